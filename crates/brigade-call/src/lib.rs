@@ -1,0 +1,1 @@
+//! Plans, reviews and verifies calls.

@@ -1,0 +1,1 @@
+//! The model of tools.toml and runtimes.toml.

@@ -1,0 +1,3 @@
+//! The binary `brigade`.
+
+fn main() {}

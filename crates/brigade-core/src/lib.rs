@@ -1,0 +1,1 @@
+//! Ids, time, fingerprints, JSON, redaction and command risk for Brigade.

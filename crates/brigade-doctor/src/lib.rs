@@ -1,0 +1,1 @@
+//! Diagnoses a workspace from facts that were read once.

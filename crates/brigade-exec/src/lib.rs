@@ -1,0 +1,1 @@
+//! Runs a verified call and writes down what happened.

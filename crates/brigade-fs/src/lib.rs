@@ -1,0 +1,1 @@
+//! Reads and writes beneath a root, atomic replacement, journals and locks.

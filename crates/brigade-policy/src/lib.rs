@@ -1,0 +1,1 @@
+//! Decides by host policy what a call may do.

@@ -1,0 +1,1 @@
+//! Runs and kills process trees without a shell, with capped capture and a sandbox.

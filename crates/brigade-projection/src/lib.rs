@@ -1,0 +1,1 @@
+//! Renders tools for agent harnesses and tells what has drifted.

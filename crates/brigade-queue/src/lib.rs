@@ -1,0 +1,1 @@
+//! Keeps calls, checkpoints and receipts on disk.

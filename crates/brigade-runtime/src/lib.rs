@@ -1,0 +1,1 @@
+//! Supervises the local runtimes that calls depend on.

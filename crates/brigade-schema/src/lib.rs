@@ -1,0 +1,1 @@
+//! The JSON Schema subset that tool contracts are written in.

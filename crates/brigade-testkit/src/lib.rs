@@ -1,0 +1,1 @@
+//! Temporary workspaces, a ticking clock and output filters for tests.

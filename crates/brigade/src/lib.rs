@@ -1,0 +1,1 @@
+//! Governed tool calls for coding agents: catalog, plan, approval, run, receipt.

@@ -1,0 +1,3 @@
+//! Tasks of the workspace.
+
+fn main() {}
