@@ -1,1 +1,31 @@
-//! Ids, time, fingerprints, JSON, redaction and command risk for Brigade.
+//! The ground of Brigade: values that every other crate shares.
+//!
+//! Owns ids, timestamps and the clock, fingerprints, JSON (parsing, canonical form), places in files and the
+//! issues found there, the splitting of commands, the judgement of command risk, redaction, and the
+//! escaping of text for a terminal. Knows nothing of tools, calls, files or processes.
+//!
+//! ```
+//! use brigade_core::{Fingerprint, Json};
+//!
+//! let arguments = Json::parse(r#"{"path": "README.md", "depth": 2}"#)?;
+//! let fingerprint = Fingerprint::builder("example.v1").json("arguments", &arguments).finish();
+//! assert_eq!(fingerprint.to_hex().len(), 64);
+//! # Ok::<(), brigade_core::JsonError>(())
+//! ```
+
+pub mod argv;
+mod fingerprint;
+mod id;
+mod issue;
+mod json;
+pub mod redact;
+pub mod risk;
+pub mod text;
+mod time;
+
+pub use argv::Argv;
+pub use fingerprint::{Fingerprint, FingerprintBuilder, StoredFingerprint};
+pub use id::{CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolved, RunId};
+pub use issue::{ConfigIssue, Place, Severity, closest};
+pub use json::{Dialect, Json, JsonError, JsonErrorKind, Number, Object};
+pub use time::{Clock, InvalidTimestamp, SystemClock, Timestamp};

@@ -1,0 +1,215 @@
+//! Ids that are safe in file names and on command lines, and labels.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use thiserror::Error;
+
+/// A text that is not an id or label of the kind asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not a {kind}: expected {expected}")]
+pub struct InvalidId {
+    kind: &'static str,
+    expected: &'static str,
+}
+
+impl InvalidId {
+    pub(crate) fn fingerprint() -> InvalidId {
+        InvalidId { kind: "fingerprint", expected: "16 or 64 lower-case hex digits" }
+    }
+}
+
+/// The longest id in bytes; with `.stdout.log` behind it, it still fits a file name.
+const MAX_ID: usize = 200;
+
+fn is_file_name_safe(text: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=MAX_ID).contains(&text.len()) && text.bytes().all(legal) && !text.starts_with(['.', '-'])
+}
+
+macro_rules! file_safe_id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+        $(#[$doc])*
+        ///
+        /// 1 to 200 ASCII letters, digits, `-`, `_` and `.`, not starting with `.` or `-`: it can be a file name.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Returns the id's text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                if is_file_name_safe(text) {
+                    Ok($name(text.to_owned()))
+                } else {
+                     Err(InvalidId {
+                        kind: concat!($kind, " id"),
+                        expected: "up to 200 letters, digits, `-`, `_` or `.`, the first one a letter, digit or `_`",
+                    }) }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+    };
+}
+
+file_safe_id!(
+    /// Names one call in the queue.
+    CallId,
+    "call"
+);
+file_safe_id!(
+    /// Names one run, its receipt and its logs.
+    RunId,
+    "run"
+);
+file_safe_id!(
+    /// Names one checkpoint and its file.
+    CheckpointId,
+    "checkpoint"
+);
+
+/// What a person types to name something by its id: the id or the start of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdPrefix(String);
+
+/// What an [`IdPrefix`] stands for among some ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved<T> {
+    /// Exactly this one.
+    One(T),
+    /// None starts with it.
+    None,
+    /// More than one starts with it, and none equals it.
+    Ambiguous(Vec<T>),
+}
+
+impl IdPrefix {
+    /// Wraps what was typed; surrounding white space does not count.
+    pub fn new(text: &str) -> IdPrefix {
+        IdPrefix(text.trim().to_owned())
+    }
+
+    /// Returns what was typed.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Finds the one id that is meant: one that is equal wins over those that only start with the prefix. An empty prefix
+    /// means none.
+    pub fn resolve<T: Clone>(&self, candidates: impl IntoIterator<Item = (impl AsRef<str>, T)>) -> Resolved<T> {
+        let mut found = Vec::new();
+        if self.0.is_empty() {
+            return Resolved::None;
+        }
+        for (id, value) in candidates {
+            if id.as_ref() == self.0 {
+                return Resolved::One(value);
+            }
+            if id.as_ref().starts_with(&self.0) {
+                found.push(value);
+            }
+        }
+        match found.len() {
+            0 => Resolved::None,
+            1 => Resolved::One(found.remove(0)),
+            _ => Resolved::Ambiguous(found),
+        }
+    }
+}
+
+impl FromStr for IdPrefix {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<IdPrefix, Self::Err> {
+        Ok(IdPrefix::new(text))
+    }
+}
+
+impl fmt::Display for IdPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of an environment binding: an identifier of ASCII letters, digits and `_` that does not start with a digit.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label(String);
+
+impl Label {
+    /// Returns the label's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Label {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Label, InvalidId> {
+        let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let starts_well = !text.starts_with(|first: char| first.is_ascii_digit());
+        if (1..=MAX_ID).contains(&text.len()) && text.bytes().all(legal) && starts_well {
+            Ok(Label(text.to_owned()))
+        } else {
+            Err(InvalidId { kind: "label", expected: "letters, digits and `_`, the first one no digit" })
+        }
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_cannot_leave_their_folder() {
+        for text in ["", "..", "../evil", "a/b", "a\\b", ".hidden", "-rf", "a\0b", "a b", "é"] {
+            assert!(text.parse::<CheckpointId>().is_err(), "{text:?}");
+        }
+        assert_eq!("release-1.2_b".parse::<CheckpointId>().unwrap().as_str(), "release-1.2_b");
+        assert!("a".repeat(201).parse::<RunId>().is_err());
+    }
+
+    #[test]
+    fn an_equal_id_wins_over_a_longer_one() {
+        let ids = ["call-1", "call-1-queued-2", "call-3"];
+        let resolve = |typed: &str| IdPrefix::new(typed).resolve(ids.iter().map(|id| (*id, *id)));
+        assert_eq!(resolve("call-1"), Resolved::One("call-1"));
+        assert_eq!(resolve("call-1-"), Resolved::One("call-1-queued-2"));
+        assert_eq!(resolve("call-"), Resolved::Ambiguous(ids.to_vec()));
+        assert_eq!(resolve("run-"), Resolved::None);
+        assert_eq!(resolve(" "), Resolved::None);
+    }
+
+    #[test]
+    fn labels_are_identifiers() {
+        assert!("GITHUB_TOKEN".parse::<Label>().is_ok());
+        for text in ["", "1A", "A-B", "A=B", "A B"] {
+            assert!(text.parse::<Label>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Places in files, and what is wrong there.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A place in a file that a person wrote.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Place {
+    /// The file, relative to the workspace where it is inside.
+    pub file: String,
+    /// Line from 1; absent when the whole file is meant.
+    pub line: Option<usize>,
+    /// Column in characters, from 1.
+    pub column: Option<usize>,
+}
+
+impl Place {
+    /// Names a whole file.
+    pub fn file(file: impl Into<String>) -> Place {
+        Place { file: file.into(), line: None, column: None }
+    }
+
+    /// Names a line and column of a file, both from 1.
+    pub fn at(file: impl Into<String>, line: usize, column: usize) -> Place {
+        Place { file: file.into(), line: Some(line), column: Some(column) }
+    }
+}
+
+impl fmt::Display for Place {
+    /// Writes `file`, `file:line` or `file:line:column`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+            if let Some(column) = self.column {
+                write!(f, ":{column}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Good to know; nothing is impeded.
+    Info,
+    /// Something will not work as its author expects.
+    Warning,
+    /// What it concerns cannot be used.
+    Error,
+}
+
+impl Severity {
+    /// Returns `info`, `warning` or `error`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// Something wrong in a configuration file. Never quotes a value of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigIssue {
+    /// How bad it is; an error makes the entry that it concerns unusable.
+    pub severity: Severity,
+    /// Where it is.
+    pub place: Place,
+    /// The id of the entry that it concerns, where there is one.
+    pub entry: Option<String>,
+    /// The field, as a dotted path.
+    pub field: Option<String>,
+    /// What is wrong and what was expected.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for ConfigIssue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if let Some(entry) = &self.entry {
+            write!(f, "{}: ", crate::text::escape_terminal(entry))?;
+        }
+        if let Some(field) = &self.field {
+            write!(f, "{}: ", crate::text::escape_terminal(field))?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, " ({hint})")?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the name that was probably meant, for a "did you mean".
+///
+/// None when no name is near enough: at most a third of the letters may differ.
+pub fn closest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let typed = typed.to_lowercase();
+    names
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(&typed, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance * 3 <= name.chars().count().max(typed.chars().count()))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_read_as_editors_take_them() {
+        assert_eq!(Place::file("a.toml").to_string(), "a.toml");
+        assert_eq!(Place::at("a.toml", 3, 7).to_string(), "a.toml:3:7");
+    }
+
+    #[test]
+    fn only_near_names_are_suggested() {
+        let names = ["timeout", "command", "cwd"];
+        assert_eq!(closest("timout", names), Some("timeout"));
+        assert_eq!(closest("comand", names), Some("command"));
+        assert_eq!(closest("banana", names), None);
+    }
+}

@@ -1,0 +1,261 @@
+//! JSON values that lose nothing: numbers keep the text they were written in.
+//!
+//! [`Json::parse`] reads RFC 8259 strictly and refuses duplicate keys; [`Dialect::Lenient`] also reads what older
+//! programs wrote (`NaN`, duplicate keys, lone surrogates). Errors carry the position and never the text.
+
+mod canonical;
+mod number;
+mod parse;
+mod write;
+
+use std::collections::BTreeMap;
+
+pub use number::Number;
+pub use parse::{Dialect, JsonError, JsonErrorKind};
+
+/// The members of a JSON object, sorted by key.
+pub type Object = BTreeMap<String, Json>;
+
+/// A JSON value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Json {
+    /// `null`
+    #[default]
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number, in the text it was written in.
+    Number(Number),
+    /// A string.
+    String(String),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object; its keys are unique and sorted by code point.
+    Object(Object),
+}
+
+impl Json {
+    /// Reads one strict JSON document.
+    ///
+    /// # Errors
+    /// When the text is not RFC 8259 JSON, has a key twice in one object, or nests deeper than 128 levels.
+    pub fn parse(text: &str) -> Result<Json, JsonError> {
+        parse::parse(text.as_bytes(), Dialect::Strict)
+    }
+
+    /// Reads one JSON document from bytes, in a dialect.
+    ///
+    /// # Errors
+    /// When the bytes are not UTF-8 or not JSON in that dialect.
+    pub fn parse_bytes(bytes: &[u8], dialect: Dialect) -> Result<Json, JsonError> {
+        parse::parse(bytes, dialect)
+    }
+
+    /// Makes an object of pairs; a later pair replaces an earlier one of the same key.
+    pub fn object<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Json)>) -> Json {
+        Json::Object(pairs.into_iter().map(|(key, value)| (key.into(), value)).collect())
+    }
+
+    /// Returns the member of an object, if this is an object that has it.
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        match self {
+            Json::Object(members) => members.get(key),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => None,
+        }
+    }
+
+    /// Returns the text of a string.
+    pub fn as_str(&self) -> Option<&str> {
+        if let Json::String(text) = self { Some(text) } else { None }
+    }
+
+    /// Returns a truth value.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Json::Bool(value) = self { Some(*value) } else { None }
+    }
+
+    /// Returns an integer that fits 64 bits.
+    pub fn as_i64(&self) -> Option<i64> {
+        if let Json::Number(number) = self { number.as_i64() } else { None }
+    }
+
+    /// Returns a number as the nearest double.
+    pub fn as_f64(&self) -> Option<f64> {
+        if let Json::Number(number) = self { Some(number.as_f64()) } else { None }
+    }
+
+    /// Returns the elements of an array.
+    pub fn as_array(&self) -> Option<&[Json]> {
+        if let Json::Array(elements) = self { Some(elements) } else { None }
+    }
+
+    /// Returns the members of an object.
+    pub fn as_object(&self) -> Option<&Object> {
+        if let Json::Object(members) = self { Some(members) } else { None }
+    }
+
+    /// Tells whether this is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Json::Null)
+    }
+
+    /// Converts to the value type of `serde_json`.
+    ///
+    /// A number that neither an integer of 64 bits nor a double can hold becomes the nearest double; one that is not
+    /// finite becomes `null`.
+    pub fn to_serde(&self) -> serde_json::Value {
+        match self {
+            Json::Null => serde_json::Value::Null,
+            Json::Bool(value) => serde_json::Value::Bool(*value),
+            Json::Number(number) => number.to_serde(),
+            Json::String(text) => serde_json::Value::String(text.clone()),
+            Json::Array(elements) => elements.iter().map(Json::to_serde).collect(),
+            Json::Object(members) => {
+                members.iter().map(|(key, value)| (key.clone(), value.to_serde())).collect()
+            }
+        }
+    }
+}
+
+impl From<&str> for Json {
+    fn from(text: &str) -> Json {
+        Json::String(text.to_owned())
+    }
+}
+
+impl From<String> for Json {
+    fn from(text: String) -> Json {
+        Json::String(text)
+    }
+}
+
+impl From<bool> for Json {
+    fn from(value: bool) -> Json {
+        Json::Bool(value)
+    }
+}
+
+impl From<Number> for Json {
+    fn from(value: Number) -> Json {
+        Json::Number(value)
+    }
+}
+
+impl From<i64> for Json {
+    fn from(value: i64) -> Json {
+        Json::Number(Number::from(value))
+    }
+}
+
+impl From<i32> for Json {
+    fn from(value: i32) -> Json {
+        Json::Number(Number::from(i64::from(value)))
+    }
+}
+
+impl From<u32> for Json {
+    fn from(value: u32) -> Json {
+        Json::Number(Number::from(u64::from(value)))
+    }
+}
+
+impl From<u64> for Json {
+    fn from(value: u64) -> Json {
+        Json::Number(Number::from(value))
+    }
+}
+
+impl From<usize> for Json {
+    fn from(value: usize) -> Json {
+        Json::Number(Number::from(value as u64))
+    }
+}
+
+impl From<f64> for Json {
+    fn from(value: f64) -> Json {
+        Json::Number(Number::from(value))
+    }
+}
+
+impl<T: Into<Json>> From<Option<T>> for Json {
+    fn from(value: Option<T>) -> Json {
+        value.map_or(Json::Null, Into::into)
+    }
+}
+
+impl<T: Into<Json>> From<Vec<T>> for Json {
+    fn from(elements: Vec<T>) -> Json {
+        Json::Array(elements.into_iter().map(Into::into).collect())
+    }
+}
+
+impl From<Object> for Json {
+    fn from(members: Object) -> Json {
+        Json::Object(members)
+    }
+}
+
+impl From<&serde_json::Value> for Json {
+    fn from(value: &serde_json::Value) -> Json {
+        match value {
+            serde_json::Value::Null => Json::Null,
+            serde_json::Value::Bool(value) => Json::Bool(*value),
+            serde_json::Value::Number(number) => Json::Number(Number::from(number)),
+            serde_json::Value::String(text) => Json::String(text.clone()),
+            serde_json::Value::Array(elements) => Json::Array(elements.iter().map(Json::from).collect()),
+            serde_json::Value::Object(members) => {
+                Json::Object(members.iter().map(|(key, value)| (key.clone(), Json::from(value))).collect())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    pub(super) fn any_json() -> impl Strategy<Value = Json> {
+        let leaf = prop_oneof![
+            Just(Json::Null),
+            any::<bool>().prop_map(Json::from),
+            any::<i64>().prop_map(Json::from),
+            any::<f64>().prop_filter("finite", |value| value.is_finite()).prop_map(Json::from),
+            any::<String>().prop_map(Json::from),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Json::Array),
+                prop::collection::btree_map(any::<String>(), inner, 0..6).prop_map(Json::Object),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back_the_same(value in any_json()) {
+            prop_assert_eq!(Json::parse(&value.to_compact()).unwrap(), value.clone());
+            prop_assert_eq!(Json::parse(&value.to_pretty()).unwrap(), value);
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in any::<Vec<u8>>()) {
+            let _ = Json::parse_bytes(&bytes, Dialect::Strict);
+            let _ = Json::parse_bytes(&bytes, Dialect::Lenient);
+        }
+
+        #[test]
+        fn strict_agrees_with_serde_json(text in r#"[\[\]{}:,"0-9.eE+\-a-z\\ ]{0,24}"#) {
+            let ours = Json::parse(&text);
+            let theirs: Result<serde_json::Value, _> = serde_json::from_str(&text);
+            if let (Ok(ours), Ok(theirs)) = (&ours, &theirs) {
+                prop_assert_eq!(&ours.to_serde(), theirs);
+            }
+            // The two differ only where we refuse a key that stands twice.
+            if ours.is_err() && theirs.is_ok() {
+                prop_assert_eq!(ours.unwrap_err().kind, JsonErrorKind::DuplicateKey);
+            }
+        }
+    }
+}

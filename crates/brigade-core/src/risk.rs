@@ -1,0 +1,1 @@
+//! Judges whether a command line is too risky to run.
