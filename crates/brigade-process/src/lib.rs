@@ -1,1 +1,53 @@
-//! Runs and kills process trees without a shell, with capped capture and a sandbox.
+//! Runs programs without a shell, keeps hold of everything they start, and ends all of it.
+//!
+//! Owns: starting a program ([`Spec`]), supervising its whole process tree ([`run`], [`spawn_piped`],
+//! [`spawn_detached`]), ending a tree ([`kill_tree`]), capped streaming of output ([`Sink`]), who a process is
+//! ([`ProcessIdentity`]), and the kernel sandbox ([`SandboxProfile`]). Does not know: tools, calls, approvals,
+//! receipts, or where their files are. All `unsafe` code of the project lives in this crate.
+//!
+//! On Linux each run gets a *keeper*: a small process of ours between the caller and the program. It adopts every
+//! descendant that is orphaned (a child subreaper), so a run has ended when the keeper has no children left, however
+//! often they forked, changed session or ignored signals. The keeper notices when the caller dies, by whatever
+//! signal, and then ends the tree as well. Elsewhere the process group is what can be ended, and
+//! [`Outcome::method`] says so.
+//!
+//! ```
+//! use brigade_process::{Control, Exit, Program, Spec, Stream, run};
+//!
+//! let mut spec = Spec::new(Program::at("/bin/echo"), "/");
+//! spec.argv = vec!["echo".into(), "hello".into()];
+//! let mut seen = Vec::new();
+//! let mut sink = |stream: Stream, bytes: &[u8]| {
+//!     if stream == Stream::Stdout {
+//!         seen.extend_from_slice(bytes);
+//!     }
+//!     Ok(())
+//! };
+//! let outcome = run(&spec, &mut sink, &Control::default()).unwrap();
+//! assert_eq!(outcome.exit, Exit::Code(0));
+//! assert_eq!(seen, b"hello\n");
+//! ```
+
+// The floor that processes, files of /proc and the clock go through: the bans of the house end here.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod background;
+mod cancel;
+mod identity;
+mod outcome;
+mod piped;
+mod run;
+mod sandbox;
+mod spec;
+
+pub use background::{Ended, Files, kill_tree, spawn_detached};
+pub use cancel::{CancelSignal, CancelToken};
+pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
+pub use outcome::{Captured, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
+pub use piped::{Child, spawn_piped};
+pub use run::{Control, Discard, Ending, Sink, Stream, run};
+pub use sandbox::{
+    Enforcement, LocalSockets, Mode, Network, SandboxError, SandboxProfile, installation_of,
+    system_read_paths,
+};
+pub use spec::{Input, Limits, Program, Spec};

@@ -1,0 +1,160 @@
+//! Asking runs to end, from another thread or from a signal handler.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+/// The signals that can trigger a [`CancelToken`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelSignal {
+    /// `SIGINT`: Ctrl-C.
+    Interrupt,
+    /// `SIGTERM`.
+    Terminate,
+    /// `SIGHUP`: the terminal went away.
+    Hangup,
+}
+
+impl CancelSignal {
+    fn number(self) -> libc::c_int {
+        match self {
+            CancelSignal::Interrupt => libc::SIGINT,
+            CancelSignal::Terminate => libc::SIGTERM,
+            CancelSignal::Hangup => libc::SIGHUP,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    requests: AtomicU32,
+    read: OwnedFd,
+    write: OwnedFd,
+}
+
+/// Asks every run that was given a clone of it to end.
+///
+/// Once asked it stays asked. The first request ends runs politely; a second one skips the grace.
+#[derive(Clone, Debug)]
+pub struct CancelToken(Arc<Shared>);
+
+/// The descriptor the signal handler writes to, or -1.
+static HANDLER_PIPE: AtomicI32 = AtomicI32::new(-1);
+static HANDLER_REQUESTS: AtomicU32 = AtomicU32::new(0);
+static HANDLER_SIGNAL: AtomicI32 = AtomicI32::new(0);
+static HANDLER_TOKEN: Mutex<Option<CancelToken>> = Mutex::new(None);
+
+extern "C" fn on_signal(number: libc::c_int) {
+    HANDLER_SIGNAL.store(number, Ordering::SeqCst);
+    HANDLER_REQUESTS.fetch_add(1, Ordering::SeqCst);
+    let descriptor = HANDLER_PIPE.load(Ordering::SeqCst);
+    if 0 <= descriptor {
+        // SAFETY: `write` is allowed in a signal handler, the buffer is one byte, and the descriptor stays open for
+        // the life of the process. `errno` is put back because the handler may interrupt code that is about to read it.
+        unsafe {
+            let errno = errno_place();
+            let before = *errno;
+            libc::write(descriptor, [1u8].as_ptr().cast(), 1);
+            *errno = before;
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+unsafe fn errno_place() -> *mut libc::c_int {
+    // SAFETY: always valid for the calling thread.
+    unsafe { libc::__errno_location() }
+}
+
+#[cfg(not(target_os = "linux"))]
+unsafe fn errno_place() -> *mut libc::c_int {
+    // SAFETY: always valid for the calling thread.
+    unsafe { libc::__error() }
+}
+
+impl CancelToken {
+    /// Makes a token that nothing has triggered.
+    pub fn new() -> io::Result<CancelToken> {
+        let (read, write) = new_pipe()?;
+        Ok(CancelToken(Arc::new(Shared { requests: AtomicU32::new(0), read, write })))
+    }
+
+    /// Installs handlers for these signals, for the rest of the process, that trigger the returned token.
+    ///
+    /// A signal that the process was started to ignore (`nohup`) stays ignored. There is one such token in a process:
+    /// calling again adds signals to it and returns a clone.
+    pub fn on_signals(signals: &[CancelSignal]) -> io::Result<CancelToken> {
+        let mut place = HANDLER_TOKEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let token = match place.as_ref() {
+            Some(token) => token.clone(),
+            None => place.insert(CancelToken::new()?).clone(),
+        };
+        HANDLER_PIPE.store(token.0.write.as_raw_fd(), Ordering::SeqCst);
+        for signal in signals {
+            install(signal.number())?;
+        }
+        Ok(token)
+    }
+
+    /// Asks for the end.
+    pub fn cancel(&self) {
+        self.0.requests.fetch_add(1, Ordering::SeqCst);
+        // A full pipe is readable as well, which is all that is wanted.
+        let _ = rustix::io::write(&self.0.write, &[1]);
+    }
+
+    /// How often the end was asked for.
+    pub fn requests(&self) -> u32 {
+        let handled = if self.is_the_handlers() { HANDLER_REQUESTS.load(Ordering::SeqCst) } else { 0 };
+        self.0.requests.load(Ordering::SeqCst).saturating_add(handled)
+    }
+
+    /// Says whether the end was asked for.
+    pub fn is_cancelled(&self) -> bool {
+        0 < self.requests()
+    }
+
+    /// The number of the signal that triggered it last, if one did.
+    pub fn signal(&self) -> Option<i32> {
+        let number = if self.is_the_handlers() { HANDLER_SIGNAL.load(Ordering::SeqCst) } else { 0 };
+        (number != 0).then_some(number)
+    }
+
+    /// Readable from the first request on.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.read.as_fd()
+    }
+
+    fn is_the_handlers(&self) -> bool {
+        self.0.write.as_raw_fd() == HANDLER_PIPE.load(Ordering::SeqCst)
+    }
+}
+
+fn new_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?)
+}
+
+fn install(number: libc::c_int) -> io::Result<()> {
+    // SAFETY: `sigaction` is plain data, for which all zeroes is a value; both pointers are to locals; the handler only
+    // touches atomics and calls `write`.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(number, std::ptr::null(), &mut old) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if old.sa_sigaction == libc::SIG_IGN {
+            return Ok(());
+        }
+        let mut new: libc::sigaction = std::mem::zeroed();
+        new.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        new.sa_flags = libc::SA_RESTART;
+        libc::sigemptyset(&mut new.sa_mask);
+        if libc::sigaction(number, &new, std::ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
