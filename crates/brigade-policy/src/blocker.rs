@@ -1,0 +1,58 @@
+//! A reason why a call may not run.
+
+use std::fmt;
+
+use brigade_core::Place;
+
+/// One reason why a call may not run, with the line that decided and the way to change it.
+///
+/// Shared by every crate that can refuse a call: policy, arguments, schema, projections, runtimes. Never holds the value of
+/// an argument or of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// The kind of reason, in `snake_case`; it never changes its meaning.
+    pub code: &'static str,
+    /// One sentence without a final stop, complete without the other fields.
+    pub message: String,
+    /// Where the rule stands that decided.
+    pub place: Option<Place>,
+    /// The name of what stands there: a key of the policy, a field of the tool, a path in the arguments.
+    pub field: Option<String>,
+    /// What to change, and where.
+    pub hint: Option<String>,
+}
+
+impl Blocker {
+    /// Makes a reason that names no place, field or hint yet.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Blocker {
+        Blocker { code, message: message.into(), place: None, field: None, hint: None }
+    }
+
+    /// Adds where the rule stands that decided.
+    #[must_use]
+    pub fn at(mut self, place: impl Into<Option<Place>>) -> Blocker {
+        self.place = place.into();
+        self
+    }
+
+    /// Adds the name of what stands there.
+    #[must_use]
+    pub fn field(mut self, field: impl Into<String>) -> Blocker {
+        self.field = Some(field.into());
+        self
+    }
+
+    /// Adds what to change.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Blocker {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Blocker {
+    /// Writes the message alone, as the `blockers` of a report have it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
