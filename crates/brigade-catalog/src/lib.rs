@@ -1,1 +1,28 @@
-//! The model of tools.toml and runtimes.toml.
+//! The model of `.brigade/tools.toml` and `.brigade/tools/runtimes.toml`.
+//!
+//! Owns what an entry may say, the reading of those files (also of broken ones), search, editing that keeps a
+//! person's comments and order, and the texts that `init` writes. Does not know disks, policies, projections' status
+//! or calls: bytes come in, values and issues go out.
+//!
+//! A broken file is data: [`Catalog::parse`] never fails. It returns the entries that were understood and an
+//! issue for all else, with file, line, column, the entry's id and the field, and never with a value.
+//!
+//! ```
+//! use brigade_catalog::{Catalog, Family, Level};
+//!
+//! let text = b"[[tool]]\nid = 'greet'\nname = 'Greet'\nfamily = 'script'\ncommand = './greet'\ntimout = 3\n";
+//! let catalog = Catalog::parse("tools.toml", Level::Project, text);
+//! assert!(catalog.is_valid());
+//! assert_eq!(catalog.tool("greet").map(|tool| tool.family), Some(Some(Family::Script)));
+//! assert_eq!(catalog.issues()[0].place.to_string(), "tools.toml:6:1");
+//! assert_eq!(catalog.issues()[0].hint.as_deref(), Some("did you mean `timeout`?"));
+//! ```
+
+mod fields;
+mod model;
+
+pub use fields::KNOWN_HARNESSES;
+pub use model::{
+    ApprovalMode, Catalog, Family, InvalidSeconds, InvalidToolId, Level, Origin, RiskClass, Runtime,
+    Runtimes, Seconds, Tool, ToolId, UnknownName,
+};

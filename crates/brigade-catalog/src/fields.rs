@@ -1,0 +1,150 @@
+//! The fields that an entry may have, in the order in which new entries are written.
+
+/// A field's name and the part after it: `timeout`, `projections.claude`, `effects[2]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FieldPath<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) rest: Option<&'a str>,
+}
+
+impl FieldPath<'_> {
+    /// Splits a path at the first dot or bracket.
+    pub(crate) fn of(text: &str) -> FieldPath<'_> {
+        match text.find(['.', '[']) {
+            None => FieldPath { name: text, rest: None },
+            Some(at) => FieldPath { name: &text[..at], rest: Some(text[at + 1..].trim_end_matches(']')) },
+        }
+    }
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Text that may not be empty.
+    Required,
+    /// Text.
+    Text,
+    /// `true` or `false`.
+    Boolean,
+    /// A number of seconds.
+    Seconds,
+    /// A TCP port.
+    Port,
+    /// A list of texts that are not empty.
+    List,
+    /// A table from text to text.
+    Table,
+}
+
+/// The fields of one kind of entry.
+#[derive(Debug)]
+pub(crate) struct Fields(pub(crate) &'static [(&'static str, Shape)]);
+
+impl Fields {
+    /// The position of a field, which stands for it in compact structures.
+    pub(crate) fn position(&self, name: &str) -> Option<u8> {
+        self.0.iter().position(|(known, _)| *known == name).map(|at| at as u8)
+    }
+
+    /// The names, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|(name, _)| *name)
+    }
+}
+
+/// The fields of a `[[tool]]`.
+pub(crate) const TOOL: Fields = Fields(&[
+    ("id", Shape::Required),
+    ("name", Shape::Required),
+    ("family", Shape::Required),
+    ("enabled", Shape::Boolean),
+    ("description", Shape::Text),
+    ("source_path", Shape::Text),
+    ("manifest_path", Shape::Text),
+    ("schema_path", Shape::Text),
+    ("command", Shape::Text),
+    ("auth_label", Shape::Text),
+    ("health_path", Shape::Text),
+    ("fingerprint", Shape::Text),
+    ("input_schema_path", Shape::Text),
+    ("output_schema_path", Shape::Text),
+    ("examples_path", Shape::Text),
+    ("approval_mode", Shape::Text),
+    ("cwd", Shape::Text),
+    ("runtime_id", Shape::Text),
+    ("runtime_health_path", Shape::Text),
+    ("mcp_server_id", Shape::Text),
+    ("mcp_tool_name", Shape::Text),
+    ("requires_runtime", Shape::Boolean),
+    ("timeout", Shape::Seconds),
+    ("domain", Shape::Text),
+    ("capability", Shape::List),
+    ("risk_class", Shape::Text),
+    ("permissions", Shape::List),
+    ("effects", Shape::List),
+    ("env_labels", Shape::List),
+    ("supported_harnesses", Shape::List),
+    ("projections", Shape::Table),
+    ("projection_fingerprints", Shape::Table),
+    ("argument_template", Shape::Table),
+]);
+
+/// The fields of a `[[runtime]]`.
+pub(crate) const RUNTIME: Fields = Fields(&[
+    ("id", Shape::Required),
+    ("name", Shape::Required),
+    ("enabled", Shape::Boolean),
+    ("command", Shape::Required),
+    ("cwd", Shape::Text),
+    ("port", Shape::Port),
+    ("health_command", Shape::Text),
+    ("health_path", Shape::Text),
+    ("pid_path", Shape::Text),
+    ("log_path", Shape::Text),
+    ("timeout", Shape::Seconds),
+]);
+
+/// The harness labels that Brigade recognises; others are accepted with a warning.
+pub const KNOWN_HARNESSES: &[&str] = &[
+    "claude",
+    "codex",
+    "opencode",
+    "antigravity",
+    "pi",
+    "cursor",
+    "aider",
+    "goose",
+    "continue",
+    "copilot",
+    "qwen",
+    "kimi",
+    "adal",
+    "openhands",
+    "grok",
+    "amp",
+    "crush",
+    "hermes",
+    "openclaw",
+    "mcp",
+    "scripts",
+    "gemini",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_split_at_the_field() {
+        assert_eq!(FieldPath::of("timeout"), FieldPath { name: "timeout", rest: None });
+        assert_eq!(FieldPath::of("effects[2]"), FieldPath { name: "effects", rest: Some("2") });
+        assert_eq!(FieldPath::of("projections.a.b"), FieldPath { name: "projections", rest: Some("a.b") });
+    }
+
+    #[test]
+    fn positions_are_those_of_the_writing_order() {
+        assert_eq!(TOOL.position("id"), Some(0));
+        assert_eq!(TOOL.position("argument_template"), Some(32));
+        assert_eq!(TOOL.position("argument_templates"), None);
+    }
+}

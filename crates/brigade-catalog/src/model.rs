@@ -1,0 +1,15 @@
+//! What the two files say, as values.
+
+mod catalog;
+mod names;
+mod origin;
+mod runtime;
+mod scalar;
+mod tool;
+
+pub use catalog::Catalog;
+pub use names::{ApprovalMode, Family, RiskClass, UnknownName};
+pub use origin::{Level, Origin};
+pub use runtime::{Runtime, Runtimes};
+pub use scalar::{InvalidSeconds, InvalidToolId, Seconds, ToolId};
+pub use tool::Tool;

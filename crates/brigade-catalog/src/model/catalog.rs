@@ -1,0 +1,117 @@
+//! All tools of a file.
+
+use brigade_core::{ConfigIssue, Severity};
+
+use super::Tool;
+
+/// The tools of a catalog file, and what is wrong in it.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    tools: Vec<Tool>,
+    issues: Vec<ConfigIssue>,
+    /// Positions in `tools`, sorted by id, then by position.
+    by_id: Vec<u32>,
+}
+
+impl Catalog {
+    /// Puts a catalog together; of several tools with one id the first is found by [`tool`](Catalog::tool).
+    pub fn new(tools: Vec<Tool>, issues: Vec<ConfigIssue>) -> Catalog {
+        let mut by_id: Vec<u32> = (0..tools.len() as u32).collect();
+        by_id.sort_by(|a, b| tools[*a as usize].id.cmp(&tools[*b as usize].id));
+        Catalog { tools, issues, by_id }
+    }
+
+    /// Returns the tools in file order, disabled and broken ones too.
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// Returns what is wrong in the file, in file order.
+    pub fn issues(&self) -> &[ConfigIssue] {
+        &self.issues
+    }
+
+    /// Returns the tool with exactly this id.
+    pub fn tool(&self, id: &str) -> Option<&Tool> {
+        let at = self.by_id.partition_point(|at| self.tools[*at as usize].id.as_str() < id);
+        self.by_id.get(at).map(|at| &self.tools[*at as usize]).filter(|tool| tool.id == id)
+    }
+
+    /// Returns the ids in file order.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|tool| tool.id.as_str())
+    }
+
+    /// Returns whether no issue is an error.
+    pub fn is_valid(&self) -> bool {
+        self.issues.iter().all(|issue| issue.severity != Severity::Error)
+    }
+
+    /// Returns the tools whose id, name, family or description contains the text, whatever its case.
+    ///
+    /// An empty query finds nothing.
+    pub fn search(&self, query: &str) -> Vec<&Tool> {
+        let query = fold(query.trim());
+        if query.is_empty() {
+            return Vec::new();
+        }
+        let matches = |tool: &&Tool| {
+            let family = tool.family.map_or("", |family| family.as_str());
+            let description = tool.description.as_deref().unwrap_or("");
+            fold(&[tool.id.as_str(), &tool.name, family, description].join(" ")).contains(&query)
+        };
+        self.tools.iter().filter(matches).collect()
+    }
+}
+
+/// Folds case far enough for searching: `ẞ`, `ß` and `ss` are alike, and so are final and other sigmas.
+fn fold(text: &str) -> String {
+    text.to_lowercase().to_uppercase().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Family;
+
+    fn catalog() -> Catalog {
+        let tool = |id: &str, name: &str, description: &str| Tool {
+            name: name.to_owned(),
+            description: Some(description.to_owned()),
+            ..Tool::new(id, Family::SlashCommand).unwrap()
+        };
+        Catalog::new(
+            vec![tool("b", "Straße", "Last one"), tool("a", "First", "Übung"), tool("b", "Again", "")],
+            vec![],
+        )
+    }
+
+    #[track_caller]
+    fn check(query: &str, expect: &[&str]) {
+        let catalog = catalog();
+        let names: Vec<_> = catalog.search(query).into_iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, expect, "{query}");
+    }
+
+    #[test]
+    fn search_looks_at_id_name_family_and_description_without_case() {
+        check("STRASSE", &["Straße"]);
+        check("übUNG", &["First"]);
+        check("slash-", &["Straße", "First", "Again"]);
+        check("first slash", &["First"]);
+        check("a first", &["First"]);
+        check("nothing", &[]);
+        check("", &[]);
+        check("  ", &[]);
+    }
+
+    #[test]
+    fn a_tool_is_found_by_its_exact_id_and_the_first_of_two_wins() {
+        let catalog = catalog();
+        assert_eq!(catalog.tool("b").map(|tool| tool.name.as_str()), Some("Straße"));
+        assert_eq!(catalog.tool("a").map(|tool| tool.name.as_str()), Some("First"));
+        assert!(catalog.tool("c").is_none());
+        assert!(catalog.tool("").is_none());
+        assert_eq!(catalog.ids().collect::<Vec<_>>(), ["b", "a", "b"]);
+    }
+}

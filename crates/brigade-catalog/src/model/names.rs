@@ -1,0 +1,139 @@
+//! The closed sets of words that an entry may use.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// A word that is none of the known ones. Does not hold the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("expected one of {expected}")]
+pub struct UnknownName {
+    /// The known words, separated by commas.
+    pub expected: &'static str,
+}
+
+/// Writes an enum whose variants are words, with the words in one place.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident, $expected:literal, { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $name {
+            /// All of them, in the order of the documentation.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
+
+            /// All words, separated by commas, for messages.
+            pub const EXPECTED: &'static str = $expected;
+
+            /// Returns the word as the files and reports have it.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownName;
+
+            fn from_str(word: &str) -> Result<Self, UnknownName> {
+                match word {
+                    $($word => Ok($name::$variant),)+
+                    _ => Err(UnknownName { expected: Self::EXPECTED }),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// What kind of tool an entry describes.
+    Family, "skill, slash-command, superpower, mcp, openapi, graphql, script, custom", {
+        /// Instructions that an agent loads on demand.
+        Skill = "skill",
+        /// A command that a person types in a harness.
+        SlashCommand = "slash-command",
+        /// Instructions that change how an agent works.
+        Superpower = "superpower",
+        /// A tool of a local MCP server.
+        Mcp = "mcp",
+        /// An operation of an HTTP service with an OpenAPI description.
+        Openapi = "openapi",
+        /// An operation of a GraphQL service.
+        Graphql = "graphql",
+        /// A local program.
+        Script = "script",
+        /// Anything else that has a command.
+        Custom = "custom",
+    }
+}
+
+words! {
+    /// When a person is asked before a call runs.
+    ApprovalMode, "never, on-request, always", {
+        /// The tool itself does not ask for approval.
+        Never = "never",
+        /// A person approves when the caller asks.
+        OnRequest = "on-request",
+        /// A person approves every call.
+        Always = "always",
+    }
+}
+
+words! {
+    /// How much a tool can do, as its author sees it.
+    RiskClass, "read, local-write, network, privileged", {
+        /// Only reads.
+        Read = "read",
+        /// Changes local files.
+        LocalWrite = "local-write",
+        /// Uses the network.
+        Network = "network",
+        /// Needs more than an ordinary user's rights.
+        Privileged = "privileged",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_reads_back() {
+        for family in Family::ALL {
+            assert_eq!(family.as_str().parse(), Ok(*family));
+        }
+        for mode in ApprovalMode::ALL {
+            assert_eq!(mode.as_str().parse(), Ok(*mode));
+        }
+        for class in RiskClass::ALL {
+            assert_eq!(class.as_str().parse(), Ok(*class));
+        }
+    }
+
+    #[test]
+    fn the_expected_list_is_the_list_of_words() {
+        let words: Vec<_> = Family::ALL.iter().map(|family| family.as_str()).collect();
+        assert_eq!(words.join(", "), Family::EXPECTED);
+        let words: Vec<_> = ApprovalMode::ALL.iter().map(|mode| mode.as_str()).collect();
+        assert_eq!(words.join(", "), ApprovalMode::EXPECTED);
+        let words: Vec<_> = RiskClass::ALL.iter().map(|class| class.as_str()).collect();
+        assert_eq!(words.join(", "), RiskClass::EXPECTED);
+    }
+
+    #[test]
+    fn words_are_exact() {
+        assert_eq!("Script".parse::<Family>(), Err(UnknownName { expected: Family::EXPECTED }));
+        assert!("".parse::<ApprovalMode>().is_err());
+    }
+}

@@ -1,0 +1,67 @@
+//! Where an entry came from.
+
+use brigade_core::Place;
+
+/// The layer of the catalog that an entry belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// The workspace's own file.
+    Project,
+    /// The user's file, shared by workspaces.
+    User,
+    /// Found in the configuration of a harness.
+    Discovered,
+}
+
+impl Level {
+    /// Returns `project`, `user` or `discovered`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Level::Project => "project",
+            Level::User => "user",
+            Level::Discovered => "discovered",
+        }
+    }
+}
+
+/// Where an entry came from: the layer, the place of its header, and the places of its fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The layer.
+    pub level: Level,
+    /// The place of the entry's header.
+    pub place: Place,
+    fields: Vec<FieldPlace>,
+}
+
+/// Where one field, or one element of a list or table, is written.
+///
+/// `element` 0 is the field itself; n is the n-th element of a list, or the n-th key of a table in sorted order.
+/// 12 bytes, because there are a dozen for each of perhaps thousands of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FieldPlace {
+    pub(crate) field: u8,
+    pub(crate) element: u16,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+impl Origin {
+    /// An entry whose fields have no places of their own.
+    pub fn new(level: Level, place: Place) -> Origin {
+        Origin { level, place, fields: Vec::new() }
+    }
+
+    pub(crate) fn with_fields(level: Level, place: Place, fields: Vec<FieldPlace>) -> Origin {
+        Origin { level, place, fields }
+    }
+
+    /// Returns the place of a field's element, else of the field, else of the entry.
+    pub(crate) fn find(&self, field: u8, element: u16) -> Place {
+        let at = |element| self.fields.iter().find(|place| place.field == field && place.element == element);
+        match at(element).or_else(|| at(0)) {
+            Some(place) => Place::at(&self.place.file, place.line as usize, place.column as usize),
+            None => self.place.clone(),
+        }
+    }
+}
