@@ -1,0 +1,154 @@
+//! The floors of the house, and which crate may depend on which.
+//!
+//! A crate may depend on crates of lower floors, and on its own floor only where [`Floor::Ordered`] says so. Arrows are
+//! checked for what a crate is built from; what its tests use is free.
+
+/// How the crates of one floor stand to each other.
+enum Floor {
+    /// None of them knows another.
+    Apart(&'static [&'static str]),
+    /// Each may depend on those that come after it.
+    Ordered(&'static [&'static str]),
+}
+
+/// The floors, from the ground up.
+const FLOORS: &[Floor] = &[
+    Floor::Ordered(&["brigade-process", "brigade-fs", "brigade-core"]),
+    Floor::Ordered(&[
+        "brigade-doctor",
+        "brigade-call",
+        "brigade-projection",
+        "brigade-policy",
+        "brigade-catalog",
+        "brigade-schema",
+    ]),
+    Floor::Apart(&["brigade-queue", "brigade-exec", "brigade-runtime"]),
+    Floor::Apart(&["brigade"]),
+    Floor::Apart(&["brigade-cli"]),
+];
+
+/// Arrows that the order of the floors would allow and the house does not.
+const FORBIDDEN: &[(&str, &str, &str)] =
+    &[("brigade-process", "brigade-fs", "starting processes and reading files are two seams, used apart")];
+
+/// Crates that may depend on these alone, of ours.
+const ONLY: &[(&str, &[&str], &str)] = &[
+    ("brigade-cli", &["brigade"], "a face goes through the façade, as every other face will"),
+    ("brigade-testkit", &["brigade-core", "brigade-fs"], "test helpers know nothing of what they test"),
+];
+
+/// Crates that stand beside the floors: nothing is built from them.
+const BESIDE: &[&str] = &["brigade-testkit", "brigade-tests", "xtask"];
+
+/// Says why one crate of the workspace may not be built from another; `None` if it may.
+pub fn objection(from: &str, to: &str) -> Option<String> {
+    let may_use_testkit = from == "brigade-tests" || from == "xtask";
+    if BESIDE.contains(&to) && !(to == "brigade-testkit" && may_use_testkit) {
+        return Some(format!("`{to}` is for tests and tasks: make it a dev-dependency"));
+    }
+    if let Some((_, allowed, reason)) = ONLY.iter().find(|(name, ..)| *name == from) {
+        let names = allowed.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        return (!allowed.contains(&to)).then(|| format!("`{from}` may depend only on {names}: {reason}"));
+    }
+    if let Some((.., reason)) = FORBIDDEN.iter().find(|(a, b, _)| (*a, *b) == (from, to)) {
+        return Some(format!("`{from}` may not depend on `{to}`: {reason}"));
+    }
+    if BESIDE.contains(&from) {
+        return None;
+    }
+    let (Some((from_floor, from_place)), Some((to_floor, to_place))) = (place(from), place(to)) else {
+        let unknown = if place(from).is_none() { from } else { to };
+        return Some(format!("`{unknown}` stands on no floor: add it to xtask/src/floors.rs"));
+    };
+    if to_floor < from_floor {
+        return None;
+    }
+    if from_floor < to_floor {
+        return Some(format!(
+            "`{from}` (floor {from_floor}) may not depend on `{to}` (floor {to_floor}), which is above it"
+        ));
+    }
+    match FLOORS[from_floor] {
+        Floor::Apart(_) => {
+            Some(format!("`{from}` and `{to}` share floor {from_floor}, whose crates do not know each other"))
+        }
+        Floor::Ordered(_) if from_place < to_place => None,
+        Floor::Ordered(names) => Some(format!(
+            "`{from}` may not depend on `{to}`: the order of floor {from_floor} is {}",
+            names.join(" > ")
+        )),
+    }
+}
+
+/// Tells whether the table knows a crate.
+pub fn is_known(name: &str) -> bool {
+    BESIDE.contains(&name) || place(name).is_some()
+}
+
+/// Returns the floor of a crate, and its place there.
+fn place(name: &str) -> Option<(usize, usize)> {
+    FLOORS.iter().enumerate().find_map(|(floor, crates)| {
+        let (Floor::Apart(names) | Floor::Ordered(names)) = crates;
+        names.iter().position(|known| *known == name).map(|place| (floor, place))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(from: &str, allowed: &[&str], refused: &[&str]) {
+        for to in allowed {
+            assert_eq!(objection(from, to), None, "{from} -> {to}");
+        }
+        for to in refused {
+            assert!(objection(from, to).is_some(), "{from} -> {to}");
+        }
+    }
+
+    #[test]
+    fn the_ground_stands_on_nothing() {
+        check("brigade-core", &[], &["brigade-fs", "brigade-process", "brigade-catalog", "brigade-core"]);
+        check("brigade-fs", &["brigade-core"], &["brigade-process"]);
+        check("brigade-process", &["brigade-core"], &["brigade-fs", "brigade"]);
+    }
+
+    #[test]
+    fn deciders_depend_in_one_direction() {
+        check("brigade-doctor", &["brigade-call", "brigade-schema", "brigade-core"], &["brigade-queue"]);
+        check("brigade-call", &["brigade-projection", "brigade-policy"], &["brigade-doctor"]);
+        check("brigade-policy", &["brigade-catalog"], &["brigade-projection", "brigade-call"]);
+        check("brigade-schema", &["brigade-core"], &["brigade-catalog"]);
+    }
+
+    #[test]
+    fn hands_do_not_know_each_other() {
+        check(
+            "brigade-exec",
+            &["brigade-call", "brigade-process"],
+            &["brigade-queue", "brigade-runtime", "brigade"],
+        );
+        check("brigade-queue", &["brigade-fs"], &["brigade-exec"]);
+    }
+
+    #[test]
+    fn a_face_knows_the_facade_alone() {
+        check("brigade-cli", &["brigade"], &["brigade-core", "brigade-call"]);
+        check("brigade", &["brigade-exec", "brigade-core"], &["brigade-cli"]);
+    }
+
+    #[test]
+    fn nothing_is_built_from_test_helpers() {
+        check("brigade", &[], &["brigade-testkit", "xtask", "brigade-tests"]);
+        check("brigade-tests", &["brigade-testkit", "brigade", "brigade-core"], &["xtask"]);
+        check("brigade-testkit", &["brigade-core", "brigade-fs"], &["brigade", "brigade-call"]);
+        check("xtask", &["brigade", "brigade-cli"], &[]);
+    }
+
+    #[test]
+    fn an_unknown_crate_needs_a_place() {
+        check("brigade-new", &[], &["brigade-core"]);
+        assert!(!is_known("brigade-new") && is_known("xtask") && is_known("brigade-fs"));
+    }
+}

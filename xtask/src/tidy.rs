@@ -1,0 +1,54 @@
+//! `cargo xtask tidy`: the rules of the house that no compiler checks.
+
+mod documents;
+mod manifests;
+mod rust_text;
+mod sources;
+
+use crate::repository::{Failure, Repository, Tree};
+
+/// Check the rules of the house: arrows, manifests, sources, documents
+#[derive(Debug, clap::Args)]
+pub struct TidyArguments {}
+
+/// One breach of a rule, at a place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    path: String,
+    line: usize,
+    message: String,
+}
+
+impl Finding {
+    fn new(path: &str, line: usize, message: impl Into<String>) -> Finding {
+        Finding { path: path.to_owned(), line, message: message.into() }
+    }
+}
+
+pub fn run(repository: &Repository, _: &TidyArguments) -> Result<(), Failure> {
+    let findings = findings(&repository.files("")?);
+    for Finding { path, line, message } in &findings {
+        eprintln!("{path}:{line}: {message}");
+    }
+    match findings.len() {
+        0 => Ok(()),
+        1 => Err(Failure::new("tidy: 1 finding")),
+        count => Err(Failure::new(format!("tidy: {count} findings"))),
+    }
+}
+
+/// Applies every rule, and lists what it found by place.
+fn findings(tree: &Tree) -> Vec<Finding> {
+    let manifests = manifests::read(tree);
+    let mut found = manifests.findings();
+    found.extend(sources::findings(tree));
+    found.extend(documents::findings(tree, &manifests));
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Returns the line (from 1) of a byte of a text.
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
+}

@@ -1,0 +1,335 @@
+//! Manifests: the arrows between crates, and what every crate inherits from the workspace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toml::de::{DeTable, DeValue};
+
+use super::{Finding, line_of};
+use crate::floors;
+use crate::repository::Tree;
+
+/// What every crate takes over from the root manifest.
+const INHERITED: &[&str] = &["version", "edition", "rust-version", "license"];
+
+/// The one crate with lints of its own, and the lint that must then be among them.
+const OWN_LINTS: (&str, &str) = ("brigade-process", "undocumented_unsafe_blocks");
+
+/// Which table of a manifest names a dependency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The crate is built from it, its build script included.
+    Built,
+    /// Its tests and benches use it.
+    Tested,
+}
+
+#[derive(Debug)]
+struct Dependency {
+    package: String,
+    kind: Kind,
+    line: usize,
+    inherited: bool,
+}
+
+#[derive(Debug)]
+struct Manifest {
+    path: String,
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+/// Every manifest of the workspace, as far as the rules look at them.
+#[derive(Debug, Default)]
+pub struct Manifests {
+    crates: Vec<Manifest>,
+    /// The rows of `[workspace.dependencies]`: key, package, line.
+    rows: Vec<(String, String, usize)>,
+    /// What was found while reading.
+    found: Vec<Finding>,
+}
+
+/// Reads the manifests of a tree; one that cannot be read is a finding.
+pub fn read(tree: &Tree) -> Manifests {
+    let mut manifests = Manifests::default();
+    let texts: Vec<_> = tree
+        .texts("Cargo.toml")
+        .filter(|(path, _)| path.rsplit('/').next() == Some("Cargo.toml") && !path.starts_with("fixtures/"))
+        .collect();
+    for (path, text) in &texts {
+        match DeTable::parse(text) {
+            Ok(table) if *path == "Cargo.toml" => manifests.read_root(text, table.get_ref()),
+            Ok(_) => {}
+            Err(error) => {
+                let line = error.span().map_or(1, |span| line_of(text, span.start));
+                manifests.found.push(Finding::new(
+                    path,
+                    line,
+                    format!("not a manifest: {}", error.message()),
+                ));
+            }
+        }
+    }
+    for (path, text) in texts {
+        if let Ok(table) = DeTable::parse(text)
+            && table.get_ref().contains_key("package")
+        {
+            manifests.read_crate(path, text, table.get_ref());
+        }
+    }
+    manifests
+}
+
+impl Manifests {
+    fn read_root(&mut self, text: &str, table: &DeTable<'_>) {
+        let Some(dependencies) = sub(table, "workspace").and_then(|table| sub(table, "dependencies")) else {
+            return;
+        };
+        for (key, value) in dependencies.iter() {
+            let package = renamed(value.get_ref()).unwrap_or(key.get_ref());
+            self.rows.push((key.get_ref().to_string(), package.to_owned(), line_of(text, key.span().start)));
+        }
+    }
+
+    fn read_crate(&mut self, path: &str, text: &str, table: &DeTable<'_>) {
+        let Some(package) = sub(table, "package") else { return };
+        let name = package.get("name").and_then(|name| name.get_ref().as_str()).unwrap_or(path).to_owned();
+        let place = table.get_key_value("package").map_or(1, |(key, _)| line_of(text, key.span().start));
+        let mut say = |message: String| self.found.push(Finding::new(path, place, message));
+
+        for key in INHERITED {
+            if !package.get(*key).is_some_and(|value| inherits(value.get_ref())) {
+                say(format!("`{name}` must inherit its {key}: `{key}.workspace = true`"));
+            }
+        }
+        if !package.contains_key("description") {
+            say(format!("`{name}` has no description"));
+        }
+        let lints = sub(table, "lints");
+        let own = lints.and_then(|lints| sub(lints, "clippy"));
+        let inherits_lints = table.get("lints").is_some_and(|lints| inherits(lints.get_ref()));
+        if name == OWN_LINTS.0 {
+            if !own.is_some_and(|clippy| clippy.contains_key(OWN_LINTS.1)) {
+                say(format!("`{name}` must set the lint `{}`", OWN_LINTS.1));
+            }
+        } else if !inherits_lints {
+            say(format!("`{name}` must inherit the lints: `[lints] workspace = true`"));
+        }
+
+        let mut dependencies = Vec::new();
+        self.read_dependencies(text, table, &mut dependencies);
+        for (_, target) in sub(table, "target").into_iter().flat_map(DeTable::iter) {
+            if let DeValue::Table(target) = target.get_ref() {
+                self.read_dependencies(text, target, &mut dependencies);
+            }
+        }
+        self.crates.push(Manifest { path: path.to_owned(), name, dependencies });
+    }
+
+    fn read_dependencies(&self, text: &str, table: &DeTable<'_>, found: &mut Vec<Dependency>) {
+        for (section, kind) in [
+            ("dependencies", Kind::Built),
+            ("build-dependencies", Kind::Built),
+            ("dev-dependencies", Kind::Tested),
+        ] {
+            for (key, value) in sub(table, section).into_iter().flat_map(DeTable::iter) {
+                let inherited = inherits(value.get_ref());
+                let row = self.rows.iter().find(|(row, ..)| inherited && row == key.get_ref());
+                let package = row
+                    .map(|(_, package, _)| package.as_str())
+                    .or_else(|| renamed(value.get_ref()))
+                    .unwrap_or(key.get_ref());
+                let line = line_of(text, key.span().start);
+                found.push(Dependency { package: package.to_owned(), kind, line, inherited });
+            }
+        }
+    }
+
+    /// Lists every breach of the rules for manifests.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut found = self.found.clone();
+        let ours = self.names();
+        for manifest in &self.crates {
+            let mut say = |line, message| found.push(Finding::new(&manifest.path, line, message));
+            if !floors::is_known(&manifest.name) {
+                say(1, format!("`{}` stands on no floor: add it to xtask/src/floors.rs", manifest.name));
+            }
+            for dependency in &manifest.dependencies {
+                let package = dependency.package.as_str();
+                if !dependency.inherited {
+                    say(dependency.line, format!("`{package}` must come from `[workspace.dependencies]`"));
+                }
+                if ours.contains(package)
+                    && dependency.kind == Kind::Built
+                    && let Some(objection) = floors::objection(&manifest.name, package)
+                {
+                    say(dependency.line, objection);
+                }
+            }
+        }
+        let used: BTreeSet<_> =
+            self.dependencies().map(|(_, dependency)| dependency.package.as_str()).collect();
+        for (key, package, line) in &self.rows {
+            if !used.contains(package.as_str()) && !ours.contains(package.as_str()) {
+                found.push(Finding::new(
+                    "Cargo.toml",
+                    *line,
+                    format!("no crate uses `{key}`: remove the row"),
+                ));
+            }
+        }
+        found
+    }
+
+    /// Returns the names of the workspace's crates.
+    pub fn names(&self) -> BTreeSet<&str> {
+        self.crates.iter().map(|manifest| manifest.name.as_str()).collect()
+    }
+
+    /// Returns each package of others that a crate uses, with the first place that names it.
+    pub fn third_party(&self) -> BTreeMap<&str, (&str, usize)> {
+        let ours = self.names();
+        let mut found = BTreeMap::new();
+        for (manifest, dependency) in self.dependencies() {
+            if !ours.contains(dependency.package.as_str()) {
+                found.entry(dependency.package.as_str()).or_insert((manifest.path.as_str(), dependency.line));
+            }
+        }
+        found
+    }
+
+    fn dependencies(&self) -> impl Iterator<Item = (&Manifest, &Dependency)> {
+        self.crates.iter().flat_map(|manifest| manifest.dependencies.iter().map(move |each| (manifest, each)))
+    }
+}
+
+fn sub<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<&'a DeTable<'i>> {
+    match table.get(key)?.get_ref() {
+        DeValue::Table(table) => Some(table),
+        _ => None,
+    }
+}
+
+fn inherits(value: &DeValue<'_>) -> bool {
+    matches!(value, DeValue::Table(table) if table.get("workspace").is_some_and(|flag| flag.get_ref().as_bool() == Some(true)))
+}
+
+/// Returns the package that a dependency under another name stands for.
+fn renamed<'a>(value: &'a DeValue<'_>) -> Option<&'a str> {
+    match value {
+        DeValue::Table(table) => table.get("package")?.get_ref().as_str(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOT: &str = r#"
+[workspace.dependencies]
+brigade-fs = { path = "crates/brigade-fs" }
+files = { package = "brigade-fs", path = "crates/brigade-fs" }
+serde = "1"
+"#;
+    const HEAD: &str = r#"description = "x"
+version.workspace = true
+edition.workspace = true
+rust-version.workspace = true
+license.workspace = true
+"#;
+    const LINTS: &str = "[lints]\nworkspace = true\n";
+
+    fn manifests(name: &str, head: &str, rest: &str) -> Manifests {
+        let ground = format!(
+            "[package]\nname = \"brigade-fs\"\n{HEAD}[dependencies]\nserde.workspace = true\n{LINTS}"
+        );
+        let subject = format!("[package]\nname = \"{name}\"\n{head}{rest}");
+        read(&Tree::of(&[
+            ("Cargo.toml", ROOT),
+            ("crates/fs/Cargo.toml", &ground),
+            ("crates/x/Cargo.toml", &subject),
+        ]))
+    }
+
+    #[track_caller]
+    fn check(name: &str, head: &str, rest: &str, expect: &[(usize, &str)]) {
+        let found = manifests(name, head, rest).findings();
+        let places: Vec<_> = found.iter().map(|finding| (finding.line, finding.message.as_str())).collect();
+        assert_eq!(places.len(), expect.len(), "{found:#?}");
+        for ((line, message), (expect_line, part)) in places.iter().zip(expect) {
+            assert!(line == expect_line && message.contains(part), "{found:#?}");
+        }
+    }
+
+    #[test]
+    fn a_good_manifest_has_no_findings() {
+        check("brigade-core", HEAD, LINTS, &[]);
+        check("brigade-catalog", HEAD, &format!("[dependencies]\nbrigade-fs.workspace = true\n{LINTS}"), &[]);
+    }
+
+    #[test]
+    fn an_arrow_that_points_up_is_found_at_its_line() {
+        let rest = format!("[dependencies]\nbrigade-fs.workspace = true\n{LINTS}");
+        check("brigade-core", HEAD, &rest, &[(9, "may not depend")]);
+    }
+
+    #[test]
+    fn an_arrow_under_another_name_or_for_one_platform_is_found() {
+        let rest = format!("[target.'cfg(unix)'.dependencies]\nfiles.workspace = true\n{LINTS}");
+        check("brigade-core", HEAD, &rest, &[(9, "`brigade-core` may not depend on `brigade-fs`")]);
+    }
+
+    #[test]
+    fn what_tests_use_is_free() {
+        check(
+            "brigade-core",
+            HEAD,
+            &format!("[dev-dependencies]\nbrigade-fs.workspace = true\n{LINTS}"),
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_version_of_its_own_is_found() {
+        check(
+            "brigade-core",
+            HEAD,
+            &format!("[dependencies]\nserde = \"1\"\n{LINTS}"),
+            &[(9, "must come from")],
+        );
+    }
+
+    #[test]
+    fn what_is_not_inherited_is_found() {
+        let head = HEAD.replace("edition.workspace = true", "edition = \"2024\"");
+        check("brigade-core", &head, "", &[(1, "inherit its edition"), (1, "inherit the lints")]);
+    }
+
+    #[test]
+    fn the_crate_with_unsafe_code_has_lints_of_its_own() {
+        check("brigade-process", HEAD, "[lints.clippy]\nundocumented_unsafe_blocks = \"deny\"\n", &[]);
+        check("brigade-process", HEAD, LINTS, &[(1, "must set the lint")]);
+    }
+
+    #[test]
+    fn an_unknown_crate_and_an_unused_row_are_found() {
+        check("brigade-new", HEAD, LINTS, &[(1, "stands on no floor")]);
+        let tree = Tree::of(&[("Cargo.toml", "[workspace.dependencies]\nunused = \"1\"\n")]);
+        assert_eq!(
+            read(&tree).findings(),
+            [Finding::new("Cargo.toml", 2, "no crate uses `unused`: remove the row")]
+        );
+    }
+
+    #[test]
+    fn packages_of_others_are_listed_once() {
+        let manifests = manifests("brigade-core", HEAD, LINTS);
+        assert_eq!(manifests.third_party(), BTreeMap::from([("serde", ("crates/fs/Cargo.toml", 9))]));
+    }
+
+    #[test]
+    fn a_broken_manifest_is_a_finding() {
+        let found = read(&Tree::of(&[("crates/x/Cargo.toml", "[package]\nname = \n")])).findings();
+        assert_eq!((found.len(), found[0].line), (1, 2));
+    }
+}

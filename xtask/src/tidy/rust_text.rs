@@ -1,0 +1,166 @@
+//! Tells code, comments and literals of a Rust file apart, line by line.
+//!
+//! Just enough of the language for rules that look for words: a word in a string is neither code nor a comment.
+
+/// One line of a file: its code, with literals blanked out, and its comments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    pub code: String,
+    pub comment: String,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Code,
+    LineComment,
+    /// How many block comments are open.
+    BlockComment(usize),
+    Text,
+    /// How many `#` close the literal.
+    RawText(usize),
+}
+
+/// Splits a file. Never fails: of a file that does not compile, the rest may be taken for something else.
+pub fn split(text: &str) -> Vec<Line> {
+    let mut lines = vec![Line::default()];
+    let mut state = State::Code;
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let line = lines.last_mut().expect("begins with one line and grows");
+        let mut taken = next.len_utf8();
+        match state {
+            State::Code => match opening(rest, line.code.chars().last()) {
+                Some((opened, length)) => {
+                    state = opened;
+                    taken = length;
+                    line.code.push(' ');
+                }
+                None => {
+                    taken = character_literal(rest).unwrap_or(taken);
+                    line.code.push_str(if taken > next.len_utf8() { " " } else { &rest[..taken] });
+                }
+            },
+            State::LineComment => line.comment.push(next),
+            State::BlockComment(depth) => {
+                if rest.starts_with("*/") {
+                    (state, taken) =
+                        (if depth == 1 { State::Code } else { State::BlockComment(depth - 1) }, 2);
+                } else if rest.starts_with("/*") {
+                    (state, taken) = (State::BlockComment(depth + 1), 2);
+                } else {
+                    line.comment.push(next);
+                }
+            }
+            State::Text => match next {
+                '\\' if !rest[1..].starts_with('\n') => {
+                    taken += rest[1..].chars().next().map_or(0, char::len_utf8)
+                }
+                '"' => state = State::Code,
+                _ => {}
+            },
+            State::RawText(hashes) => {
+                if next == '"' && rest[1..].bytes().take_while(|byte| *byte == b'#').count() >= hashes {
+                    (state, taken) = (State::Code, 1 + hashes);
+                }
+            }
+        }
+        if next == '\n' {
+            line.code.truncate(line.code.trim_end().len());
+            line.comment.truncate(line.comment.trim_end().len());
+            if matches!(state, State::LineComment) {
+                state = State::Code;
+            }
+            lines.push(Line::default());
+        }
+        rest = &rest[taken..];
+    }
+    lines
+}
+
+/// Returns what begins here in code, and the length of its opening mark.
+fn opening(rest: &str, before: Option<char>) -> Option<(State, usize)> {
+    if rest.starts_with("//") {
+        return Some((State::LineComment, 2));
+    }
+    if rest.starts_with("/*") {
+        return Some((State::BlockComment(1), 2));
+    }
+    if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
+        return rest.starts_with('"').then_some((State::Text, 1));
+    }
+    let prefix = rest.bytes().take_while(|byte| matches!(byte, b'r' | b'b' | b'c')).count();
+    let hashes = rest[prefix..].bytes().take_while(|byte| *byte == b'#').count();
+    let raw = rest[..prefix].contains('r');
+    let quoted = prefix <= 2 && rest[prefix + hashes..].starts_with('"');
+    match (quoted, raw) {
+        (true, true) => Some((State::RawText(hashes), prefix + hashes + 1)),
+        (true, false) if hashes == 0 => Some((State::Text, prefix + 1)),
+        _ => None,
+    }
+}
+
+/// Returns the length of a character literal that begins here; a lifetime is none.
+fn character_literal(rest: &str) -> Option<usize> {
+    let inner = rest.strip_prefix('\'')?;
+    let first = inner.chars().next()?;
+    if first == '\\' {
+        let escaped = 1 + inner[1..].chars().next()?.len_utf8();
+        return inner[escaped..].find('\'').map(|end| 1 + escaped + end + 1);
+    }
+    inner[first.len_utf8()..].starts_with('\'').then_some(1 + first.len_utf8() + 1)
+}
+
+/// Tells whether a text holds a word, where letters, digits and `_` make words.
+pub fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].chars().next_back().is_some_and(is_part)
+            && !text[at + word.len()..].chars().next().is_some_and(is_part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, code: &str, comment: &str) {
+        let lines = split(text);
+        let joined = |part: fn(&Line) -> &str| lines.iter().map(part).collect::<Vec<_>>().join("\n");
+        assert_eq!((joined(|line| &line.code).trim(), joined(|line| &line.comment).trim()), (code, comment));
+    }
+
+    #[test]
+    fn comments_are_told_from_code() {
+        check("let a = 1; // one", "let a = 1;", "one");
+        check("a /* b /* c */ d */ e", "a   e", "b  c  d");
+        check("/// Doc.\nfn a() {}", "fn a() {}", "/ Doc.");
+    }
+
+    #[test]
+    fn literals_are_neither() {
+        check(r#"a("// no \" comment") + b"#, "a( ) + b", "");
+        check(r##"a(r#"x " // y"#) // z"##, "a( )", "z");
+        check(r#"a(b"\\") // z"#, "a( )", "z");
+        check("a('\"', '\\'', b'\"', '/') // z", "a( ,  , b ,  )", "z");
+        check("\"one\ntwo // no\" // yes", "", "yes");
+    }
+
+    #[test]
+    fn lifetimes_are_code() {
+        check("fn a<'a>(b: &'a str, c: &'a str) {} // z", "fn a<'a>(b: &'a str, c: &'a str) {}", "z");
+    }
+
+    #[test]
+    fn any_text_is_split() {
+        for text in ["", "\"", "r#\"", "'", "'\\", "/*", "\\", "b", "rrr\"", "é'é'é", "\"\\"] {
+            split(text);
+        }
+    }
+
+    #[test]
+    fn words_end_where_letters_do() {
+        assert!(has_word("an unsafe block", "unsafe") && has_word("unsafe{", "unsafe"));
+        assert!(!has_word("unsafe_code", "unsafe") && !has_word("", "unsafe"));
+    }
+}

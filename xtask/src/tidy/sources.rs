@@ -1,0 +1,128 @@
+//! Rust files: length, open notes, silenced lints and tests, unsafe code.
+
+use super::Finding;
+use super::rust_text::{Line, has_word, split};
+use crate::repository::Tree;
+
+/// How many lines a Rust file may have.
+const LONGEST: usize = 700;
+
+/// Files that may be longer, and why.
+const LONG_FILES: &[(&str, &str)] = &[];
+
+/// The only folder whose code may be unsafe.
+const UNSAFE_FOLDER: &str = "crates/brigade-process/";
+
+/// Words that mark something left for later.
+const NOTES: &[&str] = &["TODO", "FIXME", "XXX"];
+
+/// What code may not say, and what to do about it.
+const BANNED: &[(&str, &str)] = &[
+    ("#[ignore", "an ignored test tests nothing: run it or remove it"),
+    ("allow(dead_code", "dead code is removed, not silenced"),
+    ("expect(dead_code", "dead code is removed, not silenced"),
+];
+
+/// Lists every breach of the rules for Rust files.
+pub fn findings(tree: &Tree) -> Vec<Finding> {
+    let sources: Vec<_> = tree.texts(".rs").filter(|(path, _)| !path.starts_with("fixtures/")).collect();
+    let mut found = Vec::new();
+    for (path, text) in &sources {
+        check_length(path, text, LONG_FILES, &mut found);
+        for (index, line) in split(text).iter().enumerate() {
+            found.extend(
+                breaches(path, line).into_iter().map(|message| Finding::new(path, index + 1, message)),
+            );
+        }
+    }
+    for (path, _) in LONG_FILES {
+        if !sources.iter().any(|(source, text)| source == path && LONGEST < text.lines().count()) {
+            found.push(Finding::new(
+                "xtask/src/tidy/sources.rs",
+                1,
+                format!("`{path}` is not long: strike it off the list"),
+            ));
+        }
+    }
+    found
+}
+
+fn check_length(path: &str, text: &str, excused: &[(&str, &str)], found: &mut Vec<Finding>) {
+    let length = text.lines().count();
+    if LONGEST < length && !excused.iter().any(|(long, _)| *long == path) {
+        let message = format!("{length} lines, {LONGEST} are allowed: a module has one idea, so split it");
+        found.push(Finding::new(path, LONGEST + 1, message));
+    }
+}
+
+fn breaches(path: &str, line: &Line) -> Vec<String> {
+    let mut found = Vec::new();
+    for note in NOTES {
+        if has_word(&line.comment, note) && !has_issue_number(&line.comment) {
+            found.push(format!("{note} without the number of an issue (`#12`)"));
+        }
+    }
+    // Attributes may be spaced as the writer likes.
+    let dense: String = line.code.chars().filter(|c| !c.is_whitespace()).collect();
+    for (text, reason) in BANNED {
+        if dense.contains(text) {
+            found.push(format!("`{text}`: {reason}"));
+        }
+    }
+    if has_word(&line.code, "unsafe") && !path.starts_with(UNSAFE_FOLDER) {
+        found.push(format!("unsafe code outside {UNSAFE_FOLDER}"));
+    }
+    found
+}
+
+fn has_issue_number(text: &str) -> bool {
+    text.match_indices('#').any(|(at, _)| text[at + 1..].starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, text: &str, expect: &[(usize, &str)]) {
+        let found = findings(&Tree::of(&[(path, text)]));
+        assert_eq!(found.len(), expect.len(), "{found:#?}");
+        for (finding, (line, part)) in found.iter().zip(expect) {
+            assert!(finding.line == *line && finding.message.contains(part), "{found:#?}");
+        }
+    }
+
+    #[test]
+    fn a_note_needs_an_issue() {
+        check("crates/a/src/lib.rs", "fn a() {}\n// TODO later\n", &[(2, "TODO without")]);
+        check("crates/a/src/lib.rs", "// FIXME(#12) later\n", &[]);
+        check("crates/a/src/lib.rs", "let notes = \"TODO\"; // looks for open notes\n", &[]);
+    }
+
+    #[test]
+    fn ignored_tests_and_silenced_code_are_found() {
+        check("tests/tests/a.rs", "#[ignore]\n#[ignore = \"slow\"]\n", &[(1, "ignored"), (2, "ignored")]);
+        check("crates/a/src/lib.rs", "#![allow( dead_code )]\n", &[(1, "dead code")]);
+    }
+
+    #[test]
+    fn unsafe_code_has_one_home() {
+        let text = "fn a() { unsafe { b() } }\n// unsafe is a word here\n#![forbid(unsafe_code)]\n";
+        check("crates/brigade-fs/src/lib.rs", text, &[(1, "unsafe code")]);
+        check("crates/brigade-process/src/linux.rs", text, &[]);
+    }
+
+    #[test]
+    fn a_file_has_an_end() {
+        check("crates/a/src/lib.rs", &"\n".repeat(LONGEST), &[]);
+        check("crates/a/src/lib.rs", &"\n".repeat(LONGEST + 1), &[(LONGEST + 1, "701 lines")]);
+        let mut found = Vec::new();
+        check_length("a.rs", &"\n".repeat(LONGEST + 1), &[("a.rs", "a table")], &mut found);
+        assert_eq!(found, []);
+    }
+
+    #[test]
+    fn fixtures_are_not_our_code() {
+        check("fixtures/workspaces/a/b.rs", "// TODO later", &[]);
+    }
+}
