@@ -1,0 +1,347 @@
+//! Runs the real binary: clean environment, captured output, a deadline.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::TempWorkspace;
+
+/// How long a command may take before the test fails, unless it says otherwise.
+///
+/// Generous, because it only has to catch what hangs, on a machine that may be busy.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long the output may stay open after the command has ended: a descendant that was left behind holds it.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// Runs `brigade` in one workspace.
+///
+/// The program sees PATH, a HOME of its own and what [`env`](Brigade::env) adds; nothing else of the environment. Its current
+/// directory is the workspace and its standard input is empty.
+#[derive(Clone, Debug)]
+pub struct Brigade {
+    program: PathBuf,
+    directory: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+    input: Arc<[u8]>,
+    timeout: Duration,
+}
+
+impl Brigade {
+    /// Prepares to run the binary of this build (see [`brigade_binary`]) in a workspace.
+    pub fn new(workspace: &TempWorkspace) -> Brigade {
+        Brigade::of(brigade_binary(), workspace)
+    }
+
+    /// Prepares to run another program in the same way.
+    pub fn of(program: impl Into<PathBuf>, workspace: &TempWorkspace) -> Brigade {
+        Brigade {
+            program: program.into(),
+            directory: workspace.path().to_owned(),
+            environment: vec![
+                ("PATH".into(), std::env::var_os("PATH").unwrap_or_default()),
+                ("HOME".into(), workspace.home().into()),
+            ],
+            input: Arc::default(),
+            timeout: DEFAULT_TIMEOUT,
+        }
+    }
+
+    /// Sets one variable of the program's environment.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Brigade {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Changes the directory the program starts in; relative to the workspace.
+    #[must_use]
+    pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Brigade {
+        self.directory.push(directory);
+        self
+    }
+
+    /// Sets what the program can read from its standard input.
+    #[must_use]
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Brigade {
+        self.input = bytes.into().into();
+        self
+    }
+
+    /// Changes how long the program may take.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Brigade {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Returns the command as it would be run, for tests that must hold the child themselves (to signal it, or to cut its pipes).
+    pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(args).current_dir(&self.directory).env_clear().envs(self.environment.iter().cloned());
+        command.stdin(Stdio::null()).process_group(0);
+        command
+    }
+
+    /// Runs the program to its end.
+    ///
+    /// Panics, and ends the program with its process group, when it takes longer than the timeout; panics also when something it
+    /// started goes on holding its output after it has ended.
+    #[track_caller]
+    pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
+        let mut command = self.command(args);
+        let line = format!("{command:?}");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = Instant::now();
+        let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot run {line}: {e}"));
+        let group = Pid::from_child(&child);
+
+        let mut stdin = child.stdin.take().expect("was piped");
+        let input = Arc::clone(&self.input);
+        // A program may end without reading its input, so a broken pipe is nothing to report.
+        thread::spawn(move || drop(stdin.write_all(&input)));
+        let stdout = collect(child.stdout.take().expect("was piped"));
+        let stderr = collect(child.stderr.take().expect("was piped"));
+
+        let Ok(status) = wait(child).recv_timeout(self.timeout) else {
+            let _ = kill_process_group(group, Signal::KILL);
+            let so_far = |stream: &Receiver<Vec<u8>>| text(&stream.recv_timeout(DRAIN).unwrap_or_default());
+            panic!(
+                "{line}\nstill ran after {:?}\nstdout: {}\nstderr: {}",
+                self.timeout,
+                so_far(&stdout),
+                so_far(&stderr)
+            );
+        };
+        let finish = |stream: Receiver<Vec<u8>>, name| {
+            stream.recv_timeout(DRAIN).unwrap_or_else(|_| {
+                let _ = kill_process_group(group, Signal::KILL);
+                panic!("{line}\nended, but something it started still holds its {name}")
+            })
+        };
+        Run {
+            stdout: finish(stdout, "stdout"),
+            stderr: finish(stderr, "stderr"),
+            command: line,
+            status,
+            elapsed: started.elapsed(),
+        }
+    }
+}
+
+/// Reads a stream to its end on a thread of its own.
+fn collect(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error is what the test wants to see.
+        let _ = stream.read_to_end(&mut bytes);
+        let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+/// Waits for the child on a thread of its own, so that the caller can wait with a deadline.
+fn wait(mut child: Child) -> Receiver<ExitStatus> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        if let Ok(status) = child.wait() {
+            let _ = sender.send(status);
+        }
+    });
+    receiver
+}
+
+/// What a program did: its output and how it ended.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Everything it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// Everything it wrote to standard error.
+    pub stderr: Vec<u8>,
+    /// How it ended.
+    pub status: ExitStatus,
+    /// How long it took, from start to end.
+    pub elapsed: Duration,
+    /// The command line, for messages.
+    command: String,
+}
+
+impl Run {
+    /// Returns the exit code, or `None` if a signal ended it.
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    /// Returns standard output, which must be UTF-8.
+    #[track_caller]
+    pub fn stdout_text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).unwrap_or_else(|_| panic!("stdout is not UTF-8\n{self}"))
+    }
+
+    /// Returns standard error, which must be UTF-8.
+    #[track_caller]
+    pub fn stderr_text(&self) -> String {
+        String::from_utf8(self.stderr.clone()).unwrap_or_else(|_| panic!("stderr is not UTF-8\n{self}"))
+    }
+
+    /// Parses standard output as exactly one JSON document.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.stdout)
+            .unwrap_or_else(|e| panic!("stdout is not one JSON document: {e}\n{self}"))
+    }
+
+    /// Fails the test, showing everything, unless the program ended with this exit code.
+    #[track_caller]
+    pub fn assert_code(&self, code: i32) -> &Run {
+        assert_eq!(self.code(), Some(code), "unexpected end\n{self}");
+        self
+    }
+}
+
+impl std::fmt::Display for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}", self.command)?;
+        match (self.code(), self.status.signal()) {
+            (Some(code), _) => writeln!(f, "exit code: {code}")?,
+            (None, signal) => writeln!(f, "ended by signal: {signal:?}")?,
+        }
+        write!(f, "stdout: {}\nstderr: {}", text(&self.stdout), text(&self.stderr))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Returns the binary `brigade` of the profile this test was built with, built first if it is missing or stale.
+///
+/// Cargo decides what is stale; it is asked once per process. The variable `BRIGADE_BIN` names another binary to test.
+pub fn brigade_binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| match std::env::var_os("BRIGADE_BIN") {
+        Some(path) => std::path::absolute(path).expect("BRIGADE_BIN is not empty"),
+        None => build(&Layout::of_this_test()),
+    })
+}
+
+/// Where Cargo puts what it builds, told from the path of a test.
+#[derive(Debug, PartialEq, Eq)]
+struct Layout {
+    target: PathBuf,
+    triple: Option<OsString>,
+    profile: OsString,
+}
+
+impl Layout {
+    fn of_this_test() -> Layout {
+        let test = std::env::current_exe().expect("a test knows its own path");
+        Layout::of(&test, |folder| folder.join("CACHEDIR.TAG").exists())
+            .unwrap_or_else(|| panic!("{} is not in a target directory", test.display()))
+    }
+
+    /// Reads `TARGET[/TRIPLE]/PROFILE/deps/TEST`, where `is_target` knows a target directory.
+    fn of(test: &Path, is_target: impl Fn(&Path) -> bool) -> Option<Layout> {
+        let folder =
+            test.ancestors().skip(1).find(|folder| !matches!(folder.file_name(), Some(n) if n == "deps"))?;
+        let profile = folder.file_name()?.to_owned();
+        let above = folder.parent()?;
+        if is_target(above) {
+            return Some(Layout { target: above.to_owned(), triple: None, profile });
+        }
+        let target = above.parent().filter(|folder| is_target(folder))?;
+        Some(Layout { target: target.to_owned(), triple: above.file_name().map(OsStr::to_owned), profile })
+    }
+
+    fn binary(&self) -> PathBuf {
+        let mut path = self.target.clone();
+        path.extend(&self.triple);
+        path.join(&self.profile).join("brigade").with_extension(std::env::consts::EXE_EXTENSION)
+    }
+}
+
+fn build(layout: &Layout) -> PathBuf {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--locked", "--package=brigade-cli", "--bin=brigade"]);
+    cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).stdin(Stdio::null());
+    cargo.arg("--target-dir").arg(&layout.target);
+    // Cargo's name for what lies in the folder `debug` is `dev`.
+    cargo.arg("--profile").arg(if layout.profile == "debug" { OsStr::new("dev") } else { &layout.profile });
+    if let Some(triple) = &layout.triple {
+        cargo.arg("--target").arg(triple);
+    }
+    let output = cargo.output().unwrap_or_else(|e| panic!("cannot run cargo: {e}"));
+    assert!(output.status.success(), "brigade does not build:\n{}", text(&output.stderr));
+    layout.binary()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(script: &str, expect: (Option<i32>, &str, &str)) {
+        let run = Brigade::of("sh", &TempWorkspace::empty()).input("in").run(["-c", script]);
+        assert_eq!((run.code(), &*run.stdout_text(), &*run.stderr_text()), expect);
+    }
+
+    #[test]
+    fn output_and_end_are_captured() {
+        check("cat; echo err >&2; exit 3", (Some(3), "in", "err\n"));
+        check("kill -9 $$", (None, "", ""));
+    }
+
+    #[test]
+    fn a_program_that_ignores_its_input_is_no_failure() {
+        let run = Brigade::of("true", &TempWorkspace::empty()).input(vec![b'x'; 1 << 20]).run([""; 0]);
+        assert_eq!(run.code(), Some(0));
+    }
+
+    #[test]
+    fn the_environment_holds_nothing_of_ours() {
+        let workspace = TempWorkspace::empty();
+        let run = Brigade::of("env", &workspace).env("EXTRA", "1").run([""; 0]);
+        let text = run.stdout_text();
+        let mut names: Vec<_> = text.lines().filter_map(|line| line.split('=').next()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["EXTRA", "HOME", "PATH"]);
+    }
+
+    #[test]
+    #[should_panic(expected = "still ran after")]
+    fn a_program_that_hangs_fails_the_test() {
+        Brigade::of("sleep", &TempWorkspace::empty()).timeout(Duration::from_millis(100)).run(["600"]);
+    }
+
+    #[test]
+    fn json_is_one_document() {
+        let run = Brigade::of("echo", &TempWorkspace::empty()).run([r#"{"a":1}"#]);
+        assert_eq!(run.json()["a"], 1);
+    }
+
+    #[test]
+    fn the_target_directory_is_told_from_the_path_of_a_test() {
+        let layout = |test: &str| Layout::of(Path::new(test), |folder| folder == Path::new("/p/target"));
+        let of = |triple: Option<&str>, profile: &str| {
+            Some(Layout {
+                target: "/p/target".into(),
+                triple: triple.map(Into::into),
+                profile: profile.into(),
+            })
+        };
+        assert_eq!(layout("/p/target/debug/deps/cli-0123"), of(None, "debug"));
+        assert_eq!(layout("/p/target/release/cli"), of(None, "release"));
+        assert_eq!(layout("/p/target/x86_64-linux/debug/deps/cli-0123"), of(Some("x86_64-linux"), "debug"));
+        assert_eq!(layout("/elsewhere/cli"), None);
+    }
+}

@@ -1,0 +1,231 @@
+//! A workspace for one test: a folder of its own that is removed when the test is over.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// What the name of every temporary folder begins with; the output filter knows it.
+pub(crate) const PREFIX: &str = "brigade-test-";
+
+/// Returns the folder `fixtures/` of this repository.
+pub fn fixtures() -> PathBuf {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    fs::canonicalize(&beside).unwrap_or_else(|e| panic!("{}: {e}", beside.display()))
+}
+
+/// A temporary folder that holds a workspace, and beside it an empty home directory.
+///
+/// Both are removed when the value is dropped. The workspace's path is absolute and free of links.
+#[derive(Debug)]
+pub struct TempWorkspace {
+    _dir: TempDir,
+    root: PathBuf,
+    home: PathBuf,
+}
+
+impl TempWorkspace {
+    /// Makes an empty workspace, without a `.brigade` folder.
+    pub fn empty() -> TempWorkspace {
+        let dir = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .tempdir()
+            .unwrap_or_else(|e| panic!("cannot make a temporary folder: {e}"));
+        let base = fs::canonicalize(dir.path()).unwrap_or_else(|e| panic!("{}: {e}", dir.path().display()));
+        let workspace = TempWorkspace { _dir: dir, root: base.join("workspace"), home: base.join("home") };
+        for path in [&workspace.root, &workspace.home] {
+            fs::create_dir(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        }
+        workspace
+    }
+
+    /// Makes a copy of `fixtures/workspaces/NAME`, file modes and links included.
+    pub fn fixture(name: &str) -> TempWorkspace {
+        let source = fixtures().join("workspaces").join(name);
+        assert!(source.is_dir(), "no fixture named `{name}` in {}", source.display());
+        let workspace = TempWorkspace::empty();
+        copy_tree(&source, &workspace.root);
+        workspace
+    }
+
+    /// Returns the workspace's folder.
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the home directory that programs started for this workspace see.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Returns the absolute path of something in the workspace, whether it exists or not.
+    pub fn join(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// Writes a file, with the folders above it, over what was there.
+    pub fn write(&self, relative: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+        let path = self.join(relative);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).unwrap_or_else(|e| panic!("{}: {e}", parent.display()));
+        }
+        fs::write(&path, bytes).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+
+    /// Reads a file.
+    #[track_caller]
+    pub fn read(&self, relative: impl AsRef<Path>) -> Vec<u8> {
+        let path = self.join(relative);
+        fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+
+    /// Reads a file that must be UTF-8.
+    #[track_caller]
+    pub fn read_text(&self, relative: impl AsRef<Path>) -> String {
+        let path = self.join(relative);
+        fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+
+    /// Replaces the only occurrence of `old` in a file; the test fails if there are none or several.
+    #[track_caller]
+    pub fn replace(&self, relative: impl AsRef<Path>, old: &str, new: &str) {
+        let text = self.read_text(&relative);
+        let count = text.matches(old).count();
+        assert_eq!(count, 1, "`{old}` occurs {count} times in {}", relative.as_ref().display());
+        self.write(relative, text.replacen(old, new, 1));
+    }
+
+    /// Tells whether something, a broken link included, has this name.
+    pub fn exists(&self, relative: impl AsRef<Path>) -> bool {
+        self.join(relative).symlink_metadata().is_ok()
+    }
+
+    /// Removes a file, or a folder with what is in it.
+    #[track_caller]
+    pub fn remove(&self, relative: impl AsRef<Path>) {
+        let path = self.join(relative);
+        let is_folder = path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        let removed = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+
+    /// Returns every regular file below a folder of the workspace (`""` for all), by path with `/`, in order.
+    ///
+    /// Use it to compare whole trees, or to look for a planted secret in everything that was written. Git's own folder is
+    /// left out.
+    pub fn files(&self, below: impl AsRef<Path>) -> BTreeMap<String, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        collect(&self.root, &self.join(below), &mut found);
+        found
+    }
+
+    /// Makes the workspace a git repository with one commit of everything in it, authored at a fixed instant.
+    pub fn git_init(&self) {
+        self.git(["init", "--quiet", "--initial-branch=main"]);
+        self.git(["add", "--all"]);
+        self.git(["commit", "--quiet", "--allow-empty", "--message=Begin"]);
+    }
+
+    /// Runs git in the workspace with a fixed author and date and nobody's settings; returns what it printed.
+    #[track_caller]
+    pub fn git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
+        const WHEN: &str = "2026-01-02T03:04:05+00:00";
+        let output = Command::new("git")
+            .args(args)
+            .current_dir(&self.root)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.home)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .envs([("GIT_AUTHOR_NAME", "Ada Example"), ("GIT_AUTHOR_EMAIL", "ada@example.com")])
+            .envs([("GIT_COMMITTER_NAME", "Ada Example"), ("GIT_COMMITTER_EMAIL", "ada@example.com")])
+            .envs([("GIT_AUTHOR_DATE", WHEN), ("GIT_COMMITTER_DATE", WHEN)])
+            .output()
+            .unwrap_or_else(|e| panic!("cannot run git: {e}"));
+        assert!(output.status.success(), "git failed: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    for entry in entries(from) {
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().unwrap_or_else(|e| panic!("{}: {e}", source.display()));
+        let copied = if kind.is_dir() {
+            fs::create_dir(&target).map(|()| copy_tree(&source, &target))
+        } else if kind.is_symlink() {
+            fs::read_link(&source).and_then(|link| std::os::unix::fs::symlink(link, &target))
+        } else {
+            fs::copy(&source, &target).map(drop)
+        };
+        copied.unwrap_or_else(|e| panic!("{}: {e}", target.display()));
+    }
+}
+
+fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in entries(folder) {
+        let path = entry.path();
+        let kind = entry.file_type().unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        if kind.is_dir() && entry.file_name() != ".git" {
+            collect(root, &path, found);
+        } else if kind.is_file() {
+            let relative = path.strip_prefix(root).expect("everything listed lies below the root");
+            let bytes = fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            found.insert(relative.to_string_lossy().into_owned(), bytes);
+        }
+    }
+}
+
+fn entries(folder: &Path) -> Vec<fs::DirEntry> {
+    fs::read_dir(folder)
+        .and_then(Iterator::collect)
+        .unwrap_or_else(|e: std::io::Error| panic!("{}: {e}", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_is_removed_when_it_is_dropped() {
+        let workspace = TempWorkspace::empty();
+        workspace.write("a/b.txt", "text");
+        let path = workspace.path().to_owned();
+        assert_eq!(workspace.read_text("a/b.txt"), "text");
+        drop(workspace);
+        assert!(!path.parent().unwrap().exists());
+    }
+
+    #[test]
+    fn a_fixture_is_copied_whole_and_stays_untouched() {
+        let (one, two) = (TempWorkspace::fixture("seed"), TempWorkspace::fixture("seed"));
+        assert_eq!(one.files(""), two.files(""));
+        assert!(one.files("").contains_key(".brigade/tools.toml"));
+        one.remove(".brigade");
+        assert!(!one.exists(".brigade"));
+        assert!(two.exists(".brigade") && fixtures().join("workspaces/seed/.brigade").is_dir());
+    }
+
+    #[test]
+    fn replace_changes_the_only_occurrence() {
+        let workspace = TempWorkspace::empty();
+        workspace.write("a.txt", "one two");
+        workspace.replace("a.txt", "two", "three");
+        assert_eq!(workspace.read("a.txt"), b"one three");
+    }
+
+    #[test]
+    fn git_commits_are_the_same_every_time() {
+        let commit = || {
+            let workspace = TempWorkspace::empty();
+            workspace.write("a.txt", "text");
+            workspace.git_init();
+            workspace.git(["rev-parse", "HEAD"])
+        };
+        assert_eq!(commit(), commit());
+    }
+}
