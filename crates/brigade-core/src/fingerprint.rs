@@ -54,6 +54,23 @@ impl fmt::Display for Fingerprint {
     }
 }
 
+impl FromStr for Fingerprint {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Fingerprint, InvalidId> {
+        let bytes = text.as_bytes();
+        let mut digest = [0; 32];
+        if bytes.len() != 64 || !bytes.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(InvalidId::fingerprint());
+        }
+        let value = |digit: u8| if digit <= b'9' { digit - b'0' } else { digit - b'a' + 10 };
+        for (byte, digits) in digest.iter_mut().zip(bytes.chunks_exact(2)) {
+            *byte = value(digits[0]) << 4 | value(digits[1]);
+        }
+        Ok(Fingerprint(digest))
+    }
+}
+
 impl Serialize for Fingerprint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -94,7 +111,11 @@ impl FingerprintBuilder {
 
     /// Adds a list of texts, in order.
     #[must_use]
-    pub fn list<T: AsRef<str>>(mut self, name: &str, values: impl IntoIterator<Item = T>) -> FingerprintBuilder {
+    pub fn list<T: AsRef<str>>(
+        mut self,
+        name: &str,
+        values: impl IntoIterator<Item = T>,
+    ) -> FingerprintBuilder {
         self.part(b'N', name.as_bytes());
         self.part(b'[', b"");
         for value in values {
@@ -209,6 +230,13 @@ mod tests {
         let expect = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(Fingerprint::of_bytes(b"").to_hex(), expect);
         assert!("e3b0c44298fc1c14".parse::<StoredFingerprint>().unwrap().matches(Fingerprint::of_bytes(b"")));
+    }
+
+    #[test]
+    fn hex_reads_back() {
+        let fingerprint = Fingerprint::of_bytes(b"x");
+        assert_eq!(fingerprint.to_hex().parse(), Ok(fingerprint));
+        assert!("E3".parse::<Fingerprint>().is_err());
     }
 
     #[test]

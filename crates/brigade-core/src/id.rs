@@ -115,7 +115,10 @@ impl IdPrefix {
 
     /// Finds the one id that is meant: one that is equal wins over those that only start with the prefix. An empty prefix
     /// means none.
-    pub fn resolve<T: Clone>(&self, candidates: impl IntoIterator<Item = (impl AsRef<str>, T)>) -> Resolved<T> {
+    pub fn resolve<T: Clone>(
+        &self,
+        candidates: impl IntoIterator<Item = (impl AsRef<str>, T)>,
+    ) -> Resolved<T> {
         let mut found = Vec::new();
         if self.0.is_empty() {
             return Resolved::None;

@@ -162,9 +162,8 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the system clock")]
     fn now(&self) -> Timestamp {
-        let since_epoch = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or(Duration::ZERO);
+        let since_epoch =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
         Timestamp::from_unix_micros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
     }
 }
@@ -193,7 +192,15 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_time() {
-        for text in ["", "yesterday", "2026-13-01", "2026-02-30", "2026-11-21T25:00:00Z", "2026-11-21T20", "２026-11-21"] {
+        for text in [
+            "",
+            "yesterday",
+            "2026-13-01",
+            "2026-02-30",
+            "2026-11-21T25:00:00Z",
+            "2026-11-21T20",
+            "２026-11-21",
+        ] {
             assert_eq!(text.parse::<Timestamp>(), Err(InvalidTimestamp), "{text}");
         }
     }

@@ -1,5 +1,6 @@
 //! A reason why a call may not run.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use brigade_core::Place;
@@ -11,7 +12,7 @@ use brigade_core::Place;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocker {
     /// The kind of reason, in `snake_case`; it never changes its meaning.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// One sentence without a final stop, complete without the other fields.
     pub message: String,
     /// Where the rule stands that decided.
@@ -24,8 +25,8 @@ pub struct Blocker {
 
 impl Blocker {
     /// Makes a reason that names no place, field or hint yet.
-    pub fn new(code: &'static str, message: impl Into<String>) -> Blocker {
-        Blocker { code, message: message.into(), place: None, field: None, hint: None }
+    pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Blocker {
+        Blocker { code: code.into(), message: message.into(), place: None, field: None, hint: None }
     }
 
     /// Adds where the rule stands that decided.

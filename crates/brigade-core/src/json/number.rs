@@ -50,8 +50,7 @@ impl Number {
         if let Ok(integer) = self.0.parse::<u64>() {
             return integer.into();
         }
-        serde_json::Number::from_f64(self.as_f64())
-            .map_or(serde_json::Value::Null, serde_json::Value::Number)
+        serde_json::Number::from_f64(self.as_f64()).map_or(serde_json::Value::Null, serde_json::Value::Number)
     }
 }
 

@@ -208,8 +208,10 @@ impl Parser<'_> {
         loop {
             let rest = &self.bytes[self.at..];
             // Control characters are rare, so the fast search is for the two that end a run.
-            let run = memchr3(b'"', b'\\', b'\n', rest).ok_or(())
-                .map_err(|()| { self.at = self.bytes.len(); JsonErrorKind::UnexpectedEnd })?;
+            let run = memchr3(b'"', b'\\', b'\n', rest).ok_or(()).map_err(|()| {
+                self.at = self.bytes.len();
+                JsonErrorKind::UnexpectedEnd
+            })?;
             if let Some(control) = rest[..run].iter().position(|byte| *byte < 0x20) {
                 self.at += control;
                 return Err(JsonErrorKind::ControlCharacter);
@@ -390,7 +392,8 @@ mod tests {
 
     #[test]
     fn the_lenient_dialect_reads_what_others_wrote() {
-        let text = "\u{feff}{\"a\": NaN, \"b\": [-Infinity, Infinity], \"c\": \"\\ud83d\\ude00\\udc00\", \"a\": 1}";
+        let text =
+            "\u{feff}{\"a\": NaN, \"b\": [-Infinity, Infinity], \"c\": \"\\ud83d\\ude00\\udc00\", \"a\": 1}";
         let value = parse(text.as_bytes(), Dialect::Lenient).unwrap();
         assert_eq!(value.to_compact(), r#"{"a":1,"b":[-Infinity,Infinity],"c":"😀�"}"#);
     }

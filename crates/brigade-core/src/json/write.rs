@@ -153,15 +153,13 @@ mod tests {
     #[test]
     fn pretty_json_reads_like_a_file() {
         let value = Json::parse(r#"{"b":[1,{}],"a":"x\u0001\"é"}"#).unwrap();
-        assert_eq!(
-            value.to_pretty(),
-            "{\n  \"a\": \"x\\u0001\\\"é\",\n  \"b\": [\n    1,\n    {}\n  ]\n}\n"
-        );
+        assert_eq!(value.to_pretty(), "{\n  \"a\": \"x\\u0001\\\"é\",\n  \"b\": [\n    1,\n    {}\n  ]\n}\n");
     }
 
     #[test]
     fn reports_hold_finite_numbers_with_all_digits() {
-        let value = Json::parse_bytes(b"[NaN,123456789012345678901234567890,1.50]", super::super::Dialect::Lenient);
+        let value =
+            Json::parse_bytes(b"[NaN,123456789012345678901234567890,1.50]", super::super::Dialect::Lenient);
         let written = serde_json::to_string(&value.unwrap()).unwrap();
         assert_eq!(written, "[null,123456789012345678901234567890,1.50]");
     }

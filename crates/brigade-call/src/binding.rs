@@ -1,0 +1,282 @@
+//! What an approval binds, and what has changed since.
+//!
+//! | input | bound by |
+//! | --- | --- |
+//! | arguments as given and as rendered | `args` |
+//! | catalog fields that say how the tool is called, its schemas and examples | `contract` |
+//! | the tool's source file | `source` |
+//! | targets, statuses and bodies of its projections | `projections` |
+//! | whether there is a policy and what it decides for this call | `policy` |
+//! | the program's path and bytes | `program` |
+//! | workspace files that a word of `command` names | `files` |
+//! | who asked | `caller` |
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use brigade_core::{Fingerprint, Json, Object};
+
+/// Who asks for a call: the command line, or a program that embeds Brigade.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Caller {
+    /// A person or program at the command line.
+    CommandLine,
+    /// A program that embeds the library, by the name it gives itself.
+    Program(String),
+}
+
+impl Caller {
+    /// Returns the word that stands in records.
+    pub fn as_record(&self) -> String {
+        match self {
+            Caller::CommandLine => "command-line".to_owned(),
+            Caller::Program(name) => format!("program:{name}"),
+        }
+    }
+
+    /// Reads the word of a record; older records have none, and came from the command line.
+    pub fn from_record(word: Option<&str>) -> Caller {
+        match word.and_then(|word| word.strip_prefix("program:")) {
+            Some(name) => Caller::Program(name.to_owned()),
+            None => Caller::CommandLine,
+        }
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&brigade_core::text::escape_terminal(&self.as_record()))
+    }
+}
+
+/// The program that a call runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramBinding {
+    /// Its resolved path; relative to the workspace when it is inside.
+    pub path: String,
+    /// The sha256 of its bytes.
+    pub sha256: Fingerprint,
+}
+
+/// Everything that an approval holds fast.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// The arguments, as given and as rendered.
+    pub args: Fingerprint,
+    /// The contract in the catalog.
+    pub contract: Fingerprint,
+    /// The source file's sha256, or what the catalog says in its place; empty without either.
+    pub source: String,
+    /// The projections.
+    pub projections: Fingerprint,
+    /// The policy's decision.
+    pub policy: Fingerprint,
+    /// The program; absent for families that are not executed.
+    pub program: Option<ProgramBinding>,
+    /// Workspace files that the command names, by their path in the workspace.
+    pub files: BTreeMap<String, Fingerprint>,
+    /// Who asked.
+    pub caller: Caller,
+}
+
+/// One bound thing that is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// The arguments.
+    Args,
+    /// The contract.
+    Contract,
+    /// The source file.
+    Source,
+    /// The projections.
+    Projections,
+    /// The policy's decision.
+    Policy,
+    /// The path that the program resolves to.
+    ProgramPath,
+    /// The bytes of the program.
+    ProgramBytes,
+    /// A workspace file that the command names: changed, added or gone.
+    File(String),
+    /// Who asks.
+    Caller,
+    /// The approval's own record.
+    Approval,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Change::Args => "args",
+            Change::Contract => "contract",
+            Change::Source => "source",
+            Change::Projections => "projections",
+            Change::Policy => "policy",
+            Change::ProgramPath => "program path",
+            Change::ProgramBytes => "program bytes",
+            Change::File(path) => return write!(f, "file {}", brigade_core::text::escape_terminal(path)),
+            Change::Caller => "caller",
+            Change::Approval => "approval record",
+        })
+    }
+}
+
+impl Change {
+    /// Returns the stable code of this change, as in `changed_source`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Change::Args => "changed_args",
+            Change::Contract => "changed_contract",
+            Change::Source => "changed_source",
+            Change::Projections => "changed_projections",
+            Change::Policy => "changed_policy",
+            Change::ProgramPath | Change::ProgramBytes => "changed_program",
+            Change::File(_) => "changed_file",
+            Change::Caller => "changed_caller",
+            Change::Approval => "changed_approval",
+        }
+    }
+}
+
+impl Binding {
+    /// Lists everything in `now` that differs from what was bound, in a stable order.
+    pub fn changes(&self, now: &Binding) -> Vec<Change> {
+        let mut found = Vec::new();
+        let mut differs = |differs: bool, change: Change| {
+            if differs {
+                found.push(change);
+            }
+        };
+        differs(self.args != now.args, Change::Args);
+        differs(self.contract != now.contract, Change::Contract);
+        differs(self.source != now.source, Change::Source);
+        differs(self.projections != now.projections, Change::Projections);
+        differs(self.policy != now.policy, Change::Policy);
+        let path = |program: &Option<ProgramBinding>| program.as_ref().map(|program| program.path.clone());
+        let bytes = |program: &Option<ProgramBinding>| program.as_ref().map(|program| program.sha256);
+        differs(path(&self.program) != path(&now.program), Change::ProgramPath);
+        differs(bytes(&self.program) != bytes(&now.program), Change::ProgramBytes);
+        let names: std::collections::BTreeSet<&String> = self.files.keys().chain(now.files.keys()).collect();
+        for name in names {
+            differs(self.files.get(name) != now.files.get(name), Change::File(name.clone()));
+        }
+        differs(self.caller != now.caller, Change::Caller);
+        found
+    }
+
+    /// Returns one fingerprint of everything that is bound.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::builder("brigade.binding.v1")
+            .fingerprint("args", self.args)
+            .fingerprint("contract", self.contract)
+            .text("source", self.source.as_str())
+            .fingerprint("projections", self.projections)
+            .fingerprint("policy", self.policy)
+            .text("program", self.program.as_ref().map(|program| program.path.as_str()))
+            .fingerprint("program_sha256", self.program.as_ref().map(|program| program.sha256))
+            .table("files", self.files.iter().map(|(path, sha256)| (path, sha256.to_hex())))
+            .text("caller", self.caller.as_record().as_str())
+            .finish()
+    }
+
+    /// Writes the binding as a record holds it.
+    pub fn to_json(&self) -> Json {
+        let files: Object =
+            self.files.iter().map(|(path, sha256)| (path.clone(), Json::from(sha256.to_hex()))).collect();
+        Json::object([
+            ("args", Json::from(self.args.to_hex())),
+            ("contract", Json::from(self.contract.to_hex())),
+            ("source", Json::from(self.source.as_str())),
+            ("projections", Json::from(self.projections.to_hex())),
+            ("policy", Json::from(self.policy.to_hex())),
+            (
+                "program",
+                self.program.as_ref().map_or(Json::Null, |program| {
+                    Json::object([
+                        ("path", Json::from(program.path.as_str())),
+                        ("sha256", Json::from(program.sha256.to_hex())),
+                    ])
+                }),
+            ),
+            ("files", Json::Object(files)),
+            ("caller", Json::from(self.caller.as_record())),
+        ])
+    }
+
+    /// Reads what [`Binding::to_json`] wrote; none when any part is missing or not a fingerprint.
+    pub fn from_json(json: &Json) -> Option<Binding> {
+        let mark = |name: &str| json.get(name)?.as_str()?.parse::<Fingerprint>().ok();
+        let program = match json.get("program")? {
+            Json::Null => None,
+            program => Some(ProgramBinding {
+                path: program.get("path")?.as_str()?.to_owned(),
+                sha256: program.get("sha256")?.as_str()?.parse().ok()?,
+            }),
+        };
+        let mut files = BTreeMap::new();
+        for (path, sha256) in json.get("files")?.as_object()? {
+            files.insert(path.clone(), sha256.as_str()?.parse().ok()?);
+        }
+        Some(Binding {
+            args: mark("args")?,
+            contract: mark("contract")?,
+            source: json.get("source")?.as_str()?.to_owned(),
+            projections: mark("projections")?,
+            policy: mark("policy")?,
+            program,
+            files,
+            caller: Caller::from_record(Some(json.get("caller")?.as_str()?)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binding() -> Binding {
+        let mark = |text: &str| Fingerprint::of_bytes(text.as_bytes());
+        Binding {
+            args: mark("args"),
+            contract: mark("contract"),
+            source: mark("source").to_hex(),
+            projections: mark("projections"),
+            policy: mark("policy"),
+            program: Some(ProgramBinding { path: "/bin/sh".into(), sha256: mark("sh") }),
+            files: BTreeMap::from([("bin/a.sh".to_owned(), mark("a"))]),
+            caller: Caller::CommandLine,
+        }
+    }
+
+    #[track_caller]
+    fn check(change: impl FnOnce(&mut Binding), expect: &[Change]) {
+        let before = binding();
+        let mut after = binding();
+        change(&mut after);
+        assert_eq!(before.changes(&after), expect);
+        assert_eq!(before.fingerprint() == after.fingerprint(), expect.is_empty());
+    }
+
+    #[test]
+    fn each_bound_input_is_seen_and_named() {
+        let other = Fingerprint::of_bytes(b"other");
+        check(|_| (), &[]);
+        check(|binding| binding.args = other, &[Change::Args]);
+        check(|binding| binding.contract = other, &[Change::Contract]);
+        check(|binding| binding.source.clear(), &[Change::Source]);
+        check(|binding| binding.projections = other, &[Change::Projections]);
+        check(|binding| binding.policy = other, &[Change::Policy]);
+        check(|binding| binding.program.as_mut().unwrap().path = "/tmp/sh".into(), &[Change::ProgramPath]);
+        check(|binding| binding.program.as_mut().unwrap().sha256 = other, &[Change::ProgramBytes]);
+        check(|binding| binding.program = None, &[Change::ProgramPath, Change::ProgramBytes]);
+        check(|binding| binding.files.clear(), &[Change::File("bin/a.sh".into())]);
+        check(|binding| drop(binding.files.insert("b".into(), other)), &[Change::File("b".into())]);
+        check(|binding| binding.caller = Caller::Program("x".into()), &[Change::Caller]);
+    }
+
+    #[test]
+    fn a_binding_reads_back() {
+        let binding = binding();
+        assert_eq!(Binding::from_json(&binding.to_json()), Some(binding));
+    }
+}

@@ -1,0 +1,318 @@
+//! A call in the queue, and the steps of its life.
+
+use std::collections::BTreeMap;
+
+use brigade_core::{CallId, CheckpointId, Fingerprint, Json, Object, RunId, Timestamp};
+use brigade_policy::Blocker;
+
+use crate::binding::{Binding, Caller};
+use crate::status::{CallStatus, Step, WrongStep};
+
+/// A call that was planned and stored, with all that has happened to it.
+///
+/// The fields are what the record of the call says. Steps go through [`Call::approve`] and its siblings, which refuse those
+/// that do not follow from where the call stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// Its id.
+    pub id: CallId,
+    /// Where it stands.
+    pub status: CallStatus,
+    /// When it was queued; absent in damaged records of other programs.
+    pub created_at: Option<Timestamp>,
+    /// When a person last decided.
+    pub reviewed_at: Option<Timestamp>,
+    /// Why, when it was rejected or held.
+    pub review_reason: Option<String>,
+    /// Who asked for it.
+    pub caller: Caller,
+    /// The tool's id.
+    pub tool_id: String,
+    /// The tool's family.
+    pub family: String,
+    /// The command of the tool, without arguments.
+    pub command: Option<String>,
+    /// The arguments as given, without secrets.
+    pub args: Json,
+    /// The rendered arguments, without secrets.
+    pub arguments: BTreeMap<String, String>,
+    /// The contract's labels as they were when the call was planned.
+    pub contract: Json,
+    /// Why the call may not run, as it was when planned.
+    pub blockers: Vec<Blocker>,
+    /// The policy's decision as it was when planned.
+    pub policy: Json,
+    /// The projections as they were when planned.
+    pub projection_summary: Json,
+    /// The contract's fingerprint; 16 digits in records of the Python program.
+    pub contract_fingerprint: Option<String>,
+    /// The source's fingerprint.
+    pub source_fingerprint: Option<String>,
+    /// The fingerprint of what is asked.
+    pub call_fingerprint: Option<String>,
+    /// What the last approval bound.
+    pub approval: Option<Approval>,
+    /// The run that claimed it last.
+    pub claim: Option<Claim>,
+    /// When that run started.
+    pub started_at: Option<Timestamp>,
+    /// When that run ended.
+    pub completed_at: Option<Timestamp>,
+    /// The receipt of that run.
+    pub receipt: Option<ReceiptLink>,
+    /// The exit code of that run; negative for a signal.
+    pub exit_code: Option<i64>,
+    /// Whether that run was ended at its timeout.
+    pub timed_out: Option<bool>,
+    /// The checkpoints of the run that it waits on, in the order of their creation.
+    pub checkpoint_ids: Vec<CheckpointId>,
+    /// What it is a replay of.
+    pub replay: Option<ReplayOf>,
+    /// Everything else that the record holds, kept as it is.
+    pub extra: Object,
+}
+
+/// A person's agreement to exactly what is bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// What was agreed to.
+    pub binding: Binding,
+    /// The fingerprint over the call's identity, the review and the binding.
+    pub fingerprint: Fingerprint,
+}
+
+/// Which process runs a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The run.
+    pub run_id: RunId,
+    /// The process that claimed it; absent in records of the Python program.
+    pub runner: Option<Runner>,
+}
+
+/// Names one process on this machine for as long as it has not been restarted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runner {
+    /// The process id.
+    pub pid: u32,
+    /// When it started, in the kernel's clock ticks.
+    pub start_time: u64,
+    /// The boot it belongs to.
+    pub boot_id: String,
+}
+
+/// Where the receipt of a finished run stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceiptLink {
+    /// The receipt's file, relative to the workspace.
+    pub path: String,
+    /// Its place in the ledger; absent in records of the Python program.
+    pub ledger: Option<LedgerLink>,
+}
+
+/// A place in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerLink {
+    /// The sequence number, from 1.
+    pub sequence: u64,
+    /// The sha256 of the receipt's bytes.
+    pub sha256: Fingerprint,
+}
+
+/// What a call is a replay of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayOf {
+    /// The run that is replayed.
+    pub run_id: String,
+    /// The call of that run.
+    pub source_call_id: Option<String>,
+    /// When the replay was asked for.
+    pub created_at: Timestamp,
+}
+
+/// How a run left its call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunEnd {
+    /// Completed, failed, timed out, waiting or interrupted.
+    pub status: CallStatus,
+    /// When.
+    pub completed_at: Timestamp,
+    /// The exit code; negative for a signal, absent when the program was not started or its end was not seen.
+    pub exit_code: Option<i64>,
+    /// Whether the timeout ended it.
+    pub timed_out: bool,
+    /// The checkpoints it waits on; empty unless it waits.
+    pub checkpoint_ids: Vec<CheckpointId>,
+    /// Where its receipt is.
+    pub receipt: ReceiptLink,
+}
+
+impl Call {
+    /// Agrees to what is bound. Runs nothing.
+    ///
+    /// # Errors
+    /// Unless the call is pending or held.
+    pub fn approve(mut self, binding: Binding, at: Timestamp) -> Result<Call, WrongStep> {
+        self.status.check(Step::Approve)?;
+        self.status = CallStatus::Approved;
+        self.reviewed_at = Some(at);
+        self.review_reason = None;
+        self.blockers.clear();
+        let fingerprint = self.approval_fingerprint(&binding);
+        self.approval = Some(Approval { binding, fingerprint });
+        Ok(self)
+    }
+
+    /// Declines.
+    ///
+    /// # Errors
+    /// Unless the call is pending, held or approved.
+    pub fn reject(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
+        self.decline(Step::Reject, CallStatus::Rejected, reason, at)
+    }
+
+    /// Puts the call aside until it is approved or rejected.
+    ///
+    /// # Errors
+    /// Unless the call is pending, held or approved.
+    pub fn hold(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
+        self.decline(Step::Hold, CallStatus::Held, reason, at)
+    }
+
+    fn decline(mut self, step: Step, to: CallStatus, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
+        self.status.check(step)?;
+        self.status = to;
+        self.reviewed_at = Some(at);
+        self.review_reason = Some(reason.to_owned());
+        self.approval = None;
+        Ok(self)
+    }
+
+    /// Takes an approved call for a run.
+    ///
+    /// # Errors
+    /// Unless the call is approved.
+    pub fn claim(self, claim: Claim, at: Timestamp) -> Result<Call, WrongStep> {
+        self.start(Step::Claim, claim, at)
+    }
+
+    /// Takes a call that is ready to resume for its next run.
+    ///
+    /// # Errors
+    /// Unless the call is ready to resume.
+    pub fn claim_resume(self, claim: Claim, at: Timestamp) -> Result<Call, WrongStep> {
+        self.start(Step::ClaimResume, claim, at)
+    }
+
+    fn start(mut self, step: Step, claim: Claim, at: Timestamp) -> Result<Call, WrongStep> {
+        self.status.check(step)?;
+        self.status = CallStatus::Running;
+        self.claim = Some(claim);
+        self.started_at = Some(at);
+        self.completed_at = None;
+        self.receipt = None;
+        self.exit_code = None;
+        self.timed_out = None;
+        Ok(self)
+    }
+
+    /// Records how the run that claimed the call ended.
+    ///
+    /// # Errors
+    /// Unless the call is running.
+    pub fn finish(mut self, end: RunEnd) -> Result<Call, WrongStep> {
+        self.status.check(Step::Finish)?;
+        self.status = end.status;
+        self.completed_at = Some(end.completed_at);
+        self.exit_code = end.exit_code;
+        self.timed_out = Some(end.timed_out);
+        self.receipt = Some(end.receipt);
+        if !end.checkpoint_ids.is_empty() {
+            self.checkpoint_ids = end.checkpoint_ids;
+        }
+        Ok(self)
+    }
+
+    /// Makes a waiting call ready to resume, because all its checkpoints are approved.
+    ///
+    /// # Errors
+    /// Unless the call waits.
+    pub fn ready_to_resume(mut self, at: Timestamp) -> Result<Call, WrongStep> {
+        self.status.check(Step::ReadyToResume)?;
+        self.status = CallStatus::ResumePending;
+        self.reviewed_at = Some(at);
+        if let Some(Approval { binding, .. }) = self.approval.take() {
+            let fingerprint = self.approval_fingerprint(&binding);
+            self.approval = Some(Approval { binding, fingerprint });
+        }
+        Ok(self)
+    }
+
+    /// Returns the fingerprint that an approval of this call, as it is, must have.
+    pub fn approval_fingerprint(&self, binding: &Binding) -> Fingerprint {
+        Fingerprint::builder("brigade.approval.v1")
+            .text("id", self.id.as_str())
+            .text("tool_id", self.tool_id.as_str())
+            .text("reviewed_at", self.reviewed_at.map(|at| at.to_string()).as_deref())
+            .text("review_reason", self.review_reason.as_deref())
+            .text("call_fingerprint", self.call_fingerprint.as_deref())
+            .fingerprint("binding", binding.fingerprint())
+            .finish()
+    }
+
+    /// Tells whether this call asks for the same as another one: the same tool, arguments and contract over the same
+    /// source.
+    ///
+    /// A record of the Python program has shorter fingerprints, so its content is compared instead.
+    pub fn asks_the_same_as(&self, other: &Call) -> bool {
+        let is_full = |call: &Call| call.call_fingerprint.as_ref().is_some_and(|digits| digits.len() == 64);
+        if is_full(self) && is_full(other) {
+            return self.call_fingerprint == other.call_fingerprint;
+        }
+        let same_source = match (&self.source_fingerprint, &other.source_fingerprint) {
+            (Some(left), Some(right)) => left.starts_with(right.as_str()) || right.starts_with(left.as_str()),
+            (left, right) => left.is_none() && right.is_none(),
+        };
+        same_source
+            && self.tool_id == other.tool_id
+            && self.family == other.family
+            && self.command == other.command
+            && self.args == other.args
+            && self.arguments == other.arguments
+            && self.contract == other.contract
+    }
+}
+
+/// What is to be done with a new call, given the calls that ask for the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Duplicate {
+    /// Nothing stands in its way.
+    No,
+    /// This one already waits for a decision or its run.
+    Queued(CallId),
+    /// This one was rejected; the arguments or the contract must change first.
+    Rejected(CallId),
+}
+
+/// Finds the first call among `existing`, in the order of their creation, that makes `new` superfluous.
+pub fn find_duplicate<'a>(existing: impl IntoIterator<Item = &'a Call>, new: &Call) -> Duplicate {
+    for call in existing {
+        let blocks = match call.status {
+            CallStatus::Pending | CallStatus::Approved => Duplicate::Queued(call.id.clone()),
+            CallStatus::Rejected => Duplicate::Rejected(call.id.clone()),
+            CallStatus::Held
+            | CallStatus::Running
+            | CallStatus::Waiting
+            | CallStatus::ResumePending
+            | CallStatus::Completed
+            | CallStatus::Failed
+            | CallStatus::TimedOut
+            | CallStatus::Interrupted
+            | CallStatus::Other(_) => continue,
+        };
+        if call.asks_the_same_as(new) {
+            return blocks;
+        }
+    }
+    Duplicate::No
+}

@@ -1,0 +1,206 @@
+//! The life of a call, and which step may follow which.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Where a call stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CallStatus {
+    /// Waits for a person's decision.
+    Pending,
+    /// A person agreed; it may run once.
+    Approved,
+    /// A person declined.
+    Rejected,
+    /// A person put it aside.
+    Held,
+    /// A runner has claimed it.
+    Running,
+    /// A run of it paused at a checkpoint.
+    Waiting,
+    /// Its checkpoints are approved; it may be resumed.
+    ResumePending,
+    /// It ran and succeeded.
+    Completed,
+    /// It ran and failed.
+    Failed,
+    /// It ran and was ended at its timeout.
+    TimedOut,
+    /// Its runner went away; what it did is not known.
+    Interrupted,
+    /// A status that another program wrote; nothing can be done with the call but read it.
+    Other(String),
+}
+
+/// What may be done with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A person agrees.
+    Approve,
+    /// A person declines.
+    Reject,
+    /// A person puts it aside.
+    Hold,
+    /// A runner claims it.
+    Claim,
+    /// A runner claims it to go on behind its checkpoints.
+    ClaimResume,
+    /// Its run ends.
+    Finish,
+    /// Its runner is found gone.
+    Interrupt,
+    /// All its checkpoints are approved.
+    ReadyToResume,
+}
+
+/// A step that does not follow from where the call stands.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the call is {from}, so it cannot be {step}")]
+pub struct WrongStep {
+    /// Where the call stands.
+    pub from: CallStatus,
+    /// What was asked for.
+    pub step: Step,
+}
+
+impl CallStatus {
+    /// Every status that Brigade gives, in the order of a call's life.
+    pub const ALL: [CallStatus; 11] = [
+        CallStatus::Pending,
+        CallStatus::Approved,
+        CallStatus::Rejected,
+        CallStatus::Held,
+        CallStatus::Running,
+        CallStatus::Waiting,
+        CallStatus::ResumePending,
+        CallStatus::Completed,
+        CallStatus::Failed,
+        CallStatus::TimedOut,
+        CallStatus::Interrupted,
+    ];
+
+    /// Returns the word that stands in files and on screen.
+    pub fn as_str(&self) -> &str {
+        match self {
+            CallStatus::Pending => "pending",
+            CallStatus::Approved => "approved",
+            CallStatus::Rejected => "rejected",
+            CallStatus::Held => "held",
+            CallStatus::Running => "running",
+            CallStatus::Waiting => "waiting",
+            CallStatus::ResumePending => "resume-pending",
+            CallStatus::Completed => "completed",
+            CallStatus::Failed => "failed",
+            CallStatus::TimedOut => "timed-out",
+            CallStatus::Interrupted => "interrupted",
+            CallStatus::Other(word) => word,
+        }
+    }
+
+    /// Reads the word; one that is not ours is kept.
+    pub fn from_word(word: &str) -> CallStatus {
+        CallStatus::ALL
+            .into_iter()
+            .find(|status| status.as_str() == word)
+            .unwrap_or_else(|| CallStatus::Other(word.to_owned()))
+    }
+
+    /// Tells whether nothing more will happen to the call.
+    pub fn is_finished(&self) -> bool {
+        match self {
+            CallStatus::Completed
+            | CallStatus::Failed
+            | CallStatus::TimedOut
+            | CallStatus::Interrupted
+            | CallStatus::Rejected => true,
+            CallStatus::Pending
+            | CallStatus::Approved
+            | CallStatus::Held
+            | CallStatus::Running
+            | CallStatus::Waiting
+            | CallStatus::ResumePending
+            | CallStatus::Other(_) => false,
+        }
+    }
+
+    /// Tells whether the step may be taken from here.
+    pub fn allows(&self, step: Step) -> bool {
+        match step {
+            Step::Approve => matches!(self, CallStatus::Pending | CallStatus::Held),
+            Step::Reject | Step::Hold => {
+                matches!(self, CallStatus::Pending | CallStatus::Held | CallStatus::Approved)
+            }
+            Step::Claim => matches!(self, CallStatus::Approved),
+            Step::ClaimResume => matches!(self, CallStatus::ResumePending),
+            Step::Finish | Step::Interrupt => matches!(self, CallStatus::Running),
+            Step::ReadyToResume => matches!(self, CallStatus::Waiting),
+        }
+    }
+
+    /// Checks that the step may be taken.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn check(&self, step: Step) -> Result<(), WrongStep> {
+        if self.allows(step) { Ok(()) } else { Err(WrongStep { from: self.clone(), step }) }
+    }
+}
+
+impl fmt::Display for CallStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&brigade_core::text::escape_terminal(self.as_str()))
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Step::Approve => "approved",
+            Step::Reject => "rejected",
+            Step::Hold => "held",
+            Step::Claim => "run",
+            Step::ClaimResume => "resumed",
+            Step::Finish => "finished",
+            Step::Interrupt => "interrupted",
+            Step::ReadyToResume => "made ready to resume",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_reads_back() {
+        for status in CallStatus::ALL {
+            assert_eq!(CallStatus::from_word(status.as_str()), status);
+        }
+        assert_eq!(CallStatus::from_word("resumed"), CallStatus::Other("resumed".into()));
+    }
+
+    #[test]
+    fn only_pending_and_held_calls_can_be_approved() {
+        let approvable: Vec<_> =
+            CallStatus::ALL.into_iter().filter(|status| status.allows(Step::Approve)).collect();
+        assert_eq!(approvable, [CallStatus::Pending, CallStatus::Held]);
+    }
+
+    #[test]
+    fn a_finished_call_allows_nothing() {
+        let steps = [
+            Step::Approve,
+            Step::Reject,
+            Step::Hold,
+            Step::Claim,
+            Step::ClaimResume,
+            Step::Finish,
+            Step::Interrupt,
+            Step::ReadyToResume,
+        ];
+        for status in CallStatus::ALL.iter().filter(|status| status.is_finished()) {
+            assert!(!steps.iter().any(|step| status.allows(*step)), "{status}");
+        }
+    }
+}
