@@ -1,1 +1,337 @@
 //! Judges whether a command line is too risky to run.
+//!
+//! The words are judged, not a text: [`judge`] finds the program that would really run, looking through wrappers
+//! such as `env` or `timeout`, and reads its options as that program would. So `bash -lc …` and `rm -r -f …` are
+//! found in any spelling, while `echo sudo` and `git commit -m 'rm -rf /'` are not. The text given to a shell is
+//! read roughly as the shell would and judged in turn.
+//!
+//! Words that are nothing but shell syntax (`|`, `;`, `&&`) also separate commands, although no shell will read
+//! them: whoever configures `curl … | sh` meant it.
+//!
+//! This is a guard against shapes that hide what runs, not a sandbox: a script may still do anything.
+
+mod options;
+mod program;
+mod shell_text;
+mod wrapper;
+
+use std::fmt;
+
+use crate::argv::Argv;
+use program::{Kind, base_name, kind_of};
+
+/// One reason why a command line is high-risk.
+///
+/// `word` is the position of the telling word, counted from 0, which is the program; for something found inside
+/// the text of a shell it is the word that holds the text. A risk names programs from a fixed list only, and never
+/// quotes an argument.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Risk {
+    /// A shell is given its commands as text.
+    ShellText {
+        /// The position of the option.
+        word: usize,
+        /// The shell.
+        program: &'static str,
+    },
+    /// An interpreter is given its program as text.
+    InlineCode {
+        /// The position of the option or of the code.
+        word: usize,
+        /// The interpreter.
+        program: &'static str,
+    },
+    /// Another user's rights are asked for.
+    Privilege {
+        /// The position of the program.
+        word: usize,
+        /// The program that gives the rights.
+        program: &'static str,
+    },
+    /// Files are removed recursively and without asking.
+    ForcedRemoval {
+        /// The position of the program.
+        word: usize,
+    },
+    /// Output of another command is piped into a shell or interpreter.
+    PipeIntoInterpreter {
+        /// The position of the shell or interpreter, or of the text that holds the pipe.
+        word: usize,
+        /// The shell or interpreter.
+        program: &'static str,
+    },
+    /// What a download brings is run, through `eval "$(…)"`, `bash <(…)` and the like.
+    DownloadedCode {
+        /// The position of the word that holds the download.
+        word: usize,
+        /// The program that downloads.
+        program: &'static str,
+    },
+}
+
+impl Risk {
+    /// Gives the stable name of the kind of risk.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Risk::ShellText { .. } => "shell-text",
+            Risk::InlineCode { .. } => "inline-code",
+            Risk::Privilege { .. } => "privilege",
+            Risk::ForcedRemoval { .. } => "forced-removal",
+            Risk::PipeIntoInterpreter { .. } => "pipe-into-interpreter",
+            Risk::DownloadedCode { .. } => "downloaded-code",
+        }
+    }
+
+    /// Gives the position of the telling word, counted from 0.
+    pub fn word(&self) -> usize {
+        match self {
+            Risk::ShellText { word, .. }
+            | Risk::InlineCode { word, .. }
+            | Risk::Privilege { word, .. }
+            | Risk::ForcedRemoval { word }
+            | Risk::PipeIntoInterpreter { word, .. }
+            | Risk::DownloadedCode { word, .. } => *word,
+        }
+    }
+}
+
+/// A sentence for people, without a final stop.
+impl fmt::Display for Risk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Risk::ShellText { word, program } => {
+                write!(f, "word {word} gives `{program}` its commands as text")
+            }
+            Risk::InlineCode { word, program } => {
+                write!(f, "word {word} gives `{program}` its program as text")
+            }
+            Risk::Privilege { word, program } => {
+                write!(f, "word {word} asks for another user's rights with `{program}`")
+            }
+            Risk::ForcedRemoval { word } => {
+                write!(f, "word {word} removes recursively and without asking with `rm`")
+            }
+            Risk::PipeIntoInterpreter { word, program } => {
+                write!(f, "word {word} pipes output into `{program}`")
+            }
+            Risk::DownloadedCode { word, program } => {
+                write!(f, "word {word} runs what `{program}` downloads")
+            }
+        }
+    }
+}
+
+/// Lists every risk of a command line, in the order of its words; empty means none was found.
+///
+/// ```
+/// use brigade_core::argv::Argv;
+/// use brigade_core::risk::judge;
+///
+/// let codes = |command: &str| judge(&Argv::parse(command).unwrap()).iter().map(|r| r.code()).collect::<Vec<_>>();
+/// assert_eq!(codes("timeout 5 bash -lc 'make'"), ["shell-text"]);
+/// assert!(codes("git commit -m 'rm -rf /'").is_empty());
+/// ```
+pub fn judge(argv: &Argv) -> Vec<Risk> {
+    let words: Vec<Word> =
+        argv.words().iter().enumerate().map(|(at, text)| Word { text: text.clone(), at }).collect();
+    let mut judgement = Judgement { risks: Vec::new(), depth: 0, trying: Trying::OneCommand };
+    judgement.words(&words);
+    let mut risks = judgement.risks;
+    risks.sort_by_key(Risk::word);
+    let mut seen = std::collections::HashSet::new();
+    risks.retain(|risk| seen.insert(risk.clone()));
+    risks
+}
+
+/// A word, and the position of the word of the command line that it came from.
+#[derive(Clone, Debug)]
+struct Word {
+    text: String,
+    at: usize,
+}
+
+/// How deep texts within texts, and wrappers around wrappers, are followed.
+const MAX_DEPTH: usize = 16;
+
+/// How many words after a launcher are tried as the beginning of a command.
+const MAX_SUFFIXES: usize = 256;
+
+/// Whether a command is judged where it begins, or wherever it might begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trying {
+    OneCommand,
+    EverySuffix,
+}
+
+struct Judgement {
+    risks: Vec<Risk>,
+    depth: usize,
+    trying: Trying,
+}
+
+impl Judgement {
+    /// Judges words that may hold shell syntax as words of their own.
+    fn words(&mut self, words: &[Word]) {
+        let mut rest = words;
+        let mut piped = false;
+        loop {
+            let cut = rest.iter().position(|word| shell_text::is_separator(&word.text)).unwrap_or(rest.len());
+            self.command(&rest[..cut]);
+            if piped {
+                self.pipe_target(&rest[..cut]);
+            }
+            let Some(separator) = rest.get(cut) else { break };
+            piped = matches!(separator.text.as_str(), "|" | "|&");
+            rest = &rest[cut + 1..];
+        }
+        // `curl … |sh` splits to a word `|sh`.
+        for word in words.iter().skip(1) {
+            if let Some(name) = word.text.strip_prefix('|')
+                && let Some(program) = kind_of(name).interpreter()
+            {
+                self.risks.push(Risk::PipeIntoInterpreter { word: word.at, program });
+            }
+        }
+    }
+
+    /// Judges one command: its program, or what a wrapper in front runs.
+    fn command(&mut self, words: &[Word]) {
+        if MAX_DEPTH <= self.depth {
+            return;
+        }
+        self.depth += 1;
+        self.command_within_depth(words);
+        self.depth -= 1;
+    }
+
+    fn command_within_depth(&mut self, words: &[Word]) {
+        let Some((head, args)) = words.split_first() else { return };
+        match kind_of(&head.text) {
+            Kind::Shell(program) => {
+                if let Some(found) = options::shell_text(program, args) {
+                    self.risks.push(Risk::ShellText { word: args[found.option].at, program });
+                    for text in found.texts {
+                        self.shell_text(&text);
+                    }
+                }
+                self.process_substitutions(args);
+            }
+            Kind::Interpreter(program) => {
+                if let Some(found) = options::inline_code(program, args) {
+                    self.risks.push(Risk::InlineCode { word: args[found].at, program });
+                }
+                self.process_substitutions(args);
+            }
+            Kind::Privilege(program) => {
+                self.risks.push(Risk::Privilege { word: head.at, program });
+                self.any_suffix(args);
+            }
+            Kind::Remove => {
+                if options::removes_by_force(args) {
+                    self.risks.push(Risk::ForcedRemoval { word: head.at });
+                }
+            }
+            Kind::Eval => self.process_substitutions(args),
+            Kind::Launcher => self.any_suffix(args),
+            Kind::Find => {
+                for inner in wrapper::find_commands(args) {
+                    self.command(inner);
+                }
+            }
+            Kind::Wrapper(wrapper) => match wrapper::look_through(wrapper, args) {
+                wrapper::Inner::Command(inner) => self.command(&inner),
+                wrapper::Inner::ShellText { option, program, text } => {
+                    if let Some(option) = option {
+                        self.risks.push(Risk::ShellText { word: option, program });
+                    }
+                    self.shell_text(&text);
+                }
+                wrapper::Inner::Nothing => {}
+            },
+            Kind::Other => {}
+        }
+    }
+
+    /// Judges every word as if a command began there: for programs whose own options are too many to know.
+    fn any_suffix(&mut self, args: &[Word]) {
+        // Nested, this would add nothing, since every suffix is tried anyway; and it would cost without bound.
+        if std::mem::replace(&mut self.trying, Trying::EverySuffix) == Trying::EverySuffix {
+            return;
+        }
+        for from in 0..args.len().min(MAX_SUFFIXES) {
+            if !matches!(kind_of(&args[from].text), Kind::Other | Kind::Launcher | Kind::Wrapper(_)) {
+                self.command(&args[from..]);
+            }
+            // `ssh host 'sudo reboot'` and `su -c 'rm -rf x'` hand over a text.
+            if args[from].text.contains(' ') {
+                self.trying = Trying::OneCommand;
+                self.shell_text(&args[from]);
+                self.trying = Trying::EverySuffix;
+            }
+        }
+        self.trying = Trying::OneCommand;
+    }
+
+    /// Judges a text that a shell will read.
+    fn shell_text(&mut self, text: &Word) {
+        if MAX_DEPTH <= self.depth {
+            return;
+        }
+        self.depth += 1;
+        let parsed = shell_text::parse(&text.text);
+        for command in &parsed.commands {
+            let words: Vec<Word> =
+                command.words.iter().map(|word| Word { text: word.clone(), at: text.at }).collect();
+            let words = wrapper::skip_shell_syntax(&words);
+            self.command(words);
+            if command.piped {
+                self.pipe_target(words);
+            }
+        }
+        for inner in parsed.substitutions {
+            self.shell_text(&Word { text: inner, at: text.at });
+        }
+        self.depth -= 1;
+    }
+
+    /// Notes a pipe that ends in a shell or interpreter, also behind wrappers.
+    fn pipe_target(&mut self, words: &[Word]) {
+        let mut words = words.to_vec();
+        for _ in 0..MAX_DEPTH {
+            let Some((head, args)) = words.split_first() else { return };
+            match kind_of(&head.text) {
+                Kind::Wrapper(wrapper) => match wrapper::look_through(wrapper, args) {
+                    wrapper::Inner::Command(inner) => words = inner,
+                    wrapper::Inner::ShellText { .. } | wrapper::Inner::Nothing => return,
+                },
+                Kind::Privilege(_) => words = wrapper::after_privilege(args),
+                kind => {
+                    if let Some(program) = kind.interpreter()
+                        && options::reads_program_from_stdin(program, args)
+                    {
+                        self.risks.push(Risk::PipeIntoInterpreter { word: head.at, program });
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Notes downloads in `$(…)`, backquotes and `<(…)` that are handed to something that runs them.
+    fn process_substitutions(&mut self, args: &[Word]) {
+        for word in args {
+            for inner in shell_text::parse(&word.text).substitutions {
+                for command in shell_text::parse(&inner).commands {
+                    for name in &command.words {
+                        if let Some(program) = program::downloader(base_name(name).as_str()) {
+                            self.risks.push(Risk::DownloadedCode { word: word.at, program });
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

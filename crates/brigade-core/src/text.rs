@@ -1,1 +1,162 @@
-//! Text that is safe to show.
+//! Text that is safe and short enough to show.
+//!
+//! Names, reasons and output come from files, agents and tools. A control character in them could move the
+//! cursor or retitle a terminal, and a bidirectional control could make a command read differently from what it
+//! is, so nothing of the kind is printed as it came: it is shown as a visible escape.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Escapes everything that a terminal would act on, line breaks and tabs included, for text shown in one line.
+///
+/// Escaped are control characters (C0, DEL, C1), bidirectional controls, zero-width characters, and the line and
+/// paragraph separators. `\n`, `\r` and `\t` are written so, all others as `\u{202e}`. A backslash is left alone,
+/// so the result is for reading, not for parsing back.
+///
+/// ```
+/// use brigade_core::text::escape_terminal;
+///
+/// assert_eq!(escape_terminal("plain"), "plain");
+/// assert_eq!(escape_terminal("a\x1b[2Jb\n"), "a\\u{1b}[2Jb\\n");
+/// ```
+pub fn escape_terminal(text: &str) -> Cow<'_, str> {
+    escape(text, Keep::Nothing)
+}
+
+/// Like [`escape_terminal`], but keeps line feeds and tabs, for text shown over several lines.
+///
+/// A carriage return is escaped here too, because it would let the rest of a line overwrite its beginning.
+pub fn escape_terminal_lines(text: &str) -> Cow<'_, str> {
+    escape(text, Keep::LinesAndTabs)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Nothing,
+    LinesAndTabs,
+}
+
+fn escape(text: &str, keep: Keep) -> Cow<'_, str> {
+    let Some(first) = text.find(|c| acts(c, keep)) else { return Cow::Borrowed(text) };
+    let mut escaped = String::with_capacity(text.len() + 16);
+    escaped.push_str(&text[..first]);
+    for c in text[first..].chars() {
+        match c {
+            c if !acts(c, keep) => escaped.push(c),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            c => write!(escaped, "\\u{{{:x}}}", u32::from(c)).expect("writing to a string cannot fail"),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Tells whether a terminal would act on a character instead of showing it.
+fn acts(c: char, keep: Keep) -> bool {
+    match c {
+        '\n' | '\t' => keep == Keep::Nothing,
+        // Bidirectional controls; zero-width characters; separators; invisible operators; tag characters.
+        '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
+        '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => true,
+        c => c.is_control(),
+    }
+}
+
+/// Collapses every run of white space to one space, trims, and cuts to at most `limit` characters.
+///
+/// A text that is longer keeps its first `limit - 3` characters, without white space at their end, and gets `...`
+/// (so a `limit` below 3 still gives `...`). Characters are counted, not bytes.
+///
+/// ```
+/// use brigade_core::text::short;
+///
+/// assert_eq!(short("  a \n\t b ", 96), "a b");
+/// assert_eq!(short("abcdef ghijk", 10), "abcdef...");
+/// ```
+pub fn short(text: &str, limit: usize) -> String {
+    let mut collapsed = String::new();
+    let mut kept = 0usize;
+    let mut cut_at = None;
+    for word in text.split(is_space).filter(|word| !word.is_empty()) {
+        let gap = (!collapsed.is_empty()).then_some(' ');
+        for c in gap.into_iter().chain(word.chars()) {
+            if kept == limit.saturating_sub(3) {
+                cut_at = Some(collapsed.len());
+            }
+            if kept == limit {
+                collapsed.truncate(cut_at.unwrap_or(0));
+                let end = collapsed.trim_end().len();
+                collapsed.truncate(end);
+                collapsed.push_str("...");
+                return collapsed;
+            }
+            collapsed.push(c);
+            kept += 1;
+        }
+    }
+    collapsed
+}
+
+/// White space as Python's `str.split` sees it: Unicode's, and the four separators of ASCII.
+fn is_space(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_acts_on_is_escaped() {
+        for (text, shown) in [
+            ("", ""),
+            ("größe 日本", "größe 日本"),
+            ("a\tb\r\n", "a\\tb\\r\\n"),
+            ("\u{1b}]0;title\u{7}", "\\u{1b}]0;title\\u{7}"),
+            ("\u{9b}2J\u{7f}", "\\u{9b}2J\\u{7f}"),
+            ("user\u{202e}txt.exe", "user\\u{202e}txt.exe"),
+            ("\u{2066}\u{2069}\u{200e}\u{200f}\u{61c}", "\\u{2066}\\u{2069}\\u{200e}\\u{200f}\\u{61c}"),
+            ("a\u{200b}b\u{feff}c\u{2060}", "a\\u{200b}b\\u{feff}c\\u{2060}"),
+            ("a\u{2028}b\u{2029}", "a\\u{2028}b\\u{2029}"),
+        ] {
+            assert_eq!(escape_terminal(text), shown);
+        }
+        assert_eq!(escape_terminal_lines("a\n\tb\r\u{1b}"), "a\n\tb\\r\\u{1b}");
+        assert!(matches!(escape_terminal("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn short_counts_characters_and_trims_before_the_dots() {
+        assert_eq!(short("", 5), "");
+        assert_eq!(short("ab cd", 5), "ab cd");
+        assert_eq!(short("ab cdx", 5), "ab...");
+        assert_eq!(short("äöüäöü", 6), "äöüäöü");
+        assert_eq!(short("äöüäöüß", 6), "äöü...");
+        assert_eq!(short("abcdef", 2), "...");
+        assert_eq!(short("a\u{1f}b\u{a0}c", 9), "a b c");
+    }
+
+    proptest! {
+        #[test]
+        fn escaped_text_has_nothing_left_to_act_on(text in any::<String>()) {
+            let escaped = escape_terminal(&text);
+            prop_assert!(!escaped.chars().any(|c| acts(c, Keep::Nothing)));
+            prop_assert_eq!(escape_terminal(&escaped), escaped.as_ref());
+        }
+
+        #[test]
+        fn short_text_is_never_over_the_limit(text in any::<String>(), limit in 0usize..40) {
+            let cut = short(&text, limit);
+            prop_assert!(cut.chars().count() <= limit.max(3));
+            let whole = text.split(is_space).filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ");
+            if whole.chars().count() <= limit {
+                prop_assert_eq!(cut, whole);
+            } else {
+                prop_assert!(cut.ends_with("..."));
+            }
+        }
+    }
+}

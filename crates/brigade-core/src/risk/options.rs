@@ -1,0 +1,271 @@
+//! Reads the options of shells, interpreters and `rm` as those programs would.
+
+use super::Word;
+
+/// A shell that was given its commands as text.
+pub(super) struct ShellText {
+    /// The position among the arguments of the option that says so.
+    pub(super) option: usize,
+    /// The texts.
+    pub(super) texts: Vec<Word>,
+}
+
+/// Finds the option of a shell that announces commands as text.
+pub(super) fn shell_text(program: &str, args: &[Word]) -> Option<ShellText> {
+    let at = match program {
+        "cmd" => args.iter().position(|word| {
+            let word = word.text.to_ascii_lowercase();
+            word.starts_with("/c") || word.starts_with("/k") || word.starts_with("/r")
+        }),
+        "powershell" | "pwsh" => power_shell_command(args),
+        _ => posix_shell_command(program, args),
+    }?;
+    let attached = args[at].text.split_once('=').filter(|(option, _)| option.starts_with("--"));
+    let mut texts: Vec<Word> = args[at + 1..].to_vec();
+    if let Some((_, text)) = attached {
+        texts.insert(0, Word { text: text.to_owned(), at: args[at].at });
+    }
+    Some(ShellText { option: at, texts })
+}
+
+fn posix_shell_command(program: &str, args: &[Word]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        let text = word.text.as_str();
+        if let Some(long) = text.strip_prefix("--") {
+            let name = long.split('=').next().unwrap_or(long);
+            match name {
+                "" => return None,
+                "command" | "commands" | "init-command" => return Some(at),
+                "rcfile" | "init-file" | "config" | "env-config" if !long.contains('=') => at += 1,
+                _ => {}
+            }
+        } else if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) {
+            if bundle.contains('c') || (program == "fish" && bundle.contains('C')) {
+                return Some(at);
+            }
+            if bundle.ends_with(['o', 'O']) {
+                at += 1;
+            }
+        } else if let Some(bundle) = text.strip_prefix('+') {
+            if bundle.ends_with(['o', 'O']) {
+                at += 1;
+            }
+        } else {
+            return None;
+        }
+        at += 1;
+    }
+    None
+}
+
+/// PowerShell takes any prefix of `-Command` and `-EncodedCommand`, and a bare first argument as a command.
+fn power_shell_command(args: &[Word]) -> Option<usize> {
+    for (at, word) in args.iter().enumerate() {
+        let lower = word.text.to_ascii_lowercase();
+        let Some(option) = lower.strip_prefix('-') else { return None };
+        let option = option.trim_start_matches('-');
+        if option.is_empty() {
+            return None;
+        }
+        let encoded = option == "ec" || "encodedcommand".starts_with(option);
+        if "command".starts_with(option) || "commandwithargs".starts_with(option) || encoded {
+            return Some(at);
+        }
+        if "file".starts_with(option) {
+            return None;
+        }
+    }
+    None
+}
+
+/// How an interpreter spells its options.
+struct Spelling {
+    /// Short options that announce code.
+    code: &'static str,
+    /// Short options that take a value: the rest of the bundle, or the next word.
+    valued: &'static str,
+    /// Short options whose value, if any, is the rest of the bundle.
+    attached: &'static str,
+    /// Long options that announce code.
+    long_code: &'static [&'static str],
+    /// Long options that take the next word.
+    long_valued: &'static [&'static str],
+    /// Short options after which a program is named otherwise, such as `-m` of Python.
+    ends: &'static str,
+}
+
+const fn spelling(code: &'static str, valued: &'static str, attached: &'static str) -> Spelling {
+    Spelling { code, valued, attached, long_code: &[], long_valued: &[], ends: "" }
+}
+
+fn spelling_of(program: &str) -> Option<Spelling> {
+    Some(match program {
+        "python" | "pythonw" | "pypy" | "py" | "ipython" | "micropython" => {
+            Spelling { long_valued: &["--check-hash-based-pycs"], ends: "m", ..spelling("c", "WXQ", "") }
+        }
+        "perl" | "raku" => spelling("eE", "I", "MmFxCDidV"),
+        "ruby" | "jruby" | "irb" => spelling("e", "IrCE", "xFKTWi0"),
+        "node" | "nodejs" | "tsx" | "ts-node" => Spelling {
+            long_code: &["--eval", "--print"],
+            long_valued: &[
+                "--require",
+                "--import",
+                "--loader",
+                "--experimental-loader",
+                "--conditions",
+                "--input-type",
+                "--env-file",
+                "--title",
+                "--project",
+            ],
+            ..spelling("ep", "rCP", "")
+        },
+        "bun" => Spelling { long_code: &["--eval", "--print"], ..spelling("ep", "rc", "") },
+        "php" => Spelling {
+            long_code: &["--run", "--process-begin", "--process-code", "--process-end"],
+            long_valued: &["--php-ini", "--define"],
+            ends: "fF",
+            ..spelling("rBRE", "cdzSt", "")
+        },
+        "lua" | "luajit" => spelling("e", "lj", ""),
+        "r" | "rscript" | "osascript" | "groovy" | "ghc" => spelling("e", "l", ""),
+        "julia" => Spelling {
+            long_code: &["--eval", "--print"],
+            long_valued: &["--load"],
+            ..spelling("eE", "LJCtpH", "")
+        },
+        "elixir" | "scala" | "swift" => Spelling { long_code: &["--eval"], ..spelling("e", "rS", "") },
+        "racket" | "guile" => Spelling { long_code: &["--eval"], ..spelling("ec", "ltL", "") },
+        "sbcl" | "clojure" | "clj" => Spelling { long_code: &["--eval", "-e"], ..spelling("e", "", "") },
+        _ => return None,
+    })
+}
+
+/// Finds the argument that gives an interpreter its program as text.
+pub(super) fn inline_code(program: &str, args: &[Word]) -> Option<usize> {
+    match program {
+        "awk" | "gawk" | "mawk" | "nawk" => return awk_runs_commands(args),
+        "deno" => {
+            let at = args.iter().position(|word| !word.text.starts_with('-'))?;
+            let evaluates = args[at].text == "eval"
+                || (args[at].text == "repl" && args.iter().any(|word| word.text.starts_with("--eval")));
+            return evaluates.then_some(at);
+        }
+        "erl" => return args.iter().position(|word| matches!(word.text.as_str(), "-eval" | "-run" | "-s")),
+        "sbcl" => return args.iter().position(|word| word.text.starts_with("--eval")),
+        _ => {}
+    }
+    let spelling = spelling_of(program)?;
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        let text = word.text.as_str();
+        if text.starts_with("--") {
+            let name = text.split('=').next().unwrap_or(text);
+            if spelling.long_code.contains(&name) {
+                return Some(at);
+            }
+            if text == "--" {
+                return None;
+            }
+            if spelling.long_valued.contains(&text) {
+                at += 1;
+            }
+        } else if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) {
+            for (index, option) in bundle.char_indices() {
+                if spelling.code.contains(option) {
+                    return Some(at);
+                }
+                if spelling.ends.contains(option) {
+                    return None;
+                }
+                if spelling.attached.contains(option) {
+                    break;
+                }
+                if spelling.valued.contains(option) {
+                    if index + option.len_utf8() == bundle.len() {
+                        at += 1;
+                    }
+                    break;
+                }
+            }
+        } else {
+            return None;
+        }
+        at += 1;
+    }
+    None
+}
+
+/// An awk program is text by nature; it is a risk when it can run commands.
+fn awk_runs_commands(args: &[Word]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        match word.text.as_str() {
+            "-f" | "--file" => return None,
+            "-F" | "-v" => at += 1,
+            text if text.starts_with('-') && text != "-" => {}
+            text => {
+                let runs = text.contains("system(") || text.contains("system (") || text.contains("|&");
+                let pipes = text.match_indices('|').any(|(bar, _)| {
+                    let before = text[..bar].chars().next_back();
+                    let after = text[bar + 1..].trim_start();
+                    before != Some('|') && (after.starts_with('"') || after.starts_with("getline"))
+                });
+                return (runs || pipes).then_some(at);
+            }
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Tells whether a shell or interpreter at the end of a pipe takes its program from there.
+///
+/// It does unless a script, a module or code is named: `| python3 report.py` and `| sh -c …` do not.
+pub(super) fn reads_program_from_stdin(program: &str, args: &[Word]) -> bool {
+    if matches!(program, "awk" | "gawk" | "mawk" | "nawk") || inline_code(program, args).is_some() {
+        return false;
+    }
+    if shell_text(program, args).is_some() {
+        return false;
+    }
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        match word.text.as_str() {
+            "-" | "-s" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => return true,
+            "-o" | "+o" | "-O" | "+O" | "-W" | "-X" => at += 1,
+            "-m" => return false,
+            "--" => return at + 1 == args.len() || args[at + 1].text == "-",
+            // A bundle with `s`, as in `bash -es -- arguments`.
+            text if text.starts_with('-') && !text.starts_with("--") && text.contains('s') => return true,
+            text if text.starts_with(['-', '+']) || is_redirection(text) => {}
+            _ => return false,
+        }
+        at += 1;
+    }
+    true
+}
+
+fn is_redirection(word: &str) -> bool {
+    word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&').starts_with(['>', '<'])
+}
+
+/// Tells whether the options of `rm` ask for recursion and for force, in any order and spelling.
+pub(super) fn removes_by_force(args: &[Word]) -> bool {
+    let (mut recursive, mut force) = (false, false);
+    for word in args {
+        let text = word.text.as_str();
+        if text == "--" {
+            break;
+        }
+        if let Some(long) = text.strip_prefix("--") {
+            recursive |= "recursive".starts_with(long);
+            force |= "force".starts_with(long);
+        } else if let Some(bundle) = text.strip_prefix('-') {
+            recursive |= bundle.contains(['r', 'R']);
+            force |= bundle.contains(['f', 'F']);
+        }
+    }
+    recursive && force
+}

@@ -1,0 +1,197 @@
+//! Which programs are of interest, by name.
+
+use super::wrapper::Wrapper;
+
+/// What a program is to the judgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Reads commands from a text or a file.
+    Shell(&'static str),
+    /// Reads a program from a text or a file.
+    Interpreter(&'static str),
+    /// Runs a command with other rights.
+    Privilege(&'static str),
+    /// Removes files.
+    Remove,
+    /// Reads its arguments as commands: `eval`, `source`, `.`.
+    Eval,
+    /// Runs a command given somewhere among its arguments, with options too many to know.
+    Launcher,
+    /// `find`, which runs commands given after `-exec`.
+    Find,
+    /// Runs the command that follows its options.
+    Wrapper(Wrapper),
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    /// Gives the name of a shell or interpreter.
+    pub(super) fn interpreter(self) -> Option<&'static str> {
+        match self {
+            Kind::Shell(name) | Kind::Interpreter(name) => Some(name),
+            Kind::Privilege(_) | Kind::Remove | Kind::Eval | Kind::Launcher => None,
+            Kind::Find | Kind::Wrapper(_) | Kind::Other => None,
+        }
+    }
+}
+
+const SHELLS: &[&str] = &[
+    "ash",
+    "bash",
+    "cmd",
+    "csh",
+    "dash",
+    "elvish",
+    "fish",
+    "ksh",
+    "mksh",
+    "nu",
+    "oksh",
+    "pdksh",
+    "posh",
+    "powershell",
+    "pwsh",
+    "rbash",
+    "rc",
+    "sh",
+    "tcsh",
+    "xonsh",
+    "yash",
+    "zsh",
+];
+
+const INTERPRETERS: &[&str] = &[
+    "awk",
+    "bun",
+    "clj",
+    "clojure",
+    "deno",
+    "elixir",
+    "erl",
+    "gawk",
+    "ghc",
+    "groovy",
+    "guile",
+    "ipython",
+    "irb",
+    "jruby",
+    "julia",
+    "lua",
+    "luajit",
+    "mawk",
+    "micropython",
+    "nawk",
+    "node",
+    "nodejs",
+    "osascript",
+    "perl",
+    "php",
+    "py",
+    "pypy",
+    "python",
+    "pythonw",
+    "r",
+    "racket",
+    "raku",
+    "rscript",
+    "ruby",
+    "sbcl",
+    "scala",
+    "swift",
+    "tclsh",
+    "ts-node",
+    "tsx",
+];
+
+const PRIVILEGE: &[&str] =
+    &["doas", "gosu", "pkexec", "please", "run0", "runuser", "su", "su-exec", "sudo", "sudoedit"];
+
+const DOWNLOADERS: &[&str] = &[
+    "aria2c", "axel", "curl", "fetch", "ftp", "http", "https", "lynx", "nc", "ncat", "netcat", "wget", "xh",
+];
+
+const LAUNCHERS: &[&str] = &[
+    "aws-vault",
+    "bwrap",
+    "catchsegv",
+    "conda",
+    "dbus-run-session",
+    "direnv",
+    "distrobox",
+    "docker",
+    "dotenv",
+    "doppler",
+    "entr",
+    "firejail",
+    "gdb",
+    "hyperfine",
+    "kubectl",
+    "lxc-attach",
+    "ltrace",
+    "mise",
+    "nerdctl",
+    "nix",
+    "nix-shell",
+    "npx",
+    "nsenter",
+    "op",
+    "parallel",
+    "pipenv",
+    "podman",
+    "poetry",
+    "proot",
+    "script",
+    "ssh",
+    "start-stop-daemon",
+    "strace",
+    "systemd-run",
+    "unbuffer",
+    "unshare",
+    "uv",
+    "valgrind",
+    "xvfb-run",
+];
+
+/// Gives the last part of a program's path, in lower case and without `.exe`.
+pub(super) fn base_name(program: &str) -> String {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program).to_ascii_lowercase();
+    name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name)
+}
+
+/// Finds a name in a list, also when it carries a version: `python3.11`, `bash-5.2`, `lua5.4`.
+fn listed(name: &str, list: &[&'static str]) -> Option<&'static str> {
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-');
+    list.iter().copied().find(|entry| *entry == name || (!plain.is_empty() && *entry == plain))
+}
+
+/// Tells what a program is, given its name or path.
+pub(super) fn kind_of(program: &str) -> Kind {
+    let name = base_name(program);
+    // `. file` must not be read as a name with its version taken off.
+    if program == "." || matches!(name.as_str(), "eval" | "source") {
+        return Kind::Eval;
+    }
+    if let Some(shell) = listed(&name, SHELLS) {
+        Kind::Shell(shell)
+    } else if let Some(interpreter) = listed(&name, INTERPRETERS) {
+        Kind::Interpreter(interpreter)
+    } else if let Some(tool) = PRIVILEGE.iter().find(|tool| **tool == name) {
+        Kind::Privilege(tool)
+    } else if matches!(name.as_str(), "rm" | "grm") {
+        Kind::Remove
+    } else if matches!(name.as_str(), "find" | "gfind" | "fd" | "fdfind") {
+        Kind::Find
+    } else if let Some(wrapper) = Wrapper::named(&name) {
+        Kind::Wrapper(wrapper)
+    } else if LAUNCHERS.contains(&name.as_str()) {
+        Kind::Launcher
+    } else {
+        Kind::Other
+    }
+}
+
+/// Gives the fixed name of a program that downloads.
+pub(super) fn downloader(name: &str) -> Option<&'static str> {
+    DOWNLOADERS.iter().copied().find(|entry| *entry == name)
+}

@@ -1,0 +1,179 @@
+//! Reads the text given to a shell, roughly: enough to see which programs it would run.
+//!
+//! Quotes, escapes, comments, separators, substitutions and here-strings are understood. Variables, aliases and
+//! functions are not, so a text that hides a program's name from this reading hides it from the judgement too;
+//! that is why a text given to a shell is a risk by itself.
+
+/// What a text would run.
+#[derive(Debug, Default)]
+pub(super) struct Parsed {
+    /// The simple commands, in order.
+    pub(super) commands: Vec<Command>,
+    /// The texts of `$(…)`, backquotes, `<(…)` and `>(…)`, in order.
+    pub(super) substitutions: Vec<String>,
+}
+
+/// One simple command.
+#[derive(Debug, Default)]
+pub(super) struct Command {
+    /// Its words, unquoted.
+    pub(super) words: Vec<String>,
+    /// Whether it reads what the one before writes.
+    pub(super) piped: bool,
+}
+
+/// Tells whether a word is nothing but a separator of commands.
+pub(super) fn is_separator(word: &str) -> bool {
+    matches!(word, "|" | "|&" | "||" | "&&" | ";" | "&")
+}
+
+/// Tells whether a word is a redirection, with its target attached or not.
+pub(super) fn is_redirection(word: &str) -> bool {
+    let mark = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
+    mark.starts_with(['<', '>']) && !mark.starts_with("<(") && !mark.starts_with(">(")
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quote {
+    None,
+    Single,
+    Double,
+}
+
+struct Reader<'a> {
+    chars: std::iter::Peekable<std::str::Chars<'a>>,
+    parsed: Parsed,
+    command: Command,
+    word: Option<String>,
+}
+
+/// Reads a text; what is malformed is read as far as it goes.
+pub(super) fn parse(text: &str) -> Parsed {
+    let mut reader = Reader {
+        chars: text.chars().peekable(),
+        parsed: Parsed::default(),
+        command: Command::default(),
+        word: None,
+    };
+    reader.read();
+    reader.end_command(false);
+    reader.parsed
+}
+
+impl Reader<'_> {
+    fn read(&mut self) {
+        let mut quote = Quote::None;
+        while let Some(c) = self.chars.next() {
+            match (quote, c) {
+                (Quote::None, '\'') => {
+                    quote = Quote::Single;
+                    self.word.get_or_insert_default();
+                }
+                (Quote::Single, '\'') | (Quote::Double, '"') => quote = Quote::None,
+                (Quote::Single, c) => self.put(c),
+                (Quote::None, '"') => {
+                    quote = Quote::Double;
+                    self.word.get_or_insert_default();
+                }
+                (_, '\\') => match self.chars.next() {
+                    Some('\n') | None => {}
+                    Some(c) => self.put(c),
+                },
+                (_, '`') => {
+                    let inner = self.until_backquote();
+                    self.substitution(inner);
+                }
+                (_, '$') if self.chars.peek() == Some(&'(') => {
+                    self.chars.next();
+                    let inner = self.until_parenthesis();
+                    self.substitution(inner);
+                }
+                (Quote::None, '<' | '>') if self.chars.peek() == Some(&'(') => {
+                    self.chars.next();
+                    let inner = self.until_parenthesis();
+                    self.substitution(inner);
+                }
+                (Quote::Double, c) => self.put(c),
+                (Quote::None, ' ' | '\t' | '\r') => self.end_word(),
+                (Quote::None, '#') if self.word.is_none() => {
+                    while self.chars.next_if(|c| *c != '\n').is_some() {}
+                }
+                (Quote::None, '|') => {
+                    let alternative = self.chars.next_if_eq(&'|').is_some();
+                    self.chars.next_if_eq(&'&');
+                    self.end_command(!alternative);
+                }
+                // `2>&1` and `&>file` do not end a command.
+                (Quote::None, '&')
+                    if self.word.as_deref().is_some_and(|word| word.ends_with(['>', '<']))
+                        || self.chars.peek() == Some(&'>') =>
+                {
+                    self.put('&');
+                }
+                (Quote::None, ';' | '&' | '\n' | '(' | ')') => self.end_command(false),
+                (Quote::None, c) => self.put(c),
+            }
+        }
+    }
+
+    fn put(&mut self, c: char) {
+        self.word.get_or_insert_default().push(c);
+    }
+
+    fn end_word(&mut self) {
+        self.command.words.extend(self.word.take());
+    }
+
+    fn end_command(&mut self, piped: bool) {
+        self.end_word();
+        let command = std::mem::replace(&mut self.command, Command { words: Vec::new(), piped });
+        if !command.words.is_empty() {
+            self.parsed.commands.push(command);
+        }
+    }
+
+    /// A substitution leaves a word behind, so that the words around it keep their places.
+    fn substitution(&mut self, inner: String) {
+        self.word.get_or_insert_default();
+        self.parsed.substitutions.push(inner);
+    }
+
+    fn until_backquote(&mut self) -> String {
+        let mut inner = String::new();
+        while let Some(c) = self.chars.next() {
+            match c {
+                '`' => break,
+                '\\' => inner.extend(self.chars.next()),
+                c => inner.push(c),
+            }
+        }
+        inner
+    }
+
+    fn until_parenthesis(&mut self) -> String {
+        let mut inner = String::new();
+        let mut depth = 1usize;
+        let mut quote = None;
+        while let Some(c) = self.chars.next() {
+            match (quote, c) {
+                (_, '\\') if quote != Some('\'') => {
+                    inner.push(c);
+                    inner.extend(self.chars.next());
+                    continue;
+                }
+                (None, '\'' | '"') => quote = Some(c),
+                (Some(open), c) if open == c => quote = None,
+                (None, '(') => depth += 1,
+                (None, ')') => {
+                    depth -= 1;
+                    if depth == 0 {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+            inner.push(c);
+        }
+        inner
+    }
+}
