@@ -94,4 +94,31 @@ mod tests {
             assert!(tree.0.keys().all(|path| path.starts_with(&format!("{folder}/"))));
         }
     }
+
+    /// The folder where running Brigade keeps what no fixture holds.
+    const STATE: &str = ".brigade/tools/runtime/";
+
+    #[test]
+    fn every_file_a_workspace_names_is_there_and_every_json_file_is_json() {
+        let tree = Repository::of_this_build().files("fixtures/workspaces").unwrap();
+        let mut catalogs = 0;
+        for (path, text) in tree.texts("/.brigade/tools.toml") {
+            catalogs += 1;
+            let workspace = path.strip_suffix("/.brigade/tools.toml").unwrap();
+            let catalog: toml::Table = text.parse().unwrap();
+            for tool in catalog["tool"].as_array().unwrap() {
+                for (field, value) in
+                    tool.as_table().unwrap().iter().filter(|(field, _)| field.ends_with("_path"))
+                {
+                    let file = value.as_str().unwrap();
+                    let is_there = tree.holds(&format!("{workspace}/{file}")) || file.starts_with(STATE);
+                    assert!(is_there, "{path}: {field} of {}", tool["id"]);
+                }
+            }
+        }
+        assert!(3 <= catalogs);
+        for (path, text) in tree.texts(".json") {
+            assert!(serde_json::from_str::<serde_json::Value>(text).is_ok(), "{path}");
+        }
+    }
 }
