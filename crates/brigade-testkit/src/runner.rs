@@ -201,6 +201,14 @@ impl Run {
             .unwrap_or_else(|e| panic!("stdout is not one JSON document: {e}\n{self}"))
     }
 
+    /// Returns exit code, standard output and standard error as one normalized text, for snapshots.
+    #[track_caller]
+    pub fn normalized(&self) -> String {
+        let code = self.code().map_or_else(|| "none".to_owned(), |code| code.to_string());
+        let both = format!("{}\n--- stderr\n{}", self.stdout_text(), self.stderr_text());
+        format!("exit code: {code}\n--- stdout\n{}", crate::normalize(&both))
+    }
+
     /// Fails the test, showing everything, unless the program ended with this exit code.
     #[track_caller]
     pub fn assert_code(&self, code: i32) -> &Run {
@@ -321,6 +329,12 @@ mod tests {
     #[should_panic(expected = "still ran after")]
     fn a_program_that_hangs_fails_the_test() {
         Brigade::of("sleep", &TempWorkspace::empty()).timeout(Duration::from_millis(100)).run(["600"]);
+    }
+
+    #[test]
+    fn a_run_is_one_text() {
+        let run = Brigade::of("sh", &TempWorkspace::empty()).run(["-c", "pwd; echo err >&2; exit 1"]);
+        assert_eq!(run.normalized(), "exit code: 1\n--- stdout\n[WORKSPACE]\n\n--- stderr\nerr\n");
     }
 
     #[test]

@@ -1,0 +1,71 @@
+//! Compares a text with the file that holds what it should be.
+
+use std::fs;
+use std::path::Path;
+
+/// The variable that makes [`assert_snapshot`] write instead of compare.
+const UPDATE: &str = "BRIGADE_UPDATE_SNAPSHOTS";
+
+/// Fails the test unless a text is what a file holds; shows the lines that differ.
+///
+/// The text should be [normalized](crate::normalize) first. With `BRIGADE_UPDATE_SNAPSHOTS=1` in the environment the file is
+/// written instead, so that a changed output can be reviewed as a change of files. Tests name the file from
+/// `env!("CARGO_MANIFEST_DIR")`.
+#[track_caller]
+pub fn assert_snapshot(file: impl AsRef<Path>, actual: &str) {
+    let file = file.as_ref();
+    if std::env::var_os(UPDATE).is_some_and(|value| !value.is_empty()) {
+        let folder = file.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(file, actual))
+            .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        return;
+    }
+    let expected = fs::read_to_string(file)
+        .unwrap_or_else(|e| panic!("{}: {e}; {UPDATE}=1 writes it\n{actual}", file.display()));
+    if expected != actual {
+        panic!("{} differs; {UPDATE}=1 accepts it\n{}", file.display(), difference(&expected, actual));
+    }
+}
+
+/// Shows what lies between the common beginning and the common end of two texts, by line.
+fn difference(expected: &str, actual: &str) -> String {
+    let (old, new): (Vec<_>, Vec<_>) = (expected.split('\n').collect(), actual.split('\n').collect());
+    let begin = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let shorter = old.len().min(new.len()) - begin;
+    let end = old.iter().rev().zip(new.iter().rev()).take(shorter).take_while(|(a, b)| a == b).count();
+    let mut shown = format!("at line {}:", begin + 1);
+    for (mark, lines) in [('-', &old), ('+', &new)] {
+        for line in &lines[begin..lines.len() - end] {
+            shown.push_str(&format!("\n{mark} {line}"));
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_shows_the_lines_between_what_is_common() {
+        assert_eq!(difference("a\nb\nc\n", "a\nx\ny\nc\n"), "at line 2:\n- b\n+ x\n+ y");
+        assert_eq!(difference("a\na\n", "a\na\na\n"), "at line 3:\n+ a");
+        assert_eq!(difference("", "a"), "at line 1:\n- \n+ a");
+    }
+
+    #[test]
+    fn an_equal_text_passes() {
+        let workspace = crate::TempWorkspace::empty();
+        workspace.write("a.txt", "one\n");
+        assert_snapshot(workspace.join("a.txt"), "one\n");
+    }
+
+    #[test]
+    #[should_panic(expected = "- one\n+ two")]
+    fn a_different_text_fails() {
+        let workspace = crate::TempWorkspace::empty();
+        workspace.write("a.txt", "one\n");
+        assert_snapshot(workspace.join("a.txt"), "two\n");
+    }
+}
