@@ -1,1 +1,89 @@
 //! The JSON Schema subset that tool contracts are written in.
+//!
+//! A contract says what arguments a tool takes. An agent's call is checked against it before a person sees it, so
+//! two things must never happen: that a part of the schema is silently ignored, and that a message shows a value
+//! which may be a secret. Hence [`Schema`] can only be obtained when every keyword is understood, and a
+//! [`Violation`] names places and what the schema wants, never what the instance holds.
+//!
+//! # What is understood
+//!
+//! With the meaning of JSON Schema 2020-12: `type` (one or a list), `enum`, `const`, `properties`, `required`,
+//! `additionalProperties`, `minProperties`, `maxProperties`, `items`, `minItems`, `maxItems`, `uniqueItems`,
+//! `minLength`, `maxLength`, `pattern`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`,
+//! `multipleOf`, `anyOf`, local `$ref` into `$defs`, `definitions` or any other schema of the document, and the
+//! schemas `true` and `false`. Annotations (`$schema $id title description default examples format $comment
+//! deprecated readOnly writeOnly`) are accepted whatever they hold. Any other keyword is a problem.
+//!
+//! Numbers are compared exactly: `1.0` is an integer and equals `1`, `0.3` is a multiple of `0.1`, and integers of
+//! 64 bits are not rounded. Lengths count characters (Unicode scalar values). Patterns are ECMA-262 without look-around and
+//! backreferences, and are matched in linear time. No schema and no instance, however hostile, exhausts the stack
+//! or makes a check exponential.
+//!
+//! # What it does not know
+//!
+//! Files, tools, policies, secrets. Schemas and instances come as [`serde_json::Value`]; duplicate keys are for
+//! the parser to refuse.
+//!
+//! # Example
+//!
+//! ```
+//! use brigade_schema::{Requirement, Schema};
+//! use serde_json::json;
+//!
+//! let schema = Schema::compile_root(&json!({
+//!     "type": "object",
+//!     "properties": {
+//!         "path": {"type": "string", "minLength": 1, "description": "File to read"},
+//!         "mode": {"enum": ["text", "bytes"]},
+//!     },
+//!     "required": ["path"],
+//!     "additionalProperties": false,
+//! }))
+//! .expect("every keyword is in the subset");
+//!
+//! assert!(schema.accepts(&json!({"path": "notes.md"})));
+//!
+//! let found: Vec<String> =
+//!     schema.violations(&json!({"mode": "hex", "extra": 1})).iter().map(|v| v.to_string()).collect();
+//! assert_eq!(
+//!     found,
+//!     [
+//!         "$.path: required",
+//!         "$.extra: additional property not allowed",
+//!         "$.mode: expected one of \"text\", \"bytes\"",
+//!     ]
+//! );
+//!
+//! let path = schema.property("path").expect("it is listed");
+//! assert_eq!(path.requirement, Requirement::Required);
+//! assert_eq!(path.describe_type(), "string");
+//!
+//! let problems = Schema::compile(&json!({"properties": {"a": {"oneOf": []}}})).unwrap_err();
+//! assert_eq!(problems[0].to_string(), "$.a: unsupported schema keywords: oneOf");
+//! ```
+
+mod schema;
+
+mod problem;
+mod violation;
+
+mod compile;
+mod pattern;
+mod references;
+
+mod describe;
+mod validate;
+
+mod equality;
+mod limits;
+mod node;
+mod number;
+mod path;
+mod types;
+
+pub use describe::{Property, Requirement};
+pub use limits::{MAX_DEPTH, MAX_VIOLATIONS};
+pub use problem::{PatternFault, ProblemKind, ReferenceFault, SchemaProblem};
+pub use schema::Schema;
+pub use types::{JsonType, TypeSet};
+pub use violation::{AllowedValues, Violation, ViolationKind};

@@ -1,0 +1,524 @@
+//! From JSON to a [`Schema`], or to every reason why not.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use serde_json::{Map, Number, Value};
+
+use crate::limits::{MAX_PATTERNS, is_too_deep};
+use crate::node::{
+    Additional, ArrayRules, Bound, Node, NodeId, NumberRules, ObjectRules, Pattern, PropertyRule, StringRules,
+};
+use crate::number::{Decimal, Normal, as_count};
+use crate::path::Path;
+use crate::pattern;
+use crate::problem::{PatternFault, ProblemKind, SchemaProblem};
+use crate::references::{self, Definitions, Reference};
+use crate::schema::{Schema, Visits};
+use crate::types::{JsonType, TypeSet};
+
+/// What the root of the schema must be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Root {
+    Any,
+    Object,
+}
+
+/// Compiles `schema`, or lists every problem.
+pub(crate) fn compile(schema: &Value, root: Root) -> Result<Schema, Vec<SchemaProblem>> {
+    if is_too_deep(schema) {
+        return Err(vec![SchemaProblem::new(&Path::Root, ProblemKind::TooDeep)]);
+    }
+    let mut compiler = Compiler::default();
+    let first = compiler.schema(schema, &Path::Root, Resource::Root);
+    let Compiler { mut nodes, mut problems, references, definitions, .. } = compiler;
+
+    let base = schema.get("$id").and_then(Value::as_str);
+    references::resolve(&mut nodes, &references, &definitions, base, &mut problems);
+    let id = references::collapse(&mut nodes, first, &problems);
+    if root == Root::Object && !is_of_objects(&nodes[id.index()], schema) {
+        problems.insert(0, SchemaProblem::new(&Path::Root, ProblemKind::RootNotObject));
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let alternatives = nodes.iter().any(|node| !node.any_of.is_empty());
+    let possible = if alternatives { references::possible_types(&nodes) } else { Vec::new() };
+    let visits = if alternatives || nodes.iter().any(has_neighbours) { Visits::Many } else { Visits::Once };
+    Ok(Schema { nodes, root: id, visits, possible })
+}
+
+/// After collapsing, a reference that does more than refer stands beside rules for the same value.
+fn has_neighbours(node: &Node) -> bool {
+    node.reference.is_some() && node.only_reference().is_none()
+}
+
+/// A broken root is reported as what it is, not also as lacking its type.
+fn is_of_objects(node: &Node, schema: &Value) -> bool {
+    let mut objects = TypeSet::NONE;
+    objects.insert(JsonType::Object);
+    let reported = match schema {
+        Value::Object(keywords) => keywords.contains_key("$ref") && node.only_reference().is_some(),
+        Value::Bool(_) => false,
+        _ => true,
+    };
+    node.types == objects || reported
+}
+
+/// Whether a schema belongs to the root's `$id` or to one of its own, on which references depend.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resource {
+    Root,
+    Embedded,
+}
+
+#[derive(Default)]
+struct Compiler<'s> {
+    nodes: Vec<Node>,
+    problems: Vec<SchemaProblem>,
+    references: Vec<Reference<'s>>,
+    definitions: Definitions<'s>,
+    patterns: HashMap<&'s str, Result<regex::Regex, PatternFault>>,
+}
+
+impl<'s> Compiler<'s> {
+    /// Adds a schema and all within it. Recursion is bounded by the depth of the JSON, checked before.
+    fn schema(&mut self, schema: &'s Value, path: &Path<'_>, resource: Resource) -> NodeId {
+        let id =
+            NodeId(u32::try_from(self.nodes.len()).expect("a schema in memory has less than 2^32 nodes"));
+        self.nodes.push(Node::anything());
+        match schema {
+            Value::Bool(true) => {}
+            Value::Bool(false) => self.nodes[id.index()].types = TypeSet::NONE,
+            Value::Object(keywords) => {
+                let node = self.keywords(id, keywords, path, resource);
+                self.nodes[id.index()] = node;
+            }
+            _ => self.problem(path, ProblemKind::NotASchema),
+        }
+        id
+    }
+
+    fn keywords(
+        &mut self,
+        id: NodeId,
+        keywords: &'s Map<String, Value>,
+        path: &Path<'_>,
+        resource: Resource,
+    ) -> Node {
+        let resource = match (path, keywords.get("$id")) {
+            (Path::Root, _) | (_, None) => resource,
+            (_, Some(_)) => Resource::Embedded,
+        };
+        let mut node = Node::anything();
+        let mut number = NumberRules::default();
+        let mut string = StringRules::default();
+        let mut array = ArrayRules::default();
+        let mut object = ObjectRules::default();
+        let (mut numeric, mut textual, mut listed, mut structured) = (false, false, false, false);
+        let mut unsupported: Vec<String> = Vec::new();
+        let first_problem = self.problems.len();
+
+        for (keyword, value) in keywords {
+            let at = path.key(keyword);
+            match keyword.as_str() {
+                "description" => node.description = value.as_str().map(Box::from),
+                "$schema" | "$id" | "title" | "default" | "examples" | "format" | "$comment"
+                | "deprecated" | "readOnly" | "writeOnly" => {}
+
+                "type" => node.types = self.types(value, path, &at),
+                "enum" => match value {
+                    Value::Array(values) => node.values.push(values.clone().into_boxed_slice()),
+                    _ => self.shape(&at, "a list"),
+                },
+                "const" => node.values.push(Box::new([value.clone()])),
+
+                "minimum" => number.minimum = self.bound(value, &at),
+                "maximum" => number.maximum = self.bound(value, &at),
+                "exclusiveMinimum" => number.exclusive_minimum = self.bound(value, &at),
+                "exclusiveMaximum" => number.exclusive_maximum = self.bound(value, &at),
+                "multipleOf" => number.multiple_of = self.divisor(value, &at),
+
+                "minLength" => string.min_length = self.count(value, &at),
+                "maxLength" => string.max_length = self.count(value, &at),
+                "pattern" => string.pattern = self.pattern(value, &at),
+
+                "items" => array.items = Some(self.schema(value, &items_path(value, path, &at), resource)),
+                "minItems" => array.min_items = self.count(value, &at),
+                "maxItems" => array.max_items = self.count(value, &at),
+                "uniqueItems" => match value {
+                    Value::Bool(unique) => array.unique = *unique,
+                    _ => self.shape(&at, "true or false"),
+                },
+
+                "properties" => object.properties = self.properties(value, path, &at, resource),
+                "required" => object.required = self.required(value, &at),
+                "additionalProperties" => object.additional = self.additional(value, &at, resource),
+                "minProperties" => object.min_properties = self.count(value, &at),
+                "maxProperties" => object.max_properties = self.count(value, &at),
+
+                "anyOf" => node.any_of = self.any_of(value, &at, resource),
+                "$ref" => match value {
+                    Value::String(text) => {
+                        self.references.push(Reference { node: id, text, path: at.to_string(), resource })
+                    }
+                    _ => self.shape(&at, "a string"),
+                },
+                "$defs" | "definitions" => self.definitions(id, keyword, value, &at, resource),
+                _ => unsupported.push(keyword.clone()),
+            }
+            match keyword.as_str() {
+                "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+                    numeric = true
+                }
+                "minLength" | "maxLength" | "pattern" => textual = true,
+                "items" | "minItems" | "maxItems" | "uniqueItems" => listed = true,
+                "properties" | "required" | "additionalProperties" | "minProperties" | "maxProperties" => {
+                    structured = true;
+                }
+                _ => {}
+            }
+        }
+        if !unsupported.is_empty() {
+            unsupported.sort();
+            let kind = ProblemKind::UnsupportedKeywords { keywords: unsupported };
+            self.problems.insert(first_problem, SchemaProblem::new(path, kind));
+        }
+        node.number = numeric.then(|| Box::new(number));
+        node.string = textual.then(|| Box::new(string));
+        node.array = listed.then(|| Box::new(array));
+        node.object = structured.then(|| Box::new(object));
+        node
+    }
+
+    fn problem(&mut self, path: &Path<'_>, kind: ProblemKind) {
+        self.problems.push(SchemaProblem::new(path, kind));
+    }
+
+    fn shape(&mut self, path: &Path<'_>, expected: &'static str) {
+        self.problem(path, ProblemKind::Shape { expected });
+    }
+
+    fn types(&mut self, value: &Value, path: &Path<'_>, at: &Path<'_>) -> TypeSet {
+        let mut types = TypeSet::NONE;
+        let names = match value {
+            Value::Array(names) if !names.is_empty() => names.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        for name in names {
+            match name.as_str().map(|name| (name, JsonType::from_name(name))) {
+                Some((_, Some(kind))) => types.insert(kind),
+                Some((name, None)) => {
+                    self.problem(path, ProblemKind::UnknownType { name: name.to_owned() });
+                }
+                None => {
+                    self.shape(at, "a type or a list of types");
+                    break;
+                }
+            }
+        }
+        types
+    }
+
+    fn number<'v>(&mut self, value: &'v Value, path: &Path<'_>) -> Option<&'v Number> {
+        match value {
+            Value::Number(number) => Some(number),
+            _ => {
+                self.shape(path, "a number");
+                None
+            }
+        }
+    }
+
+    fn bound(&mut self, value: &Value, path: &Path<'_>) -> Option<Bound> {
+        let number = self.number(value, path)?;
+        Some(Bound { written: number.clone(), normal: Normal::of(number) })
+    }
+
+    fn divisor(&mut self, value: &Value, path: &Path<'_>) -> Option<(Number, Decimal)> {
+        match value {
+            Value::Number(number) if number.as_f64().is_some_and(|divisor| 0.0 < divisor) => {
+                Some((number.clone(), Decimal::of(number)))
+            }
+            _ => {
+                self.shape(path, "a number above zero");
+                None
+            }
+        }
+    }
+
+    fn count(&mut self, value: &Value, path: &Path<'_>) -> Option<u64> {
+        let count = match value {
+            Value::Number(number) => as_count(number),
+            _ => None,
+        };
+        if count.is_none() {
+            self.shape(path, "an integer of zero or more");
+        }
+        count
+    }
+
+    fn pattern(&mut self, value: &'s Value, path: &Path<'_>) -> Option<Pattern> {
+        let Value::String(text) = value else {
+            self.shape(path, "a string");
+            return None;
+        };
+        let known = self.patterns.len();
+        let compiled = match self.patterns.entry(text) {
+            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Vacant(_) if MAX_PATTERNS <= known => Err(PatternFault::TooMany),
+            Entry::Vacant(entry) => entry.insert(pattern::compile(text)).clone(),
+        };
+        match compiled {
+            Ok(regex) => Some(Pattern { written: text.as_str().into(), regex }),
+            Err(fault) => {
+                self.problem(path, ProblemKind::Pattern(fault));
+                None
+            }
+        }
+    }
+
+    fn properties(
+        &mut self,
+        value: &'s Value,
+        path: &Path<'_>,
+        at: &Path<'_>,
+        resource: Resource,
+    ) -> Vec<PropertyRule> {
+        let Value::Object(entries) = value else {
+            self.shape(at, "an object of schemas");
+            return Vec::new();
+        };
+        let mut rules: Vec<PropertyRule> = Vec::with_capacity(entries.len());
+        for (name, schema) in entries {
+            let node = self.schema(schema, &path.key(name), resource);
+            rules.push(PropertyRule { name: name.as_str().into(), node, description: None });
+        }
+        rules.sort_by(|a, b| a.name.cmp(&b.name));
+        rules
+    }
+
+    /// `null` counts as an empty list.
+    fn required(&mut self, value: &Value, path: &Path<'_>) -> Vec<Box<str>> {
+        let mut names: Vec<Box<str>> = Vec::new();
+        let listed = match value {
+            Value::Null => return names,
+            Value::Array(listed) if listed.iter().all(Value::is_string) => listed,
+            _ => {
+                self.shape(path, "a list of strings");
+                return names;
+            }
+        };
+        let mut seen = std::collections::HashSet::with_capacity(listed.len());
+        for name in listed.iter().filter_map(Value::as_str) {
+            if seen.insert(name) {
+                names.push(name.into());
+            }
+        }
+        names
+    }
+
+    fn additional(&mut self, value: &'s Value, path: &Path<'_>, resource: Resource) -> Additional {
+        match value {
+            Value::Bool(true) => Additional::Allowed,
+            Value::Bool(false) => Additional::Refused,
+            schema => Additional::Schema(self.schema(schema, path, resource)),
+        }
+    }
+
+    fn any_of(&mut self, value: &'s Value, path: &Path<'_>, resource: Resource) -> Vec<NodeId> {
+        match value {
+            Value::Array(schemas) if !schemas.is_empty() => schemas
+                .iter()
+                .enumerate()
+                .map(|(index, schema)| self.schema(schema, &path.index(index), resource))
+                .collect(),
+            _ => {
+                self.shape(path, "a list of one or more schemas");
+                Vec::new()
+            }
+        }
+    }
+
+    fn definitions(
+        &mut self,
+        owner: NodeId,
+        keyword: &'s str,
+        value: &'s Value,
+        path: &Path<'_>,
+        resource: Resource,
+    ) {
+        let Value::Object(entries) = value else {
+            self.shape(path, "an object of schemas");
+            return;
+        };
+        for (name, schema) in entries {
+            let node = self.schema(schema, &path.key(name), resource);
+            self.definitions.insert((owner, keyword, name), node);
+        }
+    }
+}
+
+/// The schema of items is at `$.a[]`; when it is no schema at all, the keyword `$.a.items` is what is wrong.
+fn items_path<'p>(value: &Value, path: &'p Path<'p>, keyword: &Path<'p>) -> Path<'p> {
+    match value {
+        Value::Object(_) | Value::Bool(_) => path.items(),
+        _ => *keyword,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: Value, expect: &[&str]) {
+        let found = match Schema::compile(&schema) {
+            Ok(_) => Vec::new(),
+            Err(problems) => problems.iter().map(SchemaProblem::to_string).collect(),
+        };
+        assert_eq!(found, expect, "{schema}");
+    }
+
+    #[track_caller]
+    fn check_root(schema: Value, expect: &[&str]) {
+        let found = match Schema::compile_root(&schema) {
+            Ok(_) => Vec::new(),
+            Err(problems) => problems.iter().map(SchemaProblem::to_string).collect(),
+        };
+        assert_eq!(found, expect, "{schema}");
+    }
+
+    #[test]
+    fn a_full_schema_is_sound() {
+        let annotated = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "tool", "title": "T",
+            "description": null, "default": {}, "examples": 7, "format": "x", "$comment": [],
+            "deprecated": true, "readOnly": "yes", "writeOnly": 1,
+            "type": "object", "required": null, "properties": {"a": true, "b": false, "c": {}},
+            "additionalProperties": {"type": ["string", "null"]}, "minProperties": 0, "maxProperties": 9.0
+        });
+        check(annotated.clone(), &[]);
+        check_root(annotated, &[]);
+    }
+
+    #[test]
+    fn what_is_no_schema_is_a_problem() {
+        check(json!(true), &[]);
+        check(json!(false), &[]);
+        check(json!(null), &["$: schema must be an object or a boolean"]);
+        check(json!([]), &["$: schema must be an object or a boolean"]);
+        check(json!({"properties": {"g": 5}}), &["$.g: schema must be an object or a boolean"]);
+        check(json!({"items": [{}]}), &["$.items: schema must be an object or a boolean"]);
+        check(
+            json!({"properties": {"a b": {"items": {"items": "x"}}}}),
+            &["$[\"a b\"][].items: schema must be an object or a boolean"],
+        );
+        check(
+            json!({"additionalProperties": "no"}),
+            &["$.additionalProperties: schema must be an object or a boolean"],
+        );
+        check(json!({"anyOf": [1]}), &["$.anyOf[0]: schema must be an object or a boolean"]);
+    }
+
+    #[test]
+    fn unsupported_keywords_are_listed_once_per_schema() {
+        check(
+            json!({"properties": {
+                "a": {"type": "strin", "oneOf": [], "if": {}, "x y": 1},
+                "b": {"items": {"not": {}}}
+            }}),
+            &[
+                "$.a: unsupported schema keywords: if, oneOf, \"x y\"",
+                "$.a: unsupported type \"strin\"",
+                "$.b[]: unsupported schema keywords: not",
+            ],
+        );
+        check(
+            json!({"$defs": {"unused": {"allOf": []}}}),
+            &["$.$defs.unused: unsupported schema keywords: allOf"],
+        );
+    }
+
+    #[test]
+    fn every_keyword_has_its_shape() {
+        for (keyword, value, expected) in [
+            ("type", json!(5), "a type or a list of types"),
+            ("type", json!([]), "a type or a list of types"),
+            ("type", json!(["string", 1]), "a type or a list of types"),
+            ("enum", json!("a"), "a list"),
+            ("minimum", json!("1"), "a number"),
+            ("maximum", json!(null), "a number"),
+            ("exclusiveMinimum", json!(true), "a number"),
+            ("exclusiveMaximum", json!(false), "a number"),
+            ("multipleOf", json!(0), "a number above zero"),
+            ("multipleOf", json!(-1), "a number above zero"),
+            ("minLength", json!(-1), "an integer of zero or more"),
+            ("maxLength", json!(1.5), "an integer of zero or more"),
+            ("minItems", json!("1"), "an integer of zero or more"),
+            ("maxItems", json!([]), "an integer of zero or more"),
+            ("minProperties", json!(null), "an integer of zero or more"),
+            ("maxProperties", json!(-0.5), "an integer of zero or more"),
+            ("pattern", json!(1), "a string"),
+            ("uniqueItems", json!(1), "true or false"),
+            ("required", json!("a"), "a list of strings"),
+            ("required", json!(["a", 1]), "a list of strings"),
+            ("properties", json!([]), "an object of schemas"),
+            ("$defs", json!(null), "an object of schemas"),
+            ("definitions", json!(1), "an object of schemas"),
+            ("anyOf", json!([]), "a list of one or more schemas"),
+            ("anyOf", json!({}), "a list of one or more schemas"),
+            ("$ref", json!(1), "a string"),
+        ] {
+            check(json!({ keyword: value }), &[&format!("$.{keyword}: must be {expected}")]);
+        }
+    }
+
+    #[test]
+    fn patterns_are_checked() {
+        check(
+            json!({"properties": {"a": {"pattern": "(?=x)"}, "b": {"pattern": "("}}}),
+            &[
+                "$.a.pattern: unsupported regular expression: look-around",
+                "$.b.pattern: is not a regular expression",
+            ],
+        );
+        let many: Vec<Value> = (0..=MAX_PATTERNS).map(|n| json!({ "pattern": format!("a{n}") })).collect();
+        check(
+            json!({ "anyOf": many }),
+            &["$.anyOf[256].pattern: too many different regular expressions in one schema"],
+        );
+        let same: Vec<Value> = (0..=MAX_PATTERNS).map(|_| json!({"pattern": "^a$"})).collect();
+        check(json!({ "anyOf": same }), &[]);
+    }
+
+    #[test]
+    fn the_root_of_a_contract_is_of_objects() {
+        let not_object = ["$: root schema must have type object"];
+        check_root(json!({"type": "object"}), &[]);
+        check_root(json!({"type": ["object"]}), &[]);
+        check_root(json!({"$ref": "#/$defs/A", "$defs": {"A": {"type": "object"}}}), &[]);
+        check_root(json!({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}}), &not_object);
+        check_root(json!({}), &not_object);
+        check_root(json!(true), &not_object);
+        check_root(json!({"properties": {}}), &not_object);
+        check_root(json!({"type": ["object", "null"]}), &not_object);
+        check_root(json!(7), &["$: schema must be an object or a boolean"]);
+        check_root(
+            json!({"type": "string", "not": {}}),
+            &["$: root schema must have type object", "$: unsupported schema keywords: not"],
+        );
+    }
+
+    #[test]
+    fn deep_schemas_are_refused() {
+        let deep = (0..100).fold(json!({}), |inner, _| json!({ "items": inner }));
+        check(deep, &[]);
+        let deeper = (0..129).fold(json!({}), |inner, _| json!({ "items": inner }));
+        check(deeper, &["$: nested more than 128 levels deep"]);
+        let deep_values = (0..129).fold(json!(1), |inner, _| json!([inner]));
+        check(json!({ "const": deep_values }), &["$: nested more than 128 levels deep"]);
+    }
+}
