@@ -75,6 +75,8 @@ fn differences<'a>(wanted: &'a Tree, found: &'a Tree) -> Vec<(&'a str, Differenc
 
 #[cfg(test)]
 mod tests {
+    use brigade_schema::Schema;
+
     use super::*;
 
     #[test]
@@ -98,27 +100,65 @@ mod tests {
     /// The folder where running Brigade keeps what no fixture holds.
     const STATE: &str = ".brigade/tools/runtime/";
 
-    #[test]
-    fn every_file_a_workspace_names_is_there_and_every_json_file_is_json() {
-        let tree = Repository::of_this_build().files("fixtures/workspaces").unwrap();
-        let mut catalogs = 0;
+    /// Returns each tool of each workspace, with the folder of its workspace.
+    fn tools(tree: &Tree) -> Vec<(String, toml::Table)> {
+        let mut tools = Vec::new();
         for (path, text) in tree.texts("/.brigade/tools.toml") {
-            catalogs += 1;
-            let workspace = path.strip_suffix("/.brigade/tools.toml").unwrap();
+            let folder = path.strip_suffix(".brigade/tools.toml").unwrap();
             let catalog: toml::Table = text.parse().unwrap();
-            for tool in catalog["tool"].as_array().unwrap() {
-                for (field, value) in
-                    tool.as_table().unwrap().iter().filter(|(field, _)| field.ends_with("_path"))
-                {
-                    let file = value.as_str().unwrap();
-                    let is_there = tree.holds(&format!("{workspace}/{file}")) || file.starts_with(STATE);
-                    assert!(is_there, "{path}: {field} of {}", tool["id"]);
-                }
+            let entries = catalog["tool"].as_array().unwrap();
+            tools.extend(entries.iter().map(|tool| (folder.to_owned(), tool.as_table().unwrap().clone())));
+        }
+        assert!(1_007 <= tools.len());
+        tools
+    }
+
+    fn workspaces() -> Tree {
+        Repository::of_this_build().files("fixtures/workspaces").unwrap()
+    }
+
+    fn json(tree: &Tree, path: &str) -> serde_json::Value {
+        serde_json::from_str(tree.text(path).unwrap_or_else(|| panic!("{path}")))
+            .unwrap_or_else(|e| panic!("{path}: {e}"))
+    }
+
+    #[test]
+    fn every_file_that_a_tool_names_is_there() {
+        let tree = workspaces();
+        for (folder, tool) in tools(&tree) {
+            for (field, value) in tool.iter().filter(|(field, _)| field.ends_with("_path")) {
+                let file = value.as_str().unwrap();
+                let is_there = tree.holds(&format!("{folder}{file}")) || file.starts_with(STATE);
+                assert!(is_there, "{folder}: {field} of {}", tool["id"]);
             }
         }
-        assert!(3 <= catalogs);
-        for (path, text) in tree.texts(".json") {
-            assert!(serde_json::from_str::<serde_json::Value>(text).is_ok(), "{path}");
+    }
+
+    #[test]
+    fn every_json_file_is_json() {
+        let tree = workspaces();
+        for (path, _) in tree.texts(".json") {
+            json(&tree, path);
+        }
+    }
+
+    #[test]
+    fn every_example_is_a_valid_call() {
+        let tree = workspaces();
+        for (folder, tool) in tools(&tree) {
+            let path =
+                |field: &str| tool.get(field).map(|file| format!("{folder}{}", file.as_str().unwrap()));
+            for schema in [path("input_schema_path"), path("output_schema_path")].into_iter().flatten() {
+                Schema::compile_root(&json(&tree, &schema))
+                    .unwrap_or_else(|problems| panic!("{schema}: {problems:?}"));
+            }
+            let (Some(schema), Some(examples)) = (path("input_schema_path"), path("examples_path")) else {
+                continue;
+            };
+            let schema = Schema::compile_root(&json(&tree, &schema)).unwrap();
+            for example in json(&tree, &examples).as_array().unwrap() {
+                assert_eq!(schema.violations(&example["args"]), [], "{examples}");
+            }
         }
     }
 }
