@@ -338,3 +338,258 @@ fn below(count: usize, limit: Option<u64>) -> Option<u64> {
 fn above(count: usize, limit: Option<u64>) -> Option<u64> {
     limit.filter(|limit| *limit < count as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: Value, instance: Value, expect: &[&str]) {
+        let compiled = Schema::compile(&schema).unwrap_or_else(|problems| panic!("{schema}: {problems:?}"));
+        let found: Vec<String> = violations(&compiled, &instance).iter().map(Violation::to_string).collect();
+        assert_eq!(found, expect, "{schema} on {instance}");
+        assert_eq!(accepts(&compiled, &instance), expect.is_empty(), "{schema} on {instance}");
+    }
+
+    #[test]
+    fn violations_come_in_a_stable_order() {
+        check(
+            json!({
+                "type": "object",
+                "required": ["z", "path"],
+                "additionalProperties": false,
+                "maxProperties": 3,
+                "properties": {
+                    "n": {"type": "number"},
+                    "list": {"items": {"type": "string", "minLength": 2}, "maxItems": 2},
+                    "mode": {"type": "string", "enum": ["a", "b"]},
+                    "path": {"type": "string"},
+                    "z": {}
+                }
+            }),
+            json!({"n": "1", "extra": 1, "a b": 2, "mode": "c", "list": ["ab", "c", 3]}),
+            &[
+                "$.z: required",
+                "$.path: required",
+                "$[\"a b\"]: additional property not allowed",
+                "$.extra: additional property not allowed",
+                "$: must have at most 3 properties",
+                "$.list: must have at most 2 items",
+                "$.list[1]: must have at least 2 characters",
+                "$.list[2]: expected string",
+                "$.mode: expected one of \"a\", \"b\"",
+                "$.n: expected number",
+            ],
+        );
+    }
+
+    #[test]
+    fn every_keyword_names_its_limit() {
+        for (schema, instance, expect) in [
+            (json!({"type": "integer"}), json!(1.5), "expected integer"),
+            (json!({"type": ["null", "string"]}), json!(1), "expected string or null"),
+            (json!(false), json!(1), "not allowed"),
+            (json!({"enum": [1]}), json!(2), "expected 1"),
+            (json!({"enum": []}), json!(2), "expected nothing: no value is allowed"),
+            (json!({"const": {"b": 1, "a": []}}), json!(2), "expected {\"a\":[],\"b\":1}"),
+            (json!({"minimum": 1.50}), json!(1), "must be at least 1.5"),
+            (json!({"maximum": 3}), json!(3.5), "must be at most 3"),
+            (json!({"exclusiveMinimum": 3}), json!(3.0), "must be more than 3"),
+            (json!({"exclusiveMaximum": 3}), json!(3), "must be less than 3"),
+            (json!({"multipleOf": 0.1}), json!(0.35), "must be a multiple of 0.1"),
+            (json!({"minLength": 1}), json!(""), "must have at least 1 character"),
+            (json!({"maxLength": 2}), json!("äöü"), "must have at most 2 characters"),
+            (json!({"pattern": "^[a-z]\"$"}), json!("1"), "must match the pattern \"^[a-z]\\\"$\""),
+            (json!({"minItems": 2}), json!([1]), "must have at least 2 items"),
+            (json!({"maxItems": 1}), json!([1, 2]), "must have at most 1 item"),
+            (json!({"uniqueItems": true}), json!([1, 2, 1.0]), "items must be unique: item 2 repeats item 0"),
+            (json!({"minProperties": 2}), json!({}), "must have at least 2 properties"),
+            (json!({"maxProperties": 0}), json!({"a": 1}), "must have at most 0 properties"),
+        ] {
+            check(schema, instance, &[&format!("$: {expect}")]);
+        }
+    }
+
+    #[test]
+    fn large_integers_are_compared_exactly() {
+        check(json!({"maximum": 9007199254740992u64}), json!(9007199254740992u64), &[]);
+        check(
+            json!({"maximum": 9007199254740992u64}),
+            json!(9007199254740993u64),
+            &["$: must be at most 9007199254740992"],
+        );
+        check(json!({"minimum": u64::MAX}), json!(18446744073709551615u64), &[]);
+        check(
+            json!({"const": 9007199254740993u64}),
+            json!(9007199254740992.0),
+            &["$: expected 9007199254740993"],
+        );
+    }
+
+    #[test]
+    fn values_of_the_instance_are_never_shown() {
+        let secret = "hunter2-s3cr3t";
+        let schema = Schema::compile(&json!({
+            "properties": {
+                "a": {"type": "integer"}, "b": {"enum": ["x"]}, "c": {"maxLength": 3}, "d": {"pattern": "^x$"},
+                "e": {"anyOf": [{"const": 1}, {"type": "array"}]}, "f": {"uniqueItems": true},
+                "g": {"anyOf": [{"maxLength": 3}, {"pattern": "^y"}]}, "h": false
+            },
+            "additionalProperties": {"type": "null"}
+        }))
+        .unwrap();
+        let instance = json!({
+            "a": secret, "b": secret, "c": secret, "d": secret, "e": secret, "f": [secret, secret],
+            "g": secret, "h": secret, "i": secret
+        });
+        let found = violations(&schema, &instance);
+        assert_eq!(found.len(), 9);
+        assert!(!format!("{found:?}").contains(secret));
+    }
+
+    #[test]
+    fn alternatives_report_what_was_meant() {
+        let either = json!({"anyOf": [
+            {"type": "string", "minLength": 3},
+            {"type": "array", "items": {"type": "string"}},
+            {"type": "null"}
+        ]});
+        check(either.clone(), json!(null), &[]);
+        // No alternative allows the type: all types are listed.
+        check(either.clone(), json!(1), &["$: expected array, string or null"]);
+        // One alternative does: it was meant.
+        check(either.clone(), json!("a"), &["$: must have at least 3 characters"]);
+        check(either, json!(["a", 1]), &["$[1]: expected string"]);
+        // All that do are lists of values: the values are listed together.
+        check(
+            json!({"anyOf": [{"const": "a"}, {"enum": ["b", "c"]}, {"type": "object"}]}),
+            json!("d"),
+            &["$: expected one of \"a\", \"b\", \"c\""],
+        );
+        // Otherwise the alternatives are described.
+        check(
+            json!({"anyOf": [{"required": ["a"]}, {"required": ["b", "c"]}, {"$ref": "#/$defs/d"}],
+                   "$defs": {"d": {"type": "object", "required": ["d"]}}}),
+            json!({}),
+            &["$: matches none of the alternatives: object with a; object with b, c; object with d"],
+        );
+    }
+
+    #[test]
+    fn a_fixed_property_says_which_alternative_was_meant() {
+        let shape = json!({"properties": {"shape": {"anyOf": [
+            {"$ref": "#/$defs/circle"}, {"$ref": "#/$defs/square"}
+        ]}}, "$defs": {
+            "circle": {"type": "object", "properties": {"kind": {"const": "circle"}, "r": {"type": "number"}},
+                       "required": ["kind", "r"]},
+            "square": {"type": "object", "properties": {"kind": {"enum": ["square"]}, "side": {"type": "number"}},
+                       "required": ["kind", "side"]}
+        }});
+        check(shape.clone(), json!({"shape": {"kind": "square", "side": 1}}), &[]);
+        check(shape.clone(), json!({"shape": {"kind": "square"}}), &["$.shape.side: required"]);
+        check(shape.clone(), json!({"shape": {"kind": "circle", "r": "1"}}), &["$.shape.r: expected number"]);
+        check(
+            shape,
+            json!({"shape": {"kind": "line"}}),
+            &["$.shape: matches none of the alternatives: object with kind, r; object with kind, side"],
+        );
+    }
+
+    #[test]
+    fn rules_beside_a_reference_apply_too() {
+        let schema = json!({"$ref": "#/$defs/name", "maxLength": 2, "$defs": {"name": {"type": "string", "minLength": 1}}});
+        check(schema.clone(), json!("ab"), &[]);
+        check(schema.clone(), json!("abc"), &["$: must have at most 2 characters"]);
+        check(schema.clone(), json!(""), &["$: must have at least 1 character"]);
+        check(schema, json!(1), &["$: expected string"]);
+    }
+
+    #[test]
+    fn the_same_finding_is_reported_once() {
+        let schema = json!({
+            "properties": {"a": {"$ref": "#/$defs/s"}}, "$ref": "#/$defs/again", "$defs": {
+                "s": {"type": "string"}, "again": {"properties": {"a": {"$ref": "#/$defs/s"}}}
+            }
+        });
+        check(schema, json!({"a": 1}), &["$.a: expected string"]);
+    }
+
+    #[test]
+    fn recursion_follows_the_instance() {
+        let tree = json!({"$ref": "#/$defs/tree", "$defs": {"tree": {
+            "type": "object", "required": ["value"], "additionalProperties": false,
+            "properties": {"value": {"type": "integer"}, "children": {"items": {"$ref": "#/$defs/tree"}}}
+        }}});
+        check(
+            tree.clone(),
+            json!({"value": 1, "children": [{"value": 2}, {"value": 3, "children": []}]}),
+            &[],
+        );
+        check(
+            tree,
+            json!({"value": 1, "children": [{"value": 2, "children": [{"valu": 1}]}]}),
+            &[
+                "$.children[0].children[0].value: required",
+                "$.children[0].children[0].valu: additional property not allowed",
+            ],
+        );
+    }
+
+    #[test]
+    fn deep_instances_are_refused_or_checked_to_the_end() {
+        let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        check(json!({"items": {"$ref": "#"}}), nested(128), &[]);
+        check(json!({"items": {"$ref": "#"}}), nested(129), &["$: nested more than 128 levels deep"]);
+        check(json!({"anyOf": [{"type": "integer"}, {"items": {"$ref": "#"}}]}), nested(127), &[]);
+        // Three steps for each level exceed the depth of checking; that is a refusal, not an overflow.
+        let costly = Schema::compile(&json!({
+            "minItems": 0, "$ref": "#/$defs/a",
+            "$defs": {"a": {"minItems": 0, "$ref": "#/$defs/b"}, "b": {"items": {"$ref": "#"}}}
+        }))
+        .unwrap();
+        assert!(accepts(&costly, &nested(80)));
+        assert!(!accepts(&costly, &nested(120)));
+        assert!(matches!(
+            violations(&costly, &nested(120))[..],
+            [Violation { kind: ViolationKind::TooDeep, .. }]
+        ));
+    }
+
+    /// Each of these takes 2^60 steps or more when results are not remembered.
+    #[test]
+    fn hostile_schemas_take_no_exponential_time() {
+        let layers: Map<String, Value> = (0..60)
+            .map(|n| {
+                let next = json!({ "$ref": format!("#/$defs/d{}", n + 1) });
+                (format!("d{n}"), json!({ "anyOf": [next, next] }))
+            })
+            .collect();
+        let mut wide = json!({ "$defs": layers, "$ref": "#/$defs/d0" });
+        wide["$defs"]["d60"] = json!({"type": "string"});
+        check(wide, json!(1), &["$: expected string"]);
+
+        let nested = (0..100).fold(json!(1), |inner, _| json!({ "x": inner }));
+        let branch =
+            json!({"properties": {"x": {"$ref": "#"}}, "maxProperties": 3, "type": ["object", "null"]});
+        let twice = Schema::compile(&json!({ "anyOf": [branch, branch] })).unwrap();
+        assert!(!accepts(&twice, &nested));
+        assert_eq!(violations(&twice, &nested).len(), 1);
+
+        let both = json!({
+            "properties": {"x": {"$ref": "#"}}, "$ref": "#/$defs/b", "$defs": {
+                "b": {"properties": {"x": {"$ref": "#"}}, "type": "object"}
+            }
+        });
+        let both = Schema::compile(&both).unwrap();
+        assert!(!accepts(&both, &nested));
+        assert_eq!(violations(&both, &nested).len(), 1);
+    }
+
+    #[test]
+    fn the_list_of_violations_is_bounded() {
+        let schema = Schema::compile(&json!({"items": {"type": "string"}})).unwrap();
+        assert_eq!(violations(&schema, &json!(vec![0; 5000])).len(), MAX_VIOLATIONS);
+    }
+}
