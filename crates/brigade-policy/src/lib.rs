@@ -1,11 +1,74 @@
 //! Decides by host policy what a call may do.
 //!
 //! Owns `policy.toml` (what it says and where), the decision on one call, and [`Blocker`], the reason why a call may not
-//! run. Knows nothing of arguments, the queue, files on disk or processes.
+//! run. Knows nothing of arguments, the queue, files on disk or processes: it is given bytes, and is told which variables
+//! are set but not their values.
+//!
+//! A policy fails closed: one that is not understood blocks everything. Only a missing one changes nothing.
+//!
+//! ```toml
+//! allowed_families = ["script"]
+//! allowed_effects = ["local-read", "local-write"]
+//! denied_effects = ["remote-mutation", "secret-read"]
+//! required_approval_modes = ["on-request", "always"]
+//! max_timeout = 60                       # seconds
+//! allowed_runtimes = ["local-helper"]
+//! env_bindings = { SAFE_ENV = "SAFE_ENV" }
+//! max_output_bytes = "16MiB"             # or a number of bytes
+//!
+//! [paths]
+//! outside = ["~/shared/tools"]           # folders outside the workspace that a tool's paths may lead to
+//!
+//! [environment]
+//! pass = ["SSH_AUTH_SOCK"]               # variables that every run gets
+//!
+//! [limits]
+//! processes = 64
+//! memory = "2GiB"
+//! file_size = "512MiB"
+//! open_files = 256
+//!
+//! [sandbox]
+//! mode = "enforce"                       # or "best-effort", "off"
+//! read_paths = ["/opt/data"]
+//! write_paths = ["/var/tmp/out"]         # for calls with the effect local-write
+//! local_sockets = false                  # whether sockets of this machine can be connected to
+//!
+//! [sandbox.tool.deploy]                  # for one tool: replaces mode and local_sockets, adds paths
+//! mode = "off"
+//! ```
+//!
+//! ```
+//! use brigade_catalog::{Family, Tool};
+//! use brigade_policy::{CallFacts, PolicyState, decide};
+//!
+//! let policy = PolicyState::parse(".brigade/tools/policy.toml", Some(b"denied_effects = [\"network\"]"));
+//! let mut tool = Tool::new("fetch", Family::Script)?;
+//! tool.effects = vec!["network".to_owned()];
+//! let decision = decide(&policy, &CallFacts::of(&tool), &|_: &str| false);
+//! assert_eq!(decision.blockers[0].code, "policy_denied_effect");
+//! assert_eq!(decision.blockers[0].place.as_ref().unwrap().line, Some(1));
+//! # Ok::<(), brigade_catalog::InvalidToolId>(())
+//! ```
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod blocker;
+mod decision;
+mod document;
+mod facts;
+mod label;
+mod policy;
+mod ruling;
 
 pub use blocker::Blocker;
+pub use decision::{
+    DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, SandboxRequest,
+    TimeoutSource, decide, explain,
+};
+pub use document::Located;
+pub use facts::{CallFacts, Environment};
+pub use label::{LabelProblem, check_label};
+pub use policy::{Limits, Policy, PolicyState, Rule, SandboxMode, SandboxRules, Standing};
+pub use ruling::{Ruling, Topic};

@@ -1,0 +1,296 @@
+//! Reads TOML with the place of every value, and collects what is wrong instead of stopping.
+
+use std::ops::Range;
+
+use brigade_core::{ConfigIssue, Place, Severity, closest};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value and where it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located<T> {
+    /// The value.
+    pub value: T,
+    /// Where it is written.
+    pub place: Place,
+}
+
+/// A value of the document.
+pub(crate) type Value<'t> = Spanned<DeValue<'t>>;
+
+/// Turns spans of one file into places, and keeps the issues found in it.
+///
+/// Messages name the type of what was found, never its text.
+pub(crate) struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+    line_starts: Vec<usize>,
+    issues: Vec<ConfigIssue>,
+}
+
+/// After so many issues a file is as wrong as it can be.
+const MAX_ISSUES: usize = 100;
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str) -> Reader<'a> {
+        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Reader { file, text, line_starts, issues: Vec::new() }
+    }
+
+    /// Returns the issues in the order of their places.
+    pub(crate) fn into_issues(mut self) -> Vec<ConfigIssue> {
+        self.issues.sort_by(|left, right| left.place.cmp(&right.place));
+        self.issues
+    }
+
+    /// Parses the whole document; every syntax error becomes an issue.
+    pub(crate) fn parse(&mut self) -> DeTable<'a> {
+        let (table, errors) = DeTable::parse_recoverable(self.text);
+        for error in errors.into_iter().take(MAX_ISSUES) {
+            let duplicate = error.message().contains("duplicate key");
+            let message = if duplicate { "this key is there twice" } else { "not valid TOML" };
+            self.error(error.span().unwrap_or(0..0), None, message, None);
+        }
+        table.into_inner()
+    }
+
+    /// Returns the place of a byte range; columns count characters.
+    pub(crate) fn place(&self, span: &Range<usize>) -> Place {
+        let mut start = span.start.min(self.text.len());
+        while !self.text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let line = self.line_starts.partition_point(|line_start| *line_start <= start);
+        let before = &self.text[self.line_starts[line - 1]..start];
+        Place::at(self.file, line, before.chars().count() + 1)
+    }
+
+    pub(crate) fn error(
+        &mut self,
+        span: Range<usize>,
+        field: Option<&str>,
+        message: &str,
+        hint: Option<String>,
+    ) {
+        let place = self.place(&span);
+        self.issue(Severity::Error, place, field, message, hint);
+    }
+
+    pub(crate) fn warning(&mut self, span: Range<usize>, field: &str, message: &str, hint: Option<String>) {
+        let place = self.place(&span);
+        self.issue(Severity::Warning, place, Some(field), message, hint);
+    }
+
+    pub(crate) fn error_at(&mut self, place: Place, field: &str, message: &str, hint: Option<String>) {
+        self.issue(Severity::Error, place, Some(field), message, hint);
+    }
+
+    pub(crate) fn warning_at(&mut self, place: Place, field: &str, message: &str, hint: Option<String>) {
+        self.issue(Severity::Warning, place, Some(field), message, hint);
+    }
+
+    fn issue(
+        &mut self,
+        severity: Severity,
+        place: Place,
+        field: Option<&str>,
+        message: &str,
+        hint: Option<String>,
+    ) {
+        if MAX_ISSUES <= self.issues.len() && severity != Severity::Error {
+            return;
+        }
+        let (field, message) = (field.map(str::to_owned), message.to_owned());
+        self.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint });
+    }
+
+    fn wrong_type(&mut self, field: &str, value: &Value<'_>, expected: &str) {
+        let message = format!("expected {expected}, found {}", kind(value.get_ref()));
+        self.error(value.span(), Some(field), &message, None);
+    }
+
+    /// Warns of a key that means nothing here, with the known one that was probably meant.
+    pub(crate) fn unknown_key(
+        &mut self,
+        key: &Spanned<impl AsRef<str>>,
+        table: &str,
+        known: &[&str],
+        top: &[&str],
+    ) {
+        let name = key.get_ref().as_ref();
+        let hint = if top.contains(&name) && !known.contains(&name) {
+            Some(format!("`{name}` belongs above the first [table] of the file"))
+        } else {
+            closest(name, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"))
+        };
+        self.warning(key.span(), &format!("{table}{name}"), "unknown key, so it has no effect", hint);
+    }
+
+    /// Reads a table.
+    pub(crate) fn table<'t, 'i>(&mut self, field: &str, value: &'t Value<'i>) -> Option<&'t DeTable<'i>> {
+        if let DeValue::Table(table) = value.get_ref() {
+            return Some(table);
+        }
+        self.wrong_type(field, value, "a table");
+        None
+    }
+
+    /// Reads a text that is not empty; white space at its ends does not count.
+    pub(crate) fn string(&mut self, field: &str, value: &Value<'_>) -> Option<Located<String>> {
+        let DeValue::String(text) = value.get_ref() else {
+            self.wrong_type(field, value, "a string");
+            return None;
+        };
+        let text = text.trim();
+        if text.is_empty() {
+            self.error(value.span(), Some(field), "expected a string that is not empty", None);
+            return None;
+        }
+        Some(Located { value: text.to_owned(), place: self.place(&value.span()) })
+    }
+
+    /// Reads a list of texts that are not empty.
+    pub(crate) fn strings(&mut self, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
+        let DeValue::Array(elements) = value.get_ref() else {
+            self.wrong_type(field, value, "a list of strings");
+            return Vec::new();
+        };
+        let named = |index: usize| format!("{field}[{}]", index + 1);
+        elements
+            .iter()
+            .enumerate()
+            .filter_map(|(index, element)| self.string(&named(index), element))
+            .collect()
+    }
+
+    /// Reads a truth value.
+    pub(crate) fn truth(&mut self, field: &str, value: &Value<'_>) -> Option<Located<bool>> {
+        if let DeValue::Boolean(truth) = value.get_ref() {
+            return Some(Located { value: *truth, place: self.place(&value.span()) });
+        }
+        self.wrong_type(field, value, "true or false");
+        None
+    }
+
+    /// Reads a number that is more than 0; it may be infinite.
+    pub(crate) fn positive(&mut self, field: &str, value: &Value<'_>) -> Option<Located<f64>> {
+        const EXPECTED: &str = "a number that is more than 0";
+        let number = match value.get_ref() {
+            DeValue::Integer(_) => integer(value).map(|integer| integer as f64),
+            DeValue::Float(float) => float.as_str().replace('_', "").parse().ok(),
+            _ => {
+                self.wrong_type(field, value, EXPECTED);
+                return None;
+            }
+        };
+        match number {
+            Some(number) if number > 0.0 => Some(Located { value: number, place: self.place(&value.span()) }),
+            _ => {
+                self.error(value.span(), Some(field), &format!("expected {EXPECTED}"), None);
+                None
+            }
+        }
+    }
+
+    /// Reads a whole number that is more than 0.
+    pub(crate) fn count(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
+        self.whole(field, value, "a whole number that is more than 0", integer(value))
+    }
+
+    /// Reads a number of bytes: a whole number, or a text such as `512MiB`.
+    pub(crate) fn size(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
+        let bytes = match value.get_ref() {
+            DeValue::String(text) => parse_size(text).map(i128::from),
+            _ => integer(value),
+        };
+        self.whole(field, value, "a number of bytes, or a text such as \"512MiB\"", bytes)
+    }
+
+    fn whole(
+        &mut self,
+        field: &str,
+        value: &Value<'_>,
+        expected: &str,
+        number: Option<i128>,
+    ) -> Option<Located<u64>> {
+        match number.and_then(|number| u64::try_from(number).ok()).filter(|number| 0 < *number) {
+            Some(number) => Some(Located { value: number, place: self.place(&value.span()) }),
+            None => {
+                self.error(value.span(), Some(field), &format!("expected {expected}"), None);
+                None
+            }
+        }
+    }
+}
+
+fn integer(value: &Value<'_>) -> Option<i128> {
+    match value.get_ref() {
+        DeValue::Integer(integer) => {
+            i128::from_str_radix(&integer.as_str().replace('_', ""), integer.radix()).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Names the type of a value, as people call it.
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "a truth value",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// Reads a number of bytes with a unit: none or `B`, `KiB` `MiB` `GiB` `TiB` (of 1024), `KB` `MB` `GB` `TB` (of 1000).
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.len() - text.trim_start_matches(|byte: char| byte.is_ascii_digit()).len();
+    let number: u64 = text[..digits].parse().ok()?;
+    let unit: u64 = match text[digits..].trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kib" | "k" => 1 << 10,
+        "mib" | "m" => 1 << 20,
+        "gib" | "g" => 1 << 30,
+        "tib" | "t" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return None,
+    };
+    number.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_size(text: &str, expect: Option<u64>) {
+        assert_eq!(parse_size(text), expect);
+    }
+
+    #[test]
+    fn sizes_have_binary_and_decimal_units() {
+        check_size("512MiB", Some(512 << 20));
+        check_size(" 1 GB ", Some(1_000_000_000));
+        check_size("7", Some(7));
+        check_size("16m", Some(16 << 20));
+        check_size("MiB", None);
+        check_size("1.5MiB", None);
+        check_size("-1", None);
+        check_size("99999999999TiB", None);
+    }
+
+    #[test]
+    fn columns_count_characters() {
+        let text = "a = 1\n\"ä\" = x";
+        let reader = Reader::new("p.toml", text);
+        assert_eq!(reader.place(&(6..9)).to_string(), "p.toml:2:1");
+        assert_eq!(reader.place(&(text.len() - 1..text.len())).to_string(), "p.toml:2:7");
+        assert_eq!(reader.place(&(999..1000)).to_string(), "p.toml:2:8");
+    }
+}

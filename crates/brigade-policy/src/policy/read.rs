@@ -1,0 +1,277 @@
+//! From bytes to a policy.
+
+use std::str::FromStr;
+
+use brigade_catalog::{ApprovalMode, Family, Seconds};
+use brigade_core::{ConfigIssue, Label, Place, Severity, closest};
+use toml::de::{DeString, DeTable};
+
+use super::{Policy, PolicyState, Rule, SandboxMode, SandboxRules};
+use crate::document::{Located, Reader, Value};
+use crate::label::danger;
+
+const TOP: &[&str] = &[
+    "allowed_families",
+    "allowed_effects",
+    "denied_effects",
+    "required_approval_modes",
+    "max_timeout",
+    "allowed_runtimes",
+    "env_bindings",
+    "max_output_bytes",
+    "sandbox",
+    "paths",
+    "environment",
+    "limits",
+];
+const SANDBOX: &[&str] = &["mode", "read_paths", "write_paths", "local_sockets", "tool"];
+const TOOL_SANDBOX: &[&str] = &["mode", "read_paths", "write_paths", "local_sockets"];
+const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
+
+/// Reads a policy. Any error makes it invalid, because a rule that was meant to be there would be missing.
+pub(super) fn policy(file: &str, bytes: &[u8]) -> PolicyState {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return not_utf8(file, bytes, error.valid_up_to()),
+    };
+    let mut reader = Reader::new(file, text);
+    let table = reader.parse();
+    let mut policy = Policy { file: file.to_owned(), ..Policy::default() };
+    top(&mut reader, &table, &mut policy);
+    let issues = reader.into_issues();
+    if issues.iter().any(|issue| issue.severity == Severity::Error) {
+        return PolicyState::Invalid { file: file.to_owned(), issues };
+    }
+    policy.issues = issues;
+    PolicyState::Valid(Box::new(policy))
+}
+
+fn not_utf8(file: &str, bytes: &[u8], at: usize) -> PolicyState {
+    let before = String::from_utf8_lossy(&bytes[..at]);
+    let place = Reader::new(file, &before).place(&(at..at));
+    let (severity, message) = (Severity::Error, "not UTF-8 text".to_owned());
+    let issue = ConfigIssue { severity, place, entry: None, field: None, message, hint: None };
+    PolicyState::Invalid { file: file.to_owned(), issues: vec![issue] }
+}
+
+fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
+    for (key, value) in table {
+        let place = reader.place(&key.span());
+        match key.get_ref().as_ref() {
+            "allowed_families" => {
+                policy.allowed_families =
+                    words(reader, "allowed_families", place, value, Family::ALL, Family::as_str);
+            }
+            "required_approval_modes" => {
+                let (all, name) = (ApprovalMode::ALL, ApprovalMode::as_str);
+                policy.required_approval_modes =
+                    words(reader, "required_approval_modes", place, value, all, name);
+            }
+            "allowed_effects" => policy.allowed_effects = texts(reader, "allowed_effects", place, value),
+            "denied_effects" => policy.denied_effects = texts(reader, "denied_effects", place, value),
+            "allowed_runtimes" => policy.allowed_runtimes = texts(reader, "allowed_runtimes", place, value),
+            "max_timeout" => policy.max_timeout = max_timeout(reader, value),
+            "env_bindings" => {
+                policy.env_bindings_place = Some(place);
+                env_bindings(reader, value, policy);
+            }
+            "max_output_bytes" => policy.max_output_bytes = reader.size("max_output_bytes", value),
+            "sandbox" => sandbox(reader, value, policy),
+            "paths" => {
+                for (key, value) in reader.table("paths", value).into_iter().flatten() {
+                    match key.get_ref().as_ref() {
+                        "outside" => {
+                            let place = Some(reader.place(&key.span()));
+                            policy.outside_paths =
+                                Rule { place, items: paths(reader, "paths.outside", value) };
+                        }
+                        _ => reader.unknown_key(key, "paths.", &["outside"], TOP),
+                    }
+                }
+            }
+            "environment" => {
+                for (key, value) in reader.table("environment", value).into_iter().flatten() {
+                    match key.get_ref().as_ref() {
+                        "pass" => policy.pass = pass(reader, reader.place(&key.span()), value),
+                        _ => reader.unknown_key(key, "environment.", &["pass"], TOP),
+                    }
+                }
+            }
+            "limits" => {
+                policy.limits_place = Some(place);
+                limits(reader, value, policy);
+            }
+            _ => reader.unknown_key(key, "", TOP, &[]),
+        }
+    }
+}
+
+fn texts(reader: &mut Reader<'_>, field: &str, place: Place, value: &Value<'_>) -> Rule<String> {
+    Rule { place: Some(place), items: reader.strings(field, value) }
+}
+
+/// Reads a list of words of a closed set.
+fn words<T: Copy + FromStr>(
+    reader: &mut Reader<'_>,
+    field: &str,
+    place: Place,
+    value: &Value<'_>,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Rule<T> {
+    let mut items = Vec::new();
+    for (index, text) in reader.strings(field, value).into_iter().enumerate() {
+        if let Ok(word) = text.value.parse() {
+            items.push(Located { value: word, place: text.place });
+            continue;
+        }
+        let known: Vec<&str> = all.iter().map(|word| name(*word)).collect();
+        let hint =
+            closest(&text.value, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"));
+        let message = format!("expected one of {}", known.join(", "));
+        reader.error_at(text.place, &format!("{field}[{}]", index + 1), &message, hint);
+    }
+    Rule { place: Some(place), items }
+}
+
+fn max_timeout(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Located<Seconds>> {
+    let number = reader.positive("max_timeout", value)?;
+    match Seconds::new(number.value) {
+        Ok(seconds) => Some(Located { value: seconds, place: number.place }),
+        Err(_) => {
+            reader.warning(value.span(), "max_timeout", "an endless timeout sets no maximum", None);
+            None
+        }
+    }
+}
+
+fn env_bindings(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy) {
+    for (key, value) in reader.table("env_bindings", value).into_iter().flatten() {
+        // A label that is no name may be a value that was put in the wrong place, so it is not repeated.
+        let label = label_of_key(reader, key);
+        let field =
+            label.as_ref().map_or_else(|| "env_bindings".to_owned(), |label| format!("env_bindings.{label}"));
+        let variable = reader.string(&field, value).and_then(|text| match text.value.parse::<Label>() {
+            Ok(variable) => Some(Located { value: variable, place: text.place }),
+            Err(_) => {
+                let hint = "write the name of a variable of the environment, never its value".to_owned();
+                reader.error(value.span(), Some(&field), "expected the name of a variable", Some(hint));
+                None
+            }
+        });
+        if let (Some(label), Some(variable)) = (label, variable) {
+            if danger(label.as_str()).is_some() {
+                let message =
+                    "this label changes how programs are found or loaded, so calls that use it are blocked";
+                reader.warning(key.span(), &field, message, None);
+            }
+            policy.env_bindings.insert(label, variable);
+        }
+    }
+}
+
+fn label_of_key(reader: &mut Reader<'_>, key: &toml::Spanned<DeString<'_>>) -> Option<Label> {
+    let label = key.get_ref().parse().ok();
+    if label.is_none() {
+        let message = "a label is a name of letters, digits and `_` that does not start with a digit";
+        reader.error(key.span(), Some("env_bindings"), message, None);
+    }
+    label
+}
+
+fn pass(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<Label> {
+    const FIELD: &str = "environment.pass";
+    let mut items = Vec::new();
+    for (index, text) in reader.strings(FIELD, value).into_iter().enumerate() {
+        let field = format!("{FIELD}[{}]", index + 1);
+        match text.value.parse::<Label>() {
+            Ok(name) => {
+                if danger(name.as_str()).is_some() {
+                    let message = "this variable changes how programs are found or loaded";
+                    reader.warning_at(text.place.clone(), &field, message, None);
+                }
+                items.push(Located { value: name, place: text.place });
+            }
+            Err(_) => {
+                let hint = "write the name of a variable of the environment, never its value".to_owned();
+                reader.error_at(text.place, &field, "expected the name of a variable", Some(hint));
+            }
+        }
+    }
+    Rule { place: Some(place), items }
+}
+
+fn paths(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
+    let mut items = reader.strings(field, value);
+    items.retain(|path| {
+        let legal = !path.value.chars().any(char::is_control);
+        if !legal {
+            reader.error_at(path.place.clone(), field, "expected a path without control characters", None);
+        }
+        legal
+    });
+    items
+}
+
+fn sandbox(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy) {
+    let Some(table) = reader.table("sandbox", value) else { return };
+    policy.sandbox = sandbox_rules(reader, table, "sandbox.", SANDBOX);
+    let tools = table.get("tool").and_then(|value| reader.table("sandbox.tool", value));
+    for (id, value) in tools.into_iter().flatten() {
+        let prefix = format!("sandbox.tool.{}.", id.get_ref());
+        let Some(table) = reader.table(prefix.trim_end_matches('.'), value) else { continue };
+        let rules = sandbox_rules(reader, table, &prefix, TOOL_SANDBOX);
+        policy.tool_sandbox.insert(id.get_ref().trim().to_owned(), rules);
+    }
+    let modes = policy.tool_sandbox.values().chain([&policy.sandbox]);
+    if modes.into_iter().all(|rules| rules.mode.is_none()) {
+        let hint = "add mode = \"enforce\", \"best-effort\" or \"off\"".to_owned();
+        reader.warning(value.span(), "sandbox", "without a mode nothing is enforced", Some(hint));
+    }
+}
+
+fn sandbox_rules(reader: &mut Reader<'_>, table: &DeTable<'_>, prefix: &str, known: &[&str]) -> SandboxRules {
+    let mut rules = SandboxRules::default();
+    for (key, value) in table {
+        let field = format!("{prefix}{}", key.get_ref());
+        match key.get_ref().as_ref() {
+            "mode" => rules.mode = mode(reader, &field, value),
+            "read_paths" => rules.read_paths = paths(reader, &field, value),
+            "write_paths" => rules.write_paths = paths(reader, &field, value),
+            "local_sockets" => rules.local_sockets = reader.truth(&field, value),
+            "tool" if known.contains(&"tool") => {}
+            _ => reader.unknown_key(key, prefix, known, TOP),
+        }
+    }
+    rules
+}
+
+fn mode(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Located<SandboxMode>> {
+    let text = reader.string(field, value)?;
+    let known = SandboxMode::ALL.map(SandboxMode::as_str);
+    match SandboxMode::ALL.into_iter().find(|mode| mode.as_str() == text.value) {
+        Some(mode) => Some(Located { value: mode, place: text.place }),
+        None => {
+            let hint = closest(&text.value, known).map(|meant| format!("did you mean `{meant}`?"));
+            let message = format!("expected one of {}", known.join(", "));
+            reader.error(value.span(), Some(field), &message, hint);
+            None
+        }
+    }
+}
+
+fn limits(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy) {
+    let Some(table) = reader.table("limits", value) else { return };
+    for (key, value) in table {
+        let field = format!("limits.{}", key.get_ref());
+        let limits = &mut policy.limits;
+        match key.get_ref().as_ref() {
+            "processes" => limits.processes = reader.count(&field, value).map(|found| found.value),
+            "memory" => limits.memory = reader.size(&field, value).map(|found| found.value),
+            "file_size" => limits.file_size = reader.size(&field, value).map(|found| found.value),
+            "open_files" => limits.open_files = reader.count(&field, value).map(|found| found.value),
+            _ => reader.unknown_key(key, "limits.", LIMITS, TOP),
+        }
+    }
+}

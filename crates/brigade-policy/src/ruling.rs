@@ -1,0 +1,305 @@
+//! The rules, one by one: what each says about a call, and on which line it stands.
+
+use std::collections::BTreeSet;
+
+use brigade_catalog::{ApprovalMode, Family};
+use brigade_core::Place;
+
+use crate::document::Located;
+use crate::label::{LabelProblem, check_label};
+use crate::{Blocker, CallFacts, Environment, Policy, Rule};
+
+/// What a ruling is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// The kind of tool.
+    Family,
+    /// One effect.
+    Effect,
+    /// The approval mode.
+    Approval,
+    /// The timeout.
+    Timeout,
+    /// The runtime.
+    Runtime,
+    /// One label of the environment.
+    EnvLabel,
+    /// Variables that every run gets.
+    Environment,
+    /// Whether the kernel confines the run.
+    Sandbox,
+    /// Files that can be read.
+    Read,
+    /// Files that can be written.
+    Write,
+    /// Sockets.
+    Network,
+    /// Upper bounds on the processes.
+    Limits,
+    /// How much output is kept.
+    Output,
+}
+
+impl Topic {
+    /// Returns the word that reports use, such as `env_label`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Topic::Family => "family",
+            Topic::Effect => "effect",
+            Topic::Approval => "approval",
+            Topic::Timeout => "timeout",
+            Topic::Runtime => "runtime",
+            Topic::EnvLabel => "env_label",
+            Topic::Environment => "environment",
+            Topic::Sandbox => "sandbox",
+            Topic::Read => "read",
+            Topic::Write => "write",
+            Topic::Network => "network",
+            Topic::Limits => "limits",
+            Topic::Output => "output",
+        }
+    }
+}
+
+/// What one rule says about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// What it is about.
+    pub topic: Topic,
+    /// The effect, label or other thing that it is about.
+    pub subject: String,
+    /// Why, in one sentence without a final stop.
+    pub reason: String,
+    /// The key of the policy that decided; absent when no rule speaks of it.
+    pub field: Option<&'static str>,
+    /// Where that rule stands.
+    pub place: Option<Place>,
+    /// The blocker, when the rule says no.
+    pub blocker: Option<Blocker>,
+}
+
+/// The rules are gone through in this order, each for the whole call, so the reasons always come in the same order.
+pub(crate) struct Judge<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) policy: Option<&'a Policy>,
+    pub(crate) facts: &'a CallFacts<'a>,
+    pub(crate) environment: &'a dyn Environment,
+    pub(crate) rulings: Vec<Ruling>,
+}
+
+impl Judge<'_> {
+    /// Applies every rule.
+    pub(crate) fn judge(&mut self) {
+        if let Some(policy) = self.policy {
+            self.family(policy);
+            self.effects(policy);
+            self.approval(policy);
+            self.timeout(policy);
+            self.runtime(policy);
+            self.bindings(policy);
+        }
+        self.labels();
+    }
+
+    pub(crate) fn allow(
+        &mut self,
+        topic: Topic,
+        subject: &str,
+        reason: String,
+        rule: Option<(&'static str, Place)>,
+    ) {
+        let (field, place) = rule.unzip();
+        self.rulings.push(Ruling { topic, subject: subject.to_owned(), reason, field, place, blocker: None });
+    }
+
+    fn deny(&mut self, topic: Topic, subject: &str, field: &'static str, blocker: Blocker) {
+        let blocker = blocker.field(field);
+        self.rulings.push(Ruling {
+            topic,
+            subject: subject.to_owned(),
+            reason: blocker.message.clone(),
+            field: Some(field),
+            place: blocker.place.clone(),
+            blocker: Some(blocker),
+        });
+    }
+
+    /// Rules on one value against a list of allowed ones; an empty list allows all.
+    fn allow_list<T: PartialEq>(
+        &mut self,
+        topic: Topic,
+        subject: &str,
+        list: (&'static str, &Rule<T>),
+        value: Option<&T>,
+        refusal: Refusal<'_>,
+    ) {
+        let (key, rule) = list;
+        if rule.items.is_empty() {
+            self.allow(topic, subject, format!("no {key} restricts it"), None);
+        } else if let Some(item) = value.and_then(|value| rule.find(value)) {
+            self.allow(topic, subject, format!("it is in {key}"), Some((key, item.place.clone())));
+        } else {
+            let at = rule.place.clone().unwrap_or_else(|| Place::file(self.file));
+            let hint = format!("add \"{subject}\" to {key} in {at}{}", self.or_change(refusal.field));
+            self.deny(topic, subject, key, Blocker::new(refusal.code, refusal.message).at(at).hint(hint));
+        }
+    }
+
+    fn or_change(&self, field: &str) -> String {
+        self.facts.place_of(field).map_or_else(String::new, |place| format!(", or change {field} in {place}"))
+    }
+
+    fn family(&mut self, policy: &Policy) {
+        let name = self.facts.family.map_or("unknown", Family::as_str);
+        let message = format!("family `{name}` is not in allowed_families of {}", self.file);
+        let refusal = Refusal { code: "policy_family", field: "family", message };
+        let list = ("allowed_families", &policy.allowed_families);
+        self.allow_list(Topic::Family, name, list, self.facts.family.as_ref(), refusal);
+    }
+
+    fn effects(&mut self, policy: &Policy) {
+        let effects: Vec<&String> = unique(self.facts.effects);
+        for effect in &effects {
+            if let Some(rule) = policy.denied_effects.find(effect) {
+                let hint = format!(
+                    "remove \"{effect}\" from denied_effects in {}{}",
+                    rule.place,
+                    self.or_change("effects")
+                );
+                let message = format!("effect `{effect}` is in denied_effects of {}", self.file);
+                let blocker = Blocker::new("policy_denied_effect", message).at(rule.place.clone()).hint(hint);
+                self.deny(Topic::Effect, effect, "denied_effects", blocker);
+            }
+        }
+        for effect in effects {
+            let denied = policy.denied_effects.find(effect).is_some();
+            let listed =
+                policy.allowed_effects.items.is_empty() || policy.allowed_effects.find(effect).is_some();
+            if denied && listed {
+                continue;
+            }
+            let message = format!("effect `{effect}` is not in allowed_effects of {}", self.file);
+            let refusal = Refusal { code: "policy_effect_not_allowed", field: "effects", message };
+            let list = ("allowed_effects", &policy.allowed_effects);
+            self.allow_list(Topic::Effect, effect, list, Some(effect), refusal);
+        }
+    }
+
+    fn approval(&mut self, policy: &Policy) {
+        let mode = self.facts.approval_mode.unwrap_or(ApprovalMode::Never);
+        let default =
+            if self.facts.approval_mode.is_none() { ", which is meant when none is given," } else { "" };
+        let message =
+            format!("approval mode `{mode}`{default} is not in required_approval_modes of {}", self.file);
+        let refusal = Refusal { code: "policy_approval_mode", field: "approval_mode", message };
+        let list = ("required_approval_modes", &policy.required_approval_modes);
+        self.allow_list(Topic::Approval, mode.as_str(), list, Some(&mode), refusal);
+    }
+
+    fn timeout(&mut self, policy: &Policy) {
+        let subject = self.facts.timeout.map_or_else(|| "none".to_owned(), |seconds| format!("{seconds} s"));
+        match (&policy.max_timeout, self.facts.timeout) {
+            (Some(Located { value: maximum, place }), Some(asked)) if *maximum < asked => {
+                let hint = format!("raise max_timeout in {place}{}", self.or_change("timeout"));
+                let message = format!("timeout {asked} s is over max_timeout {maximum} s of {}", self.file);
+                let blocker = Blocker::new("policy_timeout", message).at(place.clone()).hint(hint);
+                self.deny(Topic::Timeout, &subject, "max_timeout", blocker);
+            }
+            (Some(maximum), Some(_)) => {
+                let rule = Some(("max_timeout", maximum.place.clone()));
+                self.allow(Topic::Timeout, &subject, format!("it is within {} s", maximum.value), rule);
+            }
+            (Some(maximum), None) => {
+                let rule = Some(("max_timeout", maximum.place.clone()));
+                self.allow(
+                    Topic::Timeout,
+                    &subject,
+                    format!("max_timeout {} s is used", maximum.value),
+                    rule,
+                );
+            }
+            (None, Some(_)) => {
+                self.allow(Topic::Timeout, &subject, "no max_timeout restricts it".to_owned(), None)
+            }
+            (None, None) => self.allow(Topic::Timeout, &subject, "300 s is used".to_owned(), None),
+        }
+    }
+
+    fn runtime(&mut self, policy: &Policy) {
+        let Some(runtime) = self.facts.runtime_id else { return };
+        let message = format!("runtime `{runtime}` is not in allowed_runtimes of {}", self.file);
+        let refusal = Refusal { code: "policy_runtime", field: "runtime_id", message };
+        let list = ("allowed_runtimes", &policy.allowed_runtimes);
+        self.allow_list(Topic::Runtime, runtime, list, Some(&runtime.to_owned()), refusal);
+    }
+
+    /// Rules on the labels that are fit to be names; the others are only refused, in [`Judge::labels`].
+    fn bindings(&mut self, policy: &Policy) {
+        let fit: Vec<_> =
+            unique(self.facts.env_labels).into_iter().filter_map(|text| check_label(text).ok()).collect();
+        for label in &fit {
+            if policy.env_bindings.contains_key(label) {
+                continue;
+            }
+            let at = policy.env_bindings_place.clone().unwrap_or_else(|| Place::file(self.file));
+            let message = format!("env label `{label}` has no binding in env_bindings of {}", self.file);
+            let hint = format!("add {label} = \"NAME_OF_A_VARIABLE\" to env_bindings in {at}");
+            let blocker = Blocker::new("policy_env_unbound", message).at(at).hint(hint);
+            self.deny(Topic::EnvLabel, label.as_str(), "env_bindings", blocker);
+        }
+        for label in &fit {
+            let Some(Located { value: variable, place }) = policy.env_bindings.get(label) else { continue };
+            if self.environment.is_set(variable.as_str()) {
+                let rule = Some(("env_bindings", place.clone()));
+                self.allow(
+                    Topic::EnvLabel,
+                    label.as_str(),
+                    format!("it is bound to the variable {variable}"),
+                    rule,
+                );
+                continue;
+            }
+            let message =
+                format!("env label `{label}` is bound to the variable {variable}, which is not set");
+            let hint =
+                format!("set {variable} in the environment, or bind {label} to another variable in {place}");
+            let blocker = Blocker::new("policy_env_missing", message).at(place.clone()).hint(hint);
+            self.deny(Topic::EnvLabel, label.as_str(), "env_bindings", blocker);
+        }
+    }
+
+    /// Refuses labels that are not fit to be names, with or without a policy.
+    fn labels(&mut self) {
+        for (index, text) in self.facts.env_labels.iter().enumerate() {
+            let Err(problem) = check_label(text) else { continue };
+            let number = index + 1;
+            // Only a label that is a name can be repeated: anything else may be a secret in the wrong place.
+            let subject = match problem {
+                LabelProblem::Dangerous => format!("`{text}`"),
+                LabelProblem::LooksLikeValue | LabelProblem::NotAName => format!("number {number}"),
+            };
+            let message = format!("env label {subject} {problem}");
+            let place = self.facts.place_of(&format!("env_labels[{number}]"));
+            let hint = match problem {
+                LabelProblem::Dangerous => "use another name and let the tool read that one",
+                LabelProblem::LooksLikeValue | LabelProblem::NotAName => {
+                    "write the name of a label and bind it to a variable in env_bindings of the policy"
+                }
+            };
+            let blocker = Blocker::new("unsafe_env_label", message).at(place).hint(hint);
+            self.deny(Topic::EnvLabel, subject.trim_matches('`'), "env_labels", blocker);
+        }
+    }
+}
+
+/// What an allow-list says when it refuses, and the field of the tool that it looked at.
+struct Refusal<'a> {
+    code: &'static str,
+    field: &'a str,
+    message: String,
+}
+
+fn unique(texts: &[String]) -> Vec<&String> {
+    let mut seen = BTreeSet::new();
+    texts.iter().filter(|text| seen.insert(text.as_str())).collect()
+}
