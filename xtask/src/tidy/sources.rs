@@ -13,6 +13,20 @@ const LONG_FILES: &[(&str, &str)] = &[];
 /// The only folder whose code may be unsafe.
 const UNSAFE_FOLDER: &str = "crates/brigade-process/";
 
+/// Where code may call what `clippy.toml` bans: the seams to disk, clock, environment and processes, and what is no product.
+const SEAMS: &[&str] = &[
+    "crates/brigade-process/",
+    "crates/brigade-fs/",
+    "crates/brigade-core/src/time.rs",
+    "crates/brigade-cli/src/main.rs",
+    "crates/brigade-testkit/",
+    "tests/",
+    "xtask/",
+];
+
+/// How many lines an attribute may have before its reason.
+const ATTRIBUTE: usize = 6;
+
 /// Words that mark something left for later.
 const NOTES: &[&str] = &["TODO", "FIXME", "XXX"];
 
@@ -29,11 +43,13 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in &sources {
         check_length(path, text, LONG_FILES, &mut found);
-        for (index, line) in split(text).iter().enumerate() {
+        let lines = split(text);
+        for (index, line) in lines.iter().enumerate() {
             found.extend(
                 breaches(path, line).into_iter().map(|message| Finding::new(path, index + 1, message)),
             );
         }
+        check_seams(path, &lines, &mut found);
     }
     for (path, _) in LONG_FILES {
         if !sources.iter().any(|(source, text)| source == path && LONGEST < text.lines().count()) {
@@ -52,6 +68,31 @@ fn check_length(path: &str, text: &str, excused: &[(&str, &str)], found: &mut Ve
     if LONGEST < length && !excused.iter().any(|(long, _)| *long == path) {
         let message = format!("{length} lines, {LONGEST} are allowed: a module has one idea, so split it");
         found.push(Finding::new(path, LONGEST + 1, message));
+    }
+}
+
+/// Finds permissions to call what is banned that have no reason, or stand outside the seams and not in tests.
+fn check_seams(path: &str, lines: &[Line], found: &mut Vec<Finding>) {
+    let is_seam = SEAMS.iter().any(|seam| path.starts_with(seam))
+        || ["/tests/", "/benches/", "/examples/"].iter().any(|folder| path.contains(folder));
+    let mut is_test = false;
+    for (index, line) in lines.iter().enumerate() {
+        is_test |= line.code.contains("#[cfg(test)]");
+        if !has_word(&line.code, "disallowed_methods") {
+            continue;
+        }
+        let has_reason = lines[index..].iter().take(ATTRIBUTE).any(|line| has_word(&line.code, "reason"));
+        if !has_reason {
+            found.push(Finding::new(
+                path,
+                index + 1,
+                "a permission to call what `clippy.toml` bans needs a `reason`",
+            ));
+        }
+        if !is_seam && !is_test {
+            let message = "only the seams may call what `clippy.toml` bans: take a value, or go through the crate for it";
+            found.push(Finding::new(path, index + 1, message));
+        }
     }
 }
 
@@ -110,6 +151,17 @@ mod tests {
         let text = "fn a() { unsafe { b() } }\n// unsafe is a word here\n#![forbid(unsafe_code)]\n";
         check("crates/brigade-fs/src/lib.rs", text, &[(1, "unsafe code")]);
         check("crates/brigade-process/src/linux.rs", text, &[]);
+    }
+
+    #[test]
+    fn banned_calls_are_permitted_at_the_seams_with_a_reason() {
+        let with = "#![allow(clippy::disallowed_methods, reason = \"the seam\")]\n";
+        let without = "#![allow(clippy::disallowed_methods)]\n";
+        check("crates/brigade-fs/src/lib.rs", with, &[]);
+        check("crates/brigade-fs/src/lib.rs", without, &[(1, "needs a `reason`")]);
+        check("crates/brigade-call/src/lib.rs", with, &[(1, "only the seams")]);
+        check("crates/brigade-call/src/lib.rs", &format!("#[cfg(test)]\nmod tests {{\n{with}}}"), &[]);
+        check("crates/brigade-call/benches/plan.rs", with, &[]);
     }
 
     #[test]
