@@ -1,1 +1,45 @@
 //! Reads and writes beneath a root, atomic replacement, journals and locks.
+//!
+//! Owns the seam to the disk: the [`Fs`] trait and its three implementations. [`DiskFs`] is a folder of the disk that
+//! no path and no link leads out of; [`MemoryFs`] is the same without a disk; [`FaultyFs`] fails or loses power at a
+//! chosen operation, and shows what would be left. Knows nothing of what the files mean.
+//!
+//! ```
+//! use brigade_fs::{FileMode, Fs, MemoryFs, RelPath};
+//!
+//! let fs = MemoryFs::new();
+//! let path: RelPath = "notes/today.txt".parse()?;
+//! fs.create_dir_all(&path.parent())?;
+//! fs.write_atomic(&path, b"hello\n", FileMode::Private)?;
+//! assert_eq!(fs.read(&path, 1_000)?, b"hello\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A file that is acknowledged is durable: [`Fs::write_atomic`], [`Fs::create_new_durable`] and
+//! [`Fs::append_durable`] return after the file and, where its name is new, its folder were synced.
+
+#![allow(clippy::disallowed_methods, reason = "this crate is the seam to the disk")]
+
+mod disk;
+mod error;
+mod faulty;
+mod fs;
+mod lines;
+mod lock;
+mod many;
+mod memory;
+mod path;
+mod root;
+
+pub use disk::DiskFs;
+pub use error::{FsError, FsErrorKind};
+pub use faulty::{Crash, Fault, FaultyFs};
+pub use fs::{
+    DirEntry, FileId, FileKind, FileMode, Fs, Location, Metadata, ReadFile, Replacement, WriteFile,
+    is_temporary,
+};
+pub use lines::{Line, Lines};
+pub use lock::Lock;
+pub use many::read_many;
+pub use memory::MemoryFs;
+pub use path::{InvalidPath, RelPath};

@@ -1,0 +1,431 @@
+//! The disk.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use brigade_core::Timestamp;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+
+use crate::error::Explain;
+use crate::root::Root;
+use crate::{
+    DirEntry, FileId, FileKind, Fs, FsError, FsErrorKind, Location, Lock, Metadata, ReadFile, RelPath,
+    WriteFile,
+};
+
+/// A folder of the disk. Every path is opened beneath it: neither `..` nor a link leads out.
+#[derive(Debug)]
+pub struct DiskFs {
+    path: PathBuf,
+    root: Root,
+}
+
+impl DiskFs {
+    /// Opens a folder as the root; links on the way to it are followed.
+    ///
+    /// # Errors
+    /// When it is not there, not a folder, or not permitted.
+    pub fn open(path: &Path) -> Result<DiskFs, FsError> {
+        let shown = path.to_string_lossy();
+        let path = std::fs::canonicalize(path).explain("open", &shown)?;
+        let root = Root::open(&path).explain("open", &shown)?;
+        Ok(DiskFs { path, root })
+    }
+
+    fn open_fd(&self, operation: &'static str, path: &RelPath, flags: OFlags) -> Result<OwnedFd, FsError> {
+        self.root.open_beneath(path.as_path(), flags, Mode::empty()).explain(operation, path.as_str())
+    }
+
+    fn parent<'a>(&self, operation: &'static str, path: &'a RelPath) -> Result<(OwnedFd, &'a Path), FsError> {
+        self.root.open_parent(path.as_path()).explain(operation, path.as_str())
+    }
+}
+
+impl Fs for DiskFs {
+    fn root(&self) -> &Path {
+        &self.path
+    }
+
+    fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError> {
+        let expanded = expand(path, home);
+        let resolved = resolve_links(&self.path.join(expanded)).explain("resolve", path)?;
+        match resolved.strip_prefix(&self.path) {
+            Ok(inside) => RelPath::try_from(inside).map(Location::Inside).map_err(|_| {
+                let text = "its name is not UTF-8".to_owned();
+                let kind = FsErrorKind::Other { kind: std::io::ErrorKind::InvalidFilename, text };
+                FsError::new("resolve", path, kind)
+            }),
+            Err(_) => Ok(Location::Outside(resolved)),
+        }
+    }
+
+    fn open(&self, path: &RelPath) -> Result<Box<dyn ReadFile>, FsError> {
+        // Not blocking: opening a pipe must not wait for its writer.
+        let file = File::from(self.open_fd("read", path, OFlags::RDONLY | OFlags::NONBLOCK)?);
+        open_regular(file, path.as_str())
+    }
+
+    fn open_outside(&self, path: &Path) -> Result<Box<dyn ReadFile>, FsError> {
+        let shown = path.to_string_lossy();
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(rustix::fs::CWD, self.path.join(path), flags, Mode::empty());
+        open_regular(File::from(file.explain("read", &shown)?), &shown)
+    }
+
+    fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {
+        let (parent, name) = self.parent("create", path)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let bits = Mode::from_raw_mode(mode & 0o7777);
+        let file = rustix::fs::openat(&parent, name, flags, bits).explain("create", path.as_str())?;
+        // The umask may have taken bits away; a mode that was asked for is the one that is given.
+        if mode & 0o077 != 0 {
+            rustix::fs::fchmod(&file, bits).explain("create", path.as_str())?;
+        }
+        Ok(Box::new(DiskWriter { file: File::from(file), path: path.to_string() }))
+    }
+
+    fn open_append(&self, path: &RelPath) -> Result<Box<dyn WriteFile>, FsError> {
+        let file =
+            File::from(self.open_fd("write", path, OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK)?);
+        require_regular(&file, "write", path.as_str())?;
+        Ok(Box::new(DiskWriter { file, path: path.to_string() }))
+    }
+
+    fn create_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        let (parent, name) = self.parent("create", path)?;
+        rustix::fs::mkdirat(&parent, name, Mode::RWXU).explain("create", path.as_str())
+    }
+
+    fn sync_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        let folder = self.open_fd("sync", path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        rustix::fs::fsync(folder).explain("sync", path.as_str())
+    }
+
+    fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
+        let (from_parent, from_name) = self.parent("rename", from)?;
+        let (to_parent, to_name) = self.parent("rename", to)?;
+        rustix::fs::renameat(&from_parent, from_name, &to_parent, to_name).explain("rename", from.as_str())
+    }
+
+    fn remove(&self, path: &RelPath) -> Result<(), FsError> {
+        let (parent, name) = self.parent("remove", path)?;
+        rustix::fs::unlinkat(&parent, name, AtFlags::empty()).explain("remove", path.as_str())
+    }
+
+    fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError> {
+        let folder = self.open_fd("list", path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut entries = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&folder).explain("list", path.as_str())? {
+            let entry = entry.explain("list", path.as_str())?;
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if matches!(name, "." | "..") {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems leave it to us to ask.
+                FileType::Unknown => {
+                    let stat = rustix::fs::statat(&folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+                    kind_of(FileType::from_raw_mode(stat.explain("list", path.as_str())?.st_mode))
+                }
+                kind => kind_of(kind),
+            };
+            entries.push(DirEntry { name: name.to_owned(), kind });
+        }
+        entries.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+        Ok(entries)
+    }
+
+    fn metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
+        #[cfg(target_os = "linux")]
+        let flags = OFlags::PATH;
+        #[cfg(not(target_os = "linux"))]
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        let file = self.open_fd("read", path, flags)?;
+        Ok(metadata_of(&rustix::fs::fstat(&file).explain("read", path.as_str())?))
+    }
+
+    fn link_metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
+        if path.is_root() {
+            return self.metadata(path);
+        }
+        let (parent, name) = self.parent("read", path)?;
+        let stat = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW);
+        Ok(metadata_of(&stat.explain("read", path.as_str())?))
+    }
+
+    fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {
+        let file = self.open_fd("change the mode of", path, OFlags::RDONLY | OFlags::NONBLOCK)?;
+        let bits = Mode::from_raw_mode(mode & 0o7777);
+        rustix::fs::fchmod(file, bits).explain("change the mode of", path.as_str())
+    }
+
+    fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK;
+        let opened = self.root.open_beneath(path.as_path(), flags, Mode::RUSR | Mode::WUSR);
+        let file = File::from(opened.explain("lock", path.as_str())?);
+        require_regular(&file, "lock", path.as_str())?;
+        Lock::of_file(file, path, holder, timeout)
+    }
+}
+
+/// Puts the home folder in place of `~`.
+pub(crate) fn expand(path: &str, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix('~'), home) {
+        (Some(""), Some(home)) => home.to_owned(),
+        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        (Some(_) | None, _) => PathBuf::from(path),
+    }
+}
+
+/// Follows the links of an absolute path as far as it exists; the rest is taken by its words.
+fn resolve_links(path: &Path) -> std::io::Result<PathBuf> {
+    let mut resolved = PathBuf::from("/");
+    let mut names: Vec<Component<'_>> = path.components().collect();
+    names.reverse();
+    while let Some(component) = names.pop() {
+        match component {
+            Component::RootDir | Component::Prefix(_) | Component::CurDir => {}
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            Component::Normal(name) => {
+                resolved.push(name);
+                match std::fs::canonicalize(&resolved) {
+                    Ok(real) => resolved = real,
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                        // Nothing there, or a link to nothing: that link still says where it would lead.
+                        if let Ok(target) = std::fs::read_link(&resolved) {
+                            resolved.pop();
+                            let target = resolved.join(target);
+                            let rest = names.iter().rev();
+                            return Ok(by_words(&rest.fold(target, |path, name| path.join(name))));
+                        }
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+    Ok(resolved)
+}
+
+pub(crate) fn by_words(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::RootDir | Component::Prefix(_) | Component::CurDir => {}
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            Component::Normal(name) => resolved.push(name),
+        }
+    }
+    resolved
+}
+
+fn require_regular(file: &File, operation: &'static str, path: &str) -> Result<(), FsError> {
+    if file.metadata().explain(operation, path)?.is_file() {
+        Ok(())
+    } else {
+        Err(FsError::new(operation, path, FsErrorKind::NotAFile))
+    }
+}
+
+fn open_regular(file: File, path: &str) -> Result<Box<dyn ReadFile>, FsError> {
+    require_regular(&file, "read", path)?;
+    Ok(Box::new(DiskReader { file, path: path.to_owned() }))
+}
+
+fn kind_of(kind: FileType) -> FileKind {
+    match kind {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Directory,
+        FileType::Symlink => FileKind::Link,
+        _ => FileKind::Other,
+    }
+}
+
+#[allow(clippy::unnecessary_cast, reason = "the types of these fields differ between platforms")]
+fn metadata_of(stat: &Stat) -> Metadata {
+    let micros =
+        (stat.st_mtime as i64).saturating_mul(1_000_000).saturating_add(stat.st_mtime_nsec as i64 / 1_000);
+    Metadata {
+        kind: kind_of(FileType::from_raw_mode(stat.st_mode)),
+        len: u64::try_from(stat.st_size).unwrap_or(0),
+        modified: Timestamp::from_unix_micros(micros),
+        mode: stat.st_mode as u32 & 0o7777,
+    }
+}
+
+struct DiskReader {
+    file: File,
+    path: String,
+}
+
+impl ReadFile for DiskReader {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+        loop {
+            match self.file.read_at(buffer, offset) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                result => return result.explain("read", &self.path),
+            }
+        }
+    }
+
+    fn len(&self) -> Result<u64, FsError> {
+        Ok(self.file.metadata().explain("read", &self.path)?.len())
+    }
+
+    #[allow(clippy::unnecessary_cast, reason = "the types of these fields differ between platforms")]
+    fn id(&self) -> Result<FileId, FsError> {
+        let stat = rustix::fs::fstat(&self.file).explain("read", &self.path)?;
+        Ok(FileId { device: stat.st_dev as u64, inode: stat.st_ino as u64 })
+    }
+}
+
+struct DiskWriter {
+    file: File,
+    path: String,
+}
+
+impl WriteFile for DiskWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), FsError> {
+        self.file.write_all(bytes).explain("write", &self.path)
+    }
+
+    fn sync(&mut self) -> Result<(), FsError> {
+        self.file.sync_data().explain("sync", &self.path)
+    }
+
+    fn length(&self) -> Result<u64, FsError> {
+        Ok(self.file.metadata().explain("write", &self.path)?.len())
+    }
+
+    fn truncate(&mut self, length: u64) -> Result<(), FsError> {
+        self.file.set_len(length).explain("write", &self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FileMode;
+
+    fn path(text: &str) -> RelPath {
+        text.parse().unwrap()
+    }
+
+    fn workspace() -> (tempfile::TempDir, DiskFs) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("w")).unwrap();
+        let fs = DiskFs::open(&folder.path().join("w")).unwrap();
+        (folder, fs)
+    }
+
+    #[test]
+    fn what_is_written_is_private_and_whole() {
+        let (_folder, fs) = workspace();
+        fs.create_dir_all(&path("a/b")).unwrap();
+        fs.write_atomic(&path("a/b/file"), b"one", FileMode::Private).unwrap();
+        fs.append_durable(&path("a/b/file"), b" two").unwrap();
+        assert_eq!(fs.read(&path("a/b/file"), 100).unwrap(), b"one two");
+        assert_eq!(fs.metadata(&path("a/b/file")).unwrap().mode, 0o600);
+        assert_eq!(fs.metadata(&path("a")).unwrap().mode, 0o700);
+        assert_eq!(fs.read(&path("a/b/file"), 3).unwrap_err().kind, FsErrorKind::TooLarge { limit: 3 });
+        let names: Vec<String> =
+            fs.list_dir(&path("a/b")).unwrap().into_iter().map(|entry| entry.name).collect();
+        assert_eq!(names, ["file"]);
+    }
+
+    #[test]
+    fn a_replaced_file_can_keep_its_mode() {
+        let (_folder, fs) = workspace();
+        fs.write_atomic(&path("run.sh"), b"1", FileMode::Exactly(0o755)).unwrap();
+        fs.write_atomic(&path("run.sh"), b"2", FileMode::KeepOr(0o644)).unwrap();
+        assert_eq!(fs.metadata(&path("run.sh")).unwrap().mode, 0o755);
+        fs.write_atomic(&path("new"), b"", FileMode::KeepOr(0o644)).unwrap();
+        assert_eq!(fs.metadata(&path("new")).unwrap().mode, 0o644);
+    }
+
+    #[test]
+    fn a_state_folder_that_is_a_link_out_is_refused() {
+        let (folder, fs) = workspace();
+        std::fs::create_dir(folder.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("../elsewhere", folder.path().join("w/.brigade")).unwrap();
+        let expect = "cannot create `.brigade`: it leads out of the workspace, perhaps through a link; \
+            replace the link by a folder or file of its own";
+        let error = fs.create_dir_all(&path(".brigade/tools")).unwrap_err();
+        assert_eq!(error.to_string(), expect);
+        let kinds = [
+            fs.read(&path(".brigade/x"), 9).unwrap_err().kind,
+            fs.write_atomic(&path(".brigade/x"), b"", FileMode::Private).unwrap_err().kind,
+            fs.remove(&path(".brigade/x")).unwrap_err().kind,
+            fs.list_dir(&path(".brigade")).unwrap_err().kind,
+            fs.lock(&path(".brigade/lock"), "", Duration::ZERO).unwrap_err().kind,
+        ];
+        assert!(kinds.iter().all(|kind| *kind == FsErrorKind::Outside), "{kinds:?}");
+        assert_eq!(std::fs::read_dir(folder.path().join("elsewhere")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn folders_pipes_and_missing_files_are_named_as_such() {
+        let (_folder, fs) = workspace();
+        fs.create_dir(&path("folder")).unwrap();
+        let pipe = fs.root().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        assert_eq!(fs.read(&path("folder"), 9).unwrap_err().kind, FsErrorKind::NotAFile);
+        assert_eq!(fs.read(&path("pipe"), 9).unwrap_err().kind, FsErrorKind::NotAFile);
+        assert!(fs.read(&path("none"), 9).unwrap_err().is_not_found());
+        let onto_folder = fs.write_atomic(&path("folder"), b"", FileMode::Private).unwrap_err();
+        assert_eq!(onto_folder.kind, FsErrorKind::NotAFile);
+        fs.write_atomic(&path("file"), b"", FileMode::Private).unwrap();
+        assert_eq!(fs.create_dir_all(&path("file/x")).unwrap_err().kind, FsErrorKind::NotADirectory);
+        assert!(fs.create_new_durable(&path("file"), b"").unwrap_err().is_exists());
+        assert_eq!(fs.list_dir(&RelPath::root()).unwrap().len(), 3, "no temporary file is left");
+    }
+
+    #[test]
+    fn config_paths_are_inside_or_outside_wherever_links_lead() {
+        let (folder, fs) = workspace();
+        let base = std::fs::canonicalize(folder.path()).unwrap();
+        std::fs::create_dir(base.join("w/src")).unwrap();
+        let link = |target: &Path, name: &str| std::os::unix::fs::symlink(target, base.join(name)).unwrap();
+        link(&base.join("w/src"), "w/inner");
+        link(&base, "w/outer");
+        link(Path::new("../missing"), "w/dangling");
+        let check = |text: &str, expect: Location| {
+            assert_eq!(fs.resolve(text, Some(&base.join("home"))).unwrap(), expect, "{text}");
+        };
+        let inside = |text: &str| Location::Inside(path(text));
+        let outside = |text: &str| Location::Outside(base.join(text));
+        check("src/new.md", inside("src/new.md"));
+        check("src/../src/./x", inside("src/x"));
+        check("../w/src", inside("src"));
+        check("inner/x", inside("src/x"));
+        check(base.join("w/a").to_str().unwrap(), inside("a"));
+        check("", inside(""));
+        check("..", outside(""));
+        check("../other", outside("other"));
+        check("outer/secret", outside("secret"));
+        check("dangling", outside("missing"));
+        check("~/x", outside("home/x"));
+        check("~", outside("home"));
+        check("~x", inside("~x"));
+        check("/etc/../etc", Location::Outside("/etc".into()));
+    }
+
+    #[test]
+    fn an_open_file_stays_the_same_file() {
+        let (_folder, fs) = workspace();
+        fs.write_atomic(&path("f"), b"old", FileMode::Private).unwrap();
+        let file = fs.open(&path("f")).unwrap();
+        fs.write_atomic(&path("f"), b"new", FileMode::Private).unwrap();
+        assert_eq!(file.read_range(0, 10).unwrap(), b"old");
+        assert_ne!(file.id().unwrap(), fs.open(&path("f")).unwrap().id().unwrap());
+    }
+}

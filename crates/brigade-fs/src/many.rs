@@ -1,0 +1,65 @@
+//! Reading thousands of small files on all processors.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::{Fs, FsError, RelPath};
+
+/// Below this number, starting threads costs more than they save.
+const WORTH_THREADS: usize = 64;
+
+/// How many files a thread takes at a time.
+const BATCH: usize = 32;
+
+/// Reads files of at most `limit` bytes each and returns what `convert` makes of them, in the order of `paths`.
+///
+/// `convert` gets the index and the bytes or the error, and runs on several threads at once.
+pub fn read_many<T: Send>(
+    fs: &dyn Fs,
+    paths: &[RelPath],
+    limit: u64,
+    convert: impl Fn(usize, Result<Vec<u8>, FsError>) -> T + Sync,
+) -> Vec<T> {
+    let one = |index: usize| convert(index, fs.read(&paths[index], limit));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    if paths.len() < WORTH_THREADS || threads == 1 {
+        return (0..paths.len()).map(one).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let batches: Mutex<Vec<(usize, Vec<T>)>> = Mutex::new(Vec::with_capacity(paths.len() / BATCH + 1));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let first = next.fetch_add(BATCH, Ordering::Relaxed);
+                    if paths.len() <= first {
+                        return;
+                    }
+                    let batch = (first..(first + BATCH).min(paths.len())).map(one).collect();
+                    batches.lock().expect("no thread panics while it holds this").push((first, batch));
+                }
+            });
+        }
+    });
+    let mut batches = batches.into_inner().expect("no thread panics while it holds this");
+    batches.sort_unstable_by_key(|(first, _)| *first);
+    batches.into_iter().flat_map(|(_, batch)| batch).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FileMode, MemoryFs};
+
+    #[test]
+    fn results_come_in_the_order_asked() {
+        let fs = MemoryFs::new();
+        let paths: Vec<RelPath> = (0..500).map(|number| format!("f{number}").parse().unwrap()).collect();
+        for path in paths.iter().filter(|path| path.as_str() != "f77") {
+            fs.write_atomic(path, path.as_str().as_bytes(), FileMode::Private).unwrap();
+        }
+        let read = read_many(&fs, &paths, 100, |index, result| (index, result.is_ok()));
+        let expect: Vec<(usize, bool)> = (0..500).map(|index| (index, index != 77)).collect();
+        assert_eq!(read, expect);
+    }
+}
