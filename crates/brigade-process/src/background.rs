@@ -1,9 +1,24 @@
 //! Programs that outlive the caller, and ending them later by their recorded identity.
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use crate::keeper::start_detached;
+use crate::launch::{Image, OnParentDeath, Streams};
+use crate::outcome::Step;
+use crate::sandbox::prepare_without_keeper;
 use crate::{KillMethod, ProcessIdentity, SpawnError, Spec};
+
+#[cfg(target_os = "linux")]
+#[path = "background/linux.rs"]
+mod platform;
+#[cfg(not(target_os = "linux"))]
+#[path = "background/unix.rs"]
+mod platform;
+
+/// How long killing is repeated before what is left counts as survivors.
+const KILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// Where a detached program's output goes. Opened by the caller, usually for appending.
 #[derive(Debug)]
@@ -29,19 +44,29 @@ pub struct Ended {
 
 /// Starts a program in a session of its own that goes on when the caller ends.
 ///
-/// `marker` is one `NAME=value` of the spec's environment by which stray members are recognised later, see
-/// [`kill_tree`].
+/// Its input is `/dev/null`; [`Spec::stdin`] is not looked at. To find strays that were re-parented later, give it a
+/// variable of its own and pass that to [`kill_tree`].
 pub fn spawn_detached(spec: &Spec, files: &Files<'_>) -> Result<ProcessIdentity, SpawnError> {
-    let _ = (spec, files);
-    unimplemented!()
+    let open = || {
+        let copy = |file: &File| file.try_clone().map(OwnedFd::from);
+        Ok(Streams { stdin: crate::run::null()?, stdout: copy(files.stdout)?, stderr: copy(files.stderr)? })
+    };
+    let streams = open().map_err(|source: std::io::Error| SpawnError::at(Step::Pipes, source))?;
+    let sandbox = spec.sandbox.as_ref().map(prepare_without_keeper).transpose()?;
+    start_detached(Image::new(spec, streams, sandbox, OnParentDeath::LiveOn)?)
 }
 
 /// Ends the tree whose root has this identity: asked, given the grace, killed.
 ///
-/// Members are the root's descendants, everything in its session and process group, and every process whose environment
-/// at its start held `marker` (`NAME=value`), which finds daemons that were re-parented. When the root has ended and its
-/// number is taken by another process, only the marker counts. Nothing else is signalled.
+/// Members are the root, its descendants, everything in its session and process group, and every process whose
+/// environment at its start held `marker` (`NAME=value`), which finds daemons that were re-parented; and whatever
+/// descends from those. When the root has ended, only the marker counts, because its number may mean another process by
+/// now. The caller itself is never signalled. Blocks until it is done.
 pub fn kill_tree(identity: &ProcessIdentity, marker: Option<&str>, grace: Duration) -> Ended {
-    let _ = (identity, marker, grace);
-    unimplemented!()
+    platform::kill_tree(identity, marker, grace, platform::Root::Checked)
+}
+
+/// Ends what is left of a tree whose root ended a moment ago, so that its session's number still means that session.
+pub(crate) fn kill_known_session(identity: &ProcessIdentity, grace: Duration) -> Ended {
+    platform::kill_tree(identity, None, grace, platform::Root::JustEnded)
 }

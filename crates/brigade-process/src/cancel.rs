@@ -5,8 +5,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use rustix::pipe::{PipeFlags, pipe_with};
-
 /// The signals that can trigger a [`CancelToken`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelSignal {
@@ -133,8 +131,11 @@ impl CancelToken {
     }
 }
 
+/// The write end never blocks: a signal handler writes to it.
 fn new_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?)
+    let (read, write) = crate::launch::pipe()?;
+    rustix::io::ioctl_fionbio(&write, true)?;
+    Ok((read, write))
 }
 
 fn install(number: libc::c_int) -> io::Result<()> {

@@ -15,7 +15,7 @@ mod platform;
 mod platform;
 
 #[cfg(target_os = "linux")]
-pub(crate) use platform::{Stat, parse_stat, stat_of};
+pub(crate) use platform::{Stat, parse_stat};
 
 /// Names one process for ever: process id, start time and the boot it belongs to.
 ///

@@ -31,14 +31,27 @@
 // The floor that processes, files of /proc and the clock go through: the bans of the house end here.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod background;
-mod cancel;
+// Who and what.
 mod identity;
 mod outcome;
-mod piped;
-mod run;
-mod sandbox;
 mod spec;
+
+// Between fork and exec, and above it.
+mod launch;
+#[cfg(target_os = "linux")]
+mod tree;
+// Kept apart, so that they stay in reading order.
+mod keeper;
+mod progress;
+
+// What callers use.
+mod cancel;
+mod run;
+// The two other ways to run.
+mod background;
+mod piped;
+// What a run may do.
+mod sandbox;
 
 pub use background::{Ended, Files, kill_tree, spawn_detached};
 pub use cancel::{CancelSignal, CancelToken};

@@ -159,7 +159,7 @@ pub enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Step; 9] = [
+    const ALL: [Step; 9] = [
         Step::Pipes,
         Step::Fork,
         Step::Session,
@@ -170,6 +170,15 @@ impl Step {
         Step::Program,
         Step::Execute,
     ];
+
+    /// A number for the pipe between the processes of one run.
+    pub(crate) fn number(self) -> u32 {
+        Step::ALL.iter().position(|step| *step == self).unwrap_or(0) as u32
+    }
+
+    pub(crate) fn from_number(number: u32) -> Option<Step> {
+        Step::ALL.get(usize::try_from(number).ok()?).copied()
+    }
 }
 
 impl fmt::Display for Step {

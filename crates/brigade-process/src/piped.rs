@@ -1,13 +1,22 @@
 //! A child one talks to: pipes on all three streams, the tree supervised as in a run.
 
 use std::fs::File;
-use std::time::Duration;
+use std::io;
+use std::time::{Duration, Instant};
 
-use crate::{Ending, Enforcement, Outcome, ProcessIdentity, RunError, SpawnError, Spec};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::keeper::{Keeper, METHOD};
+use crate::launch::{Image, OnParentDeath, Streams, pipe};
+use crate::outcome::{Captured, EndedBy, Outcome, RunError, SpawnError, Step};
+use crate::progress::Progress;
+use crate::sandbox::{Prepared, prepare};
+use crate::{Ending, Enforcement, ProcessIdentity, Spec};
 
 /// A running program with pipes to it.
 ///
-/// Dropping it ends the whole tree, without waiting for that.
+/// Dropping it ends the whole tree, without waiting for that. Writing to a program that closed its input raises
+/// `SIGPIPE`, which Rust programs ignore unless they say otherwise.
 #[derive(Debug)]
 pub struct Child {
     /// Write end of its standard input; take and drop it to close.
@@ -17,6 +26,13 @@ pub struct Child {
     /// Read end of its standard error. Somebody must read it, or a talkative program stands still.
     pub stderr: Option<File>,
     identity: ProcessIdentity,
+    enforcement: Option<Enforcement>,
+    ending: Ending,
+    started: Instant,
+    progress: Progress,
+    ended_by: EndedBy,
+    // `None` once everything has ended.
+    keeper: Option<Keeper>,
 }
 
 impl Child {
@@ -27,24 +43,106 @@ impl Child {
 
     /// What the sandbox enforces, when there is one.
     pub fn enforcement(&self) -> Option<&Enforcement> {
-        None
+        self.enforcement.as_ref()
     }
 
-    /// Waits until the tree ended by itself, at most this long. `None` when it still runs.
+    /// Waits until the whole tree has ended by itself, at most this long. `None` when it still runs.
+    ///
+    /// Reads none of the streams. The streams' counts in the outcome are zero, because the caller has the pipes.
     pub fn wait(&mut self, at_most: Duration) -> Result<Option<Outcome>, RunError> {
-        let _ = at_most;
-        unimplemented!()
+        let until = Instant::now().checked_add(at_most);
+        while let Some(keeper) = &self.keeper {
+            self.progress.listen(keeper).map_err(RunError::Supervise)?;
+            if self.progress.finished {
+                if let Some(keeper) = self.keeper.take() {
+                    keeper.close();
+                }
+                break;
+            }
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(None);
+            }
+            let left =
+                left.map(|left| Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ });
+            let mut watched = [PollFd::from_borrowed_fd(keeper.as_fd(), PollFlags::IN)];
+            match poll(&mut watched, left.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(RunError::Supervise(errno.into())),
+            }
+        }
+        Ok(Some(self.outcome()))
+    }
+
+    /// Ends the tree now, within this grace; returns at once.
+    pub fn end(&mut self, grace: Duration) {
+        if let Some(keeper) = &self.keeper {
+            if !self.progress.exited && self.ended_by == EndedBy::Itself {
+                self.ended_by = EndedBy::Caller;
+            }
+            keeper.end(grace);
+        }
     }
 
     /// Closes its input, waits up to the grace for it to end by itself, then ends the tree: asked, the grace again, killed.
-    pub fn finish(self, grace: Duration) -> Result<Outcome, RunError> {
-        let _ = grace;
-        unimplemented!()
+    pub fn finish(mut self, grace: Duration) -> Result<Outcome, RunError> {
+        self.stdin = None;
+        if let Some(outcome) = self.wait(grace)? {
+            return Ok(outcome);
+        }
+        self.end(grace);
+        loop {
+            if let Some(outcome) = self.wait(Duration::MAX)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        Outcome {
+            identity: self.identity.clone(),
+            exit: self.progress.exit,
+            ended_by: self.ended_by,
+            duration: self.started.elapsed(),
+            usage: self.progress.usage,
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            outlived: self.progress.outlived,
+            survivors: self.progress.survivors.clone(),
+            method: METHOD,
+            enforcement: self.enforcement.clone(),
+        }
     }
 }
 
-/// Starts a program with pipes on stdin, stdout and stderr.
+impl Drop for Child {
+    fn drop(&mut self) {
+        if let Some(keeper) = self.keeper.take() {
+            keeper.abandon(self.ending.grace);
+        }
+    }
+}
+
+/// Starts a program with pipes on stdin, stdout and stderr. [`Spec::stdin`] is not looked at.
 pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
-    let _ = (spec, ending);
-    unimplemented!()
+    let started = Instant::now();
+    let pipes = || -> io::Result<_> { Ok((pipe()?, pipe()?, pipe()?)) };
+    let ((stdin_end, stdin), (stdout, stdout_end), (stderr, stderr_end)) =
+        pipes().map_err(|source| SpawnError::at(Step::Pipes, source))?;
+    let sandbox = spec.sandbox.as_ref().map(prepare).transpose()?;
+    let enforcement = sandbox.as_ref().map(Prepared::enforcement);
+    let streams = Streams { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end };
+    let keeper = Keeper::start(Image::new(spec, streams, sandbox, OnParentDeath::Kill)?, ending)?;
+    Ok(Child {
+        stdin: Some(stdin.into()),
+        stdout: Some(stdout.into()),
+        stderr: Some(stderr.into()),
+        identity: keeper.identity().clone(),
+        enforcement,
+        ending,
+        started,
+        progress: Progress::new(),
+        ended_by: EndedBy::Itself,
+        keeper: Some(keeper),
+    })
 }

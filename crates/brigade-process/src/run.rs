@@ -1,9 +1,24 @@
 //! One run from start to end, with its output streamed away.
 
+use std::fs::File;
 use std::io;
-use std::time::Duration;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
-use crate::{CancelToken, Outcome, ProcessIdentity, RunError, Spec};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::keeper::{Keeper, METHOD};
+use crate::launch::{Image, OnParentDeath, Streams, pipe, write_quietly};
+use crate::outcome::{Captured, EndedBy, Outcome, RunError, SpawnError, Step};
+use crate::progress::Progress;
+use crate::sandbox::{Prepared, prepare};
+use crate::{CancelToken, Input, ProcessIdentity, Spec};
+
+/// How much is read at once.
+const READ_SIZE: usize = 64 * 1024;
+
+/// How much is still read from each stream after everything ended; pipes hold less.
+const DRAIN_LIMIT: usize = 1 << 20;
 
 /// One of the two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,6 +105,293 @@ impl Default for Control {
 /// A timeout, a cancel request, a sink error, and a main process that ends while descendants live on all end the tree:
 /// asked, given the grace, killed. Blocks the calling thread; any number of runs may go on in other threads.
 pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcome, RunError> {
-    let _ = (spec, sink, control);
-    unimplemented!()
+    let started = Instant::now();
+    let (program_ends, ours) = open_streams(&spec.stdin)?;
+    let sandbox = spec.sandbox.as_ref().map(prepare).transpose().map_err(SpawnError::from)?;
+    let enforcement = sandbox.as_ref().map(Prepared::enforcement);
+    let image = Image::new(spec, program_ends, sandbox, OnParentDeath::Kill)?;
+    let keeper = Keeper::start(image, control.ending)?;
+    let mut running = Running {
+        control,
+        deadline: control.timeout.and_then(|timeout| started.checked_add(timeout)),
+        progress: Progress::new(),
+        ended_by: EndedBy::Itself,
+        ending: Asked::No,
+        sink_error: None,
+        stdout: Tap::new(ours.stdout, control.output_cap),
+        stderr: Tap::new(ours.stderr, control.output_cap),
+        feed: ours.stdin.map(|pipe| Feed { pipe, sent: 0 }),
+    };
+    if let Err(error) = sink.started(keeper.identity()) {
+        running.refuse(error, &keeper);
+    }
+    // An error here drops the keeper's line, which ends the tree.
+    running.until_finished(spec, sink, &keeper).map_err(RunError::Supervise)?;
+    let identity = keeper.identity().clone();
+    keeper.close();
+    let progress = running.progress;
+    let outcome = Outcome {
+        identity,
+        exit: progress.exit,
+        ended_by: running.ended_by,
+        duration: started.elapsed(),
+        usage: progress.usage,
+        stdout: running.stdout.captured,
+        stderr: running.stderr.captured,
+        outlived: progress.outlived,
+        survivors: progress.survivors,
+        method: METHOD,
+        enforcement,
+    };
+    match running.sink_error {
+        Some(source) => Err(RunError::Sink { source, outcome: Box::new(outcome) }),
+        None => Ok(outcome),
+    }
+}
+
+/// How urgently the end was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Asked {
+    No,
+    Politely,
+    AtOnce,
+}
+
+struct Running<'a> {
+    control: &'a Control,
+    deadline: Option<Instant>,
+    progress: Progress,
+    ended_by: EndedBy,
+    ending: Asked,
+    sink_error: Option<io::Error>,
+    stdout: Tap,
+    stderr: Tap,
+    feed: Option<Feed>,
+}
+
+impl Running<'_> {
+    fn until_finished(&mut self, spec: &Spec, sink: &mut dyn Sink, keeper: &Keeper) -> io::Result<()> {
+        let mut buffer = vec![0u8; READ_SIZE];
+        loop {
+            self.progress.listen(keeper)?;
+            if self.progress.finished {
+                break;
+            }
+            self.end_if_due(keeper);
+            let ready = self.wait(keeper)?;
+            if ready.stdout {
+                self.pass(Stream::Stdout, sink, keeper, &mut buffer)?;
+            }
+            if ready.stderr {
+                self.pass(Stream::Stderr, sink, keeper, &mut buffer)?;
+            }
+            if ready.feed {
+                self.feed(&spec.stdin);
+            }
+        }
+        // All writers of ours are gone: what is left fits in the pipes. Somebody else may hold them open.
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let mut left = DRAIN_LIMIT;
+            while let Some(read) = self.pass(stream, sink, keeper, &mut buffer)? {
+                left = left.saturating_sub(read);
+                if left == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the keeper to end the tree when time is up or somebody wishes so.
+    fn end_if_due(&mut self, keeper: &Keeper) {
+        let requests = self.control.cancel.as_ref().map_or(0, CancelToken::requests);
+        let wished = match requests {
+            0 => Asked::No,
+            1 => Asked::Politely,
+            _ => Asked::AtOnce,
+        };
+        if self.ending < wished {
+            self.end(EndedBy::Cancel, wished, keeper);
+        }
+        let late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        if late && self.ending == Asked::No && !self.progress.exited {
+            self.end(EndedBy::Timeout, Asked::Politely, keeper);
+        }
+    }
+
+    fn end(&mut self, cause: EndedBy, how: Asked, keeper: &Keeper) {
+        if self.ending == Asked::No && !self.progress.exited {
+            self.ended_by = cause;
+        }
+        self.ending = how;
+        keeper.end(if how == Asked::AtOnce { Duration::ZERO } else { self.control.ending.grace });
+    }
+
+    fn refuse(&mut self, error: io::Error, keeper: &Keeper) {
+        if self.sink_error.is_none() {
+            self.sink_error = Some(error);
+        }
+        if self.ending == Asked::No {
+            self.end(EndedBy::Sink, Asked::Politely, keeper);
+        }
+    }
+
+    fn wait(&self, keeper: &Keeper) -> io::Result<Ready> {
+        let fresh = self.control.cancel.as_ref().filter(|_| self.ending == Asked::No);
+        let wanted = [
+            (self.stdout.pipe.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (self.stderr.pipe.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (self.feed.as_ref().map(|feed| feed.pipe.as_fd()), PollFlags::OUT),
+            (fresh.map(CancelToken::as_fd), PollFlags::IN),
+        ];
+        // Where one is closed, the keeper's line is watched once more: every place keeps its meaning.
+        let line = keeper.as_fd();
+        let [stdout, stderr, feed, cancel] = wanted.map(|(descriptor, flags)| match descriptor {
+            Some(descriptor) => PollFd::from_borrowed_fd(descriptor, flags),
+            None => PollFd::from_borrowed_fd(line, PollFlags::IN),
+        });
+        let line = PollFd::from_borrowed_fd(line, PollFlags::IN);
+        let mut watched = [line, stdout, stderr, feed, cancel];
+        let timeout = self.patience();
+        match poll(&mut watched, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let ready = |index: usize| wanted[index].0.is_some() && !watched[index + 1].revents().is_empty();
+        Ok(Ready { stdout: ready(0), stderr: ready(1), feed: ready(2) })
+    }
+
+    /// How long nothing needs to be looked at.
+    fn patience(&self) -> Option<Timespec> {
+        let left = match self.ending {
+            Asked::No if self.progress.exited => None,
+            Asked::No => self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
+            // A second request does not show at the descriptor.
+            Asked::Politely if self.control.cancel.is_some() => Some(Duration::from_millis(20)),
+            Asked::Politely | Asked::AtOnce => None,
+        };
+        left.map(|left| Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ })
+    }
+
+    /// Passes on one piece; `None` when there is nothing now.
+    fn pass(
+        &mut self,
+        stream: Stream,
+        sink: &mut dyn Sink,
+        keeper: &Keeper,
+        buffer: &mut [u8],
+    ) -> io::Result<Option<usize>> {
+        let tap = match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        };
+        let Some(read) = tap.read(buffer)? else {
+            return Ok(None);
+        };
+        let taken = tap.within_cap(read);
+        let mut refused = None;
+        if 0 < taken && self.sink_error.is_none() {
+            refused = sink.write(stream, &buffer[..taken]).err();
+        }
+        if let Some(error) = refused {
+            self.refuse(error, keeper);
+        }
+        Ok(Some(read))
+    }
+
+    fn feed(&mut self, input: &Input) {
+        let (Some(feed), Input::Bytes(bytes)) = (self.feed.as_mut(), input) else {
+            self.feed = None;
+            return;
+        };
+        match write_quietly(&feed.pipe, &bytes[feed.sent..]) {
+            Ok(written) => feed.sent += written,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return,
+            // The program does not want it: no error.
+            Err(_) => feed.sent = bytes.len(),
+        }
+        if feed.sent == bytes.len() {
+            self.feed = None;
+        }
+    }
+}
+
+struct Ready {
+    stdout: bool,
+    stderr: bool,
+    feed: bool,
+}
+
+/// Input on its way.
+struct Feed {
+    pipe: OwnedFd,
+    sent: usize,
+}
+
+/// Our end of one output stream.
+struct Tap {
+    pipe: Option<OwnedFd>,
+    cap: u64,
+    captured: Captured,
+}
+
+impl Tap {
+    fn new(pipe: OwnedFd, cap: u64) -> Tap {
+        Tap { pipe: Some(pipe), cap, captured: Captured::default() }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let Some(pipe) = &self.pipe else {
+            return Ok(None);
+        };
+        match rustix::io::read(pipe, buffer) {
+            Ok(0) => {
+                self.pipe = None;
+                Ok(None)
+            }
+            Ok(read) => Ok(Some(read)),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Counts; says how many of these bytes the sink gets.
+    fn within_cap(&mut self, read: usize) -> usize {
+        let room = usize::try_from(self.cap.saturating_sub(self.captured.bytes)).unwrap_or(usize::MAX);
+        let taken = read.min(room);
+        self.captured.bytes += taken as u64;
+        self.captured.dropped += (read - taken) as u64;
+        taken
+    }
+}
+
+/// Our ends of the program's pipes. None of them blocks.
+struct Ours {
+    stdin: Option<OwnedFd>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+fn open_streams(input: &Input) -> Result<(Streams, Ours), SpawnError> {
+    let open = || -> io::Result<(Streams, Ours)> {
+        let (stdin, feed) = match input {
+            Input::Null => (null()?, None),
+            Input::Bytes(_) => {
+                let (theirs, ours) = pipe()?;
+                rustix::io::ioctl_fionbio(&ours, true)?;
+                (theirs, Some(ours))
+            }
+        };
+        let (stdout, stdout_end) = pipe()?;
+        let (stderr, stderr_end) = pipe()?;
+        rustix::io::ioctl_fionbio(&stdout, true)?;
+        rustix::io::ioctl_fionbio(&stderr, true)?;
+        Ok((Streams { stdin, stdout: stdout_end, stderr: stderr_end }, Ours { stdin: feed, stdout, stderr }))
+    };
+    open().map_err(|source| SpawnError::at(Step::Pipes, source))
+}
+
+/// `/dev/null`, open for reading and writing.
+pub(crate) fn null() -> io::Result<OwnedFd> {
+    Ok(File::options().read(true).write(true).open("/dev/null")?.into())
 }

@@ -1,0 +1,269 @@
+//! The keeper: what stands between the caller and the program, and what the two tell each other.
+//!
+//! On Linux it is a forked process, elsewhere a thread. The caller sends it one kind of command (end the tree within
+//! this grace) and it answers with fixed-size records. When the caller is gone, it ends the tree by itself.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use crate::launch::{Image, pipe, start_program, write_all, write_quietly};
+use crate::outcome::Step;
+use crate::{Ending, Exit, ProcessIdentity, SpawnError, Usage, boot_id};
+
+#[cfg(target_os = "linux")]
+#[path = "keeper/linux.rs"]
+mod platform;
+#[cfg(not(target_os = "linux"))]
+#[path = "keeper/unix.rs"]
+mod platform;
+
+pub(crate) use platform::{METHOD, start_detached};
+
+/// What the keeper tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// The program runs.
+    Started { pid: u32, start_time: u64 },
+    /// It could not be started; the keeper is gone.
+    Failed { step: Step, errno: i32 },
+    /// The main process ended.
+    Exited { status: i32, usage: Usage },
+    /// This one could not be ended.
+    Survivor { pid: u32, start_time: u64 },
+    /// All is over; the keeper is gone.
+    Finished { outlived: u32 },
+}
+
+const RECORD: usize = 64;
+
+impl Report {
+    /// Writes it as one record; one write of this size to a pipe is never split.
+    pub(crate) fn send(self, to: impl AsFd) -> bool {
+        let micros = |duration: Duration| duration.as_micros() as u64;
+        let words: [u64; 8] = match self {
+            Report::Started { pid, start_time } => [1, pid.into(), start_time, 0, 0, 0, 0, 0],
+            Report::Failed { step, errno } => [2, step.number().into(), errno as u64, 0, 0, 0, 0, 0],
+            Report::Exited { status, usage } => [
+                3,
+                status as u64,
+                usage.peak_memory,
+                micros(usage.user_time),
+                micros(usage.system_time),
+                0,
+                0,
+                0,
+            ],
+            Report::Survivor { pid, start_time } => [4, pid.into(), start_time, 0, 0, 0, 0, 0],
+            Report::Finished { outlived } => [5, outlived.into(), 0, 0, 0, 0, 0, 0],
+        };
+        let mut bytes = [0u8; RECORD];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        write_all(to, &bytes)
+    }
+
+    fn parse(bytes: &[u8; RECORD]) -> Option<Report> {
+        let mut words = [0u64; 8];
+        for (word, place) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = u64::from_ne_bytes(place.try_into().ok()?);
+        }
+        Some(match words[0] {
+            1 => Report::Started { pid: words[1] as u32, start_time: words[2] },
+            2 => Report::Failed { step: Step::from_number(words[1] as u32)?, errno: words[2] as i32 },
+            3 => Report::Exited {
+                status: words[1] as i32,
+                usage: Usage {
+                    peak_memory: words[2],
+                    user_time: Duration::from_micros(words[3]),
+                    system_time: Duration::from_micros(words[4]),
+                },
+            },
+            4 => Report::Survivor { pid: words[1] as u32, start_time: words[2] },
+            5 => Report::Finished { outlived: words[1] as u32 },
+            _ => return None,
+        })
+    }
+}
+
+/// What [`Keeper::next`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// A report.
+    Report(Report),
+    /// Nothing yet.
+    Nothing,
+    /// The keeper ended without a last word: somebody killed it.
+    Gone,
+}
+
+/// The caller's hold on a keeper. Dropping it makes the keeper end the tree.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    reports: OwnedFd,
+    commands: Option<OwnedFd>,
+    identity: ProcessIdentity,
+    process: platform::Hold,
+}
+
+/// Both ends of the keeper's two pipes.
+pub(crate) struct Lines {
+    pub(crate) reports: (OwnedFd, OwnedFd),
+    pub(crate) commands: (OwnedFd, OwnedFd),
+}
+
+impl Lines {
+    fn open() -> io::Result<Lines> {
+        Ok(Lines { reports: pipe()?, commands: pipe()? })
+    }
+}
+
+impl Keeper {
+    /// Starts the program under a new keeper; returns when it was executed or could not be.
+    pub(crate) fn start(image: Image, ending: Ending) -> Result<Keeper, SpawnError> {
+        let lines = Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;
+        let (reports, commands, process) = platform::start(image, ending, lines)?;
+        let identity = match first_report(&reports) {
+            Ok(identity) => identity,
+            Err(error) => {
+                process.wait();
+                return Err(error);
+            }
+        };
+        let keeper = Keeper { reports, commands: Some(commands), identity, process };
+        rustix::io::ioctl_fionbio(&keeper.reports, true)
+            .map_err(|errno| SpawnError::at(Step::Pipes, errno))?;
+        Ok(keeper)
+    }
+
+    pub(crate) fn identity(&self) -> &ProcessIdentity {
+        &self.identity
+    }
+
+    /// Readable when there is a report.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.reports.as_fd()
+    }
+
+    /// Tells it to end the tree now. A shorter grace may follow.
+    pub(crate) fn end(&self, grace: Duration) {
+        let millis = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        if let Some(commands) = &self.commands {
+            // A keeper that is gone already has nothing left to end.
+            let _ = write_quietly(commands, &millis.to_ne_bytes());
+        }
+    }
+
+    /// The next report, without waiting.
+    pub(crate) fn next(&self) -> io::Result<Heard> {
+        let mut bytes = [0u8; RECORD];
+        match rustix::io::read(&self.reports, &mut bytes) {
+            Ok(RECORD) => Ok(Report::parse(&bytes).map_or(Heard::Gone, Heard::Report)),
+            Ok(_) => Ok(Heard::Gone),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(Heard::Nothing),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Collects the keeper, which has finished.
+    pub(crate) fn close(mut self) {
+        self.commands = None;
+        self.process.wait();
+    }
+
+    /// Lets the tree end without waiting for that.
+    pub(crate) fn abandon(mut self, grace: Duration) {
+        self.end(grace);
+        self.commands = None;
+        // The thread only collects; without one the process entry stays until we exit, which is harmless.
+        let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || self.process.wait());
+    }
+}
+
+/// Starts the program and reports whether it was executed; returns its number if so.
+fn tell_start(image: &Image, reports: &OwnedFd) -> Option<libc::pid_t> {
+    match start_program(image) {
+        Ok((pid, start_time)) => {
+            Report::Started { pid: pid as u32, start_time }.send(reports);
+            Some(pid)
+        }
+        Err(failure) => {
+            Report::Failed { step: failure.step, errno: failure.errno }.send(reports);
+            None
+        }
+    }
+}
+
+/// Waits for the report that the program runs, or why it does not.
+pub(crate) fn first_report(reports: &OwnedFd) -> Result<ProcessIdentity, SpawnError> {
+    let mut bytes = [0u8; RECORD];
+    if crate::launch::read_full(reports, &mut bytes) != RECORD {
+        return Err(SpawnError::Keeper);
+    }
+    match Report::parse(&bytes) {
+        Some(Report::Started { pid, start_time }) => {
+            let boot = boot_id().map_err(|source| SpawnError::at(Step::Session, source))?;
+            ProcessIdentity::from_record(pid, start_time, boot).map_err(|_| SpawnError::Keeper)
+        }
+        Some(Report::Failed { step, errno }) => {
+            Err(SpawnError::at(step, io::Error::from_raw_os_error(errno)))
+        }
+        Some(Report::Exited { .. } | Report::Survivor { .. } | Report::Finished { .. }) | None => {
+            Err(SpawnError::Keeper)
+        }
+    }
+}
+
+/// Reads a wait status.
+pub(crate) fn exit_of(status: i32) -> Exit {
+    if libc::WIFEXITED(status) {
+        Exit::Code(libc::WEXITSTATUS(status))
+    } else if libc::WIFSIGNALED(status) {
+        Exit::Signal(libc::WTERMSIG(status))
+    } else {
+        Exit::Unknown
+    }
+}
+
+/// What `wait4` says was used.
+pub(crate) fn usage_of(usage: &libc::rusage) -> Usage {
+    let time = |value: libc::timeval| {
+        Duration::from_secs(value.tv_sec.max(0) as u64) + Duration::from_micros(value.tv_usec.max(0) as u64)
+    };
+    // Linux counts in KiB, macOS in bytes.
+    let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
+    Usage {
+        peak_memory: (usage.ru_maxrss.max(0) as u64).saturating_mul(unit),
+        user_time: time(usage.ru_utime),
+        system_time: time(usage.ru_stime),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_survive_the_pipe() {
+        let (read, write) = pipe().unwrap();
+        let usage = Usage {
+            peak_memory: 1 << 40,
+            user_time: Duration::from_micros(7),
+            system_time: Duration::from_secs(3),
+        };
+        let reports = [
+            Report::Started { pid: 7, start_time: u64::MAX },
+            Report::Failed { step: Step::Execute, errno: 2 },
+            Report::Exited { status: 256, usage },
+            Report::Survivor { pid: 9, start_time: 1 },
+            Report::Finished { outlived: 3 },
+        ];
+        for report in reports {
+            assert!(report.send(&write));
+            let mut bytes = [0u8; RECORD];
+            assert_eq!(crate::launch::read_full(&read, &mut bytes), RECORD);
+            assert_eq!(Report::parse(&bytes), Some(report));
+        }
+    }
+}

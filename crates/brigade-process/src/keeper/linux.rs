@@ -1,0 +1,305 @@
+//! The keeper as a process: it adopts every orphan of the run and ends when it has no children left.
+//!
+//! Forked from the caller without exec, it keeps to plain system calls and to memory that was reserved before.
+
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+
+use crate::launch::{Image, each_possible_descriptor, fork_into, last_errno, read_full, reap};
+use crate::outcome::Step;
+use crate::tree::{Table, signal};
+use crate::{Ending, KillMethod, SpawnError};
+
+use super::{Lines, Report, first_report, tell_start, usage_of};
+
+pub(crate) const METHOD: KillMethod = KillMethod::ProcessTree;
+
+/// The keeper process, to be collected.
+#[derive(Debug)]
+pub(crate) struct Hold(libc::pid_t);
+
+impl Hold {
+    pub(crate) fn wait(self) {
+        reap(self.0);
+    }
+}
+
+pub(super) fn start(
+    image: Image,
+    ending: Ending,
+    lines: Lines,
+) -> Result<(OwnedFd, OwnedFd, Hold), SpawnError> {
+    let mut table = Table::with_room();
+    let Lines { reports: (reports, reports_end), commands: (commands_end, commands) } = lines;
+    let pid = fork_into(|| keep(&image, ending, &commands_end, &reports_end, &mut table))
+        .map_err(|source| SpawnError::at(Step::Fork, source))?;
+    // Closes the program's ends of its pipes here.
+    drop(image);
+    Ok((reports, commands, Hold(pid)))
+}
+
+/// Starts a program that no keeper watches: a process in between forks it, tells who it is, and ends.
+pub(crate) fn start_detached(image: Image) -> Result<crate::ProcessIdentity, SpawnError> {
+    let Lines { reports: (reports, reports_end), .. } =
+        Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;
+    let pid = fork_into(|| {
+        // SAFETY: no memory is involved. Fails only for a group leader, which a fresh child is not.
+        unsafe { libc::setsid() };
+        tell_start(&image, &reports_end);
+    })
+    .map_err(|source| SpawnError::at(Step::Fork, source))?;
+    drop((image, reports_end));
+    let identity = first_report(&reports);
+    reap(pid);
+    identity
+}
+
+/// The keeper's life. Returns when the tree is gone.
+fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, table: &mut Table) {
+    // SAFETY: no memory is involved, except for the name, which ends with NUL.
+    unsafe {
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"brigade-keeper".as_ptr());
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+    }
+    if let Some(main) = tell_start(image, reports)
+        && let Some(children) = child_signals()
+    {
+        let placeholders = image.sandbox.as_ref().map(|sandbox| sandbox.placeholders());
+        let kept = placeholders.unwrap_or_default();
+        close_all_but(commands.as_raw_fd(), reports.as_raw_fd(), children.as_raw_fd(), kept);
+        // SAFETY: the path ends with NUL. A keeper must not hold a folder of the caller in use.
+        unsafe { libc::chdir(c"/".as_ptr()) };
+        let mut watch =
+            Watch { main, ending, reports, table, phase: Phase::Running, outlived: 0, exited: false };
+        watch.until_all_ended(commands, &children);
+    }
+    if let Some(sandbox) = &image.sandbox {
+        sandbox.remove_placeholders();
+    }
+}
+
+/// A descriptor that is readable when a child ended. The signal stays blocked.
+fn child_signals() -> Option<OwnedFd> {
+    // SAFETY: the set is plain data on the stack; the descriptor belongs to nobody else.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        let descriptor = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        (0 <= descriptor).then(|| OwnedFd::from_raw_fd(descriptor))
+    }
+}
+
+/// Closes everything else: other runs' pipes that were copied by the fork would otherwise never end.
+fn close_all_but(first: RawFd, second: RawFd, third: RawFd, others: &[RawFd]) {
+    let kept =
+        |descriptor: RawFd| [first, second, third].contains(&descriptor) || others.contains(&descriptor);
+    let highest = others.iter().copied().fold(first.max(second).max(third), RawFd::max);
+    for descriptor in (0..=highest).filter(|descriptor| !kept(*descriptor)) {
+        // SAFETY: nothing in this process uses it any more, and nothing is dropped before the process ends.
+        unsafe { libc::close(descriptor) };
+    }
+    // SAFETY: as above.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, highest + 1, libc::c_uint::MAX, 0) } == 0;
+    if !done {
+        // SAFETY: as above.
+        each_possible_descriptor(highest + 1, |descriptor| unsafe {
+            libc::close(descriptor);
+        });
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Phase {
+    /// The main process runs.
+    Running,
+    /// It ended; descendants may finish until then.
+    Lingering(Instant),
+    /// All were asked to end, until then.
+    Asked(Instant),
+    /// All are being killed, until then.
+    Killing(Instant),
+}
+
+struct Watch<'a> {
+    main: libc::pid_t,
+    ending: Ending,
+    reports: &'a OwnedFd,
+    table: &'a mut Table,
+    phase: Phase,
+    outlived: u32,
+    exited: bool,
+}
+
+impl Watch<'_> {
+    fn until_all_ended(&mut self, commands: &OwnedFd, children: &OwnedFd) {
+        let mut connected = true;
+        loop {
+            if self.reap_all() {
+                break;
+            }
+            if self.advance() {
+                self.report_survivors();
+                break;
+            }
+            let until = match self.phase {
+                Phase::Running => None,
+                Phase::Lingering(until) | Phase::Asked(until) => Some(until),
+                // New ones may have been forked meanwhile: look again soon.
+                Phase::Killing(until) => Some(until.min(Instant::now() + Duration::from_millis(10))),
+            };
+            let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
+            // Rounded up, or the wait would spin through the last millisecond.
+            let timeout = timeout.map(|left| left + Duration::from_micros(200));
+            let timeout = timeout
+                .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+            let mut watched = [PollFd::new(children, PollFlags::IN), PollFd::new(commands, PollFlags::IN)];
+            let count = if connected { 2 } else { 1 };
+            let _ = poll(&mut watched[..count], timeout.as_ref());
+            if !watched[0].revents().is_empty() {
+                // One read takes the signal away, however many children it stands for.
+                let mut information = [0u8; 128];
+                while rustix::io::read(children, &mut information).is_ok() {}
+            }
+            if connected && !watched[1].revents().is_empty() {
+                let mut bytes = [0u8; 8];
+                let grace = match read_full(commands, &mut bytes) {
+                    8 => Duration::from_millis(u64::from_ne_bytes(bytes)),
+                    // The caller is gone.
+                    _ => {
+                        connected = false;
+                        self.ending.grace
+                    }
+                };
+                self.ask(grace);
+            }
+        }
+        Report::Finished { outlived: self.outlived }.send(self.reports);
+    }
+
+    /// Collects whatever ended; true when no child is left, which means no descendant is left.
+    fn reap_all(&mut self) -> bool {
+        loop {
+            let mut status = 0;
+            // SAFETY: `rusage` is plain data, for which all zeroes is a value.
+            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+            // SAFETY: both places are valid for writing.
+            let pid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG, &mut usage) };
+            if pid == 0 {
+                return false;
+            }
+            if pid < 0 {
+                match last_errno() {
+                    libc::EINTR => continue,
+                    libc::ECHILD => return true,
+                    _ => return false,
+                }
+            }
+            if pid == self.main {
+                self.exited = true;
+                Report::Exited { status, usage: usage_of(&usage) }.send(self.reports);
+                if let Phase::Running = self.phase {
+                    self.phase = Phase::Lingering(Instant::now() + self.ending.linger);
+                }
+            }
+        }
+    }
+
+    /// Takes the step that is due; true when time for killing is over.
+    fn advance(&mut self) -> bool {
+        let now = Instant::now();
+        match self.phase {
+            Phase::Running => {}
+            Phase::Lingering(until) => {
+                if until <= now {
+                    self.outlived = self.count();
+                    self.ask(self.ending.grace);
+                }
+            }
+            Phase::Asked(until) => {
+                if until <= now {
+                    if self.exited && self.outlived == 0 {
+                        self.outlived = self.count();
+                    }
+                    self.phase = Phase::Killing(now + self.ending.kill_limit);
+                    self.kill();
+                }
+            }
+            Phase::Killing(until) => {
+                self.kill();
+                return until <= now;
+            }
+        }
+        false
+    }
+
+    /// Asks all to end, once, or shortens the time they were given.
+    fn ask(&mut self, grace: Duration) {
+        let until = Instant::now().checked_add(grace);
+        let until = until.unwrap_or_else(|| Instant::now() + Duration::from_secs(1 << 30));
+        match self.phase {
+            Phase::Running | Phase::Lingering(_) => {
+                if !grace.is_zero() {
+                    self.signal_all(Signal::TERM);
+                    // A stopped process takes the request only when it goes on.
+                    self.signal_all(Signal::CONT);
+                }
+                self.phase = Phase::Asked(until);
+            }
+            Phase::Asked(before) => self.phase = Phase::Asked(before.min(until)),
+            Phase::Killing(_) => {}
+        }
+    }
+
+    /// Kills all that are there now. Whole groups at once first: a group cannot fork its way out of that.
+    fn kill(&mut self) {
+        self.read();
+        // SAFETY: no memory is involved.
+        let me = unsafe { libc::getpid() };
+        let mut last = 0;
+        for entry in self.table.living() {
+            let group = entry.stat.group;
+            // Every group of a member was made inside the tree, because the main process began a session.
+            if 1 < group && group != last && group != me {
+                last = group;
+                if let Some(group) = rustix::process::Pid::from_raw(group) {
+                    let _ = rustix::process::kill_process_group(group, Signal::KILL);
+                }
+            }
+        }
+        for entry in self.table.living() {
+            signal(entry, Signal::KILL);
+        }
+    }
+
+    fn signal_all(&mut self, which: Signal) {
+        self.read();
+        for entry in self.table.living() {
+            signal(entry, which);
+        }
+    }
+
+    fn read(&mut self) {
+        self.table.read();
+        // SAFETY: no memory is involved.
+        self.table.mark_descendants(unsafe { libc::getpid() });
+    }
+
+    fn count(&mut self) -> u32 {
+        self.read();
+        let main = self.main;
+        self.table.living().filter(|entry| entry.pid != main).count() as u32
+    }
+
+    fn report_survivors(&mut self) {
+        self.read();
+        for entry in self.table.living() {
+            let (pid, start_time) = (entry.pid as u32, entry.stat.start_time);
+            Report::Survivor { pid, start_time }.send(self.reports.as_fd());
+        }
+    }
+}

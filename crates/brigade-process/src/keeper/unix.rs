@@ -1,0 +1,130 @@
+//! The keeper as a thread, where no process can adopt orphans: what it can end is the process group.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::launch::{Image, last_errno, read_full};
+use crate::outcome::Step;
+use crate::{Ending, KillMethod, ProcessIdentity, SpawnError};
+
+use super::{Lines, Report, tell_start, usage_of};
+
+pub(crate) const METHOD: KillMethod = KillMethod::ProcessGroup;
+
+/// How often the thread looks whether the main process ended: it cannot wait for that and for commands at once.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The keeper thread, to be collected.
+#[derive(Debug)]
+pub(crate) struct Hold(JoinHandle<()>);
+
+impl Hold {
+    pub(crate) fn wait(self) {
+        // A panic of the thread shows as a report that never came.
+        let _ = self.0.join();
+    }
+}
+
+pub(super) fn start(
+    image: Image,
+    ending: Ending,
+    lines: Lines,
+) -> Result<(OwnedFd, OwnedFd, Hold), SpawnError> {
+    let Lines { reports: (reports, reports_end), commands: (commands_end, commands) } = lines;
+    let keep = move || {
+        let started = tell_start(&image, &reports_end);
+        // Closes the program's ends of its pipes here.
+        drop(image);
+        if let Some(main) = started {
+            watch(main, ending, &commands_end, &reports_end);
+        }
+    };
+    let thread = std::thread::Builder::new()
+        .name("brigade-keeper".to_owned())
+        .spawn(keep)
+        .map_err(|source| SpawnError::at(Step::Fork, source))?;
+    Ok((reports, commands, Hold(thread)))
+}
+
+/// Starts a program that nobody watches. It stays a child of ours, so a thread collects it if it ends before us.
+pub(crate) fn start_detached(image: Image) -> Result<ProcessIdentity, SpawnError> {
+    let (pid, _) = crate::launch::start_program(&image)
+        .map_err(|failure| SpawnError::at(failure.step, io::Error::from_raw_os_error(failure.errno)))?;
+    let identity = ProcessIdentity::of(pid as u32).map_err(|source| SpawnError::at(Step::Session, source));
+    let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || crate::launch::reap(pid));
+    identity
+}
+
+fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedFd) {
+    let mut connected = true;
+    let mut exited = false;
+    let mut asked: Option<Instant> = None;
+    let mut killed: Option<Instant> = None;
+    let mut outlived = 0;
+    loop {
+        if !exited && let Some((status, usage)) = collect(main) {
+            exited = true;
+            Report::Exited { status, usage: usage_of(&usage) }.send(reports);
+        }
+        // The group's number stays taken as long as one member lives, so it cannot mean another group here.
+        if exited && !signal_group(main, 0) {
+            break;
+        }
+        let now = Instant::now();
+        if exited && asked.is_none() {
+            outlived = 1;
+            signal_group(main, libc::SIGTERM);
+            asked = now.checked_add(ending.grace);
+        }
+        if asked.is_some_and(|until| until <= now) {
+            signal_group(main, libc::SIGKILL);
+            if killed.get_or_insert(now).elapsed() > ending.kill_limit {
+                let start_time = ProcessIdentity::of(main as u32).map_or(0, |identity| identity.start_time());
+                Report::Survivor { pid: main as u32, start_time }.send(reports);
+                break;
+            }
+        }
+        let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) as _ };
+        let mut watched = [PollFd::new(commands, PollFlags::IN)];
+        let count = usize::from(connected);
+        let _ = poll(&mut watched[..count], Some(&wait));
+        if connected && !watched[0].revents().is_empty() {
+            let mut bytes = [0u8; 8];
+            let grace = if read_full(commands.as_fd(), &mut bytes) == bytes.len() {
+                Duration::from_millis(u64::from_ne_bytes(bytes))
+            } else {
+                connected = false;
+                ending.grace
+            };
+            let far = Duration::from_secs(1 << 30);
+            let until = now + grace.min(far);
+            if asked.is_none() && !grace.is_zero() {
+                signal_group(main, libc::SIGTERM);
+                signal_group(main, libc::SIGCONT);
+            }
+            asked = Some(asked.map_or(until, |before| before.min(until)));
+        }
+    }
+    Report::Finished { outlived }.send(reports);
+}
+
+fn collect(pid: libc::pid_t) -> Option<(libc::c_int, libc::rusage)> {
+    let mut status = 0;
+    // SAFETY: `rusage` is plain data, for which all zeroes is a value; both places are valid for writing.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let found = libc::wait4(pid, &mut status, libc::WNOHANG, &mut usage);
+        (found == pid).then_some((status, usage))
+    }
+}
+
+/// Signals the group; says whether it has members.
+fn signal_group(group: libc::pid_t, signal: libc::c_int) -> bool {
+    // SAFETY: no memory is involved.
+    let sent = unsafe { libc::kill(-group, signal) } == 0;
+    sent || last_errno() == libc::EPERM
+}

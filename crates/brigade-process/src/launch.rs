@@ -1,0 +1,464 @@
+//! The child's side between fork and exec: everything is prepared before, so that only plain system calls are left.
+
+#[cfg(target_os = "linux")]
+use std::ffi::CStr;
+use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+
+use crate::sandbox::Prepared;
+use crate::{SpawnError, Spec, Step};
+
+/// Why the child could not become the program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure {
+    pub(crate) step: Step,
+    pub(crate) errno: i32,
+}
+
+/// What happens to the program when the process that started it dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnParentDeath {
+    Kill,
+    LiveOn,
+}
+
+/// The program's three standard descriptors.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+}
+
+/// A program ready to be executed: every string, pointer, limit and rule as the system calls want them.
+pub(crate) struct Image {
+    path: CString,
+    how: How,
+    argv: Strings,
+    environment: Strings,
+    directory: CString,
+    limits: Vec<(Resource, libc::rlimit)>,
+    streams: Streams,
+    pub(crate) sandbox: Option<Prepared>,
+    on_parent_death: OnParentDeath,
+}
+
+enum How {
+    /// By path.
+    Path,
+    /// By path, when it still is this file.
+    PathOf { device: u64, inode: u64 },
+    /// By descriptor.
+    #[cfg(target_os = "linux")]
+    Descriptor(File),
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+type Resource = libc::__rlimit_resource_t;
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+type Resource = libc::c_int;
+
+/// C strings and the array of pointers to them, ended by a null pointer.
+struct Strings {
+    // The pointers lead into these.
+    _owned: Vec<CString>,
+    pointers: Vec<*const libc::c_char>,
+}
+
+impl Strings {
+    fn new(owned: Vec<CString>) -> Strings {
+        let mut pointers: Vec<_> = owned.iter().map(|text| text.as_ptr()).collect();
+        pointers.push(std::ptr::null());
+        Strings { _owned: owned, pointers }
+    }
+}
+
+fn c_string(text: &OsStr, what: &'static str) -> Result<CString, SpawnError> {
+    CString::new(text.as_bytes()).map_err(|_| SpawnError::Nul(what))
+}
+
+impl Image {
+    pub(crate) fn new(
+        spec: &Spec,
+        streams: Streams,
+        sandbox: Option<Prepared>,
+        on_parent_death: OnParentDeath,
+    ) -> Result<Image, SpawnError> {
+        let path = c_string(spec.program.path().as_os_str(), "the program's path")?;
+        let argv = if spec.argv.is_empty() {
+            vec![path.clone()]
+        } else {
+            spec.argv.iter().map(|word| c_string(word, "an argument")).collect::<Result<_, _>>()?
+        };
+        let mut environment = Vec::with_capacity(spec.environment.len());
+        for (name, value) in &spec.environment {
+            if name.is_empty() || name.as_bytes().contains(&b'=') {
+                return Err(SpawnError::VariableName);
+            }
+            let pair = [name.as_bytes(), b"=", value.as_bytes()].concat();
+            environment.push(CString::new(pair).map_err(|_| SpawnError::Nul("an environment variable"))?);
+        }
+        let how = match spec.program.file() {
+            Some(file) => how_to_execute(file).map_err(|source| SpawnError::at(Step::Program, source))?,
+            None => How::Path,
+        };
+        Ok(Image {
+            path,
+            how,
+            argv: Strings::new(argv),
+            environment: Strings::new(environment),
+            directory: c_string(spec.directory.as_os_str(), "the folder")?,
+            limits: limits(spec),
+            streams: above_standard(streams).map_err(|source| SpawnError::at(Step::Pipes, source))?,
+            sandbox,
+            on_parent_death,
+        })
+    }
+
+    /// Turns the calling process, fresh from fork, into the program. Returns only when that failed.
+    ///
+    /// Makes plain system calls only: no allocation, no locks.
+    pub(crate) fn become_program(&self, parent: libc::pid_t) -> Failure {
+        match self.try_become(parent) {
+            Ok(never) => match never {},
+            Err(failure) => failure,
+        }
+    }
+
+    fn try_become(&self, parent: libc::pid_t) -> Result<std::convert::Infallible, Failure> {
+        reset_signals();
+        // SAFETY: no memory is involved.
+        check(Step::Session, unsafe { libc::setsid() })?;
+        let three = [&self.streams.stdin, &self.streams.stdout, &self.streams.stderr];
+        for (target, source) in three.into_iter().enumerate() {
+            // SAFETY: both are descriptors of this process; the sources are above 2, so none is overwritten early.
+            check(Step::Pipes, unsafe { libc::dup2(source.as_raw_fd(), target as libc::c_int) })?;
+        }
+        close_on_exec_above_standard();
+        for (resource, limit) in &self.limits {
+            // SAFETY: the limit outlives the call.
+            check(Step::Limits, unsafe { libc::setrlimit(*resource, limit) })?;
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.enter_namespace().map_err(|errno| Failure { step: Step::Namespace, errno })?;
+        }
+        // SAFETY: the path ends with NUL.
+        check(Step::Directory, unsafe { libc::chdir(self.directory.as_ptr()) })?;
+        // After the namespace: a change of credentials would take it back.
+        #[cfg(target_os = "linux")]
+        if self.on_parent_death == OnParentDeath::Kill {
+            // SAFETY: no memory is involved.
+            check(Step::Session, unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+            // SAFETY: no memory is involved.
+            if unsafe { libc::getppid() } != parent {
+                // The parent died before that: nobody would ever end this process.
+                return Err(Failure { step: Step::Session, errno: libc::ESRCH });
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (parent, self.on_parent_death);
+        if let How::PathOf { device, inode } = self.how {
+            // Before the sandbox only in time: what the path means cannot be asked later than this.
+            let found = rustix::fs::stat(self.path.as_c_str())
+                .map_err(|errno| Failure { step: Step::Program, errno: errno.raw_os_error() })?;
+            if (found.st_dev as u64, found.st_ino as u64) != (device, inode) {
+                return Err(Failure { step: Step::Program, errno: libc::ESTALE });
+            }
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.restrict().map_err(|errno| Failure { step: Step::Sandbox, errno })?;
+        }
+        Err(Failure { step: Step::Execute, errno: self.execute() })
+    }
+
+    fn execute(&self) -> i32 {
+        let (argv, environment) = (self.argv.pointers.as_ptr(), self.environment.pointers.as_ptr());
+        match &self.how {
+            // SAFETY: the path ends with NUL, both arrays end with a null pointer and point to strings that end with NUL.
+            How::Path | How::PathOf { .. } => unsafe {
+                libc::execve(self.path.as_ptr(), argv, environment);
+            },
+            // SAFETY: as above, and the descriptor is open.
+            #[cfg(target_os = "linux")]
+            How::Descriptor(file) => unsafe {
+                libc::syscall(
+                    libc::SYS_execveat,
+                    file.as_raw_fd(),
+                    c"".as_ptr(),
+                    argv,
+                    environment,
+                    libc::AT_EMPTY_PATH,
+                );
+            },
+        }
+        last_errno()
+    }
+}
+
+/// The number of the last failed system call's error.
+pub(crate) fn last_errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+fn check(step: Step, result: libc::c_int) -> Result<(), Failure> {
+    if result < 0 { Err(Failure { step, errno: last_errno() }) } else { Ok(()) }
+}
+
+/// ELF files are executed by descriptor. For a script the interpreter opens the path again, so the path must be kept.
+fn how_to_execute(file: &File) -> io::Result<How> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::FileExt;
+
+        let mut start = [0u8; 4];
+        if file.read_at(&mut start, 0)? == 4 && &start == b"\x7fELF" {
+            return Ok(How::Descriptor(file.try_clone()?));
+        }
+    }
+    let metadata = file.metadata()?;
+    Ok(How::PathOf { device: metadata.dev(), inode: metadata.ino() })
+}
+
+/// Moves descriptors 0 to 2 up, so that putting one stream in its place never overwrites another.
+fn above_standard(streams: Streams) -> io::Result<Streams> {
+    let up = |descriptor: OwnedFd| -> io::Result<OwnedFd> {
+        if 3 <= descriptor.as_raw_fd() {
+            return Ok(descriptor);
+        }
+        Ok(rustix::io::fcntl_dupfd_cloexec(descriptor.as_fd(), 3)?)
+    };
+    Ok(Streams { stdin: up(streams.stdin)?, stdout: up(streams.stdout)?, stderr: up(streams.stderr)? })
+}
+
+fn limits(spec: &Spec) -> Vec<(Resource, libc::rlimit)> {
+    let asked = [
+        (libc::RLIMIT_NPROC, spec.limits.processes),
+        (libc::RLIMIT_AS, spec.limits.memory),
+        (libc::RLIMIT_FSIZE, spec.limits.file_size),
+        (libc::RLIMIT_NOFILE, spec.limits.open_files),
+        // A core file would hold the bound secrets.
+        (libc::RLIMIT_CORE, Some(0)),
+    ];
+    asked
+        .into_iter()
+        .filter_map(|(resource, value)| {
+            let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            // SAFETY: `now` is valid for writing.
+            let known = unsafe { libc::getrlimit(resource, &mut now) } == 0;
+            // Raising a hard limit needs privileges; what the caller has stays the upper bound.
+            let value = if known { value?.min(now.rlim_max) } else { value? };
+            Some((resource, libc::rlimit { rlim_cur: value, rlim_max: value }))
+        })
+        .collect()
+}
+
+/// Every signal back to its default, none blocked: the program must not inherit what we ignore or block.
+fn reset_signals() {
+    // SAFETY: the structures are plain data on the stack. Numbers that cannot be changed fail, which is fine.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = libc::SIG_DFL;
+        for number in 1..=64 {
+            libc::sigaction(number, &action, std::ptr::null_mut());
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn close_on_exec_above_standard() {
+    const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
+    // SAFETY: no memory is involved.
+    let done =
+        unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, CLOSE_RANGE_CLOEXEC) } == 0;
+    if !done {
+        each_possible_descriptor(3, |descriptor| {
+            // SAFETY: no memory is involved; a number that is not open fails.
+            unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+        });
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn close_on_exec_above_standard() {
+    each_possible_descriptor(3, |descriptor| {
+        // SAFETY: no memory is involved; a number that is not open fails.
+        unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+    });
+}
+
+/// Calls for every number that may be an open descriptor, from `first` on.
+pub(crate) fn each_possible_descriptor(first: RawFd, mut each: impl FnMut(RawFd)) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for writing.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+    let end = if known { limit.rlim_cur.min(65_536) as RawFd } else { 65_536 };
+    (first..end).for_each(&mut each);
+}
+
+/// Ends the process at once if it is dropped, which only a panic can do: a forked child must never unwind into the
+/// frames of its parent.
+pub(crate) struct NoUnwind;
+
+impl Drop for NoUnwind {
+    fn drop(&mut self) {
+        // SAFETY: ends the process, runs nothing.
+        unsafe { libc::_exit(70) }
+    }
+}
+
+/// Writes all bytes or gives up.
+pub(crate) fn write_all(descriptor: impl AsFd, mut bytes: &[u8]) -> bool {
+    while !bytes.is_empty() {
+        match rustix::io::write(&descriptor, bytes) {
+            Ok(0) => return false,
+            Ok(written) => bytes = &bytes[written..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// Reads until the buffer is full or the end; says how much arrived.
+pub(crate) fn read_full(descriptor: impl AsFd, buffer: &mut [u8]) -> usize {
+    let mut have = 0;
+    while have < buffer.len() {
+        match rustix::io::read(&descriptor, &mut buffer[have..]) {
+            Ok(0) => break,
+            Ok(read) => have += read,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => break,
+        }
+    }
+    have
+}
+
+/// Forks; the child runs `child` and never returns. All signals stay blocked in it.
+pub(crate) fn fork_into(child: impl FnOnce()) -> io::Result<libc::pid_t> {
+    // SAFETY: the sets are plain data on the stack. The child only runs `child`, which keeps to plain system calls, and
+    // then ends; it never returns into the caller's frames.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        // Blocked over the fork: the caller's handlers must not run in the child.
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let pid = libc::fork();
+        if pid == 0 {
+            let _guard = NoUnwind;
+            child();
+            libc::_exit(0);
+        }
+        let error = io::Error::last_os_error();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        if pid < 0 { Err(error) } else { Ok(pid) }
+    }
+}
+
+/// A pipe, read end first, that programs do not inherit.
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    #[cfg(target_os = "linux")]
+    let pair = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    #[cfg(not(target_os = "linux"))]
+    let pair = {
+        let pair = rustix::pipe::pipe()?;
+        rustix::io::fcntl_setfd(&pair.0, rustix::io::FdFlags::CLOEXEC)?;
+        rustix::io::fcntl_setfd(&pair.1, rustix::io::FdFlags::CLOEXEC)?;
+        pair
+    };
+    Ok(pair)
+}
+
+/// Forks the program and returns its number and start time once it was executed.
+///
+/// Makes plain system calls only on Linux, where the keeper calls it between fork and exec.
+pub(crate) fn start_program(image: &Image) -> Result<(libc::pid_t, u64), Failure> {
+    let failed = |step, error: io::Error| Failure { step, errno: error.raw_os_error().unwrap_or(0) };
+    let (errors, errors_end) = pipe().map_err(|error| failed(Step::Pipes, error))?;
+    // SAFETY: no memory is involved.
+    let me = unsafe { libc::getpid() };
+    let pid = fork_into(|| {
+        let failure = image.become_program(me);
+        let mut bytes = [0u8; 8];
+        bytes[..4].copy_from_slice(&failure.step.number().to_ne_bytes());
+        bytes[4..].copy_from_slice(&failure.errno.to_ne_bytes());
+        write_all(&errors_end, &bytes);
+        // SAFETY: ends the process, runs nothing.
+        unsafe { libc::_exit(127) }
+    })
+    .map_err(|error| failed(Step::Fork, error))?;
+    drop(errors_end);
+    // Read before anybody could collect it: the number is this process for certain.
+    #[cfg(target_os = "linux")]
+    let start_time = crate::tree::stat(pid).map_or(0, |stat| stat.start_time);
+    #[cfg(not(target_os = "linux"))]
+    let start_time = crate::ProcessIdentity::of(pid as u32).map_or(0, |identity| identity.start_time());
+    let mut bytes = [0u8; 8];
+    // The pipe closes without a word when the program was executed.
+    if read_full(&errors, &mut bytes) == bytes.len() {
+        let number = |part: &[u8]| part.try_into().map_or(0, u32::from_ne_bytes);
+        reap(pid);
+        let step = Step::from_number(number(&bytes[..4])).unwrap_or(Step::Execute);
+        return Err(Failure { step, errno: number(&bytes[4..]) as i32 });
+    }
+    Ok((pid, start_time))
+}
+
+/// Writes as much as fits, without `SIGPIPE`: the embedding program may have its default action, which is to die.
+pub(crate) fn write_quietly(descriptor: impl AsFd, bytes: &[u8]) -> rustix::io::Result<usize> {
+    // SAFETY: the sets are plain data on the stack. The signal is blocked in this thread, taken if the write caused it,
+    // and then as it was before.
+    unsafe {
+        let mut pipe_signal: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        let mut pending: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut pipe_signal);
+        libc::sigaddset(&mut pipe_signal, libc::SIGPIPE);
+        libc::sigpending(&mut pending);
+        let was_pending = libc::sigismember(&pending, libc::SIGPIPE) == 1;
+        libc::pthread_sigmask(libc::SIG_BLOCK, &pipe_signal, &mut before);
+        let result = rustix::io::write(descriptor, bytes);
+        if result == Err(rustix::io::Errno::PIPE) && !was_pending {
+            libc::sigpending(&mut pending);
+            if libc::sigismember(&pending, libc::SIGPIPE) == 1 {
+                let mut number = 0;
+                libc::sigwait(&pipe_signal, &mut number);
+            }
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
+    }
+}
+
+/// Waits for one child of ours, by its number.
+pub(crate) fn reap(pid: libc::pid_t) {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` is valid for writing.
+        let result = unsafe { libc::waitpid(pid, &mut status, 0) };
+        if 0 <= result || last_errno() != libc::EINTR {
+            return;
+        }
+    }
+}
+
+/// A NUL-terminated view of a buffer that was filled from the front with `parts`, for paths made without allocation.
+#[cfg(target_os = "linux")]
+pub(crate) fn join_path<'a>(buffer: &'a mut [u8; 64], parts: &[&[u8]]) -> Option<&'a CStr> {
+    let mut at = 0;
+    for part in parts {
+        buffer.get_mut(at..at + part.len())?.copy_from_slice(part);
+        at += part.len();
+    }
+    *buffer.get_mut(at)? = 0;
+    CStr::from_bytes_with_nul(&buffer[..=at]).ok()
+}

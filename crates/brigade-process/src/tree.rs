@@ -1,0 +1,191 @@
+//! The processes of this machine as a table, and which of them descend from one.
+//!
+//! Usable between fork and exec: it fills memory that was reserved before and makes plain system calls.
+
+use std::mem::MaybeUninit;
+
+use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::identity::{Stat, parse_stat};
+use crate::launch::{join_path, read_full};
+
+/// One process, as it was a moment ago.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) pid: i32,
+    pub(crate) stat: Stat,
+    pub(crate) member: bool,
+}
+
+/// A table of processes that never grows beyond what was reserved.
+#[derive(Debug)]
+pub(crate) struct Table {
+    entries: Vec<Entry>,
+}
+
+impl Table {
+    /// Reserves room. More processes than fit are seen when some of these have ended.
+    pub(crate) fn with_room() -> Table {
+        Table { entries: Vec::with_capacity(1 << 15) }
+    }
+
+    /// Reads all processes anew. Nobody is a member at first.
+    pub(crate) fn read(&mut self) {
+        self.entries.clear();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(folder) = rustix::fs::open(c"/proc", flags, Mode::empty()) else {
+            return;
+        };
+        let mut buffer = [MaybeUninit::uninit(); 8192];
+        let mut names = RawDir::new(folder, &mut buffer);
+        while let Some(Ok(name)) = names.next() {
+            if self.entries.len() == self.entries.capacity() {
+                break;
+            }
+            let Some(pid) = number(name.file_name().to_bytes()) else {
+                continue;
+            };
+            if let Some(stat) = stat(pid) {
+                self.entries.push(Entry { pid, stat, member: false });
+            }
+        }
+    }
+
+    /// Marks everything that descends from `root`, which itself is not marked.
+    pub(crate) fn mark_descendants(&mut self, root: i32) {
+        self.mark(|entry| entry.stat.parent == root);
+    }
+
+    /// Marks what `chosen` says and everything that descends from it.
+    pub(crate) fn mark(&mut self, chosen: impl Fn(&Entry) -> bool) {
+        for entry in &mut self.entries {
+            entry.member |= chosen(entry);
+        }
+        loop {
+            let mut changed = false;
+            for index in 0..self.entries.len() {
+                let entry = self.entries[index];
+                if entry.member {
+                    continue;
+                }
+                // A child is never older than its parent: an older one only seems to be a child, because the number
+                // came to mean another process while the table was read.
+                let is_child =
+                    |parent: &Entry| parent.member && parent.stat.start_time <= entry.stat.start_time;
+                if self.find(entry.stat.parent).is_some_and(is_child) {
+                    self.entries[index].member = true;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    fn find(&self, pid: i32) -> Option<&Entry> {
+        // `/proc` lists by number, so the table is sorted.
+        let index = self.entries.binary_search_by_key(&pid, |entry| entry.pid).ok()?;
+        self.entries.get(index)
+    }
+
+    /// Members that have not ended.
+    pub(crate) fn living(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.member && entry.stat.runs())
+    }
+}
+
+/// Signals exactly the process of this entry. `child_of_ours` is true for unreaped children of the caller, whose number
+/// cannot be reused.
+pub(crate) fn signal(entry: &Entry, signal: Signal) -> bool {
+    let Some(pid) = Pid::from_raw(entry.pid) else {
+        return false;
+    };
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(held) => {
+            let same =
+                stat(entry.pid).is_some_and(|now| now.start_time == entry.stat.start_time && now.runs());
+            same && pidfd_send_signal(held, signal).is_ok()
+        }
+        Err(rustix::io::Errno::NOSYS) => {
+            // Before Linux 5.3 only the number is left to check by.
+            let same =
+                stat(entry.pid).is_some_and(|now| now.start_time == entry.stat.start_time && now.runs());
+            same && rustix::process::kill_process(pid, signal).is_ok()
+        }
+        Err(_) => false,
+    }
+}
+
+/// Reads the state of one process.
+pub(crate) fn stat(pid: i32) -> Option<Stat> {
+    let mut digits = [0u8; 10];
+    let mut path = [0u8; 64];
+    let path = join_path(&mut path, &[b"/proc/", decimal(pid, &mut digits), b"/stat"])?;
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut bytes = [0u8; 1024];
+    let length = read_full(&file, &mut bytes);
+    parse_stat(&bytes[..length])
+}
+
+fn number(bytes: &[u8]) -> Option<i32> {
+    if !bytes.first()?.is_ascii_digit() {
+        return None;
+    }
+    std::str::from_utf8(bytes).ok()?.parse().ok()
+}
+
+/// The decimal digits of a positive number.
+pub(crate) fn decimal(value: i32, buffer: &mut [u8; 10]) -> &[u8] {
+    let mut rest = value.unsigned_abs();
+    let mut at = buffer.len();
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 || at == 0 {
+            return &buffer[at..];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_digits() {
+        for value in [0, 7, 10, 4_194_304, i32::MAX] {
+            assert_eq!(decimal(value, &mut [0; 10]), value.to_string().as_bytes());
+        }
+    }
+
+    #[test]
+    fn children_are_members_and_parents_are_not() {
+        let mut child = std::process::Command::new("/bin/cat")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let me = std::process::id() as i32;
+        let mut table = Table::with_room();
+        table.read();
+        table.mark_descendants(me);
+        assert!(table.living().any(|entry| entry.pid == child.id() as i32));
+        assert!(!table.living().any(|entry| entry.pid == me || entry.pid == 1));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn older_processes_are_not_children() {
+        let stat = |parent, start_time| Stat { state: b'S', parent, group: 1, session: 1, start_time };
+        let entry = |pid, parent, start_time| Entry { pid, stat: stat(parent, start_time), member: false };
+        let mut table =
+            Table { entries: vec![entry(5, 1, 50), entry(6, 5, 60), entry(7, 5, 40), entry(8, 6, 60)] };
+        table.mark(|entry| entry.pid == 5);
+        let members: Vec<i32> = table.living().map(|entry| entry.pid).collect();
+        assert_eq!(members, [5, 6, 8]);
+    }
+}
