@@ -46,6 +46,14 @@ impl Fields {
         self.0.iter().position(|(known, _)| *known == name).map(|at| at as u8)
     }
 
+    /// The same, fast when the name is the one at the expected position or soon after.
+    pub(crate) fn position_from(&self, expected: u8, name: &str) -> Option<u8> {
+        let start = usize::from(expected).min(self.0.len());
+        let (before, after) = self.0.split_at(start);
+        let found = |part: &[(&str, Shape)]| part.iter().position(|(known, _)| *known == name);
+        found(after).map(|at| start + at).or_else(|| found(before)).map(|at| at as u8)
+    }
+
     /// The names, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|(name, _)| *name)
@@ -146,5 +154,9 @@ mod tests {
         assert_eq!(TOOL.position("id"), Some(0));
         assert_eq!(TOOL.position("argument_template"), Some(32));
         assert_eq!(TOOL.position("argument_templates"), None);
+        for expected in [0, 5, 32, 33, 200] {
+            assert_eq!(TOOL.position_from(expected, "name"), Some(1));
+            assert_eq!(TOOL.position_from(expected, "nam"), None);
+        }
     }
 }

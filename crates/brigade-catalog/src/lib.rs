@@ -20,6 +20,8 @@
 
 mod fields;
 mod model;
+mod read;
+mod secret;
 
 pub use fields::KNOWN_HARNESSES;
 pub use model::{

@@ -9,6 +9,7 @@ mod tool;
 
 pub use catalog::Catalog;
 pub use names::{ApprovalMode, Family, RiskClass, UnknownName};
+pub(crate) use origin::FieldPlace;
 pub use origin::{Level, Origin};
 pub use runtime::{Runtime, Runtimes};
 pub use scalar::{InvalidSeconds, InvalidToolId, Seconds, ToolId};

@@ -46,6 +46,18 @@ pub(crate) struct FieldPlace {
     pub(crate) column: u32,
 }
 
+impl FieldPlace {
+    /// Packs a place; what does not fit is cut off at the most that does.
+    pub(crate) fn new(field: u8, element: usize, line: usize, column: usize) -> FieldPlace {
+        FieldPlace {
+            field,
+            element: u16::try_from(element).unwrap_or(u16::MAX),
+            line: u32::try_from(line).unwrap_or(u32::MAX),
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+        }
+    }
+}
+
 impl Origin {
     /// An entry whose fields have no places of their own.
     pub fn new(level: Level, place: Place) -> Origin {

@@ -20,6 +20,11 @@ pub struct ToolId(String);
 pub struct InvalidToolId;
 
 impl ToolId {
+    /// Stands for the id that is not read yet; never leaves the reader.
+    pub(crate) fn unset() -> ToolId {
+        ToolId(String::new())
+    }
+
     /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0

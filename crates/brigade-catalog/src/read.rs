@@ -1,0 +1,181 @@
+//! Reads the two files: bytes in, entries and issues out; never fails.
+//!
+//! The file is cut at the headers of its entries (`cut`), so that what is broken in one entry cannot reach another,
+//! and so that no structure grows with the file. Each piece goes through the `plain` reader, which knows the everyday
+//! subset of TOML and gives up on anything else: other syntax, unknown keys, wrong values. What it gives up on is read
+//! by `full`, through the toml crate, which also says what is wrong. Both fill entries through the same slots
+//! ([`entry::Slot`]), and a property test holds them to the same result.
+
+mod cut;
+mod entry;
+mod full;
+mod locate;
+mod plain;
+mod syntax;
+
+use std::borrow::Cow;
+
+use brigade_core::{ConfigIssue, Place, Severity};
+
+use crate::model::{Catalog, Level, Runtime, Runtimes, Tool};
+use cut::Piece;
+use entry::Entry;
+use locate::Locator;
+
+impl Catalog {
+    /// Reads a tools.toml; `file` is its name as places show it.
+    ///
+    /// Never fails. What cannot be understood becomes an issue, and the entry that it concerns is marked broken;
+    /// other entries are not affected. An empty file is an empty catalog. Of several entries with one id all but the
+    /// first are broken.
+    pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Catalog {
+        let (tools, issues) = read::<Tool>(file, level, bytes, Reader::PlainFirst);
+        Catalog::new(tools, issues)
+    }
+}
+
+impl Runtimes {
+    /// Reads a runtimes.toml, by the rules of [`Catalog::parse`]; a file without any runtime is an error.
+    pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Runtimes {
+        let (runtimes, mut issues) = read::<Runtime>(file, level, bytes, Reader::PlainFirst);
+        if runtimes.is_empty() && issues.is_empty() {
+            issues.push(ConfigIssue {
+                severity: Severity::Error,
+                place: Place::file(file),
+                entry: None,
+                field: Some("runtime".to_owned()),
+                message: "no runtime is configured".to_owned(),
+                hint: Some("add a [[runtime]] entry".to_owned()),
+            });
+        }
+        Runtimes::new(runtimes, issues)
+    }
+}
+
+/// Which readers are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    /// The plain one, and the full one for what it gives up on.
+    PlainFirst,
+    /// The full one only; the reference that the plain one is tested against.
+    #[cfg(test)]
+    FullOnly,
+}
+
+/// What one file gives, while it is read.
+struct Output<'a, E> {
+    file: &'a str,
+    level: Level,
+    entries: Vec<E>,
+    issues: Vec<ConfigIssue>,
+}
+
+impl<E> Output<'_, E> {
+    /// Adds an issue at a line and column.
+    fn report(&mut self, severity: Severity, at: (usize, usize), text: Finding<'_>) {
+        self.issues.push(ConfigIssue {
+            severity,
+            place: Place::at(self.file, at.0, at.1),
+            entry: text.entry.map(str::to_owned),
+            field: text.field.map(str::to_owned),
+            message: text.message.into_owned(),
+            hint: text.hint,
+        });
+    }
+}
+
+/// What an issue says, apart from its place.
+struct Finding<'a> {
+    entry: Option<&'a str>,
+    field: Option<&'a str>,
+    message: Cow<'static, str>,
+    hint: Option<String>,
+}
+
+fn read<E: Entry>(file: &str, level: Level, bytes: &[u8], reader: Reader) -> (Vec<E>, Vec<ConfigIssue>) {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut output = Output { file, level, entries: Vec::new(), issues: Vec::new() };
+    let mut plain = plain::Reader::default();
+    let mut inline_list = false;
+    for piece in cut::cut(bytes, E::KIND) {
+        let before = output.entries.len();
+        let text = piece_text(&piece, &mut output);
+        if let Cow::Borrowed(text) = &text
+            && reader == Reader::PlainFirst
+            && piece.starts_with_header
+            && let Some(entry) = plain.read::<E>(text, piece.first_line, file, level)
+        {
+            output.entries.push(entry);
+        } else {
+            inline_list |= full::read(&text, piece.first_line, &mut output) && !piece.starts_with_header;
+        }
+        let is_whole = matches!(text, Cow::Borrowed(_)) && !piece.is_uncertain;
+        if piece.starts_with_header && inline_list {
+            output.report(
+                Severity::Error,
+                (piece.first_line, 1),
+                Finding {
+                    entry: None,
+                    field: Some(E::KIND),
+                    message: "entries are given both as a list and under headers".into(),
+                    hint: Some(format!("write every entry under its own [[{}]] header", E::KIND)),
+                },
+            );
+        }
+        if !is_whole || (piece.starts_with_header && inline_list) {
+            output.entries[before..].iter_mut().for_each(Entry::set_broken);
+        }
+    }
+    mark_duplicates(&mut output);
+    // Stable, so issues of one place stay in the order in which they were found.
+    output.issues.sort_by_key(|issue| (issue.place.line, issue.place.column));
+    (output.entries, output.issues)
+}
+
+/// Returns the text of a piece; where it is not UTF-8, reports that and replaces what cannot be read.
+fn piece_text<'b, E>(piece: &Piece<'b>, output: &mut Output<'_, E>) -> Cow<'b, str> {
+    match std::str::from_utf8(piece.bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(error) => {
+            let text = String::from_utf8_lossy(piece.bytes);
+            let at = Locator::new(&text, piece.first_line).locate(error.valid_up_to());
+            output.report(
+                Severity::Error,
+                at,
+                Finding {
+                    entry: None,
+                    field: None,
+                    message: "not UTF-8 text".into(),
+                    hint: Some("save the file as UTF-8".to_owned()),
+                },
+            );
+            Cow::Owned(text.into_owned())
+        }
+    }
+}
+
+/// Reports every entry whose id was taken by an earlier one, and marks it broken.
+fn mark_duplicates<E: Entry>(output: &mut Output<'_, E>) {
+    let mut order: Vec<usize> = (0..output.entries.len()).collect();
+    order.sort_by(|a, b| output.entries[*a].id().cmp(output.entries[*b].id()));
+    for pair in order.windows(2) {
+        if output.entries[pair[0]].id() != output.entries[pair[1]].id() {
+            continue;
+        }
+        let first = order.partition_point(|at| output.entries[*at].id() < output.entries[pair[1]].id());
+        let first = output.entries[order[first]].origin().place.clone();
+        let again = &mut output.entries[pair[1]];
+        again.set_broken();
+        output.issues.push(ConfigIssue {
+            severity: Severity::Error,
+            place: again.origin().find(0, 0),
+            entry: Some(again.id().to_owned()),
+            field: Some("id".to_owned()),
+            message: format!("the id is taken by the entry at {first}"),
+            hint: Some("ids are unique in a file".to_owned()),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! The slots of an entry: how a value of the file becomes a field, for both readers.
+
+use std::collections::BTreeMap;
+
+use brigade_core::Place;
+
+use crate::fields::{self, Fields};
+use crate::model::{ApprovalMode, Family, Level, Origin, RiskClass, Runtime, Seconds, Tool, ToolId};
+
+/// An entry of one of the two files.
+pub(super) trait Entry: Sized {
+    /// The name in the header: `tool` or `runtime`.
+    const KIND: &'static str;
+    /// The fields; the first one is the id.
+    const FIELDS: Fields;
+
+    /// Makes an entry of which nothing is known; it may not leave the reader without an id.
+    fn blank(level: Level, place: Place) -> Self;
+    /// Returns where a field is kept, by its position in [`Entry::FIELDS`].
+    fn slot(&mut self, field: u8) -> Slot<'_>;
+    /// Returns the id; empty when it was not set.
+    fn id(&self) -> &str;
+    /// Returns where the entry comes from.
+    fn origin(&self) -> &Origin;
+    /// Sets where the entry comes from.
+    fn set_origin(&mut self, origin: Origin);
+    /// Marks the entry broken.
+    fn set_broken(&mut self);
+    /// Keeps the names of keys that look like they hold a secret.
+    fn set_unsafe_fields(&mut self, names: Vec<String>);
+}
+
+/// Where a field is kept, and what it takes.
+pub(super) enum Slot<'a> {
+    Id(&'a mut ToolId),
+    Required(&'a mut String),
+    Text(&'a mut Option<String>),
+    Family(&'a mut Option<Family>),
+    ApprovalMode(&'a mut Option<ApprovalMode>),
+    RiskClass(&'a mut Option<RiskClass>),
+    Boolean(&'a mut bool),
+    Seconds(&'a mut Option<Seconds>),
+    Port(&'a mut Option<u16>),
+    List(&'a mut Vec<String>),
+    /// A table of texts by any key.
+    Table(&'a mut BTreeMap<String, String>),
+}
+
+/// What was expected instead.
+pub(super) type Expected = &'static str;
+
+impl Slot<'_> {
+    /// Says what the slot takes.
+    pub(super) fn expected(&self) -> Expected {
+        match self {
+            Slot::Id(_) | Slot::Required(_) => "expected text that is not empty",
+            Slot::Text(_) => "expected text",
+            Slot::Family(_) => {
+                "expected one of skill, slash-command, superpower, mcp, openapi, graphql, script, custom"
+            }
+            Slot::ApprovalMode(_) => "expected one of never, on-request, always",
+            Slot::RiskClass(_) => "expected one of read, local-write, network, privileged",
+            Slot::Boolean(_) => "expected true or false",
+            Slot::Seconds(_) => "expected a number of seconds that is more than 0",
+            Slot::Port(_) => "expected a port from 1 to 65535",
+            Slot::List(_) => "expected a list of texts that are not empty",
+            Slot::Table(_) => "expected a table from names to texts",
+        }
+    }
+
+    /// Takes a text.
+    pub(super) fn set_text(self, text: &str) -> Result<(), Expected> {
+        let expected = self.expected();
+        let text = text.trim();
+        match self {
+            Slot::Id(_) | Slot::Required(_) if text.is_empty() => return Err(expected),
+            Slot::Id(slot) => *slot = text.parse().map_err(|_| "expected text without control characters")?,
+            Slot::Required(slot) => text.clone_into(slot),
+            Slot::Text(slot) => *slot = Some(text.to_owned()),
+            Slot::Family(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
+            Slot::ApprovalMode(slot) if text.is_empty() => *slot = None,
+            Slot::ApprovalMode(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
+            Slot::RiskClass(slot) if text.is_empty() => *slot = None,
+            Slot::RiskClass(slot) => *slot = Some(text.parse().map_err(|_| expected)?),
+            Slot::Boolean(_) | Slot::Seconds(_) | Slot::Port(_) | Slot::List(_) | Slot::Table(_) => {
+                return Err(expected);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a boolean.
+    pub(super) fn set_boolean(self, value: bool) -> Result<(), Expected> {
+        match self {
+            Slot::Boolean(slot) => *slot = value,
+            other => return Err(other.expected()),
+        }
+        Ok(())
+    }
+
+    /// Takes a number; `is_integer` when it was written as one.
+    pub(super) fn set_number(self, value: f64, is_integer: bool) -> Result<(), Expected> {
+        let expected = self.expected();
+        match self {
+            Slot::Seconds(slot) => *slot = Some(Seconds::new(value).map_err(|_| expected)?),
+            Slot::Port(slot) if is_integer && (1.0..=65535.0).contains(&value) => *slot = Some(value as u16),
+            _ => return Err(expected),
+        }
+        Ok(())
+    }
+}
+
+impl Entry for Tool {
+    const KIND: &'static str = "tool";
+    const FIELDS: Fields = fields::TOOL;
+
+    fn blank(level: Level, place: Place) -> Tool {
+        Tool::bare(ToolId::unset(), Origin::new(level, place))
+    }
+
+    fn slot(&mut self, field: u8) -> Slot<'_> {
+        match field {
+            0 => Slot::Id(&mut self.id),
+            1 => Slot::Required(&mut self.name),
+            2 => Slot::Family(&mut self.family),
+            3 => Slot::Boolean(&mut self.enabled),
+            4 => Slot::Text(&mut self.description),
+            5 => Slot::Text(&mut self.source_path),
+            6 => Slot::Text(&mut self.manifest_path),
+            7 => Slot::Text(&mut self.schema_path),
+            8 => Slot::Text(&mut self.command),
+            9 => Slot::Text(&mut self.auth_label),
+            10 => Slot::Text(&mut self.health_path),
+            11 => Slot::Text(&mut self.fingerprint),
+            12 => Slot::Text(&mut self.input_schema_path),
+            13 => Slot::Text(&mut self.output_schema_path),
+            14 => Slot::Text(&mut self.examples_path),
+            15 => Slot::ApprovalMode(&mut self.approval_mode),
+            16 => Slot::Text(&mut self.cwd),
+            17 => Slot::Text(&mut self.runtime_id),
+            18 => Slot::Text(&mut self.runtime_health_path),
+            19 => Slot::Text(&mut self.mcp_server_id),
+            20 => Slot::Text(&mut self.mcp_tool_name),
+            21 => Slot::Boolean(&mut self.requires_runtime),
+            22 => Slot::Seconds(&mut self.timeout),
+            23 => Slot::Text(&mut self.domain),
+            24 => Slot::List(&mut self.capability),
+            25 => Slot::RiskClass(&mut self.risk_class),
+            26 => Slot::List(&mut self.permissions),
+            27 => Slot::List(&mut self.effects),
+            28 => Slot::List(&mut self.env_labels),
+            29 => Slot::List(&mut self.supported_harnesses),
+            30 => Slot::Table(&mut self.projections),
+            31 => Slot::Table(&mut self.projection_fingerprints),
+            _ => Slot::Table(&mut self.argument_template),
+        }
+    }
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
+    }
+
+    fn set_broken(&mut self) {
+        self.is_broken = true;
+    }
+
+    fn set_unsafe_fields(&mut self, names: Vec<String>) {
+        self.unsafe_fields = names;
+    }
+}
+
+impl Entry for Runtime {
+    const KIND: &'static str = "runtime";
+    const FIELDS: Fields = fields::RUNTIME;
+
+    fn blank(level: Level, place: Place) -> Runtime {
+        Runtime::bare(ToolId::unset(), Origin::new(level, place))
+    }
+
+    fn slot(&mut self, field: u8) -> Slot<'_> {
+        match field {
+            0 => Slot::Id(&mut self.id),
+            1 => Slot::Required(&mut self.name),
+            2 => Slot::Boolean(&mut self.enabled),
+            3 => Slot::Required(&mut self.command),
+            4 => Slot::Text(&mut self.cwd),
+            5 => Slot::Port(&mut self.port),
+            6 => Slot::Text(&mut self.health_command),
+            7 => Slot::Text(&mut self.health_path),
+            8 => Slot::Text(&mut self.pid_path),
+            9 => Slot::Text(&mut self.log_path),
+            _ => Slot::Seconds(&mut self.timeout),
+        }
+    }
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
+    }
+
+    fn set_broken(&mut self) {
+        self.is_broken = true;
+    }
+
+    fn set_unsafe_fields(&mut self, names: Vec<String>) {
+        self.unsafe_fields = names;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fields::Shape;
+
+    /// The slots are matched by position, so they must agree with the list of fields.
+    fn check<E: Entry>() {
+        let mut entry = E::blank(Level::Project, Place::file("x"));
+        for (at, (name, shape)) in E::FIELDS.0.iter().enumerate() {
+            let found = match entry.slot(at as u8) {
+                Slot::Id(_) | Slot::Required(_) | Slot::Family(_) => Shape::Required,
+                Slot::Text(_) | Slot::ApprovalMode(_) | Slot::RiskClass(_) => Shape::Text,
+                Slot::Boolean(_) => Shape::Boolean,
+                Slot::Seconds(_) => Shape::Seconds,
+                Slot::Port(_) => Shape::Port,
+                Slot::List(_) => Shape::List,
+                Slot::Table(_) => Shape::Table,
+            };
+            assert_eq!(found, *shape, "{name}");
+        }
+    }
+
+    #[test]
+    fn slots_agree_with_the_list_of_fields() {
+        check::<Tool>();
+        check::<Runtime>();
+    }
+}

@@ -1,0 +1,391 @@
+//! Reads any piece through the toml crate, and says what is wrong in it.
+
+use std::collections::BTreeMap;
+
+use crate::secret::is_secret_name;
+use brigade_core::text::short;
+use brigade_core::{Place, Severity, closest};
+use toml::Spanned;
+use toml::de::{DeArray, DeString, DeTable, DeValue};
+
+use super::entry::{Entry, Expected, Slot};
+use super::locate::Locator;
+use super::{Finding, Output, syntax};
+use crate::fields::{KNOWN_HARNESSES, Shape};
+use crate::model::{FieldPlace, Origin};
+
+/// How many syntax errors of one piece are reported; what follows the first ones is mostly their echo.
+const MOST_SYNTAX_ERRORS: usize = 8;
+
+/// How long a name may be to be compared with known ones, in bytes.
+const LONGEST_NAME: usize = 64;
+
+type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
+
+/// Reads a piece; returns whether it has the list of entries as a value or under headers.
+pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<'_, E>) -> bool {
+    let locator = Locator::new(text, first_line);
+    let (root, errors) = DeTable::parse_recoverable(text);
+    let trust = if errors.is_empty() { Trust::Sound } else { Trust::Broken };
+    let before = output.entries.len();
+    let mut has_list = false;
+    for (key, value) in in_file_order(root.get_ref()) {
+        if key.get_ref() == E::KIND {
+            has_list = true;
+            read_list(value, key.span().start, trust, &locator, output);
+        } else if trust == Trust::Sound {
+            let name = short(key.get_ref(), LONGEST_NAME);
+            output.report(
+                Severity::Warning,
+                locator.locate(key.span().start),
+                Finding {
+                    entry: None,
+                    field: Some(&name),
+                    message: "unknown key at the top level".into(),
+                    hint: did_you_mean(key.get_ref(), [E::KIND]),
+                },
+            );
+        }
+    }
+    if trust == Trust::Broken {
+        report_syntax(errors, before, &locator, output);
+    }
+    has_list
+}
+
+/// Whether the TOML of a piece is right; if not, names and absences in it mean nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    Sound,
+    Broken,
+}
+
+/// Reports what is wrong with the TOML, and marks all entries of the piece broken.
+fn report_syntax<E: Entry>(
+    errors: Vec<toml::de::Error>,
+    before: usize,
+    locator: &Locator<'_>,
+    output: &mut Output<'_, E>,
+) {
+    let entries = &mut output.entries[before..];
+    entries.iter_mut().for_each(Entry::set_broken);
+    let id = if let [entry] = entries { Some(entry.id().to_owned()) } else { None };
+    let mut found: Vec<_> = errors
+        .iter()
+        .map(|error| {
+            (locator.locate(error.span().map_or(0, |span| span.start)), syntax::describe(error.message()))
+        })
+        .collect();
+    found.sort_by_key(|(at, _)| *at);
+    found.dedup_by_key(|(at, _)| at.0);
+    for (at, message) in found.into_iter().take(MOST_SYNTAX_ERRORS) {
+        output.report(
+            Severity::Error,
+            at,
+            Finding { entry: id.as_deref(), field: None, message: message.into(), hint: None },
+        );
+    }
+}
+
+fn read_list<E: Entry>(
+    value: &Spanned<DeValue<'_>>,
+    key_start: usize,
+    trust: Trust,
+    locator: &Locator<'_>,
+    output: &mut Output<'_, E>,
+) {
+    let wrong = |at: usize, message: &'static str, output: &mut Output<'_, E>| {
+        output.report(
+            Severity::Error,
+            locator.locate(at),
+            Finding {
+                entry: None,
+                field: Some(E::KIND),
+                message: message.into(),
+                hint: Some(format!("write every entry under its own [[{}]] header", E::KIND)),
+            },
+        );
+    };
+    match value.get_ref() {
+        DeValue::Array(items) => {
+            for item in items.iter() {
+                match item.get_ref() {
+                    DeValue::Table(table) => read_entry(table, item.span().start, trust, locator, output),
+                    _ => wrong(item.span().start, "expected a table", output),
+                }
+            }
+        }
+        DeValue::Table(table) => {
+            wrong(key_start, "expected a list of tables", output);
+            // Often a header with one bracket: show the entry, broken.
+            read_entry(table, value.span().start, Trust::Broken, locator, output);
+        }
+        _ => wrong(key_start, "expected a list of tables", output),
+    }
+}
+
+fn read_entry<E: Entry>(
+    table: &DeTable<'_>,
+    start: usize,
+    trust: Trust,
+    locator: &Locator<'_>,
+    output: &mut Output<'_, E>,
+) {
+    let header = locator.locate(start);
+    let place = Place::at(output.file, header.0, header.1);
+    let mut entry = E::blank(output.level, place.clone());
+    let pairs = in_file_order(table);
+    // The id comes first, because it is a part of every issue.
+    if let Some((_, id)) = pairs.iter().find(|(key, _)| key.get_ref() == "id")
+        && let DeValue::String(text) = id.get_ref()
+    {
+        // A wrong one is reported when its turn comes.
+        let _ = entry.slot(0).set_text(text);
+    }
+    let id = Some(entry.id().to_owned()).filter(|id| !id.is_empty());
+    let mut reader = EntryReader {
+        trust,
+        locator,
+        id,
+        places: Vec::with_capacity(pairs.len()),
+        unsafe_fields: Vec::new(),
+        has_error: trust == Trust::Broken,
+        output,
+    };
+    let mut seen = 0u64;
+    for (key, value) in &pairs {
+        let name = key.get_ref();
+        match E::FIELDS.position(name) {
+            Some(field) => {
+                seen |= 1 << field;
+                reader.place(field, 0, key.span().start);
+                reader.fill(field, name, entry.slot(field), value);
+            }
+            None => reader.unknown(name, key.span().start, value, E::FIELDS.names()),
+        }
+    }
+    if trust == Trust::Sound {
+        for (field, (name, shape)) in E::FIELDS.0.iter().enumerate() {
+            if *shape == Shape::Required && seen & (1 << field) == 0 {
+                reader.error_at(header, name, "this required field is missing");
+            }
+        }
+    }
+    let EntryReader { places, unsafe_fields, has_error, output, .. } = reader;
+    if entry.id().is_empty() {
+        return;
+    }
+    entry.set_origin(Origin::with_fields(output.level, place, places));
+    entry.set_unsafe_fields(unsafe_fields);
+    if has_error {
+        entry.set_broken();
+    }
+    output.entries.push(entry);
+}
+
+struct EntryReader<'r, 'o, E> {
+    trust: Trust,
+    locator: &'r Locator<'r>,
+    id: Option<String>,
+    places: Vec<FieldPlace>,
+    unsafe_fields: Vec<String>,
+    has_error: bool,
+    output: &'r mut Output<'o, E>,
+}
+
+impl<E: Entry> EntryReader<'_, '_, E> {
+    fn place(&mut self, field: u8, element: usize, at: usize) {
+        let (line, column) = self.locator.locate(at);
+        self.places.push(FieldPlace::new(field, element, line, column));
+    }
+
+    fn error(&mut self, at: usize, field: &str, expected: Expected) {
+        self.error_at(self.locator.locate(at), field, expected);
+    }
+
+    fn error_at(&mut self, at: (usize, usize), field: &str, message: &'static str) {
+        self.has_error = true;
+        let entry = self.id.as_deref();
+        self.output.report(
+            Severity::Error,
+            at,
+            Finding { entry, field: Some(field), message: message.into(), hint: None },
+        );
+    }
+
+    fn warning(&mut self, at: usize, field: &str, message: &'static str, hint: Option<String>) {
+        let at = self.locator.locate(at);
+        let entry = self.id.as_deref();
+        self.output.report(
+            Severity::Warning,
+            at,
+            Finding { entry, field: Some(field), message: message.into(), hint },
+        );
+    }
+
+    /// Puts a value into the slot of a known field.
+    fn fill(&mut self, field: u8, name: &str, slot: Slot<'_>, value: &Spanned<DeValue<'_>>) {
+        let result = match (value.get_ref(), slot) {
+            (DeValue::String(text), slot) => slot.set_text(text),
+            (DeValue::Boolean(value), slot) => slot.set_boolean(*value),
+            (DeValue::Integer(number), slot) => match i128::from_str_radix(number.as_str(), number.radix()) {
+                Ok(number) => slot.set_number(number as f64, true),
+                Err(_) => Err(slot.expected()),
+            },
+            (DeValue::Float(number), slot) => match number.as_str().parse() {
+                Ok(number) => slot.set_number(number, false),
+                Err(_) => Err(slot.expected()),
+            },
+            (DeValue::Array(items), Slot::List(list)) => {
+                self.fill_list(field, name, list, items);
+                Ok(())
+            }
+            (DeValue::Table(pairs), Slot::Table(table)) => {
+                self.fill_table(field, name, table, pairs);
+                Ok(())
+            }
+            (DeValue::Array(_) | DeValue::Table(_) | DeValue::Datetime(_), slot) => Err(slot.expected()),
+        };
+        if let Err(expected) = result {
+            self.error(value.span().start, name, expected);
+        }
+        self.look_for_secrets(name, value.get_ref());
+    }
+
+    fn fill_list(&mut self, field: u8, name: &str, list: &mut Vec<String>, items: &DeArray<'_>) {
+        let mut is_good = true;
+        for (at, item) in items.iter().enumerate() {
+            let start = item.span().start;
+            self.place(field, at + 1, start);
+            match item.get_ref().as_str().map(str::trim) {
+                Some(text) if !text.is_empty() => {
+                    if name == "supported_harnesses" {
+                        self.check_harness(text, start, || format!("{name}[{}]", at + 1));
+                    }
+                    list.push(text.to_owned());
+                }
+                _ => {
+                    is_good = false;
+                    self.error(start, &format!("{name}[{}]", at + 1), "expected text that is not empty");
+                }
+            }
+        }
+        if !is_good {
+            list.clear();
+        }
+    }
+
+    fn fill_table(
+        &mut self,
+        field: u8,
+        name: &str,
+        table: &mut BTreeMap<String, String>,
+        pairs: &DeTable<'_>,
+    ) {
+        let mut is_good = true;
+        // Sorted by key, as the positions of elements are.
+        for (at, (key, value)) in pairs.iter().enumerate() {
+            let start = key.span().start;
+            self.place(field, at + 1, start);
+            let is_harness = name != "argument_template";
+            match value.get_ref().as_str() {
+                Some(text) => {
+                    if is_harness {
+                        self.check_harness(key.get_ref(), start, || path(name, key.get_ref()));
+                    }
+                    table.insert(key.get_ref().clone().into_owned(), text.trim().to_owned());
+                }
+                None => {
+                    is_good = false;
+                    let path = self.safe_path(name, key.get_ref());
+                    self.error(value.span().start, &path, "expected text");
+                }
+            }
+        }
+        if !is_good {
+            table.clear();
+        }
+    }
+
+    /// The path of a key, or only its field when the TOML is broken and the key may be a value gone astray.
+    fn safe_path(&self, field: &str, key: &str) -> String {
+        match self.trust {
+            Trust::Sound => path(field, key),
+            Trust::Broken => field.to_owned(),
+        }
+    }
+
+    fn check_harness(&mut self, harness: &str, at: usize, field: impl Fn() -> String) {
+        if self.trust == Trust::Sound && !KNOWN_HARNESSES.contains(&harness) {
+            let hint = did_you_mean(harness, KNOWN_HARNESSES.iter().copied());
+            self.warning(at, &field(), "not a harness that Brigade knows", hint);
+        }
+    }
+
+    fn unknown(
+        &mut self,
+        name: &str,
+        at: usize,
+        value: &Spanned<DeValue<'_>>,
+        known: impl Iterator<Item = &'static str>,
+    ) {
+        // In broken TOML a piece of a value may have become a key, so its name is not shown.
+        if self.trust == Trust::Sound {
+            self.warning(at, &short(name, LONGEST_NAME), "unknown key", did_you_mean(name, known));
+            if holds_secret(name, value.get_ref()) {
+                self.unsafe_fields.push(short(name, LONGEST_NAME));
+            }
+            self.look_for_secrets(name, value.get_ref());
+        }
+    }
+
+    /// Collects the names of keys inside a value that look like they hold a secret.
+    fn look_for_secrets(&mut self, name: &str, value: &DeValue<'_>) {
+        match value {
+            _ if self.trust == Trust::Broken => {}
+            DeValue::Table(table) => {
+                for (key, value) in in_file_order(table) {
+                    let name = path(name, key.get_ref());
+                    if holds_secret(key.get_ref(), value.get_ref()) {
+                        self.unsafe_fields.push(name.clone());
+                    }
+                    self.look_for_secrets(&name, value.get_ref());
+                }
+            }
+            DeValue::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    if matches!(item.get_ref(), DeValue::Array(_) | DeValue::Table(_)) {
+                        self.look_for_secrets(&format!("{name}[{}]", at + 1), item.get_ref());
+                    }
+                }
+            }
+            DeValue::String(_)
+            | DeValue::Integer(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_) => {}
+        }
+    }
+}
+
+/// Returns whether a key looks like it holds a secret; `max_tokens = 100` does not.
+fn holds_secret(key: &str, value: &DeValue<'_>) -> bool {
+    matches!(value, DeValue::String(_) | DeValue::Array(_) | DeValue::Table(_)) && is_secret_name(key)
+}
+
+fn path(field: &str, key: &str) -> String {
+    format!("{field}.{}", short(key, LONGEST_NAME))
+}
+
+fn did_you_mean(typed: &str, known: impl IntoIterator<Item = &'static str>) -> Option<String> {
+    if typed.len() > LONGEST_NAME {
+        return None;
+    }
+    closest(typed, known).map(|name| format!("did you mean `{name}`?"))
+}
+
+fn in_file_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<Pair<'t, 'i>> {
+    let mut pairs: Vec<Pair<'t, 'i>> = table.iter().collect();
+    pairs.sort_by_key(|(key, _)| key.span().start);
+    pairs
+}

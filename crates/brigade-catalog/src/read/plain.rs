@@ -1,0 +1,338 @@
+//! Reads the everyday subset of TOML, many times faster than a whole TOML parser.
+//!
+//! A piece is plain when it is one header followed by lines `key = value` with known keys, each once, whose values are
+//! right: strings on one line without escapes, booleans, decimal numbers, lists of such strings and inline tables from
+//! bare keys to such strings. Everything else is left to the full reader; to give up is always right here,
+//! and to guess never.
+
+use std::collections::HashSet;
+
+use crate::secret::is_secret_name;
+use brigade_core::Place;
+
+use super::entry::{Entry, Slot};
+use crate::fields::{KNOWN_HARNESSES, Shape};
+use crate::model::{FieldPlace, Level, Origin};
+
+/// How long a line with other than ASCII may be, so that counting its characters stays cheap.
+const LONGEST_LINE: usize = 4096;
+
+/// Reads pieces, and keeps its buffers between them.
+#[derive(Debug, Default)]
+pub(super) struct Reader<'t> {
+    places: Vec<FieldPlace>,
+    keys: Vec<(&'t str, u32, u32)>,
+    /// Keys of argument templates that were found not to look like secrets.
+    harmless: HashSet<&'t str>,
+}
+
+impl<'t> Reader<'t> {
+    /// Reads a piece that starts with a header; None when it is not plain or anything in it is wrong.
+    pub(super) fn read<E: Entry>(
+        &mut self,
+        text: &'t str,
+        first_line: usize,
+        file: &str,
+        level: Level,
+    ) -> Option<E> {
+        let mut cursor = Cursor {
+            text,
+            at: 0,
+            line: u32::try_from(first_line).ok()?,
+            line_start: 0,
+            is_ascii: text.is_ascii(),
+        };
+        cursor.skip_blanks();
+        let place = Place::at(file, first_line, cursor.column()? as usize);
+        cursor.expect(b"[[")?;
+        cursor.expect(E::KIND.as_bytes())?;
+        cursor.expect(b"]]")?;
+        cursor.end_line()?;
+
+        let mut entry = E::blank(level, place.clone());
+        let mut required = 0u64;
+        let mut seen = 0u64;
+        let mut expected = 0;
+        self.places.clear();
+        while cursor.next_statement()? {
+            let (line, column) = (cursor.line, cursor.column()?);
+            let key = cursor.bare_key()?;
+            let field = E::FIELDS.position_from(expected, key)?;
+            if seen & (1 << field) != 0 {
+                return None;
+            }
+            seen |= 1 << field;
+            expected = field + 1;
+            self.places.push(FieldPlace { field, element: 0, line, column });
+            cursor.skip_blanks();
+            cursor.expect(b"=")?;
+            cursor.skip_blanks();
+            match entry.slot(field) {
+                Slot::List(list) => self.list(&mut cursor, field, key, list)?,
+                Slot::Table(table) => {
+                    self.table(&mut cursor, field, key, |key, text| {
+                        table.insert(key.to_owned(), text).is_none()
+                    })?;
+                }
+                slot @ Slot::Boolean(_) => slot.set_boolean(cursor.boolean()?).ok()?,
+                slot @ (Slot::Seconds(_) | Slot::Port(_)) => {
+                    let (number, is_integer) = cursor.number()?;
+                    slot.set_number(number, is_integer).ok()?;
+                }
+                slot => slot.set_text(cursor.string()?).ok()?,
+            }
+            cursor.end_line()?;
+        }
+        for (field, (_, shape)) in E::FIELDS.0.iter().enumerate() {
+            if *shape == Shape::Required {
+                required |= 1 << field;
+            }
+        }
+        if seen & required != required {
+            return None;
+        }
+        entry.set_origin(Origin::with_fields(level, place, self.places.as_slice().to_vec()));
+        Some(entry)
+    }
+
+    fn list(&mut self, cursor: &mut Cursor<'t>, field: u8, key: &str, list: &mut Vec<String>) -> Option<()> {
+        cursor.expect(b"[")?;
+        let is_harness = key == "supported_harnesses";
+        loop {
+            cursor.skip_lines()?;
+            if cursor.peek() == Some(b']') {
+                break;
+            }
+            let (line, column) = (cursor.line, cursor.column()?);
+            let text = cursor.string()?.trim();
+            if text.is_empty() || (is_harness && !KNOWN_HARNESSES.contains(&text)) {
+                return None;
+            }
+            list.push(text.to_owned());
+            self.places.push(FieldPlace::new(field, list.len(), line as usize, column as usize));
+            cursor.skip_lines()?;
+            match cursor.peek()? {
+                b',' => cursor.at += 1,
+                b']' => {}
+                _ => return None,
+            }
+        }
+        cursor.expect(b"]")
+    }
+
+    fn table(
+        &mut self,
+        cursor: &mut Cursor<'t>,
+        field: u8,
+        key: &str,
+        mut insert: impl FnMut(&str, String) -> bool,
+    ) -> Option<()> {
+        cursor.expect(b"{")?;
+        let is_harness = key != "argument_template";
+        self.keys.clear();
+        cursor.skip_blanks();
+        while cursor.peek() != Some(b'}') {
+            let (line, column) = (cursor.line, cursor.column()?);
+            let name = cursor.bare_key()?;
+            let is_known = if is_harness { KNOWN_HARNESSES.contains(&name) } else { self.is_harmless(name) };
+            if !is_known {
+                return None;
+            }
+            cursor.skip_blanks();
+            cursor.expect(b"=")?;
+            cursor.skip_blanks();
+            if !insert(name, cursor.string()?.trim().to_owned()) {
+                return None;
+            }
+            self.keys.push((name, line, column));
+            cursor.skip_blanks();
+            match cursor.peek()? {
+                b',' => {
+                    cursor.at += 1;
+                    cursor.skip_blanks();
+                    // A comma at the end is for the full reader to judge.
+                    if cursor.peek() == Some(b'}') {
+                        return None;
+                    }
+                }
+                b'}' => {}
+                _ => return None,
+            }
+        }
+        cursor.expect(b"}")?;
+        self.keys.sort_unstable();
+        for (at, (_, line, column)) in self.keys.iter().enumerate() {
+            self.places.push(FieldPlace::new(field, at + 1, *line as usize, *column as usize));
+        }
+        Some(())
+    }
+
+    fn is_harmless(&mut self, name: &'t str) -> bool {
+        self.harmless.contains(name) || (!is_secret_name(name) && self.harmless.insert(name))
+    }
+}
+
+/// A position in a piece.
+#[derive(Debug)]
+struct Cursor<'t> {
+    text: &'t str,
+    at: usize,
+    line: u32,
+    line_start: usize,
+    is_ascii: bool,
+}
+
+impl<'t> Cursor<'t> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn rest(&self) -> &'t [u8] {
+        &self.text.as_bytes()[self.at..]
+    }
+
+    /// The column of the position, in characters from 1.
+    fn column(&self) -> Option<u32> {
+        let bytes = self.at - self.line_start;
+        let before = if self.is_ascii {
+            bytes
+        } else if bytes <= LONGEST_LINE {
+            self.text[self.line_start..self.at].chars().count()
+        } else {
+            return None;
+        };
+        u32::try_from(before + 1).ok()
+    }
+
+    fn expect(&mut self, text: &[u8]) -> Option<()> {
+        self.rest().starts_with(text).then(|| self.at += text.len())
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at += self.rest().iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    }
+
+    /// Skips what may follow a value on its line, and the line's end.
+    fn end_line(&mut self) -> Option<()> {
+        self.skip_blanks();
+        if self.peek() == Some(b'#') {
+            let rest = self.rest();
+            let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let comment = &rest[..length];
+            let comment =
+                if length < rest.len() { comment.strip_suffix(b"\r").unwrap_or(comment) } else { comment };
+            if comment.iter().any(|byte| CLASS[usize::from(*byte)] == CONTROL) {
+                return None;
+            }
+            self.at += comment.len();
+        }
+        if self.at == self.text.len() {
+            return Some(());
+        }
+        if self.peek() == Some(b'\r') {
+            self.at += 1;
+        }
+        self.expect(b"\n")?;
+        self.line += 1;
+        self.line_start = self.at;
+        Some(())
+    }
+
+    /// Skips empty lines and comments; returns whether anything follows.
+    fn next_statement(&mut self) -> Option<bool> {
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                None => return Some(false),
+                Some(b'\r' | b'\n' | b'#') => self.end_line()?,
+                Some(_) => return Some(true),
+            }
+        }
+    }
+
+    /// Skips blanks, line ends and comments, as between the elements of a list.
+    fn skip_lines(&mut self) -> Option<()> {
+        self.next_statement().map(drop)
+    }
+
+    fn bare_key(&mut self) -> Option<&'t str> {
+        let length = self.rest().iter().take_while(|byte| CLASS[usize::from(**byte)] == WORD).count();
+        let key = &self.text[self.at..self.at + length];
+        self.at += length;
+        (length > 0).then_some(key)
+    }
+
+    /// Reads a string on one line without escapes.
+    fn string(&mut self) -> Option<&'t str> {
+        let quote = self.peek().filter(|byte| matches!(byte, b'"' | b'\''))?;
+        let start = self.at + 1;
+        let mut end = start;
+        loop {
+            let byte = *self.text.as_bytes().get(end)?;
+            match CLASS[usize::from(byte)] {
+                QUOTE if byte == quote => break,
+                BACKSLASH if quote == b'"' => return None,
+                CONTROL => return None,
+                _ => end += 1,
+            }
+        }
+        self.at = end + 1;
+        Some(&self.text[start..end])
+    }
+
+    fn boolean(&mut self) -> Option<bool> {
+        match self.bare_key()? {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Reads a decimal number without sign, exponent and underscores; returns whether it is an integer.
+    fn number(&mut self) -> Option<(f64, bool)> {
+        let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let start = self.at;
+        let whole = digits(self.rest());
+        if whole == 0 || whole > 15 || (whole > 1 && self.peek() == Some(b'0')) {
+            return None;
+        }
+        self.at += whole;
+        let mut is_integer = true;
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            let fraction = digits(self.rest());
+            if fraction == 0 {
+                return None;
+            }
+            self.at += fraction;
+            is_integer = false;
+        }
+        let number = self.text[start..self.at].parse().ok()?;
+        Some((number, is_integer))
+    }
+}
+
+const OTHER: u8 = 0;
+const WORD: u8 = 1;
+const QUOTE: u8 = 2;
+const BACKSLASH: u8 = 3;
+/// Control characters that TOML does not allow in strings and comments; a tab is none of them.
+const CONTROL: u8 = 4;
+
+/// The class of each byte.
+const CLASS: [u8; 256] = {
+    let mut class = [OTHER; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        class[byte] = match byte as u8 {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' => WORD,
+            b'"' | b'\'' => QUOTE,
+            b'\\' => BACKSLASH,
+            b'\t' => OTHER,
+            0..0x20 | 0x7f => CONTROL,
+            _ => OTHER,
+        };
+        byte += 1;
+    }
+    class
+};
