@@ -6,9 +6,7 @@ use std::collections::hash_map::Entry;
 use serde_json::{Map, Number, Value};
 
 use crate::limits::{MAX_PATTERNS, is_too_deep};
-use crate::node::{
-    Additional, ArrayRules, Bound, Node, NodeId, NumberRules, ObjectRules, Pattern, PropertyRule, StringRules,
-};
+use crate::node::{Additional, Bound, Node, NodeId, Pattern, PropertyRule};
 use crate::number::{Decimal, Normal, as_count};
 use crate::path::Path;
 use crate::pattern;
@@ -111,11 +109,6 @@ impl<'s> Compiler<'s> {
             (_, Some(_)) => Resource::Embedded,
         };
         let mut node = Node::anything();
-        let mut number = NumberRules::default();
-        let mut string = StringRules::default();
-        let mut array = ArrayRules::default();
-        let mut object = ObjectRules::default();
-        let (mut numeric, mut textual, mut listed, mut structured) = (false, false, false, false);
         let mut unsupported: Vec<String> = Vec::new();
         let first_problem = self.problems.len();
 
@@ -133,29 +126,31 @@ impl<'s> Compiler<'s> {
                 },
                 "const" => node.values.push(Box::new([value.clone()])),
 
-                "minimum" => number.minimum = self.bound(value, &at),
-                "maximum" => number.maximum = self.bound(value, &at),
-                "exclusiveMinimum" => number.exclusive_minimum = self.bound(value, &at),
-                "exclusiveMaximum" => number.exclusive_maximum = self.bound(value, &at),
-                "multipleOf" => number.multiple_of = self.divisor(value, &at),
+                "minimum" => node.number().minimum = self.bound(value, &at),
+                "maximum" => node.number().maximum = self.bound(value, &at),
+                "exclusiveMinimum" => node.number().exclusive_minimum = self.bound(value, &at),
+                "exclusiveMaximum" => node.number().exclusive_maximum = self.bound(value, &at),
+                "multipleOf" => node.number().multiple_of = self.divisor(value, &at),
 
-                "minLength" => string.min_length = self.count(value, &at),
-                "maxLength" => string.max_length = self.count(value, &at),
-                "pattern" => string.pattern = self.pattern(value, &at),
+                "minLength" => node.string().min_length = self.count(value, &at),
+                "maxLength" => node.string().max_length = self.count(value, &at),
+                "pattern" => node.string().pattern = self.pattern(value, &at),
 
-                "items" => array.items = Some(self.schema(value, &items_path(value, path, &at), resource)),
-                "minItems" => array.min_items = self.count(value, &at),
-                "maxItems" => array.max_items = self.count(value, &at),
+                "items" => {
+                    node.array().items = Some(self.schema(value, &items_path(value, path, &at), resource))
+                }
+                "minItems" => node.array().min_items = self.count(value, &at),
+                "maxItems" => node.array().max_items = self.count(value, &at),
                 "uniqueItems" => match value {
-                    Value::Bool(unique) => array.unique = *unique,
+                    Value::Bool(unique) => node.array().unique = *unique,
                     _ => self.shape(&at, "true or false"),
                 },
 
-                "properties" => object.properties = self.properties(value, path, &at, resource),
-                "required" => object.required = self.required(value, &at),
-                "additionalProperties" => object.additional = self.additional(value, &at, resource),
-                "minProperties" => object.min_properties = self.count(value, &at),
-                "maxProperties" => object.max_properties = self.count(value, &at),
+                "properties" => node.object().properties = self.properties(value, path, &at, resource),
+                "required" => node.object().required = self.required(value, &at),
+                "additionalProperties" => node.object().additional = self.additional(value, &at, resource),
+                "minProperties" => node.object().min_properties = self.count(value, &at),
+                "maxProperties" => node.object().max_properties = self.count(value, &at),
 
                 "anyOf" => node.any_of = self.any_of(value, &at, resource),
                 "$ref" => match value {
@@ -167,27 +162,12 @@ impl<'s> Compiler<'s> {
                 "$defs" | "definitions" => self.definitions(id, keyword, value, &at, resource),
                 _ => unsupported.push(keyword.clone()),
             }
-            match keyword.as_str() {
-                "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
-                    numeric = true
-                }
-                "minLength" | "maxLength" | "pattern" => textual = true,
-                "items" | "minItems" | "maxItems" | "uniqueItems" => listed = true,
-                "properties" | "required" | "additionalProperties" | "minProperties" | "maxProperties" => {
-                    structured = true;
-                }
-                _ => {}
-            }
         }
         if !unsupported.is_empty() {
             unsupported.sort();
             let kind = ProblemKind::UnsupportedKeywords { keywords: unsupported };
             self.problems.insert(first_problem, SchemaProblem::new(path, kind));
         }
-        node.number = numeric.then(|| Box::new(number));
-        node.string = textual.then(|| Box::new(string));
-        node.array = listed.then(|| Box::new(array));
-        node.object = structured.then(|| Box::new(object));
         node
     }
 

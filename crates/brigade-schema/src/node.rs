@@ -117,6 +117,22 @@ impl Node {
         }
     }
 
+    pub(crate) fn number(&mut self) -> &mut NumberRules {
+        self.number.get_or_insert_default()
+    }
+
+    pub(crate) fn string(&mut self) -> &mut StringRules {
+        self.string.get_or_insert_default()
+    }
+
+    pub(crate) fn array(&mut self) -> &mut ArrayRules {
+        self.array.get_or_insert_default()
+    }
+
+    pub(crate) fn object(&mut self) -> &mut ObjectRules {
+        self.object.get_or_insert_default()
+    }
+
     /// The target, if the node does nothing but refer to it.
     pub(crate) fn only_reference(&self) -> Option<NodeId> {
         let plain = self.types == TypeSet::ANY
