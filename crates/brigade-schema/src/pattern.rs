@@ -50,39 +50,87 @@ enum Atom {
     NotWordBoundary,
 }
 
+/// What stands before the next character, which decides whether it can be repeated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// The start of an expression, or an assertion.
+    Nothing,
+    /// Something that matches text.
+    Atom,
+    /// A quantifier, which a `?` may make lazy.
+    Quantifier,
+}
+
 /// Writes the ECMA-262 expression `pattern` in the syntax of the `regex` crate.
 fn translate(pattern: &str) -> Result<String, PatternFault> {
     let mut text = pattern.chars().peekable();
     let mut out = String::with_capacity(pattern.len() + 16);
+    let mut before = Before::Nothing;
     while let Some(c) = text.next() {
-        match c {
+        before = match c {
             '\\' => match escape(&mut text)? {
-                Atom::WordBoundary => out.push_str("(?-u:\\b)"),
-                Atom::NotWordBoundary => out.push_str("(?-u:\\B)"),
-                atom => push_atom(&mut out, &atom, Place::Outside),
+                Atom::WordBoundary => {
+                    out.push_str("(?-u:\\b)");
+                    Before::Nothing
+                }
+                Atom::NotWordBoundary => {
+                    out.push_str("(?-u:\\B)");
+                    Before::Nothing
+                }
+                atom => {
+                    push_atom(&mut out, &atom, Place::Outside);
+                    Before::Atom
+                }
             },
-            '[' => class(&mut text, &mut out)?,
-            '.' => out.push_str(NOT_LINE_END),
+            '[' => {
+                class(&mut text, &mut out)?;
+                Before::Atom
+            }
+            '.' => {
+                out.push_str(NOT_LINE_END);
+                Before::Atom
+            }
             '(' => {
                 out.push('(');
-                if text.peek() == Some(&'?') {
-                    text.next();
+                if text.next_if_eq(&'?').is_some() {
                     group(&mut text, &mut out)?;
                 }
+                Before::Nothing
             }
-            '{' if !is_quantifier(&text) => out.push_str("\\{"),
-            '{' => {
+            '^' | '$' | '|' => {
+                out.push(c);
+                Before::Nothing
+            }
+            ')' => {
+                out.push(c);
+                Before::Atom
+            }
+            '*' | '+' | '?' => {
+                out.push(c);
+                repeat(before, c)?
+            }
+            '{' if is_quantifier(&text) => {
                 out.push('{');
-                for c in text.by_ref().take_while(|c| *c != '}') {
-                    out.push(c);
-                }
+                out.extend(text.by_ref().take_while(|c| *c != '}'));
                 out.push('}');
+                repeat(before, c)?
             }
-            '^' | '$' | '*' | '+' | '?' | '|' | ')' => out.push(c),
-            other => push_literal(&mut out, other),
-        }
+            other => {
+                push_literal(&mut out, other);
+                Before::Atom
+            }
+        };
     }
     Ok(out)
+}
+
+/// What stands before the next character after the quantifier that begins with `c`.
+fn repeat(before: Before, c: char) -> Result<Before, PatternFault> {
+    match before {
+        Before::Atom => Ok(Before::Quantifier),
+        Before::Quantifier if c == '?' => Ok(Before::Nothing),
+        Before::Quantifier | Before::Nothing => Err(PatternFault::Syntax),
+    }
 }
 
 /// Reads what follows `(?`.
@@ -354,6 +402,7 @@ mod tests {
     fn braces_stand_for_themselves_unless_they_count() {
         check("^a{2}b{1,}c{0,1}$", "aab", true);
         check("^{a}$", "{a}", true);
+        check("^a{2}?b+?c*?d??$", "aab", true);
         check("^a{,2}$", "a{,2}", true);
         check("^\\{\\}]$", "{}]", true);
         check("^\\$\\{[A-Z_]+}$", "${HOME}", true);
@@ -376,9 +425,25 @@ mod tests {
         ] {
             check_fault(pattern, PatternFault::Escape);
         }
-        for pattern in
-            ["(", ")", "[", "[a", "[z-a]", "*", "a**b\\", "(?", "(?<1>a)", "(?<n", "\\p{Nonsense}", "a{2,1}"]
-        {
+        for pattern in [
+            "(",
+            ")",
+            "[",
+            "[a",
+            "[z-a]",
+            "*",
+            "a**b\\",
+            "(?",
+            "(?<1>a)",
+            "(?<n",
+            "a++",
+            "^*",
+            "\\b?",
+            "a???",
+            "(|*)",
+            "\\p{Nonsense}",
+            "a{2,1}",
+        ] {
             check_fault(pattern, PatternFault::Syntax);
         }
     }
