@@ -1,1 +1,64 @@
 //! Renders tools for agent harnesses and tells what has drifted.
+//!
+//! Owns the body and the header of projected files, the status of every projection and what applying would write, orphans,
+//! the summary that a call binds, and the table of what each harness reads. Does not know disks: what stands at
+//! a path comes in as [`TargetFacts`] and [`SourceFacts`], bytes to write go out.
+//!
+//! ```
+//! use brigade_catalog::{Catalog, Level};
+//! use brigade_core::Timestamp;
+//! use brigade_projection::{Claims, Overwrite, SourceFacts, TargetFacts, ToolFacts, planned_writes};
+//!
+//! let file = br#"
+//! [[tool]]
+//! id = "simplify"
+//! name = "Simplify"
+//! family = "slash-command"
+//! source_path = "tools/simplify.md"
+//! supported_harnesses = ["claude"]
+//! projections = { claude = ".claude/commands/simplify.md" }
+//! "#;
+//! let catalog = Catalog::parse("tools.toml", Level::Project, file);
+//! let source = SourceFacts::File(b"Make it simpler.".to_vec());
+//! let facts = [ToolFacts::gather("/project", &catalog.tools()[0], &source, |_path| TargetFacts::Absent)];
+//! let claims = Claims::of("/project", catalog.tools());
+//! let planned = planned_writes(&facts, &claims, Overwrite::Never, Timestamp::from_unix_micros(0));
+//! assert_eq!(planned.writes[0].path, ".claude/commands/simplify.md");
+//! assert!(planned.writes[0].bytes.starts_with(b"<!-- brigade-tool-projection: {"));
+//! assert!(planned.writes[0].bytes.ends_with(b"-->\nMake it simpler.\n"));
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod text;
+
+mod comment;
+mod diff;
+mod facts;
+mod front_matter;
+mod harness;
+mod header;
+mod item;
+mod orphan;
+mod plan;
+mod render;
+mod summary;
+mod writes;
+
+pub use comment::{Comment, comment_of};
+pub use diff::unified;
+pub use facts::{
+    PathRefusal, SourceFacts, SourceProblem, SourceText, TargetFacts, ToolFacts, Wanted, relative_path,
+    wanted,
+};
+pub use harness::{
+    FieldValue, FrontMatterField, Harness, HarnessPlace, Lossiness, PlaceFormat, harness, harnesses,
+};
+pub use header::Header;
+pub use item::{Advice, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionStatus};
+pub use orphan::{FoundFile, Orphan, OrphanCause, Prunable, orphans};
+pub use plan::{Claims, plan, plan_tool};
+pub use render::{Rendered, Unrenderable, header_of, render};
+pub use summary::{ProjectionSummary, SummaryRow, blocking, counts, summarise};
+pub use writes::{FileMode, PlannedWrite, PlannedWrites, planned_writes};

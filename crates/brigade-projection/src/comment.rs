@@ -1,0 +1,287 @@
+//! How a file can hold a remark that its reader passes over, told from its name.
+
+/// A way to write a comment in one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Comment {
+    /// `<!-- … -->`: Markdown, HTML, XML, and all that is plain text.
+    Html,
+    /// `# …`: TOML, YAML, shells, Python, Ruby and many more.
+    Hash,
+    /// `// …`: JavaScript, TypeScript, Rust, Go, C and their kin.
+    Slashes,
+    /// `/* … */`: CSS.
+    Block,
+    /// `{/* … */}`: MDX.
+    Mdx,
+    /// `; …`: INI files and Lisps.
+    Semicolon,
+    /// `-- …`: SQL, Lua, Haskell.
+    Dashes,
+    /// `% …`: TeX, Erlang.
+    Percent,
+    /// `" …`: Vim.
+    Quote,
+    /// `REM …`: batch files.
+    Rem,
+}
+
+impl Comment {
+    /// All of them.
+    pub const ALL: [Comment; 10] = [
+        Comment::Html,
+        Comment::Hash,
+        Comment::Slashes,
+        Comment::Block,
+        Comment::Mdx,
+        Comment::Semicolon,
+        Comment::Dashes,
+        Comment::Percent,
+        Comment::Quote,
+        Comment::Rem,
+    ];
+
+    /// Returns what a comment begins with.
+    pub fn open(self) -> &'static str {
+        match self {
+            Comment::Html => "<!--",
+            Comment::Hash => "#",
+            Comment::Slashes => "//",
+            Comment::Block => "/*",
+            Comment::Mdx => "{/*",
+            Comment::Semicolon => ";",
+            Comment::Dashes => "--",
+            Comment::Percent => "%",
+            Comment::Quote => "\"",
+            Comment::Rem => "REM",
+        }
+    }
+
+    /// Returns what a comment ends with; empty when the line ends it.
+    pub fn close(self) -> &'static str {
+        match self {
+            Comment::Html => "-->",
+            Comment::Block => "*/",
+            Comment::Mdx => "*/}",
+            Comment::Hash
+            | Comment::Slashes
+            | Comment::Semicolon
+            | Comment::Dashes
+            | Comment::Percent
+            | Comment::Quote
+            | Comment::Rem => "",
+        }
+    }
+
+    /// Tells whether prose is at home in such files, so that a page of text is not a syntax error there.
+    pub fn holds_prose(self) -> bool {
+        matches!(self, Comment::Html | Comment::Mdx)
+    }
+
+    /// Writes a text as a comment, without a line feed. The text must not hold what ends the comment.
+    pub(crate) fn write(self, text: &str) -> String {
+        let mut line = String::with_capacity(text.len() + 10);
+        line.push_str(self.open());
+        if !text.is_empty() {
+            line.push(' ');
+            line.push_str(text);
+        }
+        if !self.close().is_empty() {
+            line.push(' ');
+            line.push_str(self.close());
+        }
+        line
+    }
+
+    /// Returns what stands in a line that is such a comment and nothing else.
+    pub(crate) fn read(self, line: &str) -> Option<&str> {
+        let inside = line.trim().strip_prefix(self.open())?;
+        Some(inside.strip_suffix(self.close())?.trim())
+    }
+}
+
+/// Names of files whose format has no comments, or that are no text.
+const WITHOUT_COMMENTS: &[&str] = &[
+    "json",
+    "jsonl",
+    "ndjson",
+    "geojson",
+    "webmanifest",
+    "ipynb",
+    "csv",
+    "tsv",
+    "lock",
+    "diff",
+    "patch",
+    "png",
+    "jpg",
+    "jpeg",
+    "gif",
+    "webp",
+    "ico",
+    "pdf",
+    "zip",
+    "gz",
+    "tar",
+    "wasm",
+    "so",
+    "dylib",
+    "dll",
+    "exe",
+    "bin",
+    "db",
+    "sqlite",
+];
+
+/// File name extensions by the comment of their format; all others are taken for Markdown or plain text.
+const BY_EXTENSION: &[(Comment, &[&str])] = &[
+    (
+        Comment::Hash,
+        &[
+            "toml",
+            "yaml",
+            "yml",
+            "sh",
+            "bash",
+            "zsh",
+            "fish",
+            "ksh",
+            "py",
+            "pyi",
+            "rb",
+            "pl",
+            "pm",
+            "r",
+            "jl",
+            "nix",
+            "tcl",
+            "ps1",
+            "psm1",
+            "psd1",
+            "cfg",
+            "conf",
+            "properties",
+            "env",
+            "mk",
+            "cmake",
+            "tf",
+            "hcl",
+            "ex",
+            "exs",
+            "cr",
+            "nim",
+            "awk",
+            "sed",
+            "bzl",
+            "star",
+            "graphql",
+            "gql",
+            "coffee",
+            "nu",
+            "just",
+            "dockerfile",
+            "gitignore",
+            "service",
+        ],
+    ),
+    (
+        Comment::Slashes,
+        &[
+            "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "jsonc", "json5", "rs", "go", "c", "h",
+            "cc", "cpp", "hpp", "cxx", "java", "kt", "kts", "swift", "scala", "cs", "dart", "zig", "groovy",
+            "gradle", "scss", "less", "proto", "fs", "fsx", "v", "sol", "jsonnet",
+        ],
+    ),
+    (Comment::Block, &["css"]),
+    (Comment::Mdx, &["mdx"]),
+    (Comment::Semicolon, &["ini", "lisp", "el", "clj", "cljs", "cljc", "edn", "scm", "rkt", "asm", "reg"]),
+    (Comment::Dashes, &["sql", "lua", "hs", "elm", "ada", "adb", "vhd", "applescript"]),
+    (Comment::Percent, &["tex", "sty", "erl", "hrl"]),
+    (Comment::Quote, &["vim"]),
+    (Comment::Rem, &["bat", "cmd"]),
+];
+
+/// Names of files without an extension whose comment is `#`.
+const HASH_NAMES: &[&str] = &[
+    "makefile",
+    "gnumakefile",
+    "dockerfile",
+    "containerfile",
+    "justfile",
+    "gemfile",
+    "rakefile",
+    "vagrantfile",
+    "procfile",
+    "brewfile",
+    "pipfile",
+    "codeowners",
+    ".env",
+    ".envrc",
+    ".gitignore",
+    ".gitattributes",
+    ".dockerignore",
+    ".ignore",
+    ".editorconfig",
+    ".npmrc",
+    ".bashrc",
+    ".zshrc",
+    ".profile",
+];
+
+/// Returns the comment of the format of a file, told from its name.
+///
+/// None when the format has no comments. `body` decides only where the name says nothing: a file that begins with `#!` is a
+/// program.
+pub fn comment_of(path: &str, body: &str) -> Option<Comment> {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    if HASH_NAMES.contains(&name.as_str()) {
+        return Some(Comment::Hash);
+    }
+    let extension = match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => extension,
+        _ => return Some(if body.starts_with("#!") { Comment::Hash } else { Comment::Html }),
+    };
+    if WITHOUT_COMMENTS.contains(&extension) {
+        return None;
+    }
+    let known = BY_EXTENSION.iter().find(|(_, extensions)| extensions.contains(&extension));
+    Some(known.map_or(Comment::Html, |(comment, _)| *comment))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, expect: Option<Comment>) {
+        assert_eq!(comment_of(path, "text\n"), expect, "{path}");
+    }
+
+    #[test]
+    fn the_name_tells_the_comment() {
+        check(".claude/commands/a.md", Some(Comment::Html));
+        check(".cursor/rules/a.mdc", Some(Comment::Html));
+        check(".cursorrules", Some(Comment::Html));
+        check("NOTES", Some(Comment::Html));
+        check(".gemini/commands/a.TOML", Some(Comment::Hash));
+        check("Makefile", Some(Comment::Hash));
+        check(".env", Some(Comment::Hash));
+        check("plugin/a.ts", Some(Comment::Slashes));
+        check("a.css", Some(Comment::Block));
+        check("a.jsonc", Some(Comment::Slashes));
+        check(".vscode/mcp.json", None);
+        check("a.b/image.png", None);
+    }
+
+    #[test]
+    fn a_program_without_an_extension_is_told_from_its_first_line() {
+        assert_eq!(comment_of("bin/run", "#!/bin/sh\n"), Some(Comment::Hash));
+        assert_eq!(comment_of("bin/run", "text"), Some(Comment::Html));
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for comment in Comment::ALL {
+            assert_eq!(comment.read(&comment.write("word")), Some("word"), "{comment:?}");
+        }
+    }
+}

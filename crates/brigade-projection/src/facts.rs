@@ -1,0 +1,281 @@
+//! What the caller found on disk; the only way in for the outside world.
+
+use std::borrow::Cow;
+
+use brigade_catalog::Tool;
+use brigade_core::Fingerprint;
+
+use crate::text;
+
+/// Why a path may not be read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PathRefusal {
+    /// It lies outside the workspace, or is the workspace itself.
+    OutsideWorkspace,
+    /// It lies in a `.git` folder.
+    InGit,
+    /// It lies in `.brigade`, or a link leads there.
+    InBrigade,
+    /// One of its parents is a file.
+    ParentIsFile,
+    /// A symbolic link on the way leads out of the workspace.
+    SymlinkOut,
+}
+
+impl PathRefusal {
+    /// Returns the stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            PathRefusal::OutsideWorkspace => "outside-workspace",
+            PathRefusal::InGit => "in-git",
+            PathRefusal::InBrigade => "in-brigade",
+            PathRefusal::ParentIsFile => "parent-is-file",
+            PathRefusal::SymlinkOut => "symlink-out",
+        }
+    }
+
+    /// Says it as the end of a sentence that begins with the path.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            PathRefusal::OutsideWorkspace => "is outside the workspace",
+            PathRefusal::InGit => "is inside .git",
+            PathRefusal::InBrigade => "is inside .brigade",
+            PathRefusal::ParentIsFile => "has a file where a folder must be",
+            PathRefusal::SymlinkOut => "leads out of the workspace through a symbolic link",
+        }
+    }
+}
+
+/// What stands at the path of a projection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetFacts {
+    /// Nothing.
+    Absent,
+    /// A file, with its bytes.
+    File(Vec<u8>),
+    /// A folder.
+    Directory,
+    /// Something that cannot be read.
+    Unreadable,
+    /// The path may not be written to.
+    Refused(PathRefusal),
+}
+
+/// What stands at the path of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceFacts {
+    /// The entry names no source.
+    NotConfigured,
+    /// Nothing, or a folder.
+    Absent,
+    /// Something that cannot be read.
+    Unreadable,
+    /// The path may not be read from.
+    Refused(PathRefusal),
+    /// A file, with its bytes.
+    File(Vec<u8>),
+}
+
+/// Why a source gives no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceProblem {
+    /// The entry names no source.
+    NotConfigured,
+    /// There is no such file.
+    Absent,
+    /// The file cannot be read.
+    Unreadable,
+    /// The file is not UTF-8.
+    NotUtf8,
+    /// The path may not be read from.
+    Refused(PathRefusal),
+}
+
+/// The text of a source, decoded and hashed once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceText {
+    text: String,
+    fingerprint: Fingerprint,
+}
+
+impl SourceText {
+    /// Takes a text; line endings become line feeds and a byte order mark is dropped.
+    pub fn new(text: &str) -> SourceText {
+        let text = text::line_feeds(text.strip_prefix('\u{feff}').unwrap_or(text)).into_owned();
+        SourceText { fingerprint: Fingerprint::of_bytes(text.as_bytes()), text }
+    }
+
+    /// Decodes what was found.
+    ///
+    /// # Errors
+    /// When there is no text to be had.
+    pub fn of(facts: &SourceFacts) -> Result<SourceText, SourceProblem> {
+        match facts {
+            SourceFacts::NotConfigured => Err(SourceProblem::NotConfigured),
+            SourceFacts::Absent => Err(SourceProblem::Absent),
+            SourceFacts::Unreadable => Err(SourceProblem::Unreadable),
+            SourceFacts::Refused(refusal) => Err(SourceProblem::Refused(*refusal)),
+            SourceFacts::File(bytes) => {
+                let text = text::decode(bytes).ok_or(SourceProblem::NotUtf8)?.into_owned();
+                Ok(SourceText { fingerprint: Fingerprint::of_bytes(text.as_bytes()), text })
+            }
+        }
+    }
+
+    /// Returns the text, with line feeds alone.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the sha256 of the text.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+}
+
+/// A harness that an entry supports, with the path that its projection goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    /// The harness, as the entry names it.
+    pub harness: &'a str,
+    /// The path as configured; absent when none is.
+    pub path: Option<&'a str>,
+}
+
+/// Lists the harnesses that a tool supports, in the order of the entry, each once.
+///
+/// A path for a harness that is not supported is not used, as `supported_harnesses` decides.
+pub fn wanted(tool: &Tool) -> Vec<Wanted<'_>> {
+    let mut found: Vec<Wanted<'_>> = Vec::with_capacity(tool.supported_harnesses.len());
+    for harness in &tool.supported_harnesses {
+        if found.iter().all(|earlier| earlier.harness != harness) {
+            let path = tool.projections.get(harness).map(String::as_str).filter(|path| !path.is_empty());
+            found.push(Wanted { harness, path });
+        }
+    }
+    found
+}
+
+/// Brings a configured path into the form relative to the workspace, without `.`, `..` and doubled slashes.
+///
+/// `root` is the absolute path of the workspace. Looks at the text alone; links are the caller's to follow.
+///
+/// # Errors
+/// When the text alone shows that the path may not be used: outside the workspace or the workspace itself, a home folder
+/// (`~`), or within `.git` or `.brigade`.
+pub fn relative_path(root: &str, path: &str) -> Result<String, PathRefusal> {
+    let mut parts: Vec<&str> = Vec::new();
+    let rest = if path.starts_with('/') {
+        let inside = path.strip_prefix(root.trim_end_matches('/')).filter(|rest| rest.starts_with('/'));
+        inside.ok_or(PathRefusal::OutsideWorkspace)?
+    } else {
+        path
+    };
+    if rest == "~" || rest.starts_with("~/") {
+        return Err(PathRefusal::OutsideWorkspace);
+    }
+    for part in rest.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop().ok_or(PathRefusal::OutsideWorkspace)?;
+            }
+            part => parts.push(part),
+        }
+    }
+    // Some file systems do not tell upper from lower case.
+    if parts.iter().any(|part| part.eq_ignore_ascii_case(".git")) {
+        return Err(PathRefusal::InGit);
+    }
+    if parts.first().is_some_and(|part| part.eq_ignore_ascii_case(".brigade")) {
+        return Err(PathRefusal::InBrigade);
+    }
+    if parts.is_empty() { Err(PathRefusal::OutsideWorkspace) } else { Ok(parts.join("/")) }
+}
+
+/// One wanted projection and what stands at its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target<'a> {
+    pub(crate) harness: &'a str,
+    /// Relative to the workspace; as configured when it is refused.
+    pub(crate) path: Option<Cow<'a, str>>,
+    pub(crate) facts: TargetFacts,
+}
+
+/// A tool with all that its projections depend on.
+#[derive(Clone, Debug)]
+pub struct ToolFacts<'a> {
+    pub(crate) tool: &'a Tool,
+    pub(crate) source: Result<SourceText, SourceProblem>,
+    pub(crate) targets: Vec<Target<'a>>,
+}
+
+impl<'a> ToolFacts<'a> {
+    /// Gathers the facts of one tool.
+    ///
+    /// `look` is asked for what stands at each path (relative to the workspace at `root`); paths that may not be used by
+    /// their text alone are never asked for.
+    pub fn gather(
+        root: &str,
+        tool: &'a Tool,
+        source: &SourceFacts,
+        mut look: impl FnMut(&str) -> TargetFacts,
+    ) -> ToolFacts<'a> {
+        let target = |wanted: Wanted<'a>| {
+            let Some(path) = wanted.path else {
+                return Target { harness: wanted.harness, path: None, facts: TargetFacts::Absent };
+            };
+            let (path, facts) = match relative_path(root, path) {
+                Ok(relative) => {
+                    let facts = look(&relative);
+                    (Cow::Owned(relative), facts)
+                }
+                Err(refusal) => (Cow::Borrowed(path), TargetFacts::Refused(refusal)),
+            };
+            Target { harness: wanted.harness, path: Some(path), facts }
+        };
+        ToolFacts {
+            tool,
+            source: SourceText::of(source),
+            targets: wanted(tool).into_iter().map(target).collect(),
+        }
+    }
+
+    /// Returns the tool.
+    pub fn tool(&self) -> &'a Tool {
+        self.tool
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, expect: Result<&str, PathRefusal>) {
+        assert_eq!(relative_path("/home/me/project", path), expect.map(str::to_owned), "{path}");
+    }
+
+    #[test]
+    fn paths_within_the_workspace_are_brought_into_one_form() {
+        check(".claude/commands/a.md", Ok(".claude/commands/a.md"));
+        check("./a//b/../c.md", Ok("a/c.md"));
+        check("/home/me/project/a.md", Ok("a.md"));
+        check("docs/.brigade/a.md", Ok("docs/.brigade/a.md"));
+    }
+
+    #[test]
+    fn paths_that_may_not_be_used_are_refused_by_their_text() {
+        check("", Err(PathRefusal::OutsideWorkspace));
+        check(".", Err(PathRefusal::OutsideWorkspace));
+        check("../a.md", Err(PathRefusal::OutsideWorkspace));
+        check("a/../../b", Err(PathRefusal::OutsideWorkspace));
+        check("~/a.md", Err(PathRefusal::OutsideWorkspace));
+        check("/etc/passwd", Err(PathRefusal::OutsideWorkspace));
+        check("/home/me/project", Err(PathRefusal::OutsideWorkspace));
+        check("/home/me/project-two/a", Err(PathRefusal::OutsideWorkspace));
+        check(".git/hooks/post-commit", Err(PathRefusal::InGit));
+        check("vendor/x/.GIT/config", Err(PathRefusal::InGit));
+        check(".brigade/tools.toml", Err(PathRefusal::InBrigade));
+    }
+}

@@ -1,0 +1,175 @@
+//! The block of YAML between `---` lines that a file may begin with.
+//!
+//! Reads only what is needed: where the block ends, and the texts of its top-level keys. It is not a YAML parser; a key it cannot
+//! make out counts as present with an unknown value, so that nothing is added twice.
+
+use crate::text::first_line;
+
+/// A file's front matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrontMatter<'a> {
+    /// The lines between the two markers, with the last line feed.
+    pub(crate) block: &'a str,
+    /// What follows the closing marker's line.
+    pub(crate) rest: &'a str,
+}
+
+/// The value of a top-level key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// A text in one line, without its quotes.
+    Text(String),
+    /// Something there, in a form that is not read here.
+    Other,
+}
+
+/// Length of the opening line `---` with its line feed.
+pub(crate) const OPENING: usize = 4;
+
+/// Splits the front matter off a text with line feeds alone.
+///
+/// None unless line 1 is `---` and a later line is too.
+pub(crate) fn split(text: &str) -> Option<FrontMatter<'_>> {
+    let after = text.strip_prefix("---\n")?;
+    let mut offset = 0;
+    for line in after.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return Some(FrontMatter { block: &after[..offset], rest: &after[offset + line.len()..] });
+        }
+        offset += line.len();
+    }
+    None
+}
+
+impl FrontMatter<'_> {
+    /// Returns the value of a top-level key; none when it is not there or empty.
+    pub(crate) fn get(&self, key: &str) -> Option<Value> {
+        let mut lines = self.block.lines().peekable();
+        while let Some(line) = lines.next() {
+            let Some(value) = value_of(line, key) else { continue };
+            let continued =
+                lines.peek().is_some_and(|next| next.starts_with([' ', '\t']) && !next.trim().is_empty());
+            return match (value, continued) {
+                ("" | "~" | "null", false) => None,
+                (_, true) => Some(Value::Other),
+                (value, false) => Some(scalar(value)),
+            };
+        }
+        None
+    }
+}
+
+/// Returns what follows `key:` in a line that begins with it.
+fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let bare = line.strip_prefix(key);
+    let quoted = |mark: char| line.strip_prefix(mark)?.strip_prefix(key)?.strip_prefix(mark);
+    let rest = bare.or_else(|| quoted('"')).or_else(|| quoted('\''))?;
+    let value = rest.trim_start().strip_prefix(':')?;
+    (value.is_empty() || value.starts_with([' ', '\t'])).then(|| without_comment(value.trim()))
+}
+
+/// Drops a comment behind an unquoted value.
+fn without_comment(value: &str) -> &str {
+    if value.starts_with(['"', '\'']) {
+        return value;
+    }
+    if value.starts_with('#') {
+        return "";
+    }
+    value.split(" #").next().unwrap_or(value).trim_end()
+}
+
+/// Reads a value in one line.
+fn scalar(value: &str) -> Value {
+    for mark in ['"', '\''] {
+        if let Some(inside) = value.strip_prefix(mark) {
+            return match inside.strip_suffix(mark) {
+                Some(inside) if !inside.contains([mark, '\\']) => Value::Text(inside.to_owned()),
+                _ => Value::Other,
+            };
+        }
+    }
+    if value.starts_with(['|', '>', '&', '*', '!', '[', '{', '%', '@', '`']) {
+        Value::Other
+    } else {
+        Value::Text(value.to_owned())
+    }
+}
+
+/// Adds `key: value` lines for the keys that a text's front matter lacks, making the block where there is none.
+///
+/// Values are YAML as they are to be written. Lines are added at the top; all else stays byte for byte. None when nothing is lacking.
+pub(crate) fn complete(text: &str, wanted: &[(&str, String)]) -> Option<String> {
+    let present = split(text);
+    let lacking: Vec<String> = wanted
+        .iter()
+        .filter(|(key, _)| present.is_none_or(|block| block.get(key).is_none()))
+        .map(|(key, value)| format!("{key}: {value}\n"))
+        .collect();
+    match present {
+        _ if lacking.is_empty() => None,
+        None => Some(format!("---\n{}---\n{text}", lacking.concat())),
+        Some(front) => {
+            // An empty `name:` would stand twice otherwise.
+            let is_lacking = |line: &&str| {
+                !wanted
+                    .iter()
+                    .any(|(key, _)| value_of(line.trim_end(), key).is_some() && front.get(key).is_none())
+            };
+            let kept: String = front.block.split_inclusive('\n').filter(is_lacking).collect();
+            Some(format!("---\n{}{kept}{}", lacking.concat(), &text[OPENING + front.block.len()..]))
+        }
+    }
+}
+
+/// Returns the rest of a text behind its front matter; the whole text when it has none.
+pub(crate) fn without(text: &str) -> &str {
+    split(text).map_or(text, |front| front.rest)
+}
+
+/// Tells whether a line of a text is the opening marker.
+pub(crate) fn begins(text: &str) -> bool {
+    first_line(text).0.trim_end() == "---"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, key: &str, expect: Option<&str>) {
+        let value = split(text).and_then(|front| front.get(key));
+        assert_eq!(value, expect.map(|text| Value::Text(text.to_owned())), "{text:?}");
+    }
+
+    #[test]
+    fn keys_are_read_where_they_are_in_one_line() {
+        check("---\nname: a\n---\nb", "name", Some("a"));
+        check("---\nname: \"a b\"\n---\n", "name", Some("a b"));
+        check("---\n'name' : 'a'\n---\n", "name", Some("a"));
+        check("---\nname: a # remark\n---\n", "name", Some("a"));
+        check("---\nname:\n---\n", "name", None);
+        check("---\nnames: a\n  name: b\n---\n", "name", None);
+        check("---\nname: a\nno closing", "name", None);
+        check("text\n---\nname: a\n---\n", "name", None);
+    }
+
+    #[test]
+    fn values_over_several_lines_are_there_but_not_read() {
+        let front = split("---\ndescription: >\n  a\n  b\nname: x\n---\n").unwrap();
+        assert_eq!(front.get("description"), Some(Value::Other));
+        assert_eq!(front.get("name"), Some(Value::Text("x".to_owned())));
+    }
+
+    #[test]
+    fn only_what_lacks_is_added() {
+        let wanted = [("name", "n".to_owned()), ("description", "d".to_owned())];
+        let complete = |text| complete(text, &wanted);
+        assert_eq!(complete("body\n").as_deref(), Some("---\nname: n\ndescription: d\n---\nbody\n"));
+        assert_eq!(complete("---\nname: x\ndescription: y\n---\nbody\n"), None);
+        assert_eq!(
+            complete("---\ntools: a\nname:\n---\nbody\n").as_deref(),
+            Some("---\nname: n\ndescription: d\ntools: a\n---\nbody\n")
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! What each harness reads, as data: paths, formats, required front matter, and what is lost on the way.
+//!
+//! The table says where a projection *could* go; where it *does* go is what `projections` of tools.toml says.
+
+mod table;
+
+pub(crate) use table::{CURSOR_FIELDS, SKILL_FIELDS};
+
+use brigade_catalog::Family;
+
+/// What a harness makes of a projection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lossiness {
+    /// It reads the source as it is written.
+    Native,
+    /// It reads the source's content in another form: front matter is added, or the text is wrapped.
+    Adapted,
+    /// It can only be told about the tool, or does not read this path by itself.
+    ReferenceOnly,
+}
+
+impl Lossiness {
+    /// Returns the word that reports have.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Lossiness::Native => "native",
+            Lossiness::Adapted => "adapted",
+            Lossiness::ReferenceOnly => "reference-only",
+        }
+    }
+}
+
+/// The form of a file that a harness reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PlaceFormat {
+    /// `SKILL.md` in a folder of its own, as agentskills.io describes it.
+    AgentSkill,
+    /// A Markdown file whose front matter is optional.
+    Markdown,
+    /// A Markdown file with front matter, with the extension `.mdc`.
+    CursorRule,
+    /// A Markdown file that front matter turns into a prompt.
+    Prompt,
+    /// A TOML file with the key `prompt`.
+    TomlCommand,
+}
+
+impl PlaceFormat {
+    /// Returns the word that reports have.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PlaceFormat::AgentSkill => "agent-skill",
+            PlaceFormat::Markdown => "markdown",
+            PlaceFormat::CursorRule => "cursor-rule",
+            PlaceFormat::Prompt => "prompt",
+            PlaceFormat::TomlCommand => "toml-command",
+        }
+    }
+}
+
+/// Where the value of a front matter field comes from when the source has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldValue {
+    /// The folder that the file is in, which the standard wants the name to be.
+    FolderName,
+    /// The tool's name for people.
+    Title,
+    /// The tool's description.
+    Description,
+    /// Always the same.
+    Fixed(&'static str),
+    /// Left out: the harness does without it.
+    Optional,
+}
+
+/// A field of the front matter that a harness reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrontMatterField {
+    /// The key.
+    pub key: &'static str,
+    /// Where its value comes from.
+    pub value: FieldValue,
+}
+
+impl FrontMatterField {
+    /// Tells whether the harness needs the field.
+    pub fn is_required(&self) -> bool {
+        self.value != FieldValue::Optional
+    }
+}
+
+/// A kind of file that a harness reads in a workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HarnessPlace {
+    /// The families of tools that belong there.
+    pub families: &'static [Family],
+    /// The path in the workspace, with `{id}` for the tool.
+    pub path: &'static str,
+    /// The form of the file.
+    pub format: PlaceFormat,
+    /// The front matter that the harness reads there.
+    pub front_matter: &'static [FrontMatterField],
+    /// What the harness makes of such a tool at best.
+    pub lossiness: Lossiness,
+}
+
+impl HarnessPlace {
+    /// Returns the path for one tool.
+    pub fn path_for(&self, id: &str) -> String {
+        self.path.replace("{id}", id)
+    }
+
+    /// Tells whether a path, relative to the workspace, is of this kind; folders may stand between.
+    pub fn holds(&self, path: &str) -> bool {
+        let (before, after) = self.path.split_once("{id}").unwrap_or((self.path, ""));
+        path.strip_prefix(before)
+            .and_then(|rest| rest.strip_suffix(after))
+            .is_some_and(|id| !id.is_empty() && !id.ends_with('/'))
+    }
+}
+
+/// A program that brings a language model and tools together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Harness {
+    /// The name in tools.toml.
+    pub name: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// What it reads in a workspace, the preferred kind first.
+    pub places: &'static [HarnessPlace],
+    /// What else there is to know.
+    pub note: Option<&'static str>,
+}
+
+impl Harness {
+    /// Returns the kind of file that suits a family best.
+    pub fn place_for(&self, family: Family) -> Option<&'static HarnessPlace> {
+        self.places.iter().find(|place| place.families.contains(&family))
+    }
+
+    /// Returns the kind of file that a path is, if the harness reads it.
+    pub fn place_at(&self, path: &str) -> Option<&'static HarnessPlace> {
+        self.places.iter().find(|place| place.holds(path))
+    }
+}
+
+/// Returns every harness of the table, in a stable order.
+pub fn harnesses() -> &'static [Harness] {
+    table::HARNESSES
+}
+
+/// Returns a harness by the name that tools.toml has.
+pub fn harness(name: &str) -> Option<&'static Harness> {
+    table::HARNESSES.iter().find(|harness| harness.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comment_of;
+
+    #[test]
+    fn names_are_unique_and_paths_have_one_place_for_the_id() {
+        for (index, harness) in harnesses().iter().enumerate() {
+            assert!(
+                harnesses()[index + 1..].iter().all(|other| other.name != harness.name),
+                "{}",
+                harness.name
+            );
+            for place in harness.places {
+                assert_eq!(place.path.matches("{id}").count(), 1, "{}", place.path);
+                assert!(place.holds(&place.path_for("some-tool")), "{}", place.path);
+                assert!(!place.holds(&place.path_for("")), "{}", place.path);
+                assert!(comment_of(place.path, "").is_some(), "{}", place.path);
+            }
+        }
+    }
+
+    #[test]
+    fn every_harness_has_a_place_for_every_family() {
+        for harness in harnesses() {
+            for family in Family::ALL {
+                assert!(harness.place_for(*family).is_some(), "{} {family}", harness.name);
+            }
+        }
+    }
+
+    #[test]
+    fn skills_everywhere_have_name_and_description() {
+        for place in harnesses().iter().flat_map(|harness| harness.places) {
+            let is_skill = place.path.ends_with("/{id}/SKILL.md");
+            assert_eq!(is_skill, place.format == PlaceFormat::AgentSkill, "{}", place.path);
+            if is_skill {
+                let required =
+                    |key| place.front_matter.iter().any(|field| field.key == key && field.is_required());
+                assert!(required("name") && required("description"), "{}", place.path);
+            }
+        }
+    }
+}

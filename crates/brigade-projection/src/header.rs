@@ -1,0 +1,389 @@
+//! The header that makes a file a managed projection: writing it where the file's reader passes over it, and finding it.
+//!
+//! It is one line, a comment of the file's format that holds `brigade-tool-projection: {json}`:
+//!
+//! | the body begins with | the header is |
+//! | --- | --- |
+//! | front matter | `# …` on line 2, inside of it |
+//! | `#!`, an encoding line, `<?xml`, `<!doctype`, a parser directive | a comment behind that line |
+//! | anything else | a comment on line 1 |
+//!
+//! Reading accepts every comment in every file, so headers that the Python program wrote (`<!-- -->` on line 1 of any file,
+//! `# …` inside front matter) are found. The fingerprints in it are of the file's text without the header line.
+
+use brigade_core::{Json, StoredFingerprint};
+
+use crate::comment::Comment;
+use crate::front_matter;
+use crate::text::first_line;
+
+/// What a header line begins with, inside its comment.
+const MARKER: &str = "brigade-tool-projection:";
+
+/// The longest line that is looked at.
+const LONGEST: usize = 64 * 1024;
+
+/// How many lines may stand before the header outside of front matter.
+const PROLOGUE: usize = 3;
+
+/// The metadata of a managed file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The tool it was written for.
+    pub tool_id: String,
+    /// The tool's family at that time.
+    pub family: String,
+    /// The harness it was written for.
+    pub harness: String,
+    /// The fingerprint of the source's text.
+    pub source_fingerprint: StoredFingerprint,
+    /// The fingerprint of the body, which is the file without the header line.
+    pub projection_fingerprint: StoredFingerprint,
+    /// When it was written, as the file says.
+    pub generated_at: String,
+}
+
+/// A managed file taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Managed {
+    pub(crate) header: Header,
+    /// The comment that holds the header.
+    pub(crate) comment: Comment,
+    /// Bytes of the text before the header's line.
+    pub(crate) start: usize,
+    /// Bytes of the text up to the end of the header's line, with its line feed.
+    pub(crate) end: usize,
+}
+
+impl Managed {
+    /// Tells whether the text without the header line is the given one.
+    pub(crate) fn body_is(&self, text: &str, body: &str) -> bool {
+        text.len() - (self.end - self.start) == body.len()
+            && body.is_char_boundary(self.start)
+            && text[..self.start] == body[..self.start]
+            && text[self.end..] == body[self.start..]
+    }
+
+    /// Returns the text without the header line.
+    pub(crate) fn body(&self, text: &str) -> String {
+        let mut body = String::with_capacity(text.len());
+        body.push_str(&text[..self.start]);
+        body.push_str(&text[self.end..]);
+        body
+    }
+}
+
+impl Header {
+    /// Reads the header of a file.
+    ///
+    /// None when the file is not UTF-8 or has no valid header; then it is not managed. Returns the body beside it, with line feeds
+    /// alone and without the header line.
+    pub fn read(bytes: &[u8]) -> Option<(Header, String)> {
+        let text = crate::text::decode(bytes)?;
+        let managed = find(&text)?;
+        let body = managed.body(&text);
+        Some((managed.header, body))
+    }
+
+    /// Returns the members as JSON.
+    pub fn to_json(&self) -> Json {
+        Json::object([
+            ("family", Json::from(self.family.as_str())),
+            ("generated_at", Json::from(self.generated_at.as_str())),
+            ("harness", Json::from(self.harness.as_str())),
+            ("projection_fingerprint", Json::from(self.projection_fingerprint.as_str())),
+            ("source_fingerprint", Json::from(self.source_fingerprint.as_str())),
+            ("tool_id", Json::from(self.tool_id.as_str())),
+        ])
+    }
+
+    fn from_json(json: &Json) -> Option<Header> {
+        let text = |key| json.get(key).and_then(Json::as_str).map(str::to_owned);
+        let fingerprint = |key| json.get(key).and_then(Json::as_str)?.parse().ok();
+        Some(Header {
+            tool_id: text("tool_id")?,
+            family: text("family")?,
+            harness: text("harness")?,
+            source_fingerprint: fingerprint("source_fingerprint")?,
+            projection_fingerprint: fingerprint("projection_fingerprint")?,
+            generated_at: text("generated_at").unwrap_or_default(),
+        })
+    }
+
+    /// Writes the header's line with its line feed.
+    pub(crate) fn line(&self, comment: Comment) -> String {
+        let json = guarded(&self.to_json().to_compact());
+        let mut line = comment.write(&format!("{MARKER} {json}"));
+        line.push('\n');
+        line
+    }
+}
+
+/// Writes JSON so that nothing in it ends a comment or a line: ASCII alone, no `<`, `>`, `--` or `*/`.
+///
+/// Outside of strings the JSON of a header has none of these, so the escapes always stand within strings.
+fn guarded(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut before = ' ';
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '\u{7f}' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            '-' if before == '-' => out.push_str("\\u002d"),
+            '/' if before == '*' => out.push_str("\\u002f"),
+            c if c.is_ascii() => out.push(c),
+            c => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+        }
+        before = c;
+    }
+    out
+}
+
+/// Where the header's line goes in a body, and as which comment.
+pub(crate) fn place(body: &str, comment: Comment) -> (usize, Comment) {
+    if (comment.holds_prose() || comment == Comment::Hash) && front_matter::split(body).is_some() {
+        return (front_matter::OPENING, Comment::Hash);
+    }
+    let mut offset = 0;
+    for index in 0..PROLOGUE {
+        let (line, _) = first_line(&body[offset..]);
+        let complete = offset + line.len() < body.len();
+        if !complete || !is_prologue(line, index, Some(comment)) {
+            break;
+        }
+        offset += line.len() + 1;
+    }
+    (offset, comment)
+}
+
+/// Finds the header in a text with line feeds alone.
+pub(crate) fn find(text: &str) -> Option<Managed> {
+    if front_matter::begins(text) {
+        return find_in_front_matter(text);
+    }
+    let mut offset = 0;
+    for index in 0..=PROLOGUE {
+        let (line, rest) = first_line(&text[offset..]);
+        let end = text.len() - rest.len();
+        if let Some((header, comment)) = parse_line(line, &Comment::ALL) {
+            return Some(Managed { header, comment, start: offset, end });
+        }
+        if rest.is_empty() || !is_prologue(line, index, None) {
+            return None;
+        }
+        offset = end;
+    }
+    None
+}
+
+fn find_in_front_matter(text: &str) -> Option<Managed> {
+    let (_, mut rest) = first_line(text);
+    while !rest.is_empty() {
+        let start = text.len() - rest.len();
+        let (line, after) = first_line(rest);
+        if line.trim_end() == "---" {
+            return None;
+        }
+        if let Some((header, comment)) = parse_line(line, &[Comment::Hash]) {
+            return Some(Managed { header, comment, start, end: text.len() - after.len() });
+        }
+        rest = after;
+    }
+    None
+}
+
+fn parse_line(line: &str, comments: &[Comment]) -> Option<(Header, Comment)> {
+    if LONGEST < line.len() {
+        return None;
+    }
+    comments.iter().find_map(|comment| {
+        let json = comment.read(line)?.strip_prefix(MARKER)?;
+        Some((Header::from_json(&Json::parse(json.trim()).ok()?)?, *comment))
+    })
+}
+
+/// Tells whether a line has to stay before the header; `comment` is none where any format will do.
+///
+/// A line that could itself be taken for a header never has to, or else what is written would not be what is found.
+fn is_prologue(line: &str, index: usize, comment: Option<Comment>) -> bool {
+    let of = |wanted| comment.is_none_or(|comment| comment == wanted);
+    if LONGEST < line.len() || line.contains(MARKER) {
+        return false;
+    }
+    let low = line.get(..32.min(line.len())).unwrap_or("").to_ascii_lowercase();
+    (index == 0 && line.starts_with("#!"))
+        || (of(Comment::Hash) && index < 2 && line.starts_with('#') && names_encoding(line))
+        || (of(Comment::Hash) && is_parser_directive(&low))
+        || (of(Comment::Html)
+            && (low.starts_with("<?xml") || low.starts_with("<!doctype"))
+            && line.contains('>'))
+        || (of(Comment::Block) && low.starts_with("@charset") && line.contains(';'))
+}
+
+/// The rule of Python's and Ruby's encoding lines.
+fn names_encoding(line: &str) -> bool {
+    line.split("coding").skip(1).any(|rest| rest.starts_with([':', '=']))
+}
+
+/// The lines that must begin a Dockerfile, when they are there.
+fn is_parser_directive(line: &str) -> bool {
+    let Some(name) = line.strip_prefix('#').and_then(|rest| rest.split_once('=')) else { return false };
+    matches!(name.0.trim(), "syntax" | "escape" | "check")
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::Fingerprint;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn header(tool_id: &str) -> Header {
+        Header {
+            tool_id: tool_id.to_owned(),
+            family: "skill".to_owned(),
+            harness: "claude".to_owned(),
+            source_fingerprint: Fingerprint::of_bytes(b"source").into(),
+            projection_fingerprint: Fingerprint::of_bytes(b"body").into(),
+            generated_at: "2026-11-21T20:27:14.890099+00:00".to_owned(),
+        }
+    }
+
+    fn insert(body: &str, comment: Comment, header: &Header) -> String {
+        let (at, comment) = place(body, comment);
+        format!("{}{}{}", &body[..at], header.line(comment), &body[at..])
+    }
+
+    #[track_caller]
+    fn check(comment: Comment, body: &str, line: usize, open: &str) {
+        let text = insert(body, comment, &header("a"));
+        let found = text.lines().nth(line - 1).unwrap();
+        assert!(found.starts_with(&format!("{open} {MARKER} {{\"family\":")), "{text}");
+        let managed = find(&text).unwrap();
+        assert_eq!((managed.body(&text).as_str(), &managed.header), (body, &header("a")));
+        assert!(managed.body_is(&text, body));
+    }
+
+    #[test]
+    fn the_header_stands_where_the_reader_passes_over_it() {
+        check(Comment::Html, "# Title\n", 1, "<!--");
+        check(Comment::Html, "---\nname: a\n---\ntext\n", 2, "#");
+        check(Comment::Html, "---\n---\n", 2, "#");
+        check(Comment::Html, "---\na rule, not front matter\n", 1, "<!--");
+        check(Comment::Mdx, "---\nname: a\n---\n", 2, "#");
+        check(Comment::Mdx, "# Title\n", 1, "{/*");
+        check(Comment::Html, "<?xml version=\"1.0\"?>\n<a/>\n", 2, "<!--");
+        check(Comment::Html, "<!DOCTYPE html>\n<html>\n", 2, "<!--");
+        check(Comment::Hash, "a = 1\n", 1, "#");
+        check(Comment::Hash, "#!/bin/sh\necho\n", 2, "#");
+        check(Comment::Hash, "#!/usr/bin/env python3\n# -*- coding: latin-1 -*-\nx\n", 3, "#");
+        check(Comment::Hash, "# syntax=docker/dockerfile:1\nFROM a\n", 2, "#");
+        check(Comment::Slashes, "#!/usr/bin/env node\nx\n", 2, "//");
+        check(Comment::Block, "@charset \"utf-8\";\na{}\n", 2, "/*");
+        check(Comment::Rem, "echo\n", 1, "REM");
+    }
+
+    #[test]
+    fn headers_of_the_python_program_are_found_in_every_file() {
+        let json = r#"{"family":"skill","generated_at":"2026-11-21T20:27:14+00:00","harness":"claude","projection_fingerprint":"131b6c46d9b5eb22","source_fingerprint":"f85606f23a3c8e89","tool_id":"simplify"}"#;
+        let check = |text: String, body: &str| {
+            let (header, found) = Header::read(text.as_bytes()).unwrap();
+            assert_eq!((header.tool_id.as_str(), found.as_str()), ("simplify", body));
+            assert_eq!(header.projection_fingerprint.as_str(), "131b6c46d9b5eb22");
+        };
+        check(format!("<!-- {MARKER} {json} -->\n# Title\n"), "# Title\n");
+        check(format!("<!-- {MARKER} {json} -->\r\n# Title\r\n"), "# Title\n");
+        check(format!("\u{feff}<!-- {MARKER} {json} -->\n---\nname: x\n---\n"), "---\nname: x\n---\n");
+        check(format!("<!-- {MARKER} {json} -->\na = 1\n"), "a = 1\n");
+        check(format!("---\nname: x\n# {MARKER} {json}\n---\n"), "---\nname: x\n---\n");
+        check(format!("<!-- {MARKER} {json} -->"), "");
+    }
+
+    #[test]
+    fn what_is_no_header_makes_no_file_managed() {
+        let lines = [
+            "<!-- brigade-tool-projection: {} -->",
+            "<!-- brigade-tool-projection: [] -->",
+            "<!-- brigade-tool-projection: nonsense -->",
+            "<!-- brigade-tool-projection -->",
+            "# Title",
+        ];
+        for line in lines {
+            assert_eq!(Header::read(line.as_bytes()), None, "{line}");
+        }
+        let late = format!("# Title\n{}", header("a").line(Comment::Html));
+        assert_eq!(Header::read(late.as_bytes()), None);
+        let behind = format!("---\na: b\n---\n{}", header("a").line(Comment::Hash));
+        assert_eq!(Header::read(behind.as_bytes()), None);
+    }
+
+    #[test]
+    fn an_id_cannot_end_the_comment() {
+        let id = "a--> <script> */ \u{2028}\n*/} -- é 😀";
+        for comment in Comment::ALL {
+            let line = header(id).line(comment);
+            assert!(line.is_ascii(), "{line}");
+            let inside = comment.read(&line).unwrap();
+            assert!(["-->", "*/", "\n", "--"].iter().all(|end| !inside.contains(end)), "{line}");
+            assert_eq!(parse_line(&line, &[comment]).unwrap().0, header(id));
+        }
+    }
+
+    fn any_comment() -> impl Strategy<Value = Comment> {
+        prop::sample::select(Comment::ALL.to_vec())
+    }
+
+    /// Texts made of the pieces that matter here.
+    fn any_body() -> impl Strategy<Value = String> {
+        let forged = header("forged");
+        let pieces = vec![
+            "---".to_owned(),
+            "--- ".to_owned(),
+            "name: a".to_owned(),
+            "#!/bin/sh".to_owned(),
+            "# coding: utf-8".to_owned(),
+            "# escape=`".to_owned(),
+            "<?xml?>".to_owned(),
+            "@charset 'a';".to_owned(),
+            String::new(),
+            "text é".to_owned(),
+            forged.line(Comment::Html).trim_end().to_owned(),
+            forged.line(Comment::Hash).trim_end().to_owned(),
+            header("coding: x").line(Comment::Hash).trim_end().to_owned(),
+        ];
+        prop::collection::vec(prop::sample::select(pieces), 0..7).prop_map(|lines| lines.join("\n") + "\n")
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_found(body in any_body(), comment in any_comment(), id in ".{1,12}") {
+            let header = header(&id);
+            let text = insert(&body, comment, &header);
+            let managed = find(&text).expect("a header was written");
+            prop_assert_eq!(&managed.header, &header);
+            prop_assert_eq!(managed.body(&text), body.clone());
+            prop_assert!(managed.body_is(&text, &body));
+        }
+
+        #[test]
+        fn shebang_and_front_matter_stay_first(body in any_body(), comment in any_comment()) {
+            let text = insert(&body, comment, &header("a"));
+            if body.starts_with("#!") {
+                prop_assert!(text.starts_with("#!"));
+            }
+            if comment == Comment::Html && let Some(front) = front_matter::split(&body) {
+                let after = front_matter::split(&text).expect("the block is still one");
+                prop_assert_eq!(after.rest, front.rest);
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in any::<Vec<u8>>()) {
+            let _ = Header::read(&bytes);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What is said of one projection.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use brigade_catalog::{Family, ToolId};
+use brigade_core::{Fingerprint, Json};
+
+use crate::{Header, Lossiness};
+
+/// How a projection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProjectionStatus {
+    /// There is no file, or no path is configured.
+    Missing,
+    /// The file is what would be written.
+    Current,
+    /// The file is as it was written, but something else would be written now.
+    Stale,
+    /// There is a file that nobody wrote through Brigade.
+    Unmanaged,
+    /// The file was written through Brigade and edited since.
+    Conflicted,
+    /// The source gives no text.
+    MissingSource,
+    /// The target cannot or may not be written.
+    Invalid,
+}
+
+impl ProjectionStatus {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [ProjectionStatus; 7] = [
+        ProjectionStatus::Missing,
+        ProjectionStatus::Current,
+        ProjectionStatus::Stale,
+        ProjectionStatus::Unmanaged,
+        ProjectionStatus::Conflicted,
+        ProjectionStatus::MissingSource,
+        ProjectionStatus::Invalid,
+    ];
+
+    /// Returns the word that reports and records have.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProjectionStatus::Missing => "missing",
+            ProjectionStatus::Current => "current",
+            ProjectionStatus::Stale => "stale",
+            ProjectionStatus::Unmanaged => "unmanaged",
+            ProjectionStatus::Conflicted => "conflicted",
+            ProjectionStatus::MissingSource => "missing_source",
+            ProjectionStatus::Invalid => "invalid",
+        }
+    }
+}
+
+/// What applying the plan does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProjectionAction {
+    /// Writes a new file.
+    Create,
+    /// Replaces the file.
+    Update,
+    /// Does nothing, because there is nothing to do or nothing that can be done.
+    Skip,
+    /// Does nothing, because something would be lost; forcing it makes this an update.
+    Conflict,
+}
+
+impl ProjectionAction {
+    /// Returns the word that reports and records have.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProjectionAction::Create => "create",
+            ProjectionAction::Update => "update",
+            ProjectionAction::Skip => "skip",
+            ProjectionAction::Conflict => "conflict",
+        }
+    }
+}
+
+/// Whether files that hold somebody's own words may be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overwrite {
+    /// They are kept.
+    Never,
+    /// They are replaced; what `--force` asks for.
+    Force,
+}
+
+/// How much is worked out about projections whose status needs no rendering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Status and action alone; for call plans and health.
+    Status,
+    /// The expected fingerprint and the advice as well; for reports.
+    Full,
+}
+
+/// Something worth knowing about a projection that does not change its status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// A stable word for it.
+    pub code: &'static str,
+    /// What it is and what to do.
+    pub message: String,
+}
+
+/// One projection of one tool for one harness.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProjectionItem {
+    /// The tool.
+    pub tool_id: ToolId,
+    /// The tool's name for people.
+    pub name: String,
+    /// The tool's family; absent only when its entry is broken.
+    pub family: Option<Family>,
+    /// The harness, as the entry names it.
+    pub harness: String,
+    /// The source as configured.
+    pub source_path: Option<String>,
+    /// The target, relative to the workspace; as configured when it is refused, absent when none is configured.
+    pub projection_path: Option<String>,
+    /// The header of the file, where it has one; then the file is managed.
+    pub header: Option<Header>,
+    /// How it stands.
+    pub status: ProjectionStatus,
+    /// What applying does.
+    pub action: ProjectionAction,
+    /// A stable word for why, where one status has several reasons, such as `in-git` or `no-comment`.
+    pub reason: Option<&'static str>,
+    /// Why, in a sentence.
+    pub detail: Cow<'static, str>,
+    /// The fingerprint of the source's text, where it was readable.
+    pub source_fingerprint: Option<Fingerprint>,
+    /// The fingerprint of the body that would be written, where it was rendered.
+    pub expected_fingerprint: Option<Fingerprint>,
+    /// The fingerprint of the body on disk, where the file is managed.
+    pub actual_fingerprint: Option<Fingerprint>,
+    /// What the harness makes of the file; absent when the harness is not known or there is no target.
+    pub lossiness: Option<Lossiness>,
+    /// What else is worth knowing.
+    pub advice: Vec<Advice>,
+}
+
+impl ProjectionItem {
+    /// Tells whether the file was written through Brigade.
+    pub fn is_managed(&self) -> bool {
+        self.header.is_some()
+    }
+
+    /// Tells whether calls of the tool are blocked: somebody's own words stand in the file.
+    pub fn blocks_calls(&self) -> bool {
+        match self.status {
+            ProjectionStatus::Unmanaged | ProjectionStatus::Conflicted => true,
+            ProjectionStatus::Missing
+            | ProjectionStatus::Current
+            | ProjectionStatus::Stale
+            | ProjectionStatus::MissingSource
+            | ProjectionStatus::Invalid => false,
+        }
+    }
+
+    /// Writes the item with the keys of reports; `absolute` makes a path as reports have it.
+    pub fn to_json(&self, absolute: impl Fn(&str) -> String) -> Json {
+        let path = |path: &Option<String>| Json::from(path.as_deref().map(&absolute));
+        let text = |text: &str| Json::from(text);
+        let mut members = BTreeMap::from([
+            ("tool_id".to_owned(), text(self.tool_id.as_str())),
+            ("name".to_owned(), text(&self.name)),
+            ("family".to_owned(), Json::from(self.family.map(Family::as_str))),
+            ("harness".to_owned(), text(&self.harness)),
+            ("source_path".to_owned(), path(&self.source_path)),
+            ("projection_path".to_owned(), path(&self.projection_path)),
+            ("managed".to_owned(), Json::from(self.is_managed())),
+            ("metadata".to_owned(), self.header.as_ref().map_or(Json::Null, Header::to_json)),
+            ("status".to_owned(), text(self.status.as_str())),
+            ("action".to_owned(), text(self.action.as_str())),
+            ("reason".to_owned(), Json::from(self.reason)),
+            ("detail".to_owned(), text(&self.detail)),
+            ("lossiness".to_owned(), Json::from(self.lossiness.map(Lossiness::as_str))),
+            ("advice".to_owned(), self.advice.iter().map(advice_json).collect::<Vec<_>>().into()),
+        ]);
+        let fingerprints = [
+            ("source_fingerprint", self.source_fingerprint),
+            ("expected_fingerprint", self.expected_fingerprint),
+            ("expected_projection_fingerprint", self.expected_fingerprint),
+            ("actual_projection_fingerprint", self.actual_fingerprint),
+        ];
+        for (key, fingerprint) in fingerprints {
+            if let Some(fingerprint) = fingerprint {
+                members.insert(key.to_owned(), Json::from(fingerprint.to_hex()));
+            }
+        }
+        Json::Object(members)
+    }
+}
+
+fn advice_json(advice: &Advice) -> Json {
+    Json::object([("code", Json::from(advice.code)), ("message", Json::from(advice.message.as_str()))])
+}

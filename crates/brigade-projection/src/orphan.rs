@@ -1,0 +1,130 @@
+//! Managed files that no entry of the catalog wants any more.
+
+use std::collections::HashSet;
+
+use brigade_catalog::Catalog;
+use brigade_core::Fingerprint;
+
+use crate::facts::{relative_path, wanted};
+use crate::header::Header;
+
+/// A file on disk that may be a projection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundFile<'a> {
+    /// Its path, relative to the workspace.
+    pub path: &'a str,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+/// Why nobody wants a file any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OrphanCause {
+    /// The catalog has no such tool.
+    ToolGone,
+    /// The tool is disabled.
+    ToolDisabled,
+    /// The tool no longer projects for that harness.
+    HarnessDropped,
+    /// The tool projects for that harness to another path.
+    Moved {
+        /// The path as configured.
+        to: String,
+    },
+}
+
+impl OrphanCause {
+    /// Returns the stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            OrphanCause::ToolGone => "tool-gone",
+            OrphanCause::ToolDisabled => "tool-disabled",
+            OrphanCause::HarnessDropped => "harness-dropped",
+            OrphanCause::Moved { .. } => "moved",
+        }
+    }
+}
+
+/// Whether an orphaned file may be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prunable {
+    /// It is as it was written, so nothing is lost.
+    Yes,
+    /// It was edited since.
+    Edited,
+    /// The catalog is not valid, so nobody can say what it would want.
+    CatalogBroken,
+}
+
+impl Prunable {
+    /// Returns the stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Prunable::Yes => "yes",
+            Prunable::Edited => "edited",
+            Prunable::CatalogBroken => "catalog-broken",
+        }
+    }
+}
+
+/// A managed file that nobody wants any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// Its path, relative to the workspace.
+    pub path: String,
+    /// Its header.
+    pub header: Header,
+    /// Why.
+    pub cause: OrphanCause,
+    /// Whether it may be removed.
+    pub prunable: Prunable,
+    /// The sha256 of its bytes; it must not be removed when it has another by then.
+    pub fingerprint: Fingerprint,
+}
+
+/// Lists the managed files that no entry wants, in the order found.
+///
+/// A file at a path that any tool projects to is never an orphan, nor is one of a tool whose entry is broken.
+pub fn orphans<'a>(
+    root: &str,
+    found: impl IntoIterator<Item = FoundFile<'a>>,
+    catalog: &Catalog,
+) -> Vec<Orphan> {
+    let in_use = catalog.tools().iter().filter(|tool| tool.enabled || tool.is_broken);
+    let claimed: HashSet<String> = in_use
+        .flat_map(|tool| tool.projections.values())
+        .filter_map(|path| relative_path(root, path).ok())
+        .collect();
+    let orphan = |file: FoundFile<'a>| {
+        if claimed.contains(file.path) {
+            return None;
+        }
+        let (header, body) = Header::read(file.bytes)?;
+        let cause = cause(&header, catalog)?;
+        let prunable = if !catalog.is_valid() {
+            Prunable::CatalogBroken
+        } else if header.projection_fingerprint.matches(Fingerprint::of_bytes(body.as_bytes())) {
+            Prunable::Yes
+        } else {
+            Prunable::Edited
+        };
+        let fingerprint = Fingerprint::of_bytes(file.bytes);
+        Some(Orphan { path: file.path.to_owned(), header, cause, prunable, fingerprint })
+    };
+    found.into_iter().filter_map(orphan).collect()
+}
+
+fn cause(header: &Header, catalog: &Catalog) -> Option<OrphanCause> {
+    let Some(tool) = catalog.tool(&header.tool_id) else { return Some(OrphanCause::ToolGone) };
+    if tool.is_broken {
+        return None;
+    }
+    if !tool.enabled {
+        return Some(OrphanCause::ToolDisabled);
+    }
+    let path = wanted(tool)
+        .into_iter()
+        .find(|wanted| wanted.harness == header.harness)
+        .and_then(|wanted| wanted.path);
+    Some(path.map_or(OrphanCause::HarnessDropped, |to| OrphanCause::Moved { to: to.to_owned() }))
+}

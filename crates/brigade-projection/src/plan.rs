@@ -1,0 +1,311 @@
+//! How every projection stands and what applying would do.
+//!
+//! | status | action | when, the first that holds |
+//! | --- | --- | --- |
+//! | `missing` | skip | no path is configured for the harness |
+//! | `invalid` | skip | the entry is broken; the path may not be written, is a folder, cannot be read, belongs to an earlier tool, or its format has no comments |
+//! | `missing_source` | skip | the source gives no text |
+//! | `missing` | create | there is no file |
+//! | `unmanaged` | conflict, update when forced | the file has no valid header |
+//! | `conflicted` | conflict, update when forced | the body is not the one that the header names |
+//! | `current` | skip | source and body are what would be written |
+//! | `stale` | update | otherwise |
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use brigade_catalog::Tool;
+use brigade_core::Fingerprint;
+
+use crate::comment::comment_of;
+use crate::facts::{
+    PathRefusal, SourceProblem, SourceText, Target, TargetFacts, ToolFacts, relative_path, wanted,
+};
+use crate::header::{self, Managed};
+use crate::item::{Advice, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionStatus};
+use crate::render::{self, Rendered, Shape, Unrenderable};
+use crate::text;
+
+/// Which tool each path belongs to: the first in the catalog that is enabled, not broken, and projects there.
+///
+/// Without it, two tools with one path would replace each other's text at every turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    holders: HashMap<String, String>,
+}
+
+impl Claims {
+    /// Reads the claims of a catalog's tools in their order; `root` is the absolute path of the workspace.
+    pub fn of<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>) -> Claims {
+        let mut holders = HashMap::new();
+        for tool in tools.into_iter().filter(|tool| tool.enabled && !tool.is_broken) {
+            for path in wanted(tool).into_iter().filter_map(|wanted| wanted.path) {
+                if let Ok(path) = relative_path(root, path) {
+                    holders.entry(path).or_insert_with(|| tool.id.as_str().to_owned());
+                }
+            }
+        }
+        Claims { holders }
+    }
+
+    /// Returns the id of the tool that a path, relative to the workspace, belongs to.
+    pub fn holder(&self, path: &str) -> Option<&str> {
+        self.holders.get(path).map(String::as_str)
+    }
+}
+
+/// Plans the projections of several tools, in their order.
+pub fn plan(
+    facts: &[ToolFacts<'_>],
+    claims: &Claims,
+    overwrite: Overwrite,
+    depth: Depth,
+) -> Vec<ProjectionItem> {
+    facts.iter().flat_map(|facts| plan_tool(facts, claims, overwrite, depth)).collect()
+}
+
+/// Plans the projections of one tool, in the order of its harnesses.
+pub fn plan_tool(
+    facts: &ToolFacts<'_>,
+    claims: &Claims,
+    overwrite: Overwrite,
+    depth: Depth,
+) -> Vec<ProjectionItem> {
+    let mut planner = Planner::new(facts, claims, overwrite, depth);
+    facts.targets.iter().map(|target| planner.plan(target).0).collect()
+}
+
+/// Plans the targets of one tool and renders each shape once.
+pub(crate) struct Planner<'f, 'a> {
+    facts: &'f ToolFacts<'a>,
+    claims: &'f Claims,
+    overwrite: Overwrite,
+    depth: Depth,
+    rendered: Vec<(Shape, Rc<Rendered>)>,
+}
+
+/// What was found out about one target.
+struct Verdict {
+    status: ProjectionStatus,
+    reason: Option<&'static str>,
+    detail: Cow<'static, str>,
+    managed: Option<Managed>,
+    actual: Option<Fingerprint>,
+    rendered: Option<Rc<Rendered>>,
+}
+
+impl Verdict {
+    fn of(status: ProjectionStatus, detail: impl Into<Cow<'static, str>>) -> Verdict {
+        Verdict { status, reason: None, detail: detail.into(), managed: None, actual: None, rendered: None }
+    }
+
+    fn invalid(reason: &'static str, detail: impl Into<Cow<'static, str>>) -> Verdict {
+        Verdict { reason: Some(reason), ..Verdict::of(ProjectionStatus::Invalid, detail) }
+    }
+}
+
+impl<'f, 'a> Planner<'f, 'a> {
+    pub(crate) fn new(
+        facts: &'f ToolFacts<'a>,
+        claims: &'f Claims,
+        overwrite: Overwrite,
+        depth: Depth,
+    ) -> Planner<'f, 'a> {
+        Planner { facts, claims, overwrite, depth, rendered: Vec::new() }
+    }
+
+    /// Plans one target of the tool; returns the rendering where it was needed.
+    pub(crate) fn plan(&mut self, target: &Target<'a>) -> (ProjectionItem, Option<Rc<Rendered>>) {
+        let tool = self.facts.tool;
+        let mut verdict = match &target.path {
+            Some(path) => self.verdict(path, target),
+            None => {
+                let detail = format!("no projection path is configured for {}", target.harness);
+                Verdict { reason: Some("no-target"), ..Verdict::of(ProjectionStatus::Missing, detail) }
+            }
+        };
+        if self.depth == Depth::Full
+            && verdict.rendered.is_none()
+            && matches!(verdict.status, ProjectionStatus::Missing | ProjectionStatus::Unmanaged)
+            && let (Some(path), Ok(source)) = (&target.path, &self.facts.source)
+        {
+            verdict.rendered = self.render(target.harness, path, source).ok();
+        }
+        let mut advice = verdict.rendered.as_ref().map_or_else(Vec::new, |rendered| rendered.advice.clone());
+        let misplaced = misplaced(&verdict);
+        advice.extend(misplaced.clone());
+        let mut lossiness = None;
+        if let Some(path) = target.path.as_deref().filter(|_| verdict.status != ProjectionStatus::Invalid) {
+            let (found, more) = render::lossiness(tool, target.harness, path, verdict.rendered.as_deref());
+            lossiness = found;
+            advice.extend(more);
+        }
+        let item = ProjectionItem {
+            tool_id: tool.id.clone(),
+            name: tool.name.clone(),
+            family: tool.family,
+            harness: target.harness.to_owned(),
+            source_path: tool.source_path.clone(),
+            projection_path: target.path.as_deref().map(str::to_owned),
+            action: self.action(&verdict, target, misplaced.is_some()),
+            header: verdict.managed.map(|managed| managed.header),
+            status: verdict.status,
+            reason: verdict.reason,
+            detail: verdict.detail,
+            source_fingerprint: self.facts.source.as_ref().ok().map(SourceText::fingerprint),
+            expected_fingerprint: verdict.rendered.as_ref().map(|rendered| rendered.fingerprint),
+            actual_fingerprint: verdict.actual,
+            lossiness,
+            advice,
+        };
+        (item, verdict.rendered)
+    }
+
+    fn action(&self, verdict: &Verdict, target: &Target<'_>, misplaced: bool) -> ProjectionAction {
+        match verdict.status {
+            ProjectionStatus::Missing if target.path.is_none() => ProjectionAction::Skip,
+            ProjectionStatus::Missing => ProjectionAction::Create,
+            ProjectionStatus::Stale => ProjectionAction::Update,
+            ProjectionStatus::Unmanaged | ProjectionStatus::Conflicted => match self.overwrite {
+                Overwrite::Never => ProjectionAction::Conflict,
+                Overwrite::Force => ProjectionAction::Update,
+            },
+            ProjectionStatus::Current if misplaced && self.overwrite == Overwrite::Force => {
+                ProjectionAction::Update
+            }
+            ProjectionStatus::Current | ProjectionStatus::MissingSource | ProjectionStatus::Invalid => {
+                ProjectionAction::Skip
+            }
+        }
+    }
+
+    fn verdict(&mut self, path: &str, target: &Target<'_>) -> Verdict {
+        let tool = self.facts.tool;
+        if tool.is_broken || tool.family.is_none() {
+            return Verdict::invalid("broken-entry", "the tool's entry is broken");
+        }
+        let bytes = match &target.facts {
+            TargetFacts::Refused(refusal) => return refused(*refusal),
+            TargetFacts::Directory => {
+                return Verdict::invalid("is-directory", "a folder stands at the projection path");
+            }
+            TargetFacts::Unreadable => {
+                return Verdict::invalid("unreadable", "what stands at the projection path cannot be read");
+            }
+            TargetFacts::Absent => None,
+            TargetFacts::File(bytes) => Some(bytes),
+        };
+        if let Some(holder) = self.claims.holder(path).filter(|holder| *holder != tool.id.as_str()) {
+            let detail = format!(
+                "the projection path belongs to the tool {holder}, which stands earlier in the catalog"
+            );
+            return Verdict::invalid("path-taken", detail);
+        }
+        if comment_of(path, "").is_none() {
+            let detail = "the format of the projection path has no comments, so it cannot hold a header";
+            return Verdict::invalid("no-comment", detail);
+        }
+        let found = bytes.and_then(|bytes| text::decode(bytes));
+        let managed = found.as_deref().and_then(header::find);
+        let source = match &self.facts.source {
+            Ok(source) => source,
+            Err(problem) => {
+                let actual =
+                    managed.as_ref().zip(found.as_deref()).map(|(managed, text)| hash(&managed.body(text)));
+                return Verdict { managed, actual, ..missing_source(*problem) };
+            }
+        };
+        if bytes.is_none() {
+            return Verdict::of(ProjectionStatus::Missing, "projection will be created");
+        }
+        let Some(text) = found else {
+            let detail = "existing file is not UTF-8 text and not managed by Brigade";
+            return Verdict { reason: Some("not-utf8"), ..Verdict::of(ProjectionStatus::Unmanaged, detail) };
+        };
+        let Some(managed) = managed else {
+            return Verdict::of(ProjectionStatus::Unmanaged, "existing file is not managed by Brigade");
+        };
+        match self.render(target.harness, path, source) {
+            Ok(rendered) => compare(tool, source, &text, managed, rendered),
+            Err(Unrenderable::NoFamily) => Verdict::invalid("broken-entry", "the tool's entry is broken"),
+            Err(Unrenderable::NoComment) => Verdict::invalid("no-comment", "the format has no comments"),
+        }
+    }
+
+    /// Renders a target, or returns what an earlier target of the same shape was rendered to.
+    pub(crate) fn render(
+        &mut self,
+        harness: &str,
+        path: &str,
+        source: &SourceText,
+    ) -> Result<Rc<Rendered>, Unrenderable> {
+        let shape = render::shape(harness, path, source)?;
+        if let Some((_, rendered)) = self.rendered.iter().find(|(known, _)| *known == shape) {
+            return Ok(Rc::clone(rendered));
+        }
+        let rendered = Rc::new(render::render_shape(self.facts.tool, &shape, source)?);
+        self.rendered.push((shape, Rc::clone(&rendered)));
+        Ok(rendered)
+    }
+}
+
+fn compare(
+    tool: &Tool,
+    source: &SourceText,
+    text: &str,
+    managed: Managed,
+    rendered: Rc<Rendered>,
+) -> Verdict {
+    let header = &managed.header;
+    let same = managed.body_is(text, &rendered.body);
+    let actual = if same { rendered.fingerprint } else { hash(&managed.body(text)) };
+    let is_of_tool = header.tool_id == tool.id.as_str();
+    let (status, detail) = if !header.projection_fingerprint.matches(actual) {
+        (ProjectionStatus::Conflicted, "managed projection has local edits")
+    } else if same && is_of_tool && header.source_fingerprint.matches(source.fingerprint()) {
+        (ProjectionStatus::Current, "projection is current")
+    } else {
+        (ProjectionStatus::Stale, "projection will be updated")
+    };
+    let verdict = Verdict::of(status, detail);
+    Verdict { managed: Some(managed), actual: Some(actual), rendered: Some(rendered), ..verdict }
+}
+
+/// Says when a current file's header stands where it keeps the file's reader from its front matter or its first line.
+fn misplaced(verdict: &Verdict) -> Option<Advice> {
+    let (Some(managed), Some(rendered)) = (&verdict.managed, &verdict.rendered) else { return None };
+    let in_place = (managed.start, managed.comment) == (rendered.header_at, rendered.comment);
+    // Behind line 1 of front matter any line is as good as another.
+    let in_front_matter = managed.comment == rendered.comment && 0 < managed.start && 0 < rendered.header_at;
+    if verdict.status != ProjectionStatus::Current || in_place || in_front_matter {
+        return None;
+    }
+    Some(Advice {
+        code: "header-misplaced",
+        message: "an earlier version wrote the header where it gets in the way of the file's reader; \
+                  applying with --force moves it"
+            .to_owned(),
+    })
+}
+
+fn refused(refusal: PathRefusal) -> Verdict {
+    Verdict::invalid(refusal.code(), format!("the projection path {}", refusal.phrase()))
+}
+
+fn missing_source(problem: SourceProblem) -> Verdict {
+    let (reason, detail): (_, Cow<'static, str>) = match problem {
+        SourceProblem::NotConfigured => ("no-source", "no source_path is configured".into()),
+        SourceProblem::Absent => ("source-absent", "the source file is missing".into()),
+        SourceProblem::Unreadable => ("source-unreadable", "the source file cannot be read".into()),
+        SourceProblem::NotUtf8 => ("source-not-utf8", "the source file is not UTF-8 text".into()),
+        SourceProblem::Refused(refusal) => {
+            (refusal.code(), format!("the source path {}", refusal.phrase()).into())
+        }
+    };
+    Verdict { reason: Some(reason), ..Verdict::of(ProjectionStatus::MissingSource, detail) }
+}
+
+fn hash(text: &str) -> Fingerprint {
+    Fingerprint::of_bytes(text.as_bytes())
+}

@@ -1,0 +1,320 @@
+//! The body that a tool's projection has, and where the header goes in it.
+
+mod reference;
+mod toml;
+
+use brigade_catalog::{Family, Tool};
+use brigade_core::{Fingerprint, Timestamp};
+
+use crate::comment::{Comment, comment_of};
+use crate::facts::SourceText;
+use crate::front_matter::{self, Value};
+use crate::harness::{
+    CURSOR_FIELDS, FieldValue, FrontMatterField, Lossiness, PlaceFormat, SKILL_FIELDS, harness,
+};
+use crate::header::{self, Header};
+use crate::item::Advice;
+use crate::text::{one_line, quoted};
+
+/// The longest description that the Agent Skills format allows, in characters.
+const LONGEST_DESCRIPTION: usize = 1024;
+
+/// Why nothing can be rendered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unrenderable {
+    /// The entry has no family, because it is broken.
+    NoFamily,
+    /// The target's format has no comments, so the header would break the file.
+    NoComment,
+}
+
+/// What a projection consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    pub(crate) body: String,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) header_at: usize,
+    pub(crate) comment: Comment,
+    /// Whether the body is the source and nothing else.
+    pub(crate) is_source: bool,
+    pub(crate) advice: Vec<Advice>,
+}
+
+impl Rendered {
+    /// Returns the file's text without the header.
+    pub fn body(&self) -> &str {
+        &self.body
+    }
+
+    /// Returns the sha256 of the body, which is the projection's fingerprint.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// Returns the comment that the header is written as.
+    pub fn comment(&self) -> Comment {
+        self.comment
+    }
+
+    /// Returns the line, from 1, that the header stands on.
+    pub fn header_line(&self) -> usize {
+        self.body[..self.header_at].matches('\n').count() + 1
+    }
+
+    /// Returns the whole file.
+    pub fn file(&self, header: &Header) -> String {
+        let line = header.line(self.comment);
+        let mut text = String::with_capacity(self.body.len() + line.len());
+        text.push_str(&self.body[..self.header_at]);
+        text.push_str(&line);
+        text.push_str(&self.body[self.header_at..]);
+        text
+    }
+}
+
+/// What decides how a body is made; two targets of one tool with the same shape have the same body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    layout: Layout,
+    comment: Comment,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Layout {
+    /// The source, or the page about the tool.
+    Plain,
+    /// The same with these fields in its front matter; the name is that of the folder.
+    FrontMatter { fields: &'static [FrontMatterField], folder: Option<String> },
+    /// The same as the prompt of a TOML command.
+    TomlCommand,
+}
+
+/// Tells the shape of a target.
+pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Result<Shape, Unrenderable> {
+    let comment = comment_of(path, source.text()).ok_or(Unrenderable::NoComment)?;
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let folder = folder.rsplit('/').next().filter(|folder| !folder.is_empty()).map(str::to_owned);
+    // A SKILL.md and a .mdc are what they are in any folder and for any harness.
+    if name == "SKILL.md" {
+        let layout = Layout::FrontMatter { fields: SKILL_FIELDS, folder };
+        return Ok(Shape { layout, comment });
+    }
+    if name.ends_with(".mdc") {
+        let layout = Layout::FrontMatter { fields: CURSOR_FIELDS, folder: None };
+        return Ok(Shape { layout, comment });
+    }
+    let layout = match harness(harness_name).and_then(|harness| harness.place_at(path)) {
+        Some(place) if place.format == PlaceFormat::TomlCommand => Layout::TomlCommand,
+        Some(place) if place.front_matter.iter().any(FrontMatterField::is_required) => {
+            Layout::FrontMatter { fields: place.front_matter, folder: None }
+        }
+        Some(_) | None => Layout::Plain,
+    };
+    Ok(Shape { layout, comment })
+}
+
+/// Renders a tool for a target, without its header.
+///
+/// `path` is relative to the workspace; its name decides the format, and with the harness whether front matter is needed.
+///
+/// # Errors
+/// When the entry is broken or the target's format has no comments.
+pub fn render(tool: &Tool, harness: &str, path: &str, source: &SourceText) -> Result<Rendered, Unrenderable> {
+    render_shape(tool, &shape(harness, path, source)?, source)
+}
+
+pub(crate) fn render_shape(
+    tool: &Tool,
+    shape: &Shape,
+    source: &SourceText,
+) -> Result<Rendered, Unrenderable> {
+    let family = tool.family.ok_or(Unrenderable::NoFamily)?;
+    let mut advice = Vec::new();
+    let text = match family {
+        Family::Skill | Family::SlashCommand | Family::Superpower => with_final_newline(source.text()),
+        Family::Script => reference::script(tool, source),
+        Family::Mcp => reference::mcp(tool),
+        Family::Openapi | Family::Graphql | Family::Custom => reference::other(tool, family, source),
+    };
+    let is_prose = matches!(family, Family::Skill | Family::SlashCommand | Family::Superpower);
+    let body = match &shape.layout {
+        Layout::TomlCommand if is_prose && has_extension(tool.source_path.as_deref(), "toml") => text,
+        Layout::TomlCommand => toml::command(tool, &text),
+        Layout::FrontMatter { fields, folder } => {
+            let wanted = wanted_fields(tool, fields, folder.as_deref());
+            let body = front_matter::complete(&text, &wanted).unwrap_or(text);
+            if let Some(folder) = folder {
+                advice = skill_advice(&body, folder);
+            }
+            body
+        }
+        Layout::Plain if !is_prose && !shape.comment.holds_prose() => as_comments(&text, shape.comment),
+        Layout::Plain => text,
+    };
+    let is_source = is_prose
+        && body.strip_suffix('\n').unwrap_or(&body)
+            == source.text().strip_suffix('\n').unwrap_or(source.text());
+    let fingerprint =
+        if body == source.text() { source.fingerprint() } else { Fingerprint::of_bytes(body.as_bytes()) };
+    let (header_at, comment) = header::place(&body, shape.comment);
+    Ok(Rendered { body, fingerprint, header_at, comment, is_source, advice })
+}
+
+/// Makes the header of a rendered projection.
+pub fn header_of(
+    tool: &Tool,
+    harness: &str,
+    source: &SourceText,
+    rendered: &Rendered,
+    now: Timestamp,
+) -> Header {
+    Header {
+        tool_id: tool.id.as_str().to_owned(),
+        family: tool.family.map_or("", Family::as_str).to_owned(),
+        harness: harness.to_owned(),
+        source_fingerprint: source.fingerprint().into(),
+        projection_fingerprint: rendered.fingerprint.into(),
+        generated_at: now.to_string(),
+    }
+}
+
+/// Tells what a harness makes of a projection, and what to do when it makes nothing of it.
+///
+/// None when the harness is not in the table.
+pub(crate) fn lossiness(
+    tool: &Tool,
+    harness_name: &str,
+    path: &str,
+    rendered: Option<&Rendered>,
+) -> (Option<Lossiness>, Option<Advice>) {
+    let (Some(harness), Some(family)) = (harness(harness_name), tool.family) else { return (None, None) };
+    let Some(place) = harness.place_at(path) else {
+        let better = harness.place_for(family).map(|place| place.path.replace("{id}", "<id>"));
+        let advice = better.map(|better| Advice {
+            code: "not-read",
+            message: format!("{} does not read this path by itself; it reads {better}", harness.title),
+        });
+        return (Some(Lossiness::ReferenceOnly), advice);
+    };
+    let of_family = match family {
+        Family::Skill | Family::SlashCommand | Family::Superpower => Lossiness::Native,
+        Family::Script | Family::Mcp | Family::Openapi | Family::Graphql | Family::Custom => {
+            Lossiness::ReferenceOnly
+        }
+    };
+    // The table's row for the family counts, where the path has several.
+    let row = harness.places.iter().find(|row| row.path == place.path && row.families.contains(&family));
+    let of_body = if rendered.is_none_or(|rendered| rendered.is_source) {
+        Lossiness::Native
+    } else {
+        Lossiness::Adapted
+    };
+    (Some(of_family.max(of_body).max(row.unwrap_or(place).lossiness)), None)
+}
+
+fn with_final_newline(text: &str) -> String {
+    let mut text = text.to_owned();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+fn has_extension(path: Option<&str>, extension: &str) -> bool {
+    path.and_then(|path| path.rsplit_once('.'))
+        .is_some_and(|(_, found)| found.eq_ignore_ascii_case(extension))
+}
+
+/// Writes a page as comments, for files of a format where it would be a syntax error.
+fn as_comments(text: &str, comment: Comment) -> String {
+    let close = comment.close();
+    let mut out = String::with_capacity(text.len() * 2);
+    for line in text.lines() {
+        let apart = if close.is_empty() { line.to_owned() } else { line.replace(close, "* /") };
+        out.push_str(&comment.write(apart.trim_end()));
+        out.push('\n');
+    }
+    out
+}
+
+fn wanted_fields(
+    tool: &Tool,
+    fields: &[FrontMatterField],
+    folder: Option<&str>,
+) -> Vec<(&'static str, String)> {
+    let value = |value: FieldValue| match value {
+        FieldValue::FolderName => Some(quoted(&folder.map_or_else(|| slug(tool.id.as_str()), str::to_owned))),
+        FieldValue::Title => Some(quoted(&one_line(&tool.name))),
+        FieldValue::Description => Some(quoted(&description(tool))),
+        FieldValue::Fixed(text) => Some(text.to_owned()),
+        FieldValue::Optional => None,
+    };
+    fields.iter().filter_map(|field| Some((field.key, value(field.value)?))).collect()
+}
+
+/// Returns the description in one line, cut at what the Agent Skills format allows; never empty.
+pub(crate) fn description(tool: &Tool) -> String {
+    let text = one_line(tool.description.as_deref().unwrap_or(""));
+    match text.char_indices().nth(LONGEST_DESCRIPTION) {
+        _ if text.is_empty() => {
+            format!("How to work with {}, a tool of this project.", one_line(tool.id.as_str()))
+        }
+        None => text,
+        Some(_) => {
+            let kept: String = text.chars().take(LONGEST_DESCRIPTION - 1).collect();
+            format!("{}…", kept.trim_end())
+        }
+    }
+}
+
+/// Tells whether a text is a name that the Agent Skills format allows.
+pub(crate) fn is_skill_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && !name.contains("--")
+}
+
+/// Makes a name that the Agent Skills format allows of any text.
+fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for c in text.chars().map(|c| c.to_ascii_lowercase()) {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c);
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.truncate(64);
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { "tool".to_owned() } else { slug.to_owned() }
+}
+
+/// Says where a skill's own front matter departs from the Agent Skills format. What the source says is never rewritten.
+fn skill_advice(body: &str, folder: &str) -> Vec<Advice> {
+    let mut found = Vec::new();
+    let mut say = |code, message: &str| found.push(Advice { code, message: message.to_owned() });
+    if !is_skill_name(folder) {
+        say(
+            "skill-folder",
+            "the folder of a SKILL.md is the skill's name: 1 to 64 lower-case letters, digits and single hyphens",
+        );
+    }
+    let Some(front) = front_matter::split(body) else { return found };
+    match front.get("name") {
+        Some(Value::Text(name)) if name != folder => {
+            say("skill-name", "the name in the source's front matter is not the name of the skill's folder");
+        }
+        Some(Value::Text(_) | Value::Other) | None => {}
+    }
+    if let Some(Value::Text(text)) = front.get("description")
+        && LONGEST_DESCRIPTION < text.chars().count()
+    {
+        say(
+            "skill-description",
+            "the description in the source's front matter is longer than 1024 characters",
+        );
+    }
+    found
+}

@@ -1,0 +1,198 @@
+//! Pages about tools that are called and not read: scripts, MCP tools and the rest.
+//!
+//! They name the tool and how to ask for a call, and hold nothing of a harness's own, so one page serves every harness.
+
+use brigade_catalog::{Family, Tool};
+
+use crate::facts::SourceText;
+use crate::text::one_line;
+
+/// The most lines of a source that a page shows.
+const MOST_LINES: usize = 400;
+
+/// The most bytes of a source that a page shows.
+const MOST_BYTES: usize = 32 * 1024;
+
+/// A page about a local program.
+pub(super) fn script(tool: &Tool, source: &SourceText) -> String {
+    let mut page = Page::new(tool);
+    page.item("Tool", Some(tool.id.as_str()));
+    page.item("Family", Some(Family::Script.as_str()));
+    page.item("Source", tool.source_path.as_deref());
+    page.item("Command", tool.command.as_deref());
+    page.description(tool);
+    page.how_to_call(tool);
+    page.source(tool, source);
+    page.text
+}
+
+/// A page about a tool of an MCP server; never its configuration.
+pub(super) fn mcp(tool: &Tool) -> String {
+    let mut page = Page::new(tool);
+    page.item("Tool", Some(tool.id.as_str()));
+    page.item("Family", Some(Family::Mcp.as_str()));
+    page.item("MCP server", tool.mcp_server_id.as_deref());
+    page.item("MCP tool", tool.mcp_tool_name.as_deref());
+    page.item("Source", tool.source_path.as_deref());
+    page.paragraph("This page only describes the tool. Servers are configured in the harness itself.");
+    page.description(tool);
+    page.how_to_call(tool);
+    page.text
+}
+
+/// A page about a tool of any other family.
+pub(super) fn other(tool: &Tool, family: Family, source: &SourceText) -> String {
+    let mut page = Page::new(tool);
+    page.item("Tool", Some(tool.id.as_str()));
+    page.item("Family", Some(family.as_str()));
+    page.item("Source", tool.source_path.as_deref());
+    page.description(tool);
+    page.source(tool, source);
+    page.text
+}
+
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn new(tool: &Tool) -> Page {
+        let title = one_line(if tool.name.is_empty() { tool.id.as_str() } else { &tool.name });
+        Page {
+            text: format!("# {title}\n\nBrigade keeps this page up to date; change its source instead.\n\n"),
+        }
+    }
+
+    fn item(&mut self, label: &str, value: Option<&str>) {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            self.text.push_str(&format!("- {label}: {}\n", code(value)));
+        }
+    }
+
+    fn paragraph(&mut self, text: &str) {
+        self.text.push_str(&format!("\n{text}\n"));
+    }
+
+    fn description(&mut self, tool: &Tool) {
+        let text = one_line(tool.description.as_deref().unwrap_or(""));
+        if !text.is_empty() {
+            self.paragraph(&text);
+        }
+    }
+
+    fn how_to_call(&mut self, tool: &Tool) {
+        let command = code(&format!("brigade tools call queue {}", shell_word(tool.id.as_str())));
+        self.paragraph(&format!("Ask for a call with {command}. It runs once a person has approved it."));
+    }
+
+    fn source(&mut self, tool: &Tool, source: &SourceText) {
+        let text = source.text().trim_end();
+        if text.is_empty() {
+            return;
+        }
+        let (shown, left) = excerpt(text);
+        let fence = "`".repeat(longest_run(shown).max(2) + 1);
+        self.text.push_str(&format!("\n## Source\n\n{fence}text\n{shown}\n{fence}\n"));
+        if 0 < left {
+            let path = tool.source_path.as_deref().map_or_else(|| "the source".to_owned(), code);
+            self.paragraph(&format!("{left} more lines stand in {path}."));
+        }
+    }
+}
+
+/// Returns the beginning of a text and how many lines were left off.
+fn excerpt(text: &str) -> (&str, usize) {
+    let mut end = 0;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let next = end + line.len();
+        if MOST_LINES <= index || MOST_BYTES < next {
+            return (text[..end].trim_end(), text[end..].lines().count());
+        }
+        end = next;
+    }
+    (text, 0)
+}
+
+/// Writes a text as inline code in one line, whatever backticks it holds.
+fn code(text: &str) -> String {
+    let text = one_line(text);
+    match longest_run(&text) {
+        0 => format!("`{text}`"),
+        run => {
+            let fence = "`".repeat(run + 1);
+            format!("{fence} {text} {fence}")
+        }
+    }
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// Quotes a word for a POSIX shell where it needs to be.
+fn shell_word(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@+%".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(family: Family) -> Tool {
+        let mut tool = Tool::new("count", family).unwrap();
+        tool.name = "Count words".to_owned();
+        tool.description = Some("Counts\n words.".to_owned());
+        tool.source_path = Some("tools/count.md".to_owned());
+        tool.command = Some("python3 bin/count.py".to_owned());
+        tool
+    }
+
+    #[test]
+    fn a_script_is_described_with_its_command_and_source() {
+        let text = script(&tool(Family::Script), &SourceText::new("Use `wc`.\n\n"));
+        let expect = "# Count words\n\nBrigade keeps this page up to date; change its source instead.\n\n\
+            - Tool: `count`\n- Family: `script`\n- Source: `tools/count.md`\n- Command: `python3 bin/count.py`\n\n\
+            Counts words.\n\n\
+            Ask for a call with `brigade tools call queue count`. It runs once a person has approved it.\n\n\
+            ## Source\n\n```text\nUse `wc`.\n```\n";
+        assert_eq!(text, expect);
+    }
+
+    #[test]
+    fn no_server_configuration_is_in_an_mcp_page() {
+        let mut tool = tool(Family::Mcp);
+        tool.mcp_server_id = Some("local".to_owned());
+        let text = mcp(&tool);
+        assert!(text.contains("- MCP server: `local`\n"), "{text}");
+        assert!(!text.contains("python3"), "{text}");
+    }
+
+    #[test]
+    fn a_source_cannot_close_its_fence() {
+        let text = other(&tool(Family::Custom), Family::Custom, &SourceText::new("````\nx\n````"));
+        assert!(text.contains("\n`````text\n````\nx\n````\n`````\n"), "{text}");
+        assert!(!other(&tool(Family::Custom), Family::Custom, &SourceText::new(" \n")).contains("## Source"));
+    }
+
+    #[test]
+    fn a_long_source_is_cut() {
+        let source = SourceText::new(&"line\n".repeat(1000));
+        let text = script(&tool(Family::Script), &source);
+        assert!(text.ends_with("\n600 more lines stand in `tools/count.md`.\n"), "{text}");
+        let source = SourceText::new(&"x".repeat(1_000_000));
+        assert!(script(&tool(Family::Script), &source).len() < 40_000);
+    }
+
+    #[test]
+    fn values_stay_in_their_line_and_quotes() {
+        let mut tool = tool(Family::Script);
+        tool.command = Some("echo `date`\n- Command: `rm`".to_owned());
+        let text = script(&tool, &SourceText::new(""));
+        assert!(text.contains("- Command: `` echo `date` - Command: `rm` ``\n"), "{text}");
+    }
+}

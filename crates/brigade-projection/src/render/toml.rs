@@ -1,0 +1,93 @@
+//! Commands in TOML, as Gemini CLI and older Qwen Code read them.
+
+use brigade_catalog::Tool;
+
+use super::description;
+use crate::front_matter::{self, Value};
+
+/// Writes a text as the prompt of a TOML command.
+///
+/// The source's own front matter would be part of the prompt, so only its description is kept. `$ARGUMENTS` becomes
+/// `{{args}}`, which is how these harnesses name what a person typed behind the command.
+pub(super) fn command(tool: &Tool, text: &str) -> String {
+    let own = front_matter::split(text).and_then(|front| front.get("description"));
+    let about = match own {
+        Some(Value::Text(text)) => text,
+        Some(Value::Other) | None => description(tool),
+    };
+    let prompt = front_matter::without(text).replace("$ARGUMENTS", "{{args}}");
+    format!("description = {}\nprompt = {}\n", basic(&about), multi_line(&prompt))
+}
+
+fn basic(text: &str) -> String {
+    format!("\"{}\"", escaped(text, Keep::Nothing))
+}
+
+/// Writes a text over several lines: as it is where that can be, else with escapes.
+fn multi_line(text: &str) -> String {
+    let plain =
+        !text.contains("'''") && !text.ends_with('\'') && text.chars().all(|c| !needs_escape(c, Keep::Lines));
+    if plain { format!("'''\n{text}'''") } else { format!("\"\"\"\n{}\"\"\"", escaped(text, Keep::Lines)) }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Nothing,
+    Lines,
+}
+
+fn needs_escape(c: char, keep: Keep) -> bool {
+    match c {
+        '\n' => keep == Keep::Nothing,
+        '\t' => false,
+        c => c.is_control(),
+    }
+}
+
+fn escaped(text: &str, keep: Keep) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if needs_escape(c, keep) => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_catalog::Family;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> (String, String) {
+        let table: toml::Table = text.parse().expect("valid TOML");
+        let value = |key: &str| table[key].as_str().unwrap().to_owned();
+        (value("description"), value("prompt"))
+    }
+
+    #[test]
+    fn a_command_becomes_a_prompt() {
+        let mut tool = Tool::new("review", Family::SlashCommand).unwrap();
+        tool.description = Some("Reviews a change.".to_owned());
+        let text = command(&tool, "---\nallowed-tools: Read\n---\nReview $ARGUMENTS.\n");
+        assert_eq!(text, "description = \"Reviews a change.\"\nprompt = '''\nReview {{args}}.\n'''\n");
+        let text = command(&tool, "---\ndescription: Own words\n---\nReview.\n");
+        assert_eq!(read(&text), ("Own words".to_owned(), "Review.\n".to_owned()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_survives(text in any::<String>(), about in any::<String>()) {
+            let text = crate::text::line_feeds(&text).into_owned();
+            let mut tool = Tool::new("a", Family::SlashCommand).unwrap();
+            tool.description = Some(about);
+            let prompt = front_matter::without(&text).replace("$ARGUMENTS", "{{args}}");
+            prop_assert_eq!(read(&command(&tool, &text)).1, prompt);
+        }
+    }
+}

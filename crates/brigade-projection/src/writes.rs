@@ -1,0 +1,109 @@
+//! The writes that applying a plan consists of.
+
+use std::collections::HashMap;
+
+use brigade_core::{Fingerprint, Timestamp};
+
+use crate::facts::{TargetFacts, ToolFacts};
+use crate::item::{Depth, Overwrite, ProjectionAction, ProjectionItem};
+use crate::plan::{Claims, Planner};
+use crate::render::header_of;
+
+/// The mode that a file has after it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileMode {
+    /// That of any new file.
+    New,
+    /// That of the file that is replaced.
+    Kept,
+}
+
+/// One file to write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedWrite<'f> {
+    /// The projection.
+    pub item: ProjectionItem,
+    /// Where, relative to the workspace.
+    pub path: String,
+    /// What, header included.
+    pub bytes: Vec<u8>,
+    /// What the plan was made for; the write must not happen when something else stands there by now.
+    pub before: Option<&'f [u8]>,
+    /// With which mode.
+    pub mode: FileMode,
+}
+
+impl PlannedWrite<'_> {
+    /// Returns the sha256 of the bytes that must still stand there; none when nothing may.
+    pub fn before_fingerprint(&self) -> Option<Fingerprint> {
+        self.before.map(Fingerprint::of_bytes)
+    }
+
+    /// Returns the change as a unified diff.
+    pub fn diff(&self) -> String {
+        crate::diff::unified(&self.path, self.before, Some(&self.bytes))
+    }
+}
+
+/// What applying does and leaves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlannedWrites<'f> {
+    /// The files to write, in the order of the catalog.
+    pub writes: Vec<PlannedWrite<'f>>,
+    /// The projections with nothing to do, or nothing that can be done.
+    pub skipped: Vec<ProjectionItem>,
+    /// The projections that are left because something would be lost.
+    pub conflicts: Vec<ProjectionItem>,
+}
+
+/// Plans and renders what is to be written; writes nothing.
+///
+/// A path that two harnesses of one tool share is written once.
+pub fn planned_writes<'f>(
+    facts: &'f [ToolFacts<'_>],
+    claims: &Claims,
+    overwrite: Overwrite,
+    now: Timestamp,
+) -> PlannedWrites<'f> {
+    let mut planned = PlannedWrites::default();
+    let mut written: HashMap<String, String> = HashMap::new();
+    for facts in facts {
+        let mut planner = Planner::new(facts, claims, overwrite, Depth::Full);
+        for target in &facts.targets {
+            let (mut item, rendered) = planner.plan(target);
+            let source = match item.action {
+                ProjectionAction::Skip => {
+                    planned.skipped.push(item);
+                    continue;
+                }
+                ProjectionAction::Conflict => {
+                    planned.conflicts.push(item);
+                    continue;
+                }
+                ProjectionAction::Create | ProjectionAction::Update => &facts.source,
+            };
+            let (Ok(source), Some(rendered), Some(path)) = (source, rendered, &target.path) else {
+                unreachable!("create and update need a source, a rendering and a path");
+            };
+            if let Some(harness) = written.get(path.as_ref()) {
+                item.action = ProjectionAction::Skip;
+                item.reason = Some("same-file");
+                item.detail = format!("the same file is written for {harness}").into();
+                planned.skipped.push(item);
+                continue;
+            }
+            written.insert(path.to_string(), target.harness.to_owned());
+            let header = header_of(facts.tool, target.harness, source, &rendered, now);
+            let before =
+                if let TargetFacts::File(bytes) = &target.facts { Some(bytes.as_slice()) } else { None };
+            planned.writes.push(PlannedWrite {
+                item,
+                path: path.to_string(),
+                bytes: rendered.file(&header).into_bytes(),
+                before,
+                mode: if before.is_some() { FileMode::Kept } else { FileMode::New },
+            });
+        }
+    }
+    planned
+}
