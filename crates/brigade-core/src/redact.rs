@@ -1,1 +1,216 @@
 //! Keeps secrets out of everything that is stored or shown.
+//!
+//! A [`Redactor`] replaces secrets in text by `[redacted]`, keeps what names them readable (`token=[redacted]`), and
+//! leaves every other byte as it is. It works on a stream: however the input is cut into pieces, the output is the
+//! same. Redacting a text twice changes nothing more.
+//!
+//! Masked are
+//!
+//! * values of fields with a secret name ([`is_secret_name`]) in any quoting: `password = "x"`, `"token":"x"`,
+//!   `\"token\":\"x\"`, `--token x`, `export API_KEY=x`, `<password>x</password>`;
+//! * bearer and basic authorizations, names and passwords inside URLs, tokens with a well-known prefix, JSON web
+//!   tokens, and PEM private keys, the line `BEGIN` included;
+//! * bound values ([`SecretValue`]) as they are, and base64-, hex- or URL-encoded or escaped.
+//!
+//! A bound value of one or two bytes is masked only where it stands as a word, and values of up to three bytes are
+//! not looked for in encoded form, because masking them would destroy harmless output without hiding anything. Not
+//! found are bound values that are reversed, compressed, or cut by line breaks of the encoding.
+//!
+//! A redactor holds back at most [`Redactor::holds_back`] bytes, however long the lines of the input are.
+//!
+//! ```
+//! use brigade_core::redact::{Redactor, SecretValue};
+//!
+//! let redactor = Redactor::new(&[SecretValue::from("hunter2EXAMPLE")]);
+//! assert_eq!(redactor.redact_str("api_key: 'a b' (hunter2EXAMPLE)"), "api_key: '[redacted]' ([redacted])");
+//! ```
+
+mod anchors;
+mod bound;
+mod json;
+mod name;
+mod rules;
+mod shape;
+mod stream;
+mod swallow;
+mod window;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use bound::Bound;
+use stream::{Scope, Stream};
+
+pub use json::secret_fields;
+pub use name::is_secret_name;
+pub use shape::{SecretKind, looks_secret_value};
+
+/// What stands in place of a secret.
+pub const MARK: &str = "[redacted]";
+
+/// A value that must not be shown, such as that of a bound environment variable.
+///
+/// It cannot be printed or serialised. Empty values, and values of nothing but white space, are never masked.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretValue(Vec<u8>);
+
+impl SecretValue {
+    /// Takes the bytes of a value, which need not be UTF-8.
+    pub fn new(value: impl Into<Vec<u8>>) -> SecretValue {
+        SecretValue(value.into())
+    }
+
+    /// Gives the value; whoever asks must not store or show it.
+    pub fn expose(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&str> for SecretValue {
+    fn from(value: &str) -> SecretValue {
+        SecretValue::new(value)
+    }
+}
+
+impl fmt::Debug for SecretValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MARK)
+    }
+}
+
+/// A text that holds no secret: it went through a redactor, or was written in the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Redacted(Cow<'static, str>);
+
+impl Redacted {
+    /// Takes a text that is part of the program.
+    pub const fn from_static(text: &'static str) -> Redacted {
+        Redacted(Cow::Borrowed(text))
+    }
+
+    /// Gives the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Cuts the text as [`short`](crate::text::short) does.
+    pub fn short(&self, limit: usize) -> Redacted {
+        Redacted(Cow::Owned(crate::text::short(&self.0, limit)))
+    }
+}
+
+impl fmt::Display for Redacted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for Redacted {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+/// Replaces secrets in text, at once or as a stream.
+///
+/// A clone shares the prepared values and begins a stream of its own, so one is prepared for a run and cloned for
+/// each of its streams.
+pub struct Redactor {
+    bound: Option<Arc<Bound>>,
+    scope: Scope,
+    stream: Stream,
+}
+
+impl Redactor {
+    /// Makes a redactor for what is stored or shown: all rules, and these bound values.
+    pub fn new(bound_values: &[SecretValue]) -> Redactor {
+        Redactor::with_scope(bound_values, Scope::AllRules)
+    }
+
+    /// Makes a redactor for raw logs: these bound values in all their forms, and nothing else.
+    pub fn bound_only(bound_values: &[SecretValue]) -> Redactor {
+        Redactor::with_scope(bound_values, Scope::BoundOnly)
+    }
+
+    fn with_scope(bound_values: &[SecretValue], scope: Scope) -> Redactor {
+        let bound = Bound::new(bound_values).map(Arc::new);
+        Redactor { bound, scope, stream: Stream::new(scope) }
+    }
+
+    /// Takes the next bytes of a stream, and appends to `output` what is decided.
+    pub fn push(&mut self, input: &[u8], output: &mut Vec<u8>) {
+        self.stream.push(self.bound.as_deref(), input, output);
+    }
+
+    /// Ends a stream, and appends to `output` what was held back. The redactor is then ready for another stream.
+    pub fn finish(&mut self, output: &mut Vec<u8>) {
+        self.stream.finish(self.bound.as_deref(), output);
+        self.stream = Stream::new(self.scope);
+    }
+
+    /// Says how many bytes of input at most are held back between two calls of [`push`](Redactor::push).
+    ///
+    /// That is about 4 KiB for the rules, or the longest form of a bound value, whichever is more.
+    pub fn holds_back(&self) -> usize {
+        let bound = self.bound.as_ref().map_or(0, |bound| bound.holds_back());
+        match self.scope {
+            Scope::AllRules => bound.max(rules::LOOKAHEAD + rules::BEFORE_ANCHOR),
+            Scope::BoundOnly => bound,
+        }
+    }
+
+    /// Redacts a whole text, apart from any stream under way.
+    pub fn redact_str(&self, text: &str) -> String {
+        let mut output = Vec::with_capacity(text.len());
+        let mut stream = Stream::new(self.scope);
+        stream.push(self.bound.as_deref(), text.as_bytes(), &mut output);
+        stream.finish(self.bound.as_deref(), &mut output);
+        // Only a bound value that is no UTF-8 can cut a character.
+        String::from_utf8(output)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+
+    /// Redacts a whole text into one that says so by its type.
+    pub fn redact(&self, text: &str) -> Redacted {
+        Redacted(Cow::Owned(self.redact_str(text)))
+    }
+
+    /// Redacts the words of a command line; a word after a flag with a secret name is masked too.
+    pub fn redact_argv(&self, words: &[String]) -> Vec<Redacted> {
+        let mut masked = Vec::with_capacity(words.len());
+        let mut after_secret_flag = false;
+        for word in words {
+            let is_flag = word.starts_with('-') && !word.contains('=');
+            let hides = after_secret_flag && !is_flag && !word.is_empty();
+            masked.push(if hides { Redacted::from_static(MARK) } else { self.redact(word) });
+            after_secret_flag = is_flag && is_secret_name(word.trim_start_matches('-'));
+        }
+        masked
+    }
+}
+
+impl Clone for Redactor {
+    /// Shares the prepared values; the clone begins a stream of its own.
+    fn clone(&self) -> Redactor {
+        Redactor { bound: self.bound.clone(), scope: self.scope, stream: Stream::new(self.scope) }
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").field("scope", &self.scope).finish_non_exhaustive()
+    }
+}
+
+/// Tells whether the rules alone would mask something in a text.
+fn is_changed_by_rules(text: &str) -> bool {
+    let redactor = Redactor { bound: None, scope: Scope::AllRules, stream: Stream::new(Scope::AllRules) };
+    redactor.redact_str(text) != text
+}
+
+#[cfg(test)]
+mod tests;

@@ -63,7 +63,7 @@ fn posix_shell_command(program: &str, args: &[Word]) -> Option<usize> {
 fn power_shell_command(args: &[Word]) -> Option<usize> {
     for (at, word) in args.iter().enumerate() {
         let lower = word.text.to_ascii_lowercase();
-        let Some(option) = lower.strip_prefix('-') else { return None };
+        let option = lower.strip_prefix('-')?;
         let option = option.trim_start_matches('-');
         if option.is_empty() {
             return None;

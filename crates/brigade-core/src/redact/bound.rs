@@ -1,0 +1,243 @@
+//! Finds the values that were bound to a run, in every form in which they may show.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::window::{Extent, Window};
+use super::{MARK, SecretValue};
+
+/// Shorter values are found only where they stand as a word; their encoded forms are too common to mask.
+const SHORTEST_INSIDE_WORDS: usize = 3;
+
+/// Shorter values are not looked for in encoded form.
+const SHORTEST_ENCODED: usize = 4;
+
+/// Shorter values are not looked for in upper and lower case, and shorter lines not by themselves.
+const SHORTEST_VARIED: usize = 8;
+
+/// The bound values, ready to be found.
+pub(super) struct Bound {
+    automaton: AhoCorasick,
+    /// For each form whether it must stand as a word, and whether it is a piece of the mark.
+    forms: Vec<Form>,
+    longest: usize,
+}
+
+struct Form {
+    stands_alone: bool,
+    within_mark: bool,
+}
+
+impl Bound {
+    /// Prepares values; `None` when there is nothing to find.
+    pub(super) fn new(values: &[SecretValue]) -> Option<Bound> {
+        let mut forms = BTreeSet::new();
+        for value in values {
+            forms_of(value.expose(), &mut forms);
+        }
+        let forms: Vec<Vec<u8>> = forms.into_iter().collect();
+        let longest = forms.iter().map(Vec::len).max()?;
+        // Building fails only beyond the limits of the process's address space, where nothing else would work.
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&forms)
+            .expect("the forms of the bound values fit an automaton");
+        let forms = forms
+            .iter()
+            .map(|form| Form {
+                stands_alone: form.len() < SHORTEST_INSIDE_WORDS,
+                within_mark: memchr::memmem::find(MARK.as_bytes(), form).is_some(),
+            })
+            .collect();
+        Some(Bound { automaton, forms, longest })
+    }
+
+    /// How many bytes of the end of a stream that goes on may be undecided.
+    pub(super) fn holds_back(&self) -> usize {
+        // A short value needs the byte after it, and a piece of the mark the rest of the mark.
+        self.longest.max(MARK.len()) + MARK.len()
+    }
+
+    /// Finds the values that begin at `from` or later; gives the position before which everything is decided.
+    pub(super) fn find(&self, window: Window<'_>, from: usize, masks: &mut Vec<Range<usize>>) -> usize {
+        let length = window.bytes.len();
+        let decided = match window.extent {
+            Extent::Ended => length,
+            Extent::GoesOn => length.saturating_sub(self.holds_back()).max(from),
+        };
+        let mut position = from;
+        // Every start is tried, so that values that overlap are masked as a whole.
+        while position < decided {
+            let input = aho_corasick::Input::new(window.bytes).span(position..length);
+            let Some(found) = self.automaton.find(input).filter(|found| found.start() < decided) else {
+                break;
+            };
+            position = found.start() + 1;
+            let form = &self.forms[found.pattern().as_usize()];
+            let hidden = form.within_mark && is_within_mark(window.bytes, found.range());
+            let alone = !form.stands_alone || is_word(window.bytes, found.range());
+            if !hidden && alone {
+                masks.push(found.range());
+            }
+        }
+        decided
+    }
+}
+
+/// Tells whether a match lies within a mark that the text holds already.
+fn is_within_mark(bytes: &[u8], found: Range<usize>) -> bool {
+    let earliest = found.end.saturating_sub(MARK.len());
+    (earliest..=found.start).any(|start| bytes[start..].starts_with(MARK.as_bytes()))
+}
+
+fn is_word(bytes: &[u8], found: Range<usize>) -> bool {
+    let is_letter = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let before = found.start.checked_sub(1).and_then(|before| bytes.get(before));
+    !is_letter(before) && !is_letter(bytes.get(found.end))
+}
+
+fn forms_of(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
+    // What a shell's `$(…)` or a reader of lines leaves of a value.
+    let trimmed = value.trim_ascii();
+    if trimmed.is_empty() {
+        return;
+    }
+    let lines: Vec<&[u8]> = trimmed.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
+    for text in [value, trimmed] {
+        forms.insert(text.to_vec());
+        if SHORTEST_ENCODED <= text.len() {
+            escaped(text, forms);
+            encoded(text, forms);
+        }
+    }
+    if SHORTEST_VARIED <= trimmed.len() {
+        forms.insert(trimmed.to_ascii_uppercase());
+        forms.insert(trimmed.to_ascii_lowercase());
+    }
+    if 1 < lines.len() {
+        for line in lines.iter().filter(|line| SHORTEST_VARIED <= line.len()) {
+            forms.insert(line.to_vec());
+            encoded(line, forms);
+        }
+    }
+}
+
+/// The value as it stands within a quoted string: of JSON, of JSON within JSON, of a shell.
+fn escaped(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
+    let json = |value: &[u8], slash: bool| {
+        let mut text = Vec::new();
+        for byte in value {
+            match byte {
+                b'"' | b'\\' => text.extend([b'\\', *byte]),
+                b'/' if slash => text.extend(b"\\/"),
+                b'\n' => text.extend(b"\\n"),
+                b'\r' => text.extend(b"\\r"),
+                b'\t' => text.extend(b"\\t"),
+                0..=0x1f => text.extend(format!("\\u{byte:04x}").bytes()),
+                byte => text.push(*byte),
+            }
+        }
+        text
+    };
+    let once = json(value, false);
+    forms.insert(json(&once, false));
+    forms.insert(once);
+    forms.insert(json(value, true));
+    // Writers that keep to ASCII: Python's, and those that guard against HTML.
+    if let Ok(text) = std::str::from_utf8(value) {
+        let mut ascii = String::new();
+        for c in text.chars() {
+            if c.is_ascii() && !matches!(c, '<' | '>' | '&') {
+                ascii.push(c);
+            } else if c.is_ascii() {
+                ascii.push_str(&format!("\\u{:04x}", u32::from(c)));
+            } else {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    ascii.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+        }
+        let only_non_ascii = text
+            .chars()
+            .map(|c| if c.is_ascii() { c.to_string() } else { ascii_escape(c) })
+            .collect::<String>();
+        forms.insert(json_keeping_escapes(&ascii));
+        forms.insert(json_keeping_escapes(&only_non_ascii));
+        forms.insert(text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").into_bytes());
+    }
+    forms.insert(String::from_utf8_lossy(value).replace('\'', "'\\''").into_bytes());
+}
+
+fn ascii_escape(c: char) -> String {
+    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+}
+
+/// Escapes quotes and line ends of a text whose other characters are escaped already.
+fn json_keeping_escapes(text: &str) -> Vec<u8> {
+    text.replace('"', "\\\"").replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t").into_bytes()
+}
+
+/// The value in base64, hexadecimal and URL encoding.
+fn encoded(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
+    for alphabet in [STANDARD, URL_SAFE] {
+        for offset in 0..3 {
+            forms.insert(base64_core(value, offset, alphabet));
+        }
+    }
+    forms.insert(value.iter().flat_map(|b| format!("{b:02x}").into_bytes()).collect());
+    forms.insert(value.iter().flat_map(|b| format!("{b:02X}").into_bytes()).collect());
+    // What stays as it is differs: RFC 3986, JavaScript's two functions, Python's `quote`, HTML forms, nothing.
+    for kept in [&b"-_.~"[..], b"-_.~!'()*", b"-_.~!'()*;,/?:@&=+$#", b"-_.~/", b"*-._"] {
+        for upper in [true, false] {
+            forms.insert(percent(value, kept, upper, b"%20"));
+            forms.insert(percent(value, kept, upper, b"+"));
+        }
+    }
+    forms.insert(value.iter().flat_map(|b| format!("%{b:02X}").into_bytes()).collect());
+    forms.insert(value.iter().flat_map(|b| format!("%{b:02x}").into_bytes()).collect());
+}
+
+fn percent(value: &[u8], kept: &[u8], upper: bool, space: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for byte in value {
+        match byte {
+            b' ' => text.extend_from_slice(space),
+            byte if byte.is_ascii_alphanumeric() || kept.contains(byte) => text.push(*byte),
+            byte if upper => text.extend(format!("%{byte:02X}").into_bytes()),
+            byte => text.extend(format!("%{byte:02x}").into_bytes()),
+        }
+    }
+    text
+}
+
+const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The characters of base64 that depend on nothing but the value, when `offset` bytes of the last group of three
+/// stand before it.
+fn base64_core(value: &[u8], offset: usize, alphabet: &[u8; 64]) -> Vec<u8> {
+    let first = (offset * 8).div_ceil(6);
+    let last = (offset + value.len()) * 8 / 6;
+    let sextet = |index: usize| {
+        let bit = index * 6 - offset * 8;
+        let high = usize::from(value[bit / 8]);
+        let low = usize::from(value.get(bit / 8 + 1).copied().unwrap_or(0));
+        (high << 8 | low) >> (10 - bit % 8) & 0x3f
+    };
+    (first..last).map(|index| alphabet[sextet(index)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_cores_are_what_an_encoder_writes() {
+        // `printf 'EXAMPLE' | base64` and with one and two bytes before it.
+        assert_eq!(base64_core(b"EXAMPLE", 0, STANDARD), b"RVhBTVBMR");
+        assert_eq!(base64_core(b"EXAMPLE", 1, STANDARD), b"VYQU1QTE");
+        assert_eq!(base64_core(b"EXAMPLE", 2, STANDARD), b"FWEFNUExF");
+    }
+}

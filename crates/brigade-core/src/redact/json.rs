@@ -1,0 +1,130 @@
+//! Redaction of JSON values, by the names of their fields.
+
+use super::{MARK, Redactor, is_secret_name, looks_secret_value};
+use crate::json::{Json, Object};
+
+impl Redactor {
+    /// Redacts a JSON value.
+    ///
+    /// Under a key with a secret name every string that is not empty becomes `[redacted]`, also inside lists and
+    /// objects; numbers and truth values stay. Every other string, and every key, is redacted as text. Two keys that
+    /// become the same by that are told apart by a number.
+    pub fn redact_json(&self, json: &Json) -> Json {
+        self.value(json, Inherited::Nothing)
+    }
+
+    fn value(&self, json: &Json, inherited: Inherited) -> Json {
+        match json {
+            Json::Null | Json::Bool(_) | Json::Number(_) => json.clone(),
+            Json::String(text) => match inherited {
+                Inherited::Secret if !text.is_empty() => Json::String(MARK.to_owned()),
+                Inherited::Secret | Inherited::Nothing => Json::String(self.redact_str(text)),
+            },
+            Json::Array(items) => Json::Array(self.items(items, inherited)),
+            Json::Object(members) => {
+                let mut redacted = Object::new();
+                for (key, value) in members {
+                    let value = self.value(value, inherited.under(key));
+                    let key = self.redact_str(key);
+                    let mut unique = key.clone();
+                    let mut number = 1usize;
+                    while redacted.contains_key(&unique) {
+                        number += 1;
+                        unique = format!("{key} {number}");
+                    }
+                    redacted.insert(unique, value);
+                }
+                Json::Object(redacted)
+            }
+        }
+    }
+
+    /// A list may be a command line, where a flag names the value after it.
+    fn items(&self, items: &[Json], inherited: Inherited) -> Vec<Json> {
+        let mut redacted = Vec::with_capacity(items.len());
+        let mut after_secret_flag = false;
+        for item in items {
+            let text = item.as_str().unwrap_or_default();
+            let is_flag = text.starts_with('-') && !text.contains('=');
+            let inherited = if after_secret_flag && !is_flag { Inherited::Secret } else { inherited };
+            redacted.push(self.value(item, inherited));
+            after_secret_flag = is_secret_flag(text);
+        }
+        redacted
+    }
+}
+
+fn is_secret_flag(text: &str) -> bool {
+    text.starts_with('-') && !text.contains('=') && is_secret_name(text.trim_start_matches('-'))
+}
+
+/// What the keys above a value say of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inherited {
+    Nothing,
+    Secret,
+}
+
+impl Inherited {
+    fn under(self, key: &str) -> Inherited {
+        if self == Inherited::Secret || is_secret_name(key) { Inherited::Secret } else { Inherited::Nothing }
+    }
+}
+
+/// Lists the paths (`$.a.b[0]`) of all fields that look secret: by a name, when they hold a string that is not
+/// empty, or by their value. Empty means none does.
+///
+/// A key that is not a plain name is written `["…"]`, and one that itself looks secret as `["[redacted]"]`, so a path
+/// can be shown. `[redacted]` itself is no secret.
+///
+/// ```
+/// use brigade_core::Json;
+/// use brigade_core::redact::secret_fields;
+///
+/// let json = Json::parse(r#"{"auth": {"token": "x", "max_tokens": 100}, "urls": ["https://u:p@example.com"]}"#)?;
+/// assert_eq!(secret_fields(&json), ["$.auth.token", "$.urls[0]"]);
+/// # Ok::<(), brigade_core::JsonError>(())
+/// ```
+pub fn secret_fields(json: &Json) -> Vec<String> {
+    let mut found = Vec::new();
+    collect(json, "$", Inherited::Nothing, &mut found);
+    found
+}
+
+fn collect(json: &Json, path: &str, inherited: Inherited, found: &mut Vec<String>) {
+    match json {
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+        Json::String(text) => {
+            let by_name = inherited == Inherited::Secret && !text.is_empty() && text != MARK;
+            if by_name || looks_secret_value(text).is_some() {
+                found.push(path.to_owned());
+            }
+        }
+        Json::Array(items) => {
+            let mut after_secret_flag = false;
+            for (index, item) in items.iter().enumerate() {
+                let text = item.as_str().unwrap_or_default();
+                let named = after_secret_flag && !text.starts_with('-');
+                let inherited = if named { Inherited::Secret } else { inherited };
+                collect(item, &format!("{path}[{index}]"), inherited, found);
+                after_secret_flag = is_secret_flag(text);
+            }
+        }
+        Json::Object(members) => {
+            for (key, value) in members {
+                let shown = if looks_secret_value(key).is_some() { MARK } else { key.as_str() };
+                let is_plain = !shown.is_empty()
+                    && shown.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+                let path = if is_plain {
+                    format!("{path}.{shown}")
+                } else {
+                    format!("{path}[{}]", Json::String(shown.to_owned()).to_compact())
+                };
+                if shown == MARK {
+                    found.push(path.clone());
+                }
+                collect(value, &path, inherited.under(key), found);
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The rules: given an anchor, is there a secret, and where does it begin?
+//!
+//! A rule looks at most [`LOOKBEHIND`] bytes before its anchor and [`LOOKAHEAD`] after it. It decides the same
+//! however the input was cut, because it asks for more before it decides on too little.
+
+mod prefixes;
+mod value;
+
+use super::anchors::Anchor;
+use super::name::{NameKind, classify};
+use super::shape::SecretKind;
+use super::swallow::{Pem, Swallow, is_private_key_header};
+use super::window::{More, Window};
+
+pub(super) use prefixes::PREFIXES;
+
+/// How many bytes before an anchor a rule may look at.
+pub(super) const LOOKBEHIND: usize = 256;
+
+/// How many bytes after an anchor a rule may need before it decides.
+pub(super) const LOOKAHEAD: usize = 4096;
+
+/// How far before its anchor a secret may begin.
+pub(super) const BEFORE_ANCHOR: usize = 8;
+
+/// A secret that was found.
+pub(super) struct Found {
+    /// Where it begins.
+    pub(super) start: usize,
+    /// How its end is found.
+    pub(super) swallow: Swallow,
+    /// What it is.
+    pub(super) kind: SecretKind,
+}
+
+/// Asks the rule of an anchor.
+pub(super) fn find(anchor: Anchor, window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
+    match anchor {
+        Anchor::Name => named(window, at),
+        Anchor::ShortName => named(window, at + 1),
+        Anchor::Bearer => bearer(window, at),
+        Anchor::Basic => basic(window, at),
+        Anchor::Url => url(window, at),
+        Anchor::JsonWebToken => json_web_token(window, at + 1),
+        Anchor::Pem => {
+            let Some(start) = at.checked_sub(4) else { return Ok(None) };
+            let found = is_private_key_header(window, start)?;
+            let swallow = Swallow::Pem(Pem::default());
+            Ok(found.then_some(Found { start, swallow, kind: SecretKind::PrivateKey }))
+        }
+        Anchor::Prefix(index) => PREFIXES[index].find(window, at),
+    }
+}
+
+/// A field name and what separates it from its value.
+struct Field<'a> {
+    name: &'a str,
+    kind: NameKind,
+    /// Where the value begins, quotes included.
+    value: usize,
+    separator: Separator,
+    /// Whether white space stands around the separator.
+    spaced: bool,
+    /// The quote right before the name.
+    open_quote: Option<u8>,
+    /// Whether the name is the first thing in its line, as in YAML.
+    first_in_line: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Separator {
+    /// `=`, `:=` or `=>`
+    Equals,
+    /// `==`
+    Comparison,
+    /// `:`
+    Colon,
+    /// A blank after `--name`, or a comma in a list of arguments.
+    Flag,
+    /// `>` of an XML element.
+    Element,
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'' | b'`')
+}
+
+fn named(window: Window<'_>, anchor: usize) -> Result<Option<Found>, More> {
+    let Some(field) = field(window, anchor)? else { return Ok(None) };
+    value::find(window, &field)
+}
+
+/// Reads the name around an anchor and the separator after it.
+fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
+    const LONGEST_NAME: usize = 100;
+    let is_name = |b: u8| b.is_ascii_alphanumeric() || b"_-.".contains(&b);
+    let bytes = window.bytes;
+    let before = bytes[..anchor].iter().rev().take(LONGEST_NAME).take_while(|b| is_name(**b)).count();
+    let mut start = anchor - before;
+    // In `\npassword` and `%20password` the first letters belong to an escape.
+    if let Some(skipped) = (1..=8).find(|k| start + k <= anchor && window.escape_ends_at(start + k)) {
+        start += skipped;
+    }
+    let end = window.skip(anchor, LONGEST_NAME, is_name)?;
+    if end - anchor == LONGEST_NAME {
+        return Ok(None);
+    }
+    let Ok(name) = std::str::from_utf8(&bytes[start..end]) else { return Ok(None) };
+    let Some(kind) = classify(name) else { return Ok(None) };
+
+    let mut at = window.skip_colours(end)?;
+    // The closing quote of the name, and the bracket of `config["name"]`.
+    let slashes = window.skip(at, 16, |b| b == b'\\')?;
+    let quoted_name = window.at(slashes)?.is_some_and(is_quote);
+    if quoted_name {
+        at = slashes + 1;
+        if window.at(at)? == Some(b']') {
+            at += 1;
+        }
+    }
+    let after_name = at;
+    at = window.skip(at, 32, is_blank)?;
+    at = window.skip_colours(at)?;
+    let gap = after_name != at;
+    let flag = name.starts_with('-');
+    let separator = match window.at(at)? {
+        Some(b'=') => {
+            at += 1;
+            match window.at(at)? {
+                Some(b'=') => {
+                    at = window.skip(at, 2, |b| b == b'=')?;
+                    Separator::Comparison
+                }
+                Some(b'>') => {
+                    at += 1;
+                    Separator::Equals
+                }
+                _ => Separator::Equals,
+            }
+        }
+        Some(b':') => {
+            at += 1;
+            match window.at(at)? {
+                Some(b'=') => {
+                    at += 1;
+                    Separator::Equals
+                }
+                // A path (`token::Kind`) or a URL (`secret://name`).
+                Some(b':') => return Ok(None),
+                Some(b'/') if window.at(at + 1)? == Some(b'/') => return Ok(None),
+                _ => Separator::Colon,
+            }
+        }
+        Some(b'>')
+            if !gap && !quoted_name && start.checked_sub(1).is_some_and(|open| bytes[open] == b'<') =>
+        {
+            at += 1;
+            Separator::Element
+        }
+        Some(b',') if quoted_name && flag => {
+            at += 1;
+            Separator::Flag
+        }
+        Some(next) if flag && gap && !matches!(next, b'-' | b'\n' | b'\r') => Separator::Flag,
+        _ => return Ok(None),
+    };
+    let separator_end = at;
+    at = window.skip_colours(at)?;
+    at = window.skip(at, 64, is_blank)?;
+    at = window.skip_colours(at)?;
+    Ok(Some(Field {
+        name,
+        kind,
+        value: at,
+        separator,
+        spaced: gap || separator_end != at,
+        open_quote: bytes[..start].last().copied().filter(|b| !quoted_name && is_quote(*b)),
+        first_in_line: !quoted_name && is_first_in_line(&bytes[..start]),
+    }))
+}
+
+/// Tells whether nothing but white space, or the dash of a list, stands in the line before.
+fn is_first_in_line(before: &[u8]) -> bool {
+    let indent = |bytes: &[u8]| bytes.iter().rev().take(64).take_while(|b| is_blank(**b)).count();
+    let mut rest = &before[..before.len() - indent(before)];
+    if let [outer @ .., b'-'] = rest {
+        rest = &outer[..outer.len() - indent(outer)];
+    }
+    rest.ends_with(b"\n")
+}
+
+/// The characters of a token in an `Authorization` header.
+fn is_token68(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)
+}
+
+/// Skips a scheme and the blanks after it; `None` when something else follows.
+fn after_scheme(window: Window<'_>, at: usize, scheme: &[u8]) -> Result<Option<usize>, More> {
+    if !window.begins_word(at) {
+        return Ok(None);
+    }
+    for (offset, letter) in scheme.iter().enumerate() {
+        if !window.at(at + offset)?.is_some_and(|b| b.eq_ignore_ascii_case(letter)) {
+            return Ok(None);
+        }
+    }
+    let mut start = at + scheme.len();
+    if window.at(start)? == Some(b':') {
+        start += 1;
+    }
+    let end = if window.has(start, b"%20")? { start + 3 } else { window.skip(start, 8, is_blank)? };
+    Ok((start < end).then_some(end))
+}
+
+fn bearer(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
+    let Some(start) = after_scheme(window, at, b"bearer")? else { return Ok(None) };
+    let end = window.skip(start, 64, is_token68)?;
+    let token = &window.bytes[start..end];
+    // Prose goes on with a word: "bearer authentication".
+    let is_token = 20 <= token.len() || (8 <= token.len() && token.iter().any(u8::is_ascii_digit));
+    let found = Found { start, swallow: Swallow::Class(0, is_token68), kind: SecretKind::Authorization };
+    Ok(is_token.then_some(found))
+}
+
+fn basic(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
+    let Some(start) = after_scheme(window, at, b"basic")? else { return Ok(None) };
+    let is_base64 = |b: u8| b.is_ascii_alphanumeric() || b"+/=-_".contains(&b);
+    let end = window.skip(start, 256, is_base64)?;
+    let text = &window.bytes[start..end];
+    let is_token = 4 <= text.len() && decoded_holds_a_colon(text);
+    let found = Found { start, swallow: Swallow::Class(0, is_token68), kind: SecretKind::Authorization };
+    Ok(is_token.then_some(found))
+}
+
+/// Tells whether base64 decodes to printable text with a colon, as a name and password do.
+fn decoded_holds_a_colon(text: &[u8]) -> bool {
+    let (mut bits, mut count, mut colon) = (0u32, 0, false);
+    for byte in text {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => break,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if 8 <= count {
+            count -= 8;
+            let decoded = (bits >> count & 0xff) as u8;
+            if decoded < b' ' {
+                return false;
+            }
+            colon |= decoded == b':';
+        }
+    }
+    colon
+}
+
+/// Finds the name and password in `scheme://name:password@host`; `at` is the last letter of the scheme.
+///
+/// A name alone is left (`ssh://git@host`) unless it looks like a token. The password may hold `/`, `?` and `#`
+/// unescaped, when what stands before them cannot be a port.
+fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
+    let bytes = window.bytes;
+    if !bytes[at].is_ascii_alphanumeric() && !b"+-.".contains(&bytes[at]) {
+        return Ok(None);
+    }
+    let start = at + 4;
+    let mut colon = None;
+    let mut last_at = None;
+    let mut beyond_authority = false;
+    let mut position = start;
+    while position - start < LOOKAHEAD - 64 {
+        match window.at(position)? {
+            None | Some(0..=b' ' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\') => break,
+            Some(b'@') => {
+                last_at = Some(position);
+                if beyond_authority {
+                    break;
+                }
+            }
+            Some(b':') if colon.is_none() => colon = Some(position),
+            Some(b'/' | b'?' | b'#') if last_at.is_some() => break,
+            Some(b'/' | b'?' | b'#') => {
+                let port = colon.map(|colon: usize| &bytes[colon + 1..position]);
+                if port.is_none_or(|port| port.iter().all(u8::is_ascii_digit)) && !beyond_authority {
+                    break;
+                }
+                beyond_authority = true;
+            }
+            Some(_) => {}
+        }
+        position += 1;
+    }
+    let Some(end) = last_at.filter(|end| start < *end) else { return Ok(None) };
+    // The digest of a container image is no host.
+    if bytes[start] == b'[' || window.has(end + 1, b"sha256:")? {
+        return Ok(None);
+    }
+    let userinfo = &bytes[start..end];
+    let is_secret = match colon.filter(|colon| *colon < end) {
+        Some(_) => true,
+        None => {
+            16 <= userinfo.len()
+                && userinfo.iter().any(u8::is_ascii_digit)
+                && userinfo.iter().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(b))
+        }
+    };
+    let found = Found { start, swallow: Swallow::Fixed(end - start), kind: SecretKind::UrlCredentials };
+    Ok(is_secret.then_some(found))
+}
+
+fn json_web_token(window: Window<'_>, start: usize) -> Result<Option<Found>, More> {
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || b"-_".contains(&b);
+    if !window.begins_word(start) {
+        return Ok(None);
+    }
+    let header = window.skip(start, LOOKAHEAD - 64, is_part)?;
+    if header - start < 10 || window.at(header)? != Some(b'.') {
+        return Ok(None);
+    }
+    // The second part of an encrypted token may be empty.
+    let second = window.skip(header + 1, 8, is_part)?;
+    if second - header < 9 && !window.has(header + 1, b".")? {
+        return Ok(None);
+    }
+    let swallow = Swallow::Class(0, |b| b.is_ascii_alphanumeric() || b"-_.=".contains(&b));
+    Ok(Some(Found { start, swallow, kind: SecretKind::JsonWebToken }))
+}

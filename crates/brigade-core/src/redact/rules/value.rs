@@ -1,0 +1,275 @@
+//! The value of a field with a secret name: where it begins, and whether it is one at all.
+//!
+//! Left alone are values that cannot be a secret: truth values and nothing, the name of a type, a placeholder or a
+//! variable (`<token>`, `$TOKEN`, `${TOKEN}`), the field's own name (`token=token`), and program text
+//! (`let token = lexer.next();`). `token` is a word of parsers too, so after `token: ` a word of a few letters and a
+//! number of up to three digits are left. When in doubt, a value is masked.
+
+use super::{Field, Found, Separator, is_blank, is_quote};
+use crate::redact::name::NameKind;
+use crate::redact::shape::SecretKind;
+use crate::redact::swallow::{Swallow, beginning};
+use crate::redact::window::{More, Window};
+
+/// How much of a value is looked at to tell whether it is one.
+const LOOKED_AT: usize = 96;
+
+/// How long the text of an XML element may be; a longer one is hardly a password.
+const LONGEST_ELEMENT: usize = 1024;
+
+/// Schemes of authorization that are followed by one word.
+const SCHEMES: &[&str] = &["bearer", "basic", "token", "apikey", "api-key", "negotiate", "bot", "key"];
+
+/// Finds the secret in the value of a field.
+pub(super) fn find(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
+    if field.separator == Separator::Element {
+        let end = window.skip(field.value, LONGEST_ELEMENT, |b| !matches!(b, b'<' | b'\n'))?;
+        let harmless = is_harmless_word(&window.bytes[field.value..end], field) || !window.has(end, b"</")?;
+        return Ok(found_unless(harmless, field.value, Swallow::Fixed(end - field.value)));
+    }
+    if let Some(found) = quoted(window, field.value, field)? {
+        return Ok(found);
+    }
+    if window.at(field.value)? == Some(b'[') && !window.has_mark(field.value)? {
+        let inside = window.skip(field.value + 1, 64, |b| is_blank(b) || b == b'\n' || b == b'\r')?;
+        let inside = window.skip(inside, 8, |b| b == b'\\')?;
+        let is_list = window.at(inside)?.is_some_and(is_quote);
+        let swallow = Swallow::List { open: None, seen: 0 };
+        return Ok(found_unless(!is_list, field.value, swallow));
+    }
+    bare(window, field)
+}
+
+fn found_unless(harmless: bool, start: usize, swallow: Swallow) -> Option<Found> {
+    (!harmless).then_some(Found { start, swallow, kind: SecretKind::NamedValue })
+}
+
+/// Finds a value in quotes; `None` when there are none, `Some(None)` when what is in them is no secret.
+fn quoted(window: Window<'_>, at: usize, field: &Field<'_>) -> Result<Option<Option<Found>>, More> {
+    // The letters before a string in Python, Rust, C# and shells.
+    let mut open = at;
+    let letters = window.skip(at, 3, |b| b"bBrRuUfF$@&(".contains(&b))?;
+    let slashes = window.skip(letters, 16, |b| b == b'\\')?;
+    if window.at(slashes)?.is_some_and(is_quote) {
+        open = slashes;
+    }
+    let Some(quote) = window.at(open)?.filter(|b| is_quote(*b)) else { return Ok(None) };
+    let start = open + 1;
+    if window.has(start, &[quote, quote])? {
+        return Ok(Some(found_unless(false, start + 2, Swallow::Triple { quote, seen: 0 })));
+    }
+    let swallow = Swallow::Quoted { quote, slashes: open - letters.min(open) };
+    let text = beginning(window, start, LOOKED_AT, swallow)?;
+    if is_harmless_word(text, field) || (quote == b'`' && text.len() < 2) {
+        return Ok(Some(None));
+    }
+    let start = start + scheme_length(text).unwrap_or(0);
+    Ok(Some(found_unless(false, start, swallow)))
+}
+
+/// Gives the length of a scheme of authorization, with the blank after it, at the beginning of a value.
+fn scheme_length(text: &[u8]) -> Option<usize> {
+    let blank = text.iter().position(|b| is_blank(*b))?;
+    let scheme = &text[..blank];
+    let known = SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known.as_bytes()));
+    (known && blank + 1 < text.len()).then_some(blank + 1)
+}
+
+fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
+    if field.separator == Separator::Comparison {
+        return Ok(None);
+    }
+    let start = field.value;
+    let word = beginning(window, start, LOOKED_AT, Swallow::Bare)?;
+    if word.is_empty() || is_harmless_word(word, field) || is_in_brackets(window, start, word)? {
+        return Ok(None);
+    }
+    if let Some(quote) = argument_of_call(word, field) {
+        let quote = start + quote;
+        let swallow = Swallow::Quoted { quote: window.bytes[quote], slashes: 0 };
+        return Ok(found_unless(false, quote + 1, swallow));
+    }
+    if is_code(word, field) {
+        return Ok(None);
+    }
+    // `Bearer x`, in a header or anywhere else: the scheme stays readable.
+    let end = start + word.len();
+    let next = window.skip(end, 8, is_blank)?;
+    if end < next && word.len() < LOOKED_AT && window.at(next)?.is_some_and(|b| b' ' < b) {
+        if SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes())) {
+            let first = window.at(next)?;
+            let quoted = first.is_some_and(is_quote);
+            return Ok(found_unless(quoted, next, Swallow::Bare));
+        }
+        // A scheme with parameters, such as Digest.
+        if field.kind == NameKind::Authorization {
+            return Ok(found_unless(false, start, Swallow::Line(field.open_quote)));
+        }
+    }
+    // In YAML and in headers a value goes on to the end of its line.
+    let to_line_end = field.kind == NameKind::Certain
+        && field.first_in_line
+        && field.separator == Separator::Colon
+        && field.spaced;
+    Ok(found_unless(false, start, if to_line_end { Swallow::Line(None) } else { Swallow::Bare }))
+}
+
+const HARMLESS_WORDS: &[&str] = &[
+    "any",
+    "bool",
+    "boolean",
+    "byte",
+    "bytes",
+    "char",
+    "false",
+    "int",
+    "integer",
+    "nil",
+    "no",
+    "none",
+    "null",
+    "number",
+    "object",
+    "off",
+    "on",
+    "optional",
+    "required",
+    "str",
+    "string",
+    "true",
+    "undefined",
+    "unset",
+    "yes",
+];
+
+/// Tells whether a word cannot be a secret.
+fn is_harmless_word(word: &[u8], field: &Field<'_>) -> bool {
+    let Ok(word) = std::str::from_utf8(word) else { return false };
+    if word.starts_with('[') {
+        return word == "[]";
+    }
+    let word = word.trim_end_matches([',', ';', ')', '}', ']']);
+    let lower = word.to_ascii_lowercase();
+    if word.is_empty() || HARMLESS_WORDS.contains(&lower.as_str()) || is_placeholder(word) {
+        return true;
+    }
+    let own_name = field.name.trim_start_matches('-');
+    if own_name.eq_ignore_ascii_case(word) || own_name.replace('-', "_").eq_ignore_ascii_case(word) {
+        return true;
+    }
+    if field.kind != NameKind::Token {
+        return false;
+    }
+    let small_number = word.len() < 4 && word.bytes().all(|b| b.is_ascii_digit());
+    let short_word = word.len() < 8 && word.bytes().all(|b| b.is_ascii_alphabetic());
+    small_number || (short_word && field.spaced && field.separator != Separator::Equals)
+}
+
+fn is_placeholder(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    match bytes[0] {
+        b'$' => {
+            let rest = &word[1..];
+            rest.starts_with(['{', '('])
+                || (2 < rest.len() && rest.bytes().all(|b| b.is_ascii_uppercase() || b == b'_'))
+        }
+        b'<' => word.strip_suffix('>').is_some_and(|text| is_plain_name(&text[1..])),
+        b'{' => is_object_or_placeholder(&word[1..]),
+        b'%' => word.len() == 2 || (word.starts_with("%(") && word.len() < 32),
+        first @ (b'*' | b'.' | b'x' | b'X' | b'-' | b'#' | b'?' | b'_') => bytes.iter().all(|b| *b == first),
+        first => word.chars().count() == 1 && !first.is_ascii_alphanumeric(),
+    }
+}
+
+fn is_plain_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-. ".contains(&b))
+}
+
+/// Judges what follows a `{`: of `{{ name }}`, of `{name}`, or of an object, whose fields are judged themselves.
+fn is_object_or_placeholder(inner: &str) -> bool {
+    inner.is_empty()
+        || inner.starts_with(['{', '"', '\'', '\\'])
+        || inner.strip_suffix('}').is_some_and(is_plain_name)
+        || inner.strip_suffix(':').is_some_and(is_plain_name)
+}
+
+/// Tells whether a word without quotes is the inside of `<name>` or `{name}`; its last bracket is not part of it.
+fn is_in_brackets(window: Window<'_>, start: usize, word: &[u8]) -> Result<bool, More> {
+    let close = match word[0] {
+        b'<' => b'>',
+        b'{' => b'}',
+        _ => return Ok(false),
+    };
+    let is_name = std::str::from_utf8(&word[1..]).is_ok_and(is_plain_name);
+    Ok(is_name && window.at(start + word.len())? == Some(close))
+}
+
+/// Gives the length of a path of identifiers, such as `self.lexer.next` or `Token::new`, at the beginning.
+fn path_length(word: &[u8]) -> usize {
+    let is_identifier = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let mut at = word.iter().take_while(|b| matches!(b, b'&' | b'*' | b'!')).count();
+    loop {
+        let length = word[at..].iter().take_while(|b| is_identifier(**b)).count();
+        if length == 0 || word[at].is_ascii_digit() {
+            return 0;
+        }
+        at += length;
+        let joint = [&b"::"[..], b"->", b"?.", b"."].into_iter().find(|joint| word[at..].starts_with(joint));
+        match joint {
+            Some(joint)
+                if word.get(at + joint.len()).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') =>
+            {
+                at += joint.len();
+            }
+            _ => return at,
+        }
+    }
+}
+
+/// Gives the position of the quote in `SecretString::from("…`, where a call wraps the secret.
+///
+/// A call that looks something up (`getenv("TOKEN")`) is given a name, not the secret.
+fn argument_of_call(word: &[u8], field: &Field<'_>) -> Option<usize> {
+    if !field.spaced {
+        return None;
+    }
+    let path = path_length(word);
+    let open = path + usize::from(word.get(path) == Some(&b'!'));
+    if path == 0 || word.get(open) != Some(&b'(') || !word.get(open + 1).copied().is_some_and(is_quote) {
+        return None;
+    }
+    let name = String::from_utf8_lossy(&word[..path]).to_ascii_lowercase();
+    let looks_up =
+        ["env", "get", "var", "read", "load", "input", "config", "lookup", "fetch", "param", "header"];
+    (!looks_up.iter().any(|part| name.contains(part))).then_some(open + 1)
+}
+
+/// Tells whether an unquoted value is program text.
+fn is_code(word: &[u8], field: &Field<'_>) -> bool {
+    const RECEIVERS: &[&str] = &[
+        "args", "cfg", "config", "context", "ctx", "env", "lexer", "opts", "options", "os", "params",
+        "parser", "process", "props", "req", "request", "self", "settings", "state", "this", "user",
+    ];
+    if !field.spaced {
+        // `foo(token=self.token)`, with nothing around the sign.
+        return word.starts_with(b"self.") || word.starts_with(b"this.") || word.starts_with(b"os.environ");
+    }
+    let path = path_length(word);
+    if path == 0 {
+        return false;
+    }
+    if matches!(word.get(path), Some(b'(' | b'<')) || word[path..].starts_with(b"!(") {
+        return true;
+    }
+    let text = String::from_utf8_lossy(&word[..path]);
+    if matches!(text.as_ref(), "new" | "await" | "async" | "function" | "lambda" | "match" | "if" | "String")
+    {
+        return true;
+    }
+    if matches!(field.separator, Separator::Colon) && word.starts_with(b"&") {
+        return true;
+    }
+    let receiver =
+        text.split(['.', ':', '-', '?']).next().unwrap_or_default().trim_start_matches(['&', '*', '!']);
+    text.len() != receiver.len() && RECEIVERS.contains(&receiver)
+}

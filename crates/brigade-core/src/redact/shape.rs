@@ -1,0 +1,73 @@
+//! What a secret looks like.
+
+use std::fmt;
+
+use super::anchors::{ANCHOR_LENGTH, Anchors};
+use super::rules;
+use super::window::{Extent, Window};
+
+/// Why a text looks like a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SecretKind {
+    /// It begins as the tokens of an issuer do.
+    TokenPrefix {
+        /// The issuer.
+        issuer: &'static str,
+    },
+    /// A JSON web token.
+    JsonWebToken,
+    /// A private key in PEM.
+    PrivateKey,
+    /// A URL with a name and password.
+    UrlCredentials,
+    /// A bearer or basic authorization.
+    Authorization,
+    /// A value whose name, in the text itself, says that it is secret: `password=…`.
+    NamedValue,
+}
+
+/// A few words that complete "this looks like …".
+impl fmt::Display for SecretKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SecretKind::TokenPrefix { issuer } => write!(f, "a token of {issuer}"),
+            SecretKind::JsonWebToken => f.write_str("a JSON web token"),
+            SecretKind::PrivateKey => f.write_str("a private key"),
+            SecretKind::UrlCredentials => f.write_str("a URL with a name and password"),
+            SecretKind::Authorization => f.write_str("an authorization header"),
+            SecretKind::NamedValue => f.write_str("a named secret"),
+        }
+    }
+}
+
+/// Finds the first thing in a text that looks like a secret.
+///
+/// Tells exactly whether a [`Redactor`](super::Redactor) without bound values would change the text, apart from
+/// secrets that are masked already.
+///
+/// ```
+/// use brigade_core::redact::{SecretKind, looks_secret_value};
+///
+/// assert_eq!(looks_secret_value("AKIAIOSFODNN7EXAMPLE"), Some(SecretKind::TokenPrefix { issuer: "AWS" }));
+/// assert_eq!(looks_secret_value("GITHUB_TOKEN"), None);
+/// ```
+pub fn looks_secret_value(text: &str) -> Option<SecretKind> {
+    if super::is_changed_by_rules(text) { first_kind(text) } else { None }
+}
+
+fn first_kind(text: &str) -> Option<SecretKind> {
+    let bytes = [b"\n", text.as_bytes()].concat();
+    let window = Window { bytes: &bytes, extent: Extent::Ended };
+    let anchors = Anchors::new();
+    let mut from = 0;
+    while let Some(at) = anchors.next(&bytes, from) {
+        debug_assert!(at + ANCHOR_LENGTH <= bytes.len());
+        for anchor in anchors.at(&bytes, at) {
+            if let Ok(Some(found)) = rules::find(anchor, window, at) {
+                return Some(found.kind);
+            }
+        }
+        from = at + 1;
+    }
+    None
+}

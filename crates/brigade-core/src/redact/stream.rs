@@ -1,0 +1,192 @@
+//! The stream through a redactor: finds what to mask, and lets the rest pass.
+
+use std::ops::Range;
+
+use super::MARK;
+use super::anchors::{ANCHOR_LENGTH, Anchors};
+use super::bound::Bound;
+use super::rules::{self, BEFORE_ANCHOR, LOOKBEHIND};
+use super::swallow::Swallow;
+use super::window::{Extent, More, Window};
+
+/// What a redactor looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Everything that looks like a secret, and the bound values.
+    AllRules,
+    /// The bound values.
+    BoundOnly,
+}
+
+/// Bytes of a stream that were not yet let pass, with some that were, for context.
+///
+/// All positions are within `buffer`.
+pub(super) struct Stream {
+    /// Begins with a line end that is not part of the stream, so that every byte has one before it.
+    buffer: Vec<u8>,
+    scope: Scope,
+    /// Where the bytes begin that are still to be let pass.
+    passed: usize,
+    /// Where the search for bound values goes on.
+    bound_from: usize,
+    /// Where the search for anchors goes on.
+    rules_from: usize,
+    /// The secret that the search for anchors is in.
+    open: Option<Swallow>,
+    /// What is to be masked from `passed` on, in no order.
+    masks: Vec<Range<usize>>,
+    /// Where the last masked bytes end, if nothing was let pass since: what touches it needs no second mark.
+    masked_to: Option<usize>,
+}
+
+/// How much input is looked at in one go.
+const PIECE: usize = 64 * 1024;
+
+/// How many bytes that have passed are kept.
+const CONTEXT: usize = LOOKBEHIND + 256;
+
+impl Stream {
+    pub(super) fn new(scope: Scope) -> Stream {
+        Stream {
+            buffer: vec![b'\n'],
+            scope,
+            passed: 1,
+            bound_from: 1,
+            rules_from: 0,
+            open: None,
+            masks: Vec::new(),
+            masked_to: None,
+        }
+    }
+
+    /// Takes the next bytes, and lets pass what is decided.
+    pub(super) fn push(&mut self, bound: Option<&Bound>, input: &[u8], output: &mut Vec<u8>) {
+        for piece in input.chunks(PIECE) {
+            self.buffer.extend_from_slice(piece);
+            self.run(bound, Extent::GoesOn, output);
+            self.forget();
+        }
+    }
+
+    /// How many bytes are held back.
+    #[cfg(test)]
+    pub(super) fn pending(&self) -> usize {
+        self.buffer.len() - self.passed
+    }
+
+    /// Decides and lets pass all that is left.
+    pub(super) fn finish(&mut self, bound: Option<&Bound>, output: &mut Vec<u8>) {
+        self.run(bound, Extent::Ended, output);
+    }
+
+    fn run(&mut self, bound: Option<&Bound>, extent: Extent, output: &mut Vec<u8>) {
+        let mut decided = self.buffer.len();
+        if self.scope == Scope::AllRules {
+            decided = decided.min(self.apply_rules(extent));
+        }
+        if let Some(bound) = bound {
+            let window = Window { bytes: &self.buffer, extent };
+            self.bound_from = bound.find(window, self.bound_from, &mut self.masks);
+            decided = decided.min(self.bound_from);
+        }
+        self.pass(decided, output);
+    }
+
+    /// Searches for anchors and asks their rules; gives the position before which everything is decided.
+    fn apply_rules(&mut self, extent: Extent) -> usize {
+        let Stream { buffer, rules_from, open, masks, .. } = self;
+        let window = Window { bytes: buffer, extent };
+        let anchors = Anchors::new();
+        'search: loop {
+            if let Some(swallow) = open {
+                let (end, ended) = swallow.advance(window, *rules_from);
+                if *rules_from < end {
+                    masks.push(*rules_from..end);
+                }
+                *rules_from = end;
+                if !ended {
+                    return end;
+                }
+                *open = None;
+                // The byte before may belong to the next anchor.
+            }
+            let Some(at) = anchors.next(buffer, *rules_from) else { break };
+            for anchor in anchors.at(buffer, at) {
+                match rules::find(anchor, window, at) {
+                    Ok(None) => {}
+                    Ok(Some(found)) => {
+                        *rules_from = found.start;
+                        *open = Some(found.swallow);
+                        continue 'search;
+                    }
+                    Err(More) => {
+                        *rules_from = at;
+                        return at.saturating_sub(BEFORE_ANCHOR);
+                    }
+                }
+            }
+            *rules_from = at + 1;
+        }
+        match extent {
+            Extent::Ended => buffer.len(),
+            Extent::GoesOn => {
+                // An anchor may have begun.
+                *rules_from = (buffer.len().saturating_sub(ANCHOR_LENGTH - 1)).max(*rules_from);
+                rules_from.saturating_sub(BEFORE_ANCHOR)
+            }
+        }
+    }
+
+    /// Lets pass what comes before `decided`, masked.
+    fn pass(&mut self, decided: usize, output: &mut Vec<u8>) {
+        self.masks.sort_unstable_by_key(|mask| mask.start);
+        let mut left = 0;
+        for index in 0..self.masks.len() {
+            let mask = self.masks[index].clone();
+            let start = mask.start.max(self.passed);
+            let end = mask.end.min(decided);
+            if start < end {
+                if self.passed < start {
+                    output.extend_from_slice(&self.buffer[self.passed..start]);
+                    self.masked_to = None;
+                }
+                if self.masked_to != Some(start) {
+                    output.extend_from_slice(MARK.as_bytes());
+                }
+                self.passed = end;
+                self.masked_to = Some(end);
+            }
+            if decided < mask.end {
+                self.masks[left] = mask.start.max(decided)..mask.end;
+                left += 1;
+            }
+        }
+        self.masks.truncate(left);
+        if self.passed < decided {
+            output.extend_from_slice(&self.buffer[self.passed..decided]);
+            self.passed = decided;
+            self.masked_to = None;
+        }
+    }
+
+    /// Drops bytes that no decision can need any more.
+    fn forget(&mut self) {
+        let mut needed = self.passed;
+        if self.scope == Scope::AllRules {
+            needed = needed.min(self.rules_from);
+        }
+        let dropped = needed.saturating_sub(CONTEXT);
+        if dropped == 0 {
+            return;
+        }
+        self.buffer.drain(..dropped);
+        self.passed -= dropped;
+        self.bound_from = self.bound_from.saturating_sub(dropped);
+        self.rules_from = self.rules_from.saturating_sub(dropped);
+        self.masked_to = self.masked_to.map(|end| end - dropped);
+        for mask in &mut self.masks {
+            mask.start -= dropped;
+            mask.end -= dropped;
+        }
+    }
+}

@@ -1,0 +1,417 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::json::Json;
+
+const SECRETS: &str = include_str!("../../../../fixtures/redaction/secrets.txt");
+const HARMLESS: &str = include_str!("../../../../fixtures/redaction/harmless.txt");
+
+fn lines(corpus: &'static str) -> impl Iterator<Item = &'static str> {
+    corpus.lines().filter(|line| !line.starts_with('#') && !line.is_empty())
+}
+
+fn rules() -> Redactor {
+    Redactor::new(&[])
+}
+
+/// Takes the marks out of a line of the corpus; gives the text, what is expected of it, and the secrets.
+fn planted(line: &str) -> (String, String, Vec<String>) {
+    let (mut text, mut expect, mut secrets) = (String::new(), String::new(), Vec::new());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('⟦') {
+        let (secret, after) = after.split_once('⟧').unwrap();
+        text.extend([before, secret]);
+        expect.extend([before, MARK]);
+        secrets.push(secret.to_owned());
+        rest = after;
+    }
+    (text + rest, expect + rest, secrets)
+}
+
+/// Sends a text through a stream, cut at these places.
+fn streamed(redactor: &Redactor, text: &[u8], cuts: &[usize]) -> Vec<u8> {
+    let mut redactor = redactor.clone();
+    let mut output = Vec::new();
+    let mut rest = text;
+    for cut in cuts {
+        let (piece, after) = rest.split_at((*cut).min(rest.len()));
+        redactor.push(piece, &mut output);
+        rest = after;
+    }
+    redactor.push(rest, &mut output);
+    redactor.finish(&mut output);
+    output
+}
+
+fn byte_by_byte(redactor: &Redactor, text: &str) -> String {
+    String::from_utf8(streamed(redactor, text.as_bytes(), &vec![1; text.len()])).unwrap()
+}
+
+#[test]
+fn every_secret_of_the_corpus_is_masked_and_nothing_else() {
+    let mut wrong = Vec::new();
+    for line in lines(SECRETS) {
+        let (text, expect, _) = planted(line);
+        let got = rules().redact_str(&text);
+        if got != expect {
+            wrong.push(format!("{text}\n  gives  {got}\n  not    {expect}"));
+            continue;
+        }
+        assert_eq!(byte_by_byte(&rules(), &text), expect, "byte by byte: {text}");
+        assert_eq!(rules().redact_str(&got), got, "redacted twice: {text}");
+        assert!(looks_secret_value(&text).is_some(), "looks secret: {text}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn harmless_text_stays_as_it_is() {
+    let mut wrong = Vec::new();
+    for line in lines(HARMLESS) {
+        let got = rules().redact_str(line);
+        if got != line {
+            wrong.push(format!("{line}\n  gives  {got}"));
+            continue;
+        }
+        assert_eq!(byte_by_byte(&rules(), line), line);
+        assert_eq!(looks_secret_value(line), None, "{line}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(rules().redact_str(HARMLESS), HARMLESS);
+}
+
+const PEM: &str = "-----BEGIN OPENSSH PRIVATE KEY-----\n\
+    EXAMPLEexampleEXAMPLEexampleEXAMPLEexampleEXAMPLEexampleEXAMPLE\n\
+    EXAMPLEexample==\n\
+    -----END OPENSSH PRIVATE KEY-----";
+
+#[test]
+fn a_private_key_is_masked_as_a_block() {
+    for (before, after) in [
+        ("", ""),
+        ("", "\n"),
+        ("key:\n", "\nnext line\n"),
+        ("private_key = \"", "\"\nnext line\n"),
+        ("password: ", "\nnext"),
+        ("{\"key\": '", "'}"),
+    ] {
+        let text = format!("{before}{PEM}{after}");
+        let expect = format!("{before}{MARK}{after}");
+        assert_eq!(rules().redact_str(&text), expect);
+        assert_eq!(byte_by_byte(&rules(), &text), expect);
+    }
+    let prefixed = PEM.replace('\n', "\n2024-01-01 web | ");
+    assert_eq!(rules().redact_str(&prefixed), MARK);
+}
+
+#[test]
+fn a_key_that_is_cut_off_does_not_hide_the_rest() {
+    let cut = PEM.split_once("EXAMPLEexample==").unwrap().0;
+    let log = "12:00:00 the server is up and well\n".repeat(20);
+    let redacted = rules().redact_str(&format!("{cut}{log}"));
+    assert!(redacted.starts_with(MARK));
+    assert!(redacted.ends_with("the server is up and well\n"), "{redacted}");
+    assert!(!redacted.contains("EXAMPLE"));
+}
+
+const VALUE: &str = "Hunter2/ EX\"AMPLE&é+~";
+
+/// The forms of `VALUE` that programs print.
+fn forms() -> Vec<String> {
+    let hex = |upper: bool| {
+        let digits = VALUE.bytes().map(|b| format!("{b:02x}")).collect::<String>();
+        if upper { digits.to_uppercase() } else { digits }
+    };
+    vec![
+        VALUE.to_owned(),
+        VALUE.replace('"', "\\\""),
+        "Hunter2/ EX\\\"AMPLE&\\u00e9+~".to_owned(),
+        "Hunter2\\/ EX\\\"AMPLE&é+~".to_owned(),
+        "Hunter2%2F%20EX%22AMPLE%26%C3%A9%2B~".to_owned(),
+        "Hunter2%2f%20EX%22AMPLE%26%c3%a9%2b~".to_owned(),
+        "Hunter2/%20EX%22AMPLE%26%C3%A9%2B~".to_owned(),
+        "Hunter2%2F+EX%22AMPLE%26%C3%A9%2B%7E".to_owned(),
+        hex(false),
+        hex(true),
+        VALUE.to_ascii_uppercase(),
+    ]
+}
+
+#[test]
+fn a_bound_value_is_masked_in_every_form() {
+    for redactor in [Redactor::new(&[VALUE.into()]), Redactor::bound_only(&[VALUE.into()])] {
+        for form in forms() {
+            let text = format!("a {form} b");
+            assert_eq!(redactor.redact_str(&text), "a [redacted] b", "{form}");
+            assert_eq!(byte_by_byte(&redactor, &text), "a [redacted] b", "{form}");
+        }
+    }
+}
+
+#[test]
+fn raw_logs_lose_the_bound_values_and_nothing_else() {
+    let redactor = Redactor::bound_only(&["EXAMPLEvalue".into()]);
+    let text = b"\xff\x00password=hunter2 EXAMPLEvalue\r\n\x1b[0m\xc3";
+    assert_eq!(streamed(&redactor, text, &[3, 20, 7]), b"\xff\x00password=hunter2 [redacted]\r\n\x1b[0m\xc3");
+}
+
+#[test]
+fn values_that_overlap_are_masked_as_a_whole() {
+    let redactor = Redactor::bound_only(&["EXAMPLEone".into(), "oneEXAMPLE".into(), "EXAMPLE".into()]);
+    assert_eq!(redactor.redact_str("xEXAMPLEoneEXAMPLEy EXAMPLEEXAMPLE"), "x[redacted]y [redacted]");
+}
+
+#[test]
+fn short_values_are_masked_as_words_only() {
+    let redactor = Redactor::bound_only(&["1".into(), "".into(), "  \n".into(), "abc".into()]);
+    assert_eq!(redactor.redact_str("1 11 a1 =1, xabcx"), "[redacted] 11 a1 =[redacted], x[redacted]x");
+}
+
+#[test]
+fn a_value_that_is_part_of_the_mark_is_no_trouble() {
+    let redactor = Redactor::new(&["redacted".into(), "acted".into()]);
+    assert_eq!(redactor.redact_str("reacted [redacted] redacted"), "re[redacted] [redacted] [redacted]");
+    assert_eq!(byte_by_byte(&redactor, "reacted [redacted] redacted"), "re[redacted] [redacted] [redacted]");
+}
+
+#[test]
+fn lines_of_a_value_are_masked_one_by_one() {
+    let redactor = Redactor::bound_only(&["first-EXAMPLE\nsecond-EXAMPLE\n".into()]);
+    assert_eq!(redactor.redact_str("> first-EXAMPLE\n> second-EXAMPLE\n"), "> [redacted]\n> [redacted]\n");
+}
+
+#[test]
+fn a_terminal_colour_around_a_field_changes_nothing() {
+    assert_eq!(
+        rules().redact_str("\x1b[3mpassword\x1b[0m\x1b[2m=\x1b[0mhunter2EXAMPLE\x1b[0m ok"),
+        "\x1b[3mpassword\x1b[0m\x1b[2m=\x1b[0m[redacted]\x1b[0m ok"
+    );
+}
+
+#[test]
+fn an_endless_value_or_line_needs_no_memory() {
+    for text in [
+        "password=",
+        "password=\"",
+        "eyJ",
+        "https://a:",
+        "Bearer ",
+        "token: \"\\",
+        "-----BEGIN PRIVATE KEY-----",
+        "",
+    ] {
+        let mut redactor = Redactor::new(&["EXAMPLEvalue".into()]);
+        let mut output = Vec::new();
+        let (mut taken, piece) = (text.len(), [b'a'; 1000]);
+        redactor.push(text.as_bytes(), &mut output);
+        for _ in 0..300 {
+            redactor.push(&piece, &mut output);
+            taken += piece.len();
+            let pending = redactor.stream.pending();
+            assert!(pending <= redactor.holds_back(), "{text}: {pending} of {taken}");
+        }
+        redactor.finish(&mut output);
+    }
+}
+
+#[test]
+fn words_after_secret_flags_are_masked() {
+    let words = ["tool", "--token", "abc EXAMPLE", "--max-tokens", "5", "--password=hunter2", "-v", "x"];
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let masked = rules().redact_argv(&words);
+    let shown: Vec<&str> = masked.iter().map(Redacted::as_str).collect();
+    assert_eq!(shown, ["tool", "--token", MARK, "--max-tokens", "5", "--password=[redacted]", "-v", "x"]);
+}
+
+#[test]
+fn json_is_redacted_by_the_names_of_its_fields() {
+    let json = Json::parse(
+        r#"{"user": "bob", "password": "x", "max_tokens": 100, "token": 5, "secrets": {"a": ["y", 1, ""], "b": true},
+            "argv": ["--token", "z"], "note": "password=hunter2", "client_secret": null, "api_key": ""}"#,
+    )
+    .unwrap();
+    let expect = Json::parse(
+        r#"{"user": "bob", "password": "[redacted]", "max_tokens": 100, "token": 5,
+            "secrets": {"a": ["[redacted]", 1, ""], "b": true}, "argv": ["--token", "[redacted]"],
+            "note": "password=[redacted]", "client_secret": null, "api_key": ""}"#,
+    )
+    .unwrap();
+    let redacted = rules().redact_json(&json);
+    assert_eq!(redacted, expect);
+    assert_eq!(rules().redact_json(&redacted), redacted);
+    assert_eq!(secret_fields(&json), ["$.argv[1]", "$.note", "$.password", "$.secrets.a[0]"]);
+    assert_eq!(secret_fields(&redacted), Vec::<String>::new());
+}
+
+#[test]
+fn paths_of_secret_fields_can_be_shown() {
+    let json = Json::object([("a b", Json::object([("token", Json::String("x".to_owned()))]))]);
+    assert_eq!(secret_fields(&json), [r#"$["a b"].token"#]);
+    let json = Json::object([("AKIAIOSFODNN7EXAMPLE", Json::Null)]);
+    assert_eq!(secret_fields(&json), [r#"$["[redacted]"]"#]);
+}
+
+/// Pieces of text that meet the rules at their edges.
+fn fragment() -> impl Strategy<Value = String> {
+    let pieces = vec![
+        "password",
+        "token",
+        "api_key",
+        "secret",
+        "--token",
+        "Authorization",
+        "bearer",
+        "Basic ",
+        "=",
+        ":",
+        ": ",
+        " = ",
+        "=>",
+        "\"",
+        "'",
+        "\\\"",
+        "\\",
+        "\n",
+        " ",
+        ",",
+        ";",
+        "&",
+        "|",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "<",
+        ">",
+        "://",
+        "http://",
+        "@",
+        "/",
+        "eyJ",
+        ".",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "-----END RSA PRIVATE KEY-----",
+        "-----",
+        "ghp_",
+        "AKIA",
+        "sk-",
+        "IOSFODNN7EXAMPLE",
+        "EXAMPLEexampleEXAMPLEexample0123",
+        "[redacted]",
+        "[redac",
+        "é",
+        "\x1b[31m",
+        "1234",
+        "abc",
+        "$X",
+        "${",
+        "\"\"\"",
+        "''",
+    ];
+    prop_oneof![
+        6 => prop::sample::select(pieces).prop_map(str::to_owned),
+        1 => "[ -~]{0,6}",
+        1 => any::<String>(),
+    ]
+}
+
+fn messy() -> impl Strategy<Value = String> {
+    prop::collection::vec(fragment(), 0..14).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_stream_gives_what_the_whole_text_gives(
+        text in messy(),
+        cuts in prop::collection::vec(0usize..40, 0..12),
+    ) {
+        let redactor = Redactor::new(&["EXAMPLEexample".into(), "abc".into(), "a".into()]);
+        let whole = redactor.redact_str(&text);
+        let parts = streamed(&redactor, text.as_bytes(), &cuts);
+        prop_assert_eq!(String::from_utf8_lossy(&parts), whole.as_str());
+        prop_assert_eq!(byte_by_byte(&redactor, &text), whole);
+    }
+
+    #[test]
+    fn redacting_twice_changes_nothing_more(text in messy()) {
+        let once = rules().redact_str(&text);
+        prop_assert_eq!(rules().redact_str(&once), once);
+    }
+
+    #[test]
+    fn what_looks_secret_is_what_would_be_changed(text in messy()) {
+        prop_assert_eq!(looks_secret_value(&text).is_some(), rules().redact_str(&text) != text);
+    }
+
+    #[test]
+    fn any_bytes_pass(bytes in prop::collection::vec(any::<u8>(), 0..300), cut in 0usize..300) {
+        let redactor = Redactor::new(&[]);
+        prop_assert_eq!(streamed(&redactor, &bytes, &[cut]), streamed(&redactor, &bytes, &[]));
+    }
+
+    #[test]
+    fn text_without_anything_secret_is_unchanged(
+        words in prop::collection::vec("[a-zA-Z0-9 =:,.\"'(){}/-]{0,12}", 0..20),
+    ) {
+        let text = words.join(" ");
+        let anchors = ["pass", "pwd", "secr", "cred", "toke", "key", "riz", "bear", "basi", "://", "eyj", "beg"];
+        let lower = text.to_lowercase();
+        prop_assume!(!anchors.iter().any(|anchor| lower.contains(anchor)));
+        prop_assert_eq!(rules().redact_str(&text), text);
+    }
+
+    #[test]
+    fn no_planted_secret_comes_through(
+        before in "[ -~\n]{0,200}",
+        line in prop::sample::select(lines(SECRETS).collect::<Vec<_>>()),
+        after in "[ -~\n]{0,200}",
+        cuts in prop::collection::vec(0usize..60, 0..20),
+    ) {
+        let (text, _, secrets) = planted(line);
+        let text = format!("{before}\n{text}\n{after}");
+        let output = String::from_utf8(streamed(&rules(), text.as_bytes(), &cuts)).unwrap();
+        for secret in secrets {
+            prop_assert!(!output.contains(&secret), "{}", output);
+        }
+    }
+
+    #[test]
+    fn no_bound_value_comes_through(
+        value in "[!-~]{8,40}",
+        before in any::<String>(),
+        after in "[ -~]{0,100}",
+        cuts in prop::collection::vec(0usize..60, 0..20),
+        offset in 0usize..3,
+    ) {
+        prop_assume!(!MARK.contains(&value));
+        let encoded = encoded_with_padding(&value, offset);
+        let text = format!("{before} {value} {encoded} {after}");
+        for redactor in [Redactor::new(&[value.as_str().into()]), Redactor::bound_only(&[value.as_str().into()])] {
+            let output = String::from_utf8_lossy(&streamed(&redactor, text.as_bytes(), &cuts)).into_owned();
+            prop_assert!(!output.contains(&value), "{}", output);
+            prop_assert!(!output.contains(&encoded[4..encoded.len() - 4]), "{}", output);
+        }
+    }
+}
+
+/// Base64 of a value with some bytes before and after it.
+fn encoded_with_padding(value: &str, offset: usize) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut bytes = b"xyz"[..offset].to_vec();
+    bytes.extend(value.bytes());
+    while !bytes.len().is_multiple_of(3) {
+        bytes.push(b'z');
+    }
+    let mut text = String::new();
+    for group in bytes.chunks(3) {
+        let bits = u32::from(group[0]) << 16 | u32::from(group[1]) << 8 | u32::from(group[2]);
+        for shift in [18, 12, 6, 0] {
+            text.push(char::from(ALPHABET[(bits >> shift & 63) as usize]));
+        }
+    }
+    text
+}

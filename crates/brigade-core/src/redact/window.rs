@@ -1,0 +1,99 @@
+//! The part of a stream that is in memory, and what can be read from it.
+
+use super::MARK;
+
+/// More input is needed to decide.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct More;
+
+/// Bytes of a stream; reading beyond them either finds its end or asks for [`More`].
+#[derive(Clone, Copy)]
+pub(super) struct Window<'a> {
+    /// The bytes at hand.
+    pub(super) bytes: &'a [u8],
+    /// Whether the stream ends with them.
+    pub(super) extent: Extent,
+}
+
+/// Whether a stream goes on after a window.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    GoesOn,
+    Ended,
+}
+
+impl Window<'_> {
+    /// Gives the byte at a position; `None` after the end of the stream.
+    pub(super) fn at(&self, position: usize) -> Result<Option<u8>, More> {
+        match self.bytes.get(position) {
+            Some(byte) => Ok(Some(*byte)),
+            None if self.extent == Extent::Ended => Ok(None),
+            None => Err(More),
+        }
+    }
+
+    /// Tells whether a text stands at a position.
+    pub(super) fn has(&self, position: usize, text: &[u8]) -> Result<bool, More> {
+        for (offset, expect) in text.iter().enumerate() {
+            if self.at(position + offset)? != Some(*expect) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tells whether the replacement of a secret stands at a position.
+    pub(super) fn has_mark(&self, position: usize) -> Result<bool, More> {
+        self.has(position, MARK.as_bytes())
+    }
+
+    /// Skips bytes of a kind, at most `limit`, and gives the position after them.
+    pub(super) fn skip(&self, from: usize, limit: usize, kind: impl Fn(u8) -> bool) -> Result<usize, More> {
+        let mut position = from;
+        while position - from < limit && self.at(position)?.is_some_and(&kind) {
+            position += 1;
+        }
+        Ok(position)
+    }
+
+    /// Skips the sequences by which a terminal changes colours.
+    pub(super) fn skip_colours(&self, from: usize) -> Result<usize, More> {
+        let mut position = from;
+        while position - from < 64 && self.has(position, b"\x1b[")? {
+            let end = self.skip(position + 2, 24, |b| b.is_ascii_digit() || b == b';')?;
+            if self.at(end)? != Some(b'm') {
+                break;
+            }
+            position = end + 1;
+        }
+        Ok(position)
+    }
+
+    /// Tells whether a word may begin at a position: after anything but a letter or digit, and also after an escape
+    /// that ends in one (`\n`, `%20`, a colour of the terminal).
+    pub(super) fn begins_word(&self, position: usize) -> bool {
+        let before = &self.bytes[..position];
+        let Some(previous) = before.last() else { return true };
+        !previous.is_ascii_alphanumeric() || self.escape_ends_at(position)
+    }
+
+    /// Tells whether an escape sequence that ends in a letter or digit ends right before a position.
+    pub(super) fn escape_ends_at(&self, position: usize) -> bool {
+        let before = &self.bytes[..position];
+        match before {
+            [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f' | b'0'] => true,
+            [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,
+            [.., b'\\', b'u', b'0', b'0', high, low]
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                true
+            }
+            [rest @ .., b'm'] => {
+                let digits =
+                    rest.iter().rev().take(24).take_while(|b| b.is_ascii_digit() || **b == b';').count();
+                rest[..rest.len() - digits].ends_with(b"\x1b[")
+            }
+            _ => false,
+        }
+    }
+}
