@@ -18,11 +18,14 @@
 //! assert_eq!(catalog.issues()[0].hint.as_deref(), Some("did you mean `timeout`?"));
 //! ```
 
+pub mod edit;
+mod entry_text;
 mod fields;
 mod model;
 mod read;
-mod secret;
+pub mod starter;
 
+pub use entry_text::FieldValue;
 pub use fields::KNOWN_HARNESSES;
 pub use model::{
     ApprovalMode, Catalog, Family, InvalidSeconds, InvalidToolId, Level, Origin, RiskClass, Runtime,

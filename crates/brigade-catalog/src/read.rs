@@ -6,7 +6,7 @@
 //! by `full`, through the toml crate, which also says what is wrong. Both fill entries through the same slots
 //! ([`entry::Slot`]), and a property test holds them to the same result.
 
-mod cut;
+pub(crate) mod cut;
 mod entry;
 mod full;
 mod locate;

@@ -9,19 +9,19 @@ use std::ops::Range;
 
 /// A part of a file that is read by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece<'a> {
+pub(crate) struct Piece<'a> {
     /// The bytes, up to the next piece.
-    pub(super) bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// The line in the file of the first byte, from 1.
-    pub(super) first_line: usize,
+    pub(crate) first_line: usize,
     /// Whether the piece starts with a header of an entry, or what was meant as one.
-    pub(super) starts_with_header: bool,
+    pub(crate) starts_with_header: bool,
     /// Whether the piece comes after a multi-line string that was never closed, and so may be a part of its text.
-    pub(super) is_uncertain: bool,
+    pub(crate) is_uncertain: bool,
 }
 
 /// Cuts a file at the headers of entries; the pieces together are the whole file.
-pub(super) fn cut<'a>(bytes: &'a [u8], kind: &str) -> Vec<Piece<'a>> {
+pub(crate) fn cut<'a>(bytes: &'a [u8], kind: &str) -> Vec<Piece<'a>> {
     let (texts, uncertain_from) = multi_line_strings(bytes);
     let mut texts = texts.into_iter().peekable();
     let mut pieces = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::secret::is_secret_name;
+use brigade_core::redact::is_secret_name;
 use brigade_core::text::short;
 use brigade_core::{Place, Severity, closest};
 use toml::Spanned;

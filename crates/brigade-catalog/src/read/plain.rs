@@ -7,8 +7,8 @@
 
 use std::collections::HashSet;
 
-use crate::secret::is_secret_name;
 use brigade_core::Place;
+use brigade_core::redact::is_secret_name;
 
 use super::entry::{Entry, Slot};
 use crate::fields::{KNOWN_HARNESSES, Shape};

@@ -1,0 +1,86 @@
+//! Changes the fields of one entry.
+
+use toml_edit::{Decor, Item, RawString, TableLike, Value};
+
+use crate::entry_text::FieldValue;
+
+/// Sets a field, or one key of a table.
+pub(super) fn set(table: &mut dyn TableLike, name: &str, key: Option<&str>, value: &FieldValue) {
+    match key {
+        None => set_whole(table, name, value),
+        Some(key) => {
+            if let Some(inner) = table.get_mut(name).filter(|item| item.is_table_like()) {
+                put(inner, key, value.to_toml());
+            } else if let FieldValue::Text(text) = value {
+                let pairs = [(key.to_owned(), text.clone())].into_iter().collect();
+                replace(table, name, FieldValue::Table(pairs).to_toml());
+            }
+        }
+    }
+}
+
+fn set_whole(table: &mut dyn TableLike, name: &str, value: &FieldValue) {
+    // A table under its own header stays there, and its keys keep their comments.
+    if let FieldValue::Table(pairs) = value
+        && let Some(item) = table.get_mut(name)
+        && let Some(inner) = item.as_table_like_mut()
+    {
+        let gone: Vec<String> =
+            inner.iter().map(|(key, _)| key.to_owned()).filter(|key| !pairs.contains_key(key)).collect();
+        for key in gone {
+            inner.remove(&key);
+        }
+        for (key, text) in pairs {
+            put(item, key, Value::from(text.as_str()));
+        }
+    } else {
+        replace(table, name, value.to_toml());
+    }
+}
+
+/// Sets a key of a table that is a field; the blank before the brace of an inline one stays before the brace.
+fn put(field: &mut Item, key: &str, mut value: Value) {
+    if let Some(inline) = field.as_inline_table_mut()
+        && !inline.contains_key(key)
+        && let Some((_, last)) = inline.iter_mut().last()
+        && let Some(blank) = last.decor().suffix().and_then(RawString::as_str).map(str::to_owned)
+        && blank.trim_matches([' ', '\t']).is_empty()
+    {
+        last.decor_mut().set_suffix("");
+        *value.decor_mut() = Decor::new(" ", blank);
+    }
+    if let Some(table) = field.as_table_like_mut() {
+        replace(table, key, value);
+    }
+}
+
+/// Replaces a value and keeps the spacing and the comment around it; an equal one is left as it is written.
+fn replace(table: &mut dyn TableLike, key: &str, mut value: Value) {
+    match table.get_mut(key) {
+        Some(Item::Value(old)) => {
+            if same(old, &value) {
+                return;
+            }
+            *value.decor_mut() = old.decor().clone();
+            *old = value;
+        }
+        Some(other) => *other = Item::Value(value),
+        None => {
+            table.insert(key, Item::Value(value));
+        }
+    }
+}
+
+/// Returns whether two values mean the same text, number, boolean or list of texts.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::String(a), Value::String(b)) => a.value().trim() == b.value(),
+        (Value::Integer(a), Value::Integer(b)) => a.value() == b.value(),
+        (Value::Float(a), Value::Float(b)) => a.value() == b.value(),
+        (Value::Boolean(a), Value::Boolean(b)) => a.value() == b.value(),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(a, b))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,183 @@
+//! Finds the piece of a file that holds an entry, and puts a changed piece back.
+
+use std::ops::Range;
+
+use toml_edit::{DocumentMut, Item, TableLike, Value};
+
+use super::{EditError, id_of};
+use crate::model::{Catalog, Level};
+use crate::read::cut::{Piece, cut};
+
+/// A piece that holds an entry.
+pub(super) struct Found {
+    /// Where the piece is in the text.
+    range: Range<usize>,
+    document: DocumentMut,
+    /// Which of the piece's entries it is.
+    index: usize,
+}
+
+/// Finds the first entry with an id.
+pub(super) fn find(text: &str, id: &str) -> Result<Found, EditError> {
+    for (piece, range) in pieces(text) {
+        let part = &text[range.clone()];
+        // An id that is not written as it is must have an escape.
+        if !part.contains(id) && !part.contains('\\') {
+            continue;
+        }
+        let broken = EditError::Broken { line: piece.first_line };
+        match part.parse::<DocumentMut>() {
+            Ok(document) => {
+                if let Some(index) = index_of(&document, id) {
+                    return if piece.is_uncertain {
+                        Err(broken)
+                    } else {
+                        Ok(Found { range, document, index })
+                    };
+                }
+            }
+            Err(_) if Catalog::parse("", Level::Project, part.as_bytes()).tool(id).is_some() => {
+                return Err(broken);
+            }
+            Err(_) => {}
+        }
+    }
+    Err(EditError::NotFound)
+}
+
+/// Changes the entry with an id.
+pub(super) fn change(
+    text: &str,
+    id: &str,
+    edit: impl FnOnce(&mut dyn TableLike),
+) -> Result<String, EditError> {
+    let mut found = find(text, id)?;
+    let before = found.document.to_string();
+    edit(entry_mut(&mut found.document, found.index).ok_or(EditError::NotFound)?);
+    let after = found.document.to_string();
+    if before == after {
+        return Ok(text.to_owned());
+    }
+    Ok(put_back(text, found.range, &after))
+}
+
+/// Removes the entry with an id.
+pub(super) fn remove(text: &str, id: &str) -> Result<String, EditError> {
+    let mut found = find(text, id)?;
+    let is_alone = found.document.as_table().len() == 1 && entries(&found.document) == 1;
+    if is_alone && text[found.range.clone()].trim_start().starts_with("[[") {
+        let first = bom(text);
+        let start = start_of_comments(text, found.range.start);
+        // Comments at the top of a file are about the file.
+        let start = if text[first..start].trim().is_empty() { found.range.start } else { start };
+        let end = match text.len() {
+            end if end == found.range.end => end,
+            _ => start_of_comments(text, found.range.end).max(found.range.start),
+        };
+        return Ok(format!("{}{}", &text[..start], &text[end..]));
+    }
+    match found.document.get_mut("tool") {
+        Some(Item::ArrayOfTables(tables)) => {
+            tables.remove(found.index);
+        }
+        Some(Item::Value(Value::Array(items))) => {
+            items.remove(found.index);
+        }
+        _ => return Err(EditError::NotFound),
+    }
+    let after = found.document.to_string();
+    Ok(put_back(text, found.range, &after))
+}
+
+/// Adds an entry after everything else.
+pub(super) fn append(text: &str, entry: &str) -> Result<String, EditError> {
+    let end = if uses_crlf(text) { "\r\n" } else { "\n" };
+    for (piece, range) in pieces(text) {
+        let is_list = !piece.starts_with_header
+            && text[range].parse::<DocumentMut>().is_ok_and(|document| document.contains_key("tool"));
+        if piece.is_uncertain || is_list {
+            return Err(EditError::Broken { line: piece.first_line });
+        }
+    }
+    let mut all = text.to_owned();
+    if !all.is_empty() && !all.ends_with('\n') {
+        all.push_str(end);
+    }
+    if !text[bom(text)..].trim().is_empty() && !all.ends_with(&format!("{end}{end}")) {
+        all.push_str(end);
+    }
+    let start = all.len();
+    all.push_str(&entry.replace('\n', end));
+    // What was there before may swallow what is added, as an unclosed string does.
+    let is_seen = pieces(&all).iter().any(|(piece, range)| range.start == start && !piece.is_uncertain);
+    if is_seen { Ok(all) } else { Err(EditError::Broken { line: 1 }) }
+}
+
+/// Cuts a text into its pieces, with their places in it.
+fn pieces(text: &str) -> Vec<(Piece<'_>, Range<usize>)> {
+    let mut at = bom(text);
+    let cut = cut(&text.as_bytes()[at..], "tool");
+    cut.into_iter()
+        .map(|piece| {
+            let range = at..at + piece.bytes.len();
+            at = range.end;
+            (piece, range)
+        })
+        .collect()
+}
+
+fn bom(text: &str) -> usize {
+    if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
+}
+
+fn uses_crlf(text: &str) -> bool {
+    text.find('\n').is_some_and(|at| text[..at].ends_with('\r'))
+}
+
+/// Puts a changed piece back, with the line ends that it had.
+fn put_back(text: &str, range: Range<usize>, piece: &str) -> String {
+    let crlf = uses_crlf(&text[range.clone()]);
+    let piece = piece.replace("\r\n", "\n");
+    let piece = if crlf { piece.replace('\n', "\r\n") } else { piece };
+    format!("{}{piece}{}", &text[..range.start], &text[range.end..])
+}
+
+/// Returns where the comment lines directly above a position start.
+fn start_of_comments(text: &str, mut at: usize) -> usize {
+    while at > 0 {
+        let start = text[..at - 1].rfind('\n').map_or(0, |before| before + 1);
+        if !text[start..at].trim_start_matches('\u{feff}').trim_start().starts_with('#') {
+            break;
+        }
+        at = start;
+    }
+    at
+}
+
+fn entries(document: &DocumentMut) -> usize {
+    match document.get("tool") {
+        Some(Item::ArrayOfTables(tables)) => tables.len(),
+        Some(Item::Value(Value::Array(items))) => items.len(),
+        _ => 0,
+    }
+}
+
+fn index_of(document: &DocumentMut, id: &str) -> Option<usize> {
+    match document.get("tool")? {
+        Item::ArrayOfTables(tables) => tables.iter().position(|table| id_of(table) == Some(id)),
+        Item::Value(Value::Array(items)) => {
+            items.iter().position(|item| item.as_inline_table().and_then(|table| id_of(table)) == Some(id))
+        }
+        _ => None,
+    }
+}
+
+fn entry_mut(document: &mut DocumentMut, index: usize) -> Option<&mut dyn TableLike> {
+    match document.get_mut("tool")? {
+        Item::ArrayOfTables(tables) => tables.get_mut(index).map(|table| table as &mut dyn TableLike),
+        Item::Value(Value::Array(items)) => {
+            items.get_mut(index).and_then(Value::as_inline_table_mut).map(|table| table as &mut dyn TableLike)
+        }
+        _ => None,
+    }
+}

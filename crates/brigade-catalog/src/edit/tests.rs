@@ -1,0 +1,213 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Catalog, Level, Seconds};
+
+const FILE: &str = r#"# my tools
+
+# about a
+[[tool]]
+id = "a"   # the first
+name   = 'A'
+family = "script"
+timeout = 30 # seconds
+effects = [ "x", # why
+  "y" ]
+projections = { claude = "old.md" }
+
+# about b
+# more about b
+[[tool]]
+id = 'b'
+name = 'B'
+family = 'skill'
+[tool.projections]
+# kept
+claude = 'b.md'
+
+[[tool]]
+id = 'c'
+name = 'C'
+family = 'mcp'
+"#;
+
+fn text(text: &str) -> FieldValue {
+    FieldValue::Text(text.to_owned())
+}
+
+#[track_caller]
+fn check_set(id: &str, field: &str, value: FieldValue, from: &str, to: &str) {
+    for (file, from, to) in [
+        (FILE.to_owned(), from.to_owned(), to.to_owned()),
+        (
+            format!("\u{feff}{}", FILE.replace('\n', "\r\n")),
+            from.replace('\n', "\r\n"),
+            to.replace('\n', "\r\n"),
+        ),
+    ] {
+        assert!(file.contains(&from));
+        assert_eq!(set_field(&file, id, field, &value), Ok(file.replacen(&from, &to, 1)));
+    }
+}
+
+#[test]
+fn setting_a_field_changes_its_value_only() {
+    check_set(
+        "a",
+        "timeout",
+        FieldValue::Seconds(Seconds::new(5.0).unwrap()),
+        "timeout = 30 #",
+        "timeout = 5 #",
+    );
+    check_set("a", "name", text("New"), "name   = 'A'", "name   = \"New\"");
+    check_set("a", "id", text("z"), "id = \"a\"   #", "id = \"z\"   #");
+    check_set("a", "projections.claude", text("n"), "\"old.md\"", "\"n\"");
+    check_set("a", "projections.codex", text("n"), "\"old.md\" }", "\"old.md\", codex = \"n\" }");
+    check_set("b", "projections.claude", text("n"), "claude = 'b.md'", "claude = \"n\"");
+    check_set("c", "cwd", text("."), "family = 'mcp'\n", "family = 'mcp'\ncwd = \".\"\n");
+    check_set("a", "cwd", text("."), "\"old.md\" }\n", "\"old.md\" }\ncwd = \".\"\n");
+    check_set(
+        "c",
+        "projections.claude",
+        text("x"),
+        "family = 'mcp'\n",
+        "family = 'mcp'\nprojections = { claude = \"x\" }\n",
+    );
+    let pairs =
+        BTreeMap::from([("claude".to_owned(), "b.md".to_owned()), ("codex".to_owned(), "x".to_owned())]);
+    check_set(
+        "b",
+        "projections",
+        FieldValue::Table(pairs),
+        "claude = 'b.md'\n",
+        "claude = 'b.md'\ncodex = \"x\"\n",
+    );
+}
+
+#[test]
+fn setting_what_is_there_changes_nothing() {
+    check_set("a", "effects", FieldValue::List(vec!["x".into(), "y".into()]), "", "");
+    check_set("a", "name", text("A"), "", "");
+}
+
+#[test]
+fn removing_a_field_takes_its_line() {
+    assert_eq!(remove_field(FILE, "a", "timeout"), Ok(FILE.replace("timeout = 30 # seconds\n", "")));
+    assert_eq!(remove_field(FILE, "a", "cwd").as_deref(), Ok(FILE));
+    assert_eq!(remove_field(FILE, "a", "name"), Err(EditError::Required { field: "name" }));
+}
+
+#[test]
+fn removing_a_tool_takes_its_comments_and_leaves_those_of_others() {
+    let (head, rest) = FILE.split_once("# about a\n").unwrap();
+    let (a, rest) = rest.split_once("# about b\n").unwrap();
+    let (b, c) = rest.split_once("[[tool]]\nid = 'c'").unwrap();
+    let c = format!("[[tool]]\nid = 'c'{c}");
+    assert_eq!(remove_tool(FILE, "a"), Ok(format!("{head}# about b\n{b}{c}")));
+    assert_eq!(remove_tool(FILE, "b"), Ok(format!("{head}# about a\n{a}{c}")));
+    assert_eq!(remove_tool(FILE, "c"), Ok(format!("{head}# about a\n{a}# about b\n{b}")));
+    assert_eq!(remove_tool(FILE, "d"), Err(EditError::NotFound));
+}
+
+#[test]
+fn adding_a_tool_appends_its_entry() {
+    let tool = Tool { description: Some("It \"works\"".into()), ..Tool::new("d", Family::Script).unwrap() };
+    let entry = "[[tool]]\nid = \"d\"\nname = \"d\"\nfamily = \"script\"\nenabled = true\ndescription = 'It \"works\"'\n";
+    assert_eq!(add_tool("", &tool).as_deref(), Ok(entry));
+    assert_eq!(add_tool(FILE, &tool), Ok(format!("{FILE}\n{entry}")));
+    assert_eq!(add_tool("# x", &tool), Ok(format!("# x\n\n{entry}")));
+    assert_eq!(add_tool("# x\r\n", &tool), Ok(format!("# x\n\n{entry}").replace('\n', "\r\n")));
+    assert_eq!(add_tool(entry, &tool), Err(EditError::Exists));
+    assert_eq!(add_tool("a = '''\n", &tool), Err(EditError::Broken { line: 1 }));
+    assert_eq!(add_tool("tool = []\n", &tool), Err(EditError::Broken { line: 1 }));
+}
+
+#[test]
+fn values_that_would_not_be_read_are_refused() {
+    let wrong = |field, value| set_field(FILE, "a", field, &value).unwrap_err();
+    assert_eq!(
+        wrong("family", text("x")),
+        EditError::WrongValue { field: "family", expected: "expected a known family" }
+    );
+    assert_eq!(
+        wrong("enabled", text("x")),
+        EditError::WrongValue { field: "enabled", expected: "expected true or false" }
+    );
+    assert_eq!(wrong("timout", text("x")), EditError::UnknownField);
+    assert_eq!(wrong("id", text("b")), EditError::Exists);
+    assert_eq!(set_field(FILE, "d", "name", &text("x")), Err(EditError::NotFound));
+}
+
+#[test]
+fn an_entry_with_broken_toml_is_left_alone_and_the_others_can_be_edited() {
+    let file = FILE.replace("timeout = 30", "timeout = ");
+    assert_eq!(set_field(&file, "a", "name", &text("x")), Err(EditError::Broken { line: 4 }));
+    assert_eq!(set_field(&file, "c", "name", &text("x")), Ok(file.replace("'C'", "\"x\"")));
+}
+
+#[test]
+fn a_list_of_inline_tables_can_be_edited() {
+    let file =
+        "tool = [ { id = 'a', name = 'A', family = 'mcp' }, { id = 'b', name = 'B', family = 'mcp' } ]\n";
+    assert_eq!(set_field(file, "b", "name", &text("x")), Ok(file.replace("'B'", "\"x\"")));
+    let removed = remove_tool(file, "a").unwrap();
+    assert_eq!(Catalog::parse("", Level::Project, removed.as_bytes()).ids().collect::<Vec<_>>(), ["b"]);
+}
+
+#[test]
+fn a_merge_adds_what_is_missing_and_stops_at_conflicts() {
+    let tool = |id: &str, source: &str| Tool {
+        source_path: Some(source.into()),
+        ..Tool::new(id, Family::Skill).unwrap()
+    };
+    let text = add_tool("# mine\n", &tool("a", "a.md")).unwrap();
+
+    let merged = merge(&text, &[tool("a", "a.md"), tool("b", "b.md")], Existing::Keep).unwrap();
+    assert_eq!(
+        (merged.added.len(), merged.updated.len(), merged.skipped.len(), merged.conflicts.len()),
+        (1, 0, 1, 0)
+    );
+    assert!(merged.text.starts_with(&text));
+
+    let merged = merge(&text, &[tool("b", "b.md"), tool("a", "other.md")], Existing::Keep).unwrap();
+    assert_eq!((merged.text.as_str(), merged.added.len(), merged.conflicts.len()), (text.as_str(), 0, 1));
+
+    let merged = merge(&text, &[tool("a", "other.md")], Existing::Replace).unwrap();
+    assert_eq!(merged.text, text.replace("a.md", "other.md"));
+    assert_eq!(merged.updated.len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn editing_an_entry_leaves_all_other_bytes(
+        before in "(# [a-z]{0,4}\n|[a-z]{1,3} = 1 #x\n|\n|\r\n| \n){0,4}",
+        inner in "(\n|# [a-z]{0,4}\n|domain = 'é' # x\r\n| cwd= \"\"\"\n x\"\"\"\n){0,3}",
+        after in "(# [a-z]{0,4}\n|\n|\\[\\[tool\\]\\]\nid = 'z'\n|\r\n|broken = \n){0,5}",
+        value in "[ -~é\n]{0,8}",
+    ) {
+        let head = format!("{before}[[tool]]\nid = 'a' # the id\n");
+        let file = format!("{head}description = 'd'\n{inner}\n[[tool]]\nid = 'last'\n{after}");
+        // What is drawn may be no TOML; then nothing may change.
+        if let Ok(edited) = set_field(&file, "a", "description", &text(&value)) {
+            let tail = format!("[[tool]]\nid = 'last'\n{after}");
+            prop_assert!(edited.starts_with(&before));
+            prop_assert!(edited.ends_with(&tail), "{}", edited);
+            let catalog = Catalog::parse("", Level::Project, edited.as_bytes());
+            prop_assert_eq!(catalog.tool("a").and_then(|tool| tool.description.as_deref()), Some(value.trim()));
+        }
+    }
+
+    #[test]
+    fn no_text_makes_an_edit_panic(file in "(\\[\\[tool\\]\\]\n|id = 'a'\n|x|\\[|\\]|=|\"|'|\n|\r|#|é|\\\\|\u{feff}){0,30}") {
+        let tool = Tool::new("a", Family::Mcp).unwrap();
+        let _ = set_field(&file, "a", "projections.claude", &text("x"));
+        let _ = remove_tool(&file, "a");
+        if let Ok(added) = add_tool(&file, &tool) {
+            prop_assert!(added.starts_with(&file));
+            let catalog = Catalog::parse("", Level::Project, added.as_bytes());
+            prop_assert!(catalog.tools().iter().any(|tool| tool.id == "a"));
+        }
+    }
+}

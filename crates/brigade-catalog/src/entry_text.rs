@@ -1,0 +1,163 @@
+//! Writes an entry as a person would: one line for each field, in the documented order.
+
+use std::collections::BTreeMap;
+
+use toml_edit::{Array, InlineTable, Key, Value};
+
+use crate::fields;
+use crate::model::{Seconds, Tool};
+
+/// The value of a field, to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FieldValue {
+    /// A text, or a word such as a family.
+    Text(String),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A number of seconds.
+    Seconds(Seconds),
+    /// A list of texts.
+    List(Vec<String>),
+    /// A table from text to text.
+    Table(BTreeMap<String, String>),
+}
+
+impl FieldValue {
+    /// Returns the same as a value of toml_edit.
+    pub(crate) fn to_toml(&self) -> Value {
+        match self {
+            FieldValue::Text(text) => Value::from(text.as_str()),
+            FieldValue::Boolean(value) => Value::from(*value),
+            // 2^53: up to there every whole number has its exact integer.
+            FieldValue::Seconds(seconds)
+                if seconds.get().fract() == 0.0 && seconds.get() <= 9_007_199_254_740_992.0 =>
+            {
+                Value::from(seconds.get() as i64)
+            }
+            FieldValue::Seconds(seconds) => Value::from(seconds.get()),
+            FieldValue::List(items) => items.iter().map(String::as_str).collect::<Array>().into(),
+            FieldValue::Table(pairs) => pairs
+                .iter()
+                .map(|(key, text)| (Key::new(key), Value::from(text.as_str())))
+                .collect::<InlineTable>()
+                .into(),
+        }
+    }
+}
+
+impl Tool {
+    /// Returns the value of a field that is set, as it would be written; `enabled` always is.
+    ///
+    /// None for a field that is not set, has the default, or does not exist.
+    pub fn field(&self, name: &str) -> Option<FieldValue> {
+        let text = |text: &Option<String>| text.clone().map(FieldValue::Text);
+        let word = |word: Option<&'static str>| word.map(|word| FieldValue::Text(word.to_owned()));
+        let list = |list: &Vec<String>| (!list.is_empty()).then(|| FieldValue::List(list.clone()));
+        let table =
+            |table: &BTreeMap<String, String>| (!table.is_empty()).then(|| FieldValue::Table(table.clone()));
+        match name {
+            "id" => Some(FieldValue::Text(self.id.as_str().to_owned())),
+            "name" => Some(FieldValue::Text(self.name.clone())),
+            "family" => word(self.family.map(|family| family.as_str())),
+            "enabled" => Some(FieldValue::Boolean(self.enabled)),
+            "description" => text(&self.description),
+            "source_path" => text(&self.source_path),
+            "manifest_path" => text(&self.manifest_path),
+            "schema_path" => text(&self.schema_path),
+            "command" => text(&self.command),
+            "auth_label" => text(&self.auth_label),
+            "health_path" => text(&self.health_path),
+            "fingerprint" => text(&self.fingerprint),
+            "input_schema_path" => text(&self.input_schema_path),
+            "output_schema_path" => text(&self.output_schema_path),
+            "examples_path" => text(&self.examples_path),
+            "approval_mode" => word(self.approval_mode.map(|mode| mode.as_str())),
+            "cwd" => text(&self.cwd),
+            "runtime_id" => text(&self.runtime_id),
+            "runtime_health_path" => text(&self.runtime_health_path),
+            "mcp_server_id" => text(&self.mcp_server_id),
+            "mcp_tool_name" => text(&self.mcp_tool_name),
+            "requires_runtime" => self.requires_runtime.then_some(FieldValue::Boolean(true)),
+            "timeout" => self.timeout.map(FieldValue::Seconds),
+            "domain" => text(&self.domain),
+            "capability" => list(&self.capability),
+            "risk_class" => word(self.risk_class.map(|class| class.as_str())),
+            "permissions" => list(&self.permissions),
+            "effects" => list(&self.effects),
+            "env_labels" => list(&self.env_labels),
+            "supported_harnesses" => list(&self.supported_harnesses),
+            "projections" => table(&self.projections),
+            "projection_fingerprints" => table(&self.projection_fingerprints),
+            "argument_template" => table(&self.argument_template),
+            _ => None,
+        }
+    }
+
+    /// Returns the whole entry as TOML, from its header on; reading it gives the same fields.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::from("[[tool]]\n");
+        for name in fields::TOOL.names() {
+            if let Some(value) = self.field(name) {
+                text.push_str(&format!("{name} = {}\n", value.to_toml()));
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::Severity;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{ApprovalMode, Catalog, Family, Level};
+
+    /// Trimmed text, as it is when it was read.
+    fn text() -> impl Strategy<Value = String> {
+        "[ -~é\"'\\\\\n\t\u{1}#]{0,12}".prop_map(|text| text.trim().to_owned())
+    }
+
+    fn words() -> impl Strategy<Value = Vec<String>> {
+        prop::collection::vec(text().prop_filter("not empty", |text| !text.is_empty()), 0..4)
+    }
+
+    fn tool() -> impl Strategy<Value = Tool> {
+        let table = || prop::collection::btree_map("[a-z.\" é]{0,6}", text(), 0..4);
+        let texts = (prop::option::of(text()), prop::option::of(text()), any::<bool>(), 0.001f64..1e20);
+        ("[a-z][ a-z\"'é]{0,8}[a-z]", texts, words(), words(), table(), table()).prop_map(
+            |(
+                id,
+                (description, cwd, enabled, timeout),
+                effects,
+                capability,
+                argument_template,
+                projections,
+            )| Tool {
+                description,
+                cwd,
+                enabled,
+                timeout: Seconds::new(timeout).ok(),
+                approval_mode: Some(ApprovalMode::Always),
+                effects,
+                capability,
+                argument_template,
+                projections,
+                ..Tool::new(&id, Family::Script).expect("a usable id")
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(tool in tool()) {
+            let catalog = Catalog::parse("t", Level::Project, tool.to_toml().as_bytes());
+            let errors: Vec<_> = catalog.issues().iter().filter(|issue| issue.severity == Severity::Error).collect();
+            prop_assert!(errors.is_empty(), "{:?}", errors);
+            let read = &catalog.tools()[0];
+            for name in fields::TOOL.names() {
+                prop_assert_eq!(read.field(name), tool.field(name), "{}", name);
+            }
+        }
+    }
+}
