@@ -462,3 +462,19 @@ pub(crate) fn join_path<'a>(buffer: &'a mut [u8; 64], parts: &[&[u8]]) -> Option
     *buffer.get_mut(at)? = 0;
     CStr::from_bytes_with_nul(&buffer[..=at]).ok()
 }
+
+/// Waits for one child of ours and returns its exit code, if it has one.
+#[cfg(target_os = "linux")]
+pub(crate) fn reap_code(pid: libc::pid_t) -> Option<i32> {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` is valid for writing.
+        let result = unsafe { libc::waitpid(pid, &mut status, 0) };
+        if result == pid {
+            return libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
+        }
+        if last_errno() != libc::EINTR {
+            return None;
+        }
+    }
+}

@@ -32,6 +32,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 // Who and what.
+mod host;
 mod identity;
 mod outcome;
 mod spec;
@@ -55,12 +56,13 @@ mod sandbox;
 
 pub use background::{Ended, Files, kill_tree, spawn_detached};
 pub use cancel::{CancelSignal, CancelToken};
+pub use host::{current_dir, current_program, variables};
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
 pub use outcome::{Captured, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
 pub use piped::{Child, spawn_piped};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
-    Enforcement, LocalSockets, Mode, Network, SandboxError, SandboxProfile, installation_of,
-    system_read_paths,
+    Enforcement, LocalSockets, Mode, Network, SandboxError, SandboxProfile, Surroundings, installation_in,
+    installation_of, system_read_paths,
 };
 pub use spec::{Input, Limits, Program, Spec};

@@ -1,8 +1,39 @@
 //! What a run may read, write and connect to, as rules of the kernel.
+//!
+//! | part | by | from |
+//! | --- | --- | --- |
+//! | reading and writing | Landlock | Linux 5.13 |
+//! | truncating | Landlock; system call filter before version 3 | |
+//! | network, local sockets | system call filter | |
+//! | protected entries of a writable folder | read-only mounts of an own namespace; else Landlock with a closed top level | |
+//! | attributes (mode, owner, times) outside of writable paths | read-only mounts | where namespaces are permitted |
+//! | signals to other processes, device control | Landlock 6 and 5 | Linux 6.12, 6.10 |
+//! | tracing, mounting, kernel modules, keys, io_uring and the like | system call filter | |
+//!
+//! [`Mode::Enforce`] demands reading, writing, truncating, network and local sockets; what else a kernel lacks is
+//! told in [`Enforcement::missing`]. Rules are built by the caller and applied between fork and exec, for the program
+//! and everything it starts, for good.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use thiserror::Error;
+
+#[cfg(target_os = "linux")]
+mod calls;
+#[cfg(target_os = "linux")]
+mod files;
+mod installation;
+#[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
+#[path = "sandbox/linux.rs"]
+mod platform;
+#[cfg(not(target_os = "linux"))]
+#[path = "sandbox/unix.rs"]
+mod platform;
+
+pub use installation::{Surroundings, installation_in, installation_of, system_read_paths};
+pub(crate) use platform::Prepared;
 
 /// Whether sockets to the network can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +83,9 @@ pub struct SandboxProfile {
     pub read: Vec<PathBuf>,
     /// Files and folders (with everything beneath) to read and write. Ones that do not exist are skipped.
     pub write: Vec<PathBuf>,
-    /// Paths that stay unwritable although they are beneath a writable one (`.git` and `.brigade` of a workspace).
-    /// One that does not exist cannot be created. Each must be a direct entry of one of `write`.
+    /// Paths that stay unwritable although they are beneath a writable one (`.git` and `.brigade` of a workspace), except
+    /// for entries of `write` that are in turn beneath them. One that does not exist cannot be created. Each should be
+    /// a direct entry of one of `write`, because without namespaces everything beside it is granted one by one.
     pub deny_write: Vec<PathBuf>,
     /// Network sockets.
     pub network: Network,
@@ -93,46 +125,27 @@ pub enum SandboxError {
 impl SandboxProfile {
     /// Says what running this profile would enforce here, or why it would be refused. Starts nothing.
     pub fn check(&self) -> Result<Enforcement, SandboxError> {
-        unimplemented!()
+        Ok(platform::prepare(self, Keeping::Asking)?.enforcement())
     }
 }
 
-/// The parts of the system that every program may read: programs, libraries, configuration, never a home.
-pub fn system_read_paths() -> Vec<PathBuf> {
-    Vec::new()
+/// Who is there at the end of the run to take placeholders away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// The keeper.
+    Keeper,
+    /// Nobody: no placeholders are made.
+    Nobody,
+    /// Nothing is started: the answer is as with a keeper, and nothing is made.
+    Asking,
 }
 
-/// Everything that a program on `PATH` leads to: links, the version manager behind a shim, the environment's base.
-pub fn installation_of(program: &Path) -> Vec<PathBuf> {
-    vec![program.to_owned()]
+/// Builds the rules of a run that a keeper watches.
+pub(crate) fn prepare(profile: &SandboxProfile) -> Result<Prepared, SandboxError> {
+    platform::prepare(profile, Keeping::Keeper)
 }
 
-/// A profile as the child applies it.
-#[derive(Debug)]
-pub(crate) enum Prepared {}
-
-impl Prepared {
-    pub(crate) fn enter_namespace(&self) -> Result<(), i32> {
-        match *self {}
-    }
-    pub(crate) fn restrict(&self) -> Result<(), i32> {
-        match *self {}
-    }
-    pub(crate) fn placeholders(&self) -> &[i32] {
-        match *self {}
-    }
-    pub(crate) fn remove_placeholders(&self) {
-        match *self {}
-    }
-    pub(crate) fn enforcement(&self) -> Enforcement {
-        match *self {}
-    }
-}
-
-pub(crate) fn prepare(_profile: &SandboxProfile) -> Result<Prepared, SandboxError> {
-    Err(SandboxError::Unsupported("not built yet".to_owned()))
-}
-
+/// Builds the rules of a program that nobody watches.
 pub(crate) fn prepare_without_keeper(profile: &SandboxProfile) -> Result<Prepared, SandboxError> {
-    prepare(profile)
+    platform::prepare(profile, Keeping::Nobody)
 }

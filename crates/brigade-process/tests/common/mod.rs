@@ -60,7 +60,7 @@ impl Trial {
     /// A line of Python.
     pub fn python(script: &str) -> Trial {
         let mut trial = Trial::new(python());
-        trial.spec.argv = vec!["python3".into(), "-c".into(), script.into()];
+        trial.spec.argv = vec![python().into(), "-c".into(), script.into()];
         trial
     }
 

@@ -1,0 +1,26 @@
+//! What this process was started with.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+/// Returns the variables of this process.
+pub fn variables() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
+
+/// Returns the folder that this process is in.
+///
+/// # Errors
+/// When it was removed, or its path cannot be found out.
+pub fn current_dir() -> io::Result<PathBuf> {
+    std::env::current_dir()
+}
+
+/// Returns the program that this process runs.
+///
+/// # Errors
+/// When the system does not say.
+pub fn current_program() -> io::Result<PathBuf> {
+    std::env::current_exe()
+}

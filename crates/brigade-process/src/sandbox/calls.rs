@@ -1,0 +1,251 @@
+//! What a sandboxed program may not ask the kernel at all: a filter of system calls.
+//!
+//! The filter denies; everything else stays possible, so that honest programs work. It answers with an error, not with
+//! death, because many programs try these calls and carry on without.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch, sock_filter,
+};
+
+use crate::launch::last_errno;
+
+use super::{LocalSockets, Network, SandboxError};
+
+/// Calls that reach into other processes, change the machine, or lead around the other rules.
+const DENIED: &[libc::c_long] = &[
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Other views of the file system.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_fanotify_init,
+    // The kernel and the machine.
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    // Secrets of the session.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Makes sockets and opens files past this filter.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+
+/// Terminal controls that type into the terminal of somebody else.
+const DENIED_CONTROLS: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
+
+/// Any of the namespaces a process can be created in, except for time, whose bit means something else to `clone`.
+const NAMESPACES: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u32 as u64;
+
+/// Capabilities that a program of a privileged user loses: those that change the machine instead of the user's files.
+const DROPPED_CAPABILITIES: [libc::c_ulong; 24] = [
+    2,  // DAC_READ_SEARCH
+    9,  // LINUX_IMMUTABLE
+    11, // NET_BROADCAST
+    12, // NET_ADMIN
+    13, // NET_RAW
+    16, // SYS_MODULE
+    17, // SYS_RAWIO
+    18, // SYS_CHROOT
+    19, // SYS_PTRACE
+    20, // SYS_PACCT
+    21, // SYS_ADMIN
+    22, // SYS_BOOT
+    23, // SYS_NICE
+    25, // SYS_TIME
+    26, // SYS_TTY_CONFIG
+    27, // MKNOD
+    29, // AUDIT_WRITE
+    30, // AUDIT_CONTROL
+    32, // MAC_OVERRIDE
+    33, // MAC_ADMIN
+    34, // SYSLOG
+    38, // PERFMON
+    39, // BPF
+    40, // CHECKPOINT_RESTORE
+];
+
+/// One filter, ready to install.
+#[derive(Debug)]
+pub(super) struct Filter(BpfProgram);
+
+/// Whether this kernel has filters and we know its system calls.
+pub(super) fn supported() -> bool {
+    const GET_ACTION_AVAILABLE: libc::c_uint = 2;
+    let deny: u32 = 0x0005_0000;
+    // SAFETY: the pointer is to a local of the size the kernel expects; with this operation it is only read.
+    let known =
+        unsafe { libc::syscall(libc::SYS_seccomp, GET_ACTION_AVAILABLE, 0, std::ptr::from_ref(&deny)) } == 0;
+    known && architecture().is_some()
+}
+
+fn architecture() -> Option<TargetArch> {
+    TargetArch::try_from(std::env::consts::ARCH).ok()
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn wrong(error: impl std::fmt::Display) -> SandboxError {
+    SandboxError::Build(error.to_string())
+}
+
+/// A condition on a 32 bit argument.
+fn when(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, SandboxError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(wrong)
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, SandboxError> {
+    SeccompRule::new(conditions).map_err(wrong)
+}
+
+/// Builds the filters for a profile; `landlock` is the version that guards files.
+pub(super) fn filters(
+    network: Network,
+    local: LocalSockets,
+    landlock: u32,
+) -> Result<Vec<Filter>, SandboxError> {
+    let mut refused: Rules = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+    let mut controls = Vec::new();
+    for control in DENIED_CONTROLS {
+        controls.push(rule(vec![when(1, SeccompCmpOp::Eq, control)?])?);
+    }
+    refused.insert(libc::SYS_ioctl, controls);
+
+    let mut families = Vec::new();
+    if network == Network::Allowed {
+        // Resolving names asks the kernel for the addresses of the machine, over netlink.
+        families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
+    }
+    if local == LocalSockets::Allowed {
+        families.push(libc::AF_UNIX);
+    }
+    let other = families
+        .iter()
+        .map(|family| when(0, SeccompCmpOp::Ne, *family as u64))
+        .collect::<Result<Vec<_>, _>>()?;
+    refused.insert(libc::SYS_socket, if other.is_empty() { Vec::new() } else { vec![rule(other)?] });
+    if local == LocalSockets::Denied {
+        // A pair of datagram sockets can be turned to any address; a pair of streams cannot.
+        let datagram = when(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_DGRAM as u64)?;
+        refused.insert(libc::SYS_socketpair, vec![rule(vec![datagram])?]);
+    }
+
+    let mut spaces = Vec::new();
+    for bit in (0..32).map(|shift| 1u64 << shift).filter(|bit| NAMESPACES & bit != 0) {
+        spaces.push(rule(vec![when(0, SeccompCmpOp::MaskedEq(bit), bit)?])?);
+    }
+    refused.insert(libc::SYS_clone, spaces);
+
+    // These take their flags in memory, where no filter can look: programs fall back when they seem not to exist.
+    let mut unknown: Rules = [(libc::SYS_clone3, Vec::new())].into();
+    if landlock < 3 {
+        // Truncating is not a right of its own there, so that a file that may only be read could be emptied.
+        refused.insert(libc::SYS_truncate, Vec::new());
+        let empties = (libc::O_TRUNC | libc::O_ACCMODE) as u64;
+        for (call, flags) in OPENING {
+            let condition = when(*flags, SeccompCmpOp::MaskedEq(empties), libc::O_TRUNC as u64)?;
+            refused.insert(*call, vec![rule(vec![condition])?]);
+        }
+        unknown.insert(libc::SYS_openat2, Vec::new());
+    }
+    Ok(vec![compile(unknown, libc::ENOSYS)?, compile(refused, libc::EPERM)?])
+}
+
+/// Calls that open files, and the place of their flags.
+const OPENING: &[(libc::c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+    (libc::SYS_openat, 2),
+];
+
+fn compile(rules: Rules, errno: i32) -> Result<Filter, SandboxError> {
+    let architecture =
+        architecture().ok_or_else(|| SandboxError::Unsupported("unknown system calls".to_owned()))?;
+    let answer = SeccompAction::Errno(errno as u32);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture).map_err(wrong)?;
+    let mut program: BpfProgram = without_second_numbering();
+    program.extend(BpfProgram::try_from(filter).map_err(wrong)?);
+    Ok(Filter(program))
+}
+
+/// Refuses the x32 numbers, by which every call could be made a second time past the filter.
+fn without_second_numbering() -> BpfProgram {
+    if !cfg!(target_arch = "x86_64") {
+        return Vec::new();
+    }
+    const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
+    const JUMP_IF_AT_LEAST: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
+    const RETURN: u16 = 0x06; // BPF_RET | BPF_K
+    const REFUSE: u32 = 0x0005_0000 | libc::ENOSYS as u32;
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![step(LOAD, 0, 0, 0), step(JUMP_IF_AT_LEAST, 0, 1, 0x4000_0000), step(RETURN, 0, 0, REFUSE)]
+}
+
+impl Filter {
+    /// Puts the filter on the calling thread, for good. Makes one plain system call.
+    pub(super) fn install(&self) -> Result<(), i32> {
+        const SET_MODE_FILTER: libc::c_uint = 1;
+        let program =
+            libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut().cast() };
+        // SAFETY: the kernel only reads the program, which has the layout of its own structure and that length.
+        let result =
+            unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, 0, std::ptr::from_ref(&program)) };
+        if result == 0 { Ok(()) } else { Err(last_errno()) }
+    }
+}
+
+/// Takes capabilities out of reach of the program that is executed next. Fails without harm for who has none.
+pub(super) fn drop_capabilities() {
+    for capability in DROPPED_CAPABILITIES {
+        // SAFETY: no memory is involved.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+    }
+}

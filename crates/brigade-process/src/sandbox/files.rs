@@ -1,0 +1,127 @@
+//! Reading and writing, as Landlock rules: what is not granted is denied.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
+};
+
+use super::{LocalSockets, Network, SandboxError, SandboxProfile};
+
+/// Devices that programs open and that lead nowhere.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Whether new entries can be made directly in a folder that has protected ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Top {
+    /// Yes: mounts keep the protected ones.
+    Open,
+    /// No: a rule for the folder would reach the protected ones as well, so only its other entries are granted.
+    Closed,
+}
+
+/// The Landlock version of this kernel; 0 without.
+pub(super) fn landlock_version() -> u32 {
+    const ASK_VERSION: libc::c_uint = 1;
+    // SAFETY: with this flag the kernel reads no memory.
+    let version = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0usize,
+            ASK_VERSION,
+        )
+    };
+    u32::try_from(version).unwrap_or(0)
+}
+
+fn wrong(error: impl std::fmt::Display) -> SandboxError {
+    SandboxError::Build(error.to_string())
+}
+
+/// Builds the ruleset. Every access this version knows is handled, so whatever has no rule is denied.
+pub(super) fn ruleset(profile: &SandboxProfile, version: u32, top: Top) -> Result<OwnedFd, SandboxError> {
+    let abi = ABI::from(i32::try_from(version).unwrap_or(i32::MAX));
+    let mut handled = AccessFs::from_all(abi);
+    if profile.local_sockets == LocalSockets::Allowed {
+        handled &= !BitFlags::from(AccessFs::ResolveUnix);
+    }
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(handled)
+        .map_err(wrong)?;
+    if profile.network == Network::Denied && 4 <= version {
+        ruleset = ruleset.handle_access(AccessNet::from_all(abi)).map_err(wrong)?;
+    }
+    if 6 <= version {
+        ruleset = ruleset.scope(Scope::from_all(abi)).map_err(wrong)?;
+    }
+    let mut rules = Rules { created: ruleset.create().map_err(wrong)?, handled };
+    let reading = AccessFs::from_read(abi);
+    // Nobody needs new device files, and with them a privileged user would read any disk.
+    let everything =
+        AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    for path in &profile.read {
+        rules.add(path, reading)?;
+    }
+    for device in DEVICES {
+        rules.add(Path::new(device), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev)?;
+    }
+    for path in &profile.write {
+        let protects = profile.deny_write.iter().any(|denied| denied.starts_with(path));
+        if top == Top::Open || !protects {
+            rules.add(path, everything)?;
+        } else {
+            rules.add(path, reading)?;
+            rules.add_entries(path, &profile.deny_write, everything)?;
+        }
+    }
+    let descriptor: Option<OwnedFd> = rules.created.into();
+    descriptor.ok_or_else(|| SandboxError::Build("the kernel gave no ruleset".to_owned()))
+}
+
+struct Rules {
+    created: RulesetCreated,
+    handled: BitFlags<AccessFs>,
+}
+
+impl Rules {
+    /// Grants beneath a path, which is skipped when it does not exist.
+    fn add(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), SandboxError> {
+        let Ok(metadata) = path.metadata() else {
+            return Ok(());
+        };
+        let Ok(opened) = PathFd::new(path) else {
+            return Ok(());
+        };
+        let mut access = access & self.handled;
+        if !metadata.is_dir() {
+            access &= AccessFs::from_file(ABI::V9);
+        }
+        (&mut self.created).add_rule(PathBeneath::new(opened, access)).map_err(wrong)?;
+        Ok(())
+    }
+
+    /// Grants beneath each entry of a folder that is neither denied nor a link.
+    fn add_entries(
+        &mut self,
+        folder: &Path,
+        denied: &[std::path::PathBuf],
+        access: BitFlags<AccessFs>,
+    ) -> Result<(), SandboxError> {
+        let Ok(entries) = folder.read_dir() else {
+            return Ok(());
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            // A link would be followed, out of the folder perhaps.
+            let link = entry.file_type().map_or(true, |kind| kind.is_symlink());
+            if !link && !denied.iter().any(|denied| denied.starts_with(&path)) {
+                self.add(&path, access)?;
+            }
+        }
+        Ok(())
+    }
+}

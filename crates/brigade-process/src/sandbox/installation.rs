@@ -1,0 +1,296 @@
+//! Where programs come from: what of the system and of a user's home must be readable for one to start.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Programs, libraries and configuration of the machine; `/proc` without what belongs to other processes.
+///
+/// Not here: homes, `/var` (data of services), `/run` (their sockets) except for what names are resolved by, `/tmp`,
+/// `/dev` (a handful of harmless devices is always allowed).
+const SYSTEM: [&str; 20] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/gnu/store",
+    "/snap",
+    "/proc",
+    "/sys",
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager/resolv.conf",
+    "/run/current-system",
+    "/var/lib/ca-certificates",
+    "/var/cache/fontconfig",
+];
+
+/// How many programs that lead to each other are followed.
+const DEPTH: usize = 8;
+
+/// The parts of the system that every program may read: programs, libraries, configuration, never a home.
+///
+/// Only those that exist here.
+pub fn system_read_paths() -> Vec<PathBuf> {
+    SYSTEM.iter().map(PathBuf::from).filter(|path| path.exists()).collect()
+}
+
+/// What the answer depends on besides the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The user's home: never granted itself.
+    pub home: Option<PathBuf>,
+    /// The `PATH` on which a script's interpreter is found.
+    pub path: OsString,
+    /// Where rustup keeps toolchains, when not in `~/.rustup` (`RUSTUP_HOME`).
+    pub rustup_home: Option<PathBuf>,
+}
+
+impl Surroundings {
+    /// Those of the calling process.
+    pub fn of_this_process() -> Surroundings {
+        let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        Surroundings {
+            home: path("HOME").map(PathBuf::from),
+            path: path("PATH").unwrap_or_default(),
+            rustup_home: path("RUSTUP_HOME").map(PathBuf::from),
+        }
+    }
+}
+
+/// Everything outside the system that a program leads to, in the surroundings of the calling process.
+///
+/// See [`installation_in`].
+pub fn installation_of(program: &Path) -> Vec<PathBuf> {
+    installation_in(program, &Surroundings::of_this_process())
+}
+
+/// Everything outside the system that a program leads to: the prefix it is installed in, the targets of its links, the
+/// interpreter of a script, the version manager behind a shim with the versions it may pick, the base of a virtual
+/// environment. Sorted; never a home itself, nor a folder that holds one.
+pub fn installation_in(program: &Path, around: &Surroundings) -> Vec<PathBuf> {
+    let mut finder = Finder { around, found: BTreeSet::new(), seen: BTreeSet::new() };
+    finder.follow(program, 0);
+    finder.found.into_iter().collect()
+}
+
+struct Finder<'a> {
+    around: &'a Surroundings,
+    found: BTreeSet<PathBuf>,
+    seen: BTreeSet<PathBuf>,
+}
+
+impl Finder<'_> {
+    fn follow(&mut self, program: &Path, depth: usize) {
+        if DEPTH < depth || !program.is_absolute() || !self.seen.insert(program.to_owned()) {
+            return;
+        }
+        self.grant(program);
+        self.prefix(program, depth);
+        self.version_manager(program);
+        if let Ok(target) = program.read_link() {
+            let beside = program.parent().unwrap_or(Path::new("/"));
+            self.follow(&clean(&beside.join(target)), depth + 1);
+        } else if let Ok(real) = program.canonicalize()
+            && real != program
+        {
+            // A link further up.
+            self.follow(&real, depth + 1);
+        } else {
+            for interpreter in self.interpreters(program) {
+                self.follow(&interpreter, depth + 1);
+            }
+        }
+    }
+
+    /// Grants what exists, unless that would open the home.
+    fn grant(&mut self, path: &Path) {
+        let opens_home = |home: &PathBuf| {
+            let broad = [".local", ".local/share", ".local/state", ".config", ".cache", ".cargo", ".volta"];
+            home.starts_with(path) || broad.iter().any(|name| home.join(name) == path)
+        };
+        let in_system = SYSTEM.iter().any(|system| path.starts_with(system));
+        let at_root = path.components().count() < 2;
+        if at_root || in_system || self.around.home.as_ref().is_some_and(opens_home) || !path.exists() {
+            return;
+        }
+        self.found.insert(path.to_owned());
+    }
+
+    /// The folder that a `bin` folder belongs to, when it looks like an installation.
+    fn prefix(&mut self, program: &Path, depth: usize) {
+        let modules = |part: &Component<'_>| part.as_os_str() == "node_modules";
+        let parts: Vec<Component<'_>> = program.components().collect();
+        if let Some(first) = parts.iter().position(modules) {
+            self.grant(&parts[..=first].iter().collect::<PathBuf>());
+        }
+        let Some(folder) = program.parent() else {
+            return;
+        };
+        if !folder.file_name().is_some_and(|name| name == "bin" || name == "sbin" || name == "libexec") {
+            return;
+        }
+        let Some(root) = folder.parent() else {
+            return;
+        };
+        let configuration = root.join("pyvenv.cfg");
+        if configuration.is_file() {
+            self.grant(root);
+            if let Some(base) = python_home(&configuration) {
+                for name in ["python3", "python"] {
+                    self.follow(&base.join(name), depth + 1);
+                }
+            }
+            return;
+        }
+        let known = ["conda-meta", "lib/node_modules", "lib/rustlib", "Cellar", "install_receipt.json"];
+        let python = || {
+            let entries = root.join("lib").read_dir().into_iter().flatten().flatten();
+            entries.into_iter().any(|entry| entry.file_name().as_bytes().starts_with(b"python"))
+        };
+        let deep = match &self.around.home {
+            Some(home) => root.strip_prefix(home).map_or(true, |below| 2 <= below.components().count()),
+            None => true,
+        };
+        let libraries = || ["lib", "lib64", "libexec"].iter().any(|name| root.join(name).is_dir());
+        if known.iter().any(|name| root.join(name).exists()) || python() || deep && libraries() {
+            self.grant(root);
+            // `~/.local` is never granted; what pip installed there for the user is.
+            if self.around.home.as_ref().is_some_and(|home| home.join(".local") == root) {
+                self.grant(&root.join("lib"));
+            }
+        }
+    }
+
+    /// What a version manager's own program needs, when this is one of its shims.
+    fn version_manager(&mut self, program: &Path) {
+        let Some(folder) = program.parent() else {
+            return;
+        };
+        let home = self.around.home.clone().unwrap_or_default();
+        if folder.file_name().is_some_and(|name| name == "shims")
+            && let Some(mut root) = folder.parent()
+        {
+            // A plugin of the manager may have shims of its own.
+            if let Some(plugins) = root.parent().filter(|above| above.ends_with("plugins")) {
+                root = plugins.parent().unwrap_or(root);
+            }
+            let parts = [
+                // pyenv, rbenv, nodenv, goenv …
+                "bin",
+                "libexec",
+                "plugins",
+                "shims",
+                "version",
+                "versions",
+                "pyenv.d",
+                "rbenv.d",
+                "nodenv.d",
+                "goenv.d",
+                "completions", // asdf, mise
+                "lib",
+                "installs",
+                "asdf.sh",
+                "internal",
+            ];
+            for part in parts {
+                self.grant(&root.join(part));
+            }
+            let files = [".tool-versions", ".asdfrc", ".config/mise", ".local/state/mise"];
+            if root.join("installs").is_dir() {
+                for file in files {
+                    self.grant(&home.join(file));
+                }
+            }
+        }
+        let leads_to = |name: &str| {
+            program.file_name().is_some_and(|own| own == name)
+                || program.canonicalize().is_ok_and(|real| real.file_name().is_some_and(|own| own == name))
+        };
+        if leads_to("rustup") || is_beside(program, "rustup") {
+            let rustup = self.around.rustup_home.clone().unwrap_or_else(|| home.join(".rustup"));
+            self.grant(folder);
+            for part in ["toolchains", "settings.toml", "update-hashes"] {
+                self.grant(&rustup.join(part));
+            }
+        }
+        if leads_to("volta-shim")
+            && let Some(root) = folder.parent()
+        {
+            self.grant(folder);
+            self.grant(&root.join("tools"));
+        }
+    }
+
+    /// The programs that a script's first line names, as far as they can be found.
+    fn interpreters(&self, program: &Path) -> Vec<PathBuf> {
+        let mut start = Vec::new();
+        let Ok(file) = fs::File::open(program) else {
+            return Vec::new();
+        };
+        if file.take(512).read_to_end(&mut start).is_err() || !start.starts_with(b"#!") {
+            return Vec::new();
+        }
+        let line = start[2..].split(|&b| b == b'\n').next().unwrap_or_default();
+        let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let Some(interpreter) = words.next() else {
+            return Vec::new();
+        };
+        let interpreter = PathBuf::from(OsStr::from_bytes(interpreter));
+        let mut found = Vec::new();
+        if interpreter.file_name().is_some_and(|name| name == "env") {
+            // `env -S name -flag`, `env NAME=value name`.
+            let name = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
+            if let Some(name) = name {
+                let folders = std::env::split_paths(&self.around.path);
+                let candidates = folders.map(|folder| folder.join(OsStr::from_bytes(name)));
+                found.extend(candidates.into_iter().find(|path| path.is_file()));
+            }
+        }
+        found.push(interpreter);
+        found
+    }
+}
+
+fn is_beside(program: &Path, name: &str) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    // Hard links: rustup's proxies are the same file under many names.
+    let identity = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+    let own = identity(program);
+    own.is_some() && own == identity(&program.with_file_name(name))
+}
+
+/// The `home` of a virtual environment: the folder of the Python it was made from.
+fn python_home(configuration: &Path) -> Option<PathBuf> {
+    let text = fs::read_to_string(configuration).ok()?;
+    let value = text.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "home").then(|| PathBuf::from(value.trim()))
+    })?;
+    value.is_absolute().then_some(value)
+}
+
+/// Takes `.` and `..` out of a path by name alone.
+fn clean(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => clean.push(part),
+        }
+    }
+    clean
+}

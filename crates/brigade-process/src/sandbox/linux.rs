@@ -1,0 +1,150 @@
+//! Puts the parts together, and applies them in the child with plain system calls.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::Path;
+
+use crate::launch::last_errno;
+
+use super::calls::{self, Filter};
+use super::files;
+use super::mounts::{self, Mounts, Placeholder};
+use super::{Enforcement, Keeping, LocalSockets, Mode, Network, SandboxError, SandboxProfile};
+
+/// A profile as the child applies it.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    enforcement: Enforcement,
+    ruleset: Option<OwnedFd>,
+    mounts: Option<Mounts>,
+    filters: Vec<Filter>,
+    placeholders: Vec<Placeholder>,
+    placeholder_descriptors: Vec<RawFd>,
+}
+
+pub(super) fn prepare(profile: &SandboxProfile, keeping: Keeping) -> Result<Prepared, SandboxError> {
+    let version = files::landlock_version().min(profile.landlock_at_most.unwrap_or(u32::MAX));
+    let mut enforced = Vec::new();
+    let mut missing = Vec::new();
+    let mut vital = |sentence: &str| -> Result<(), SandboxError> {
+        match profile.mode {
+            Mode::Enforce => Err(SandboxError::Unsupported(sentence.to_owned())),
+            Mode::BestEffort => {
+                missing.push(sentence.to_owned());
+                Ok(())
+            }
+        }
+    };
+    if version == 0 {
+        vital("the kernel has no Landlock: reading and writing are not restricted")?;
+    }
+    let filters = match calls::supported() {
+        true => calls::filters(profile.network, profile.local_sockets, version)?,
+        false => {
+            vital("the kernel has no system call filter: network, tracing and mounting are not restricted")?;
+            Vec::new()
+        }
+    };
+
+    let mut placeholders = Vec::new();
+    let mut mounts = None;
+    // A link as a protected entry cannot be mounted over, only what it leads to.
+    let links = profile.deny_write.iter().any(|path| path.is_symlink());
+    if version != 0 && !links && mounts::supported() {
+        if keeping == Keeping::Keeper {
+            placeholders = mounts::make_placeholders(mounts::protected(profile));
+        }
+        // Where nobody could take placeholders away later, the top level is closed instead.
+        if keeping == Keeping::Asking || mounts::protected(profile).all(Path::exists) {
+            mounts = Some(Mounts::new(profile)?);
+        }
+    }
+
+    let mut ruleset = None;
+    if version != 0 {
+        let top = if mounts.is_some() { files::Top::Open } else { files::Top::Closed };
+        ruleset = Some(files::ruleset(profile, version, top)?);
+        enforced.extend(["read", "write", "truncate"]);
+        if mounts::protected(profile).next().is_some() {
+            enforced.push("protected");
+            if mounts.is_none() {
+                missing.push(
+                    "without mount namespaces no new entries can be made at the top of the workspace"
+                        .to_owned(),
+                );
+            }
+        }
+    }
+    if !filters.is_empty() {
+        enforced.push("system-calls");
+        if profile.network == Network::Denied {
+            enforced.push("network");
+        }
+        if profile.local_sockets == LocalSockets::Denied {
+            enforced.push("local-sockets");
+        }
+    }
+    if mounts.is_some() {
+        enforced.push("attributes");
+    } else {
+        missing.push(
+            "mount namespaces are not permitted: mode, owner and times of files are not protected".to_owned(),
+        );
+    }
+    if 5 <= version {
+        enforced.push("devices");
+    } else {
+        missing.push("before Landlock 5 control calls to open devices are not restricted".to_owned());
+    }
+    if 6 <= version {
+        enforced.extend(["signals", "abstract-sockets"]);
+    } else {
+        missing.push("before Landlock 6 other processes of the user can be signalled".to_owned());
+        if profile.local_sockets == LocalSockets::Allowed {
+            missing.push("before Landlock 6 abstract sockets can be connected to".to_owned());
+        }
+    }
+    let placeholder_descriptors = placeholders.iter().map(Placeholder::descriptor).collect();
+    let enforcement = Enforcement { mode: profile.mode, landlock: version, enforced, missing };
+    Ok(Prepared { enforcement, ruleset, mounts, filters, placeholders, placeholder_descriptors })
+}
+
+impl Prepared {
+    pub(crate) fn enforcement(&self) -> Enforcement {
+        self.enforcement.clone()
+    }
+
+    /// Makes the private mounts. Before the working folder is entered, so that it is in them.
+    pub(crate) fn enter_namespace(&self) -> Result<(), i32> {
+        match &self.mounts {
+            Some(mounts) => mounts.enter(),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives everything up, for good. The last step before the program is executed.
+    pub(crate) fn restrict(&self) -> Result<(), i32> {
+        calls::drop_capabilities();
+        // SAFETY: no memory is involved.
+        if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
+            return Err(last_errno());
+        }
+        if let Some(ruleset) = &self.ruleset {
+            // SAFETY: the descriptor is a ruleset that is open.
+            let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
+            if done != 0 {
+                return Err(last_errno());
+            }
+        }
+        self.filters.iter().try_for_each(Filter::install)
+    }
+
+    /// The descriptors the keeper must keep open for [`Prepared::remove_placeholders`].
+    pub(crate) fn placeholders(&self) -> &[RawFd] {
+        &self.placeholder_descriptors
+    }
+
+    /// Removes what was only made to be mounted over. Makes plain system calls only.
+    pub(crate) fn remove_placeholders(&self) {
+        self.placeholders.iter().for_each(Placeholder::remove);
+    }
+}

@@ -1,0 +1,231 @@
+//! An own view of the file system in which everything is read-only except for what may be written.
+//!
+//! Landlock can only grant, and does not know of modes, owners and times; read-only mounts complete it: they take
+//! `.git` out of a writable workspace, and they refuse `chmod` everywhere else. A privileged user needs a mount
+//! namespace for that, everybody else a user namespace around it, in which all files of others belong to nobody.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::launch::{fork_into, last_errno, reap_code};
+
+use super::{SandboxError, SandboxProfile};
+
+/// The mode of a placeholder, by which another run recognises it.
+const PLACEHOLDER_MODE: u32 = 0o510;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Privileged,
+    WithUser,
+}
+
+/// One path with a mount of its own.
+#[derive(Debug)]
+struct Place {
+    path: CString,
+    writable: bool,
+}
+
+/// The mounts of one run, outermost first.
+#[derive(Debug)]
+pub(super) struct Mounts {
+    kind: Kind,
+    user_map: CString,
+    group_map: CString,
+    places: Vec<Place>,
+}
+
+/// The paths that are really protected: beneath something writable.
+pub(super) fn protected(profile: &SandboxProfile) -> impl Iterator<Item = &Path> {
+    let within = |path: &&PathBuf| {
+        profile.write.iter().any(|write| path.starts_with(write) && write.exists() && *path != write)
+    };
+    profile.deny_write.iter().filter(within).map(PathBuf::as_path)
+}
+
+/// Whether this process may make such mounts; tried once, in a child.
+pub(super) fn supported() -> bool {
+    kind().is_some()
+}
+
+fn kind() -> Option<Kind> {
+    static KIND: OnceLock<Option<Kind>> = OnceLock::new();
+    *KIND.get_or_init(|| {
+        [Kind::Privileged, Kind::WithUser].into_iter().find(|kind| {
+            let trial = Mounts::of(*kind, Vec::new());
+            let child = fork_into(|| {
+                let code = i32::from(trial.enter().is_err());
+                // SAFETY: ends the process, runs nothing.
+                unsafe { libc::_exit(code) }
+            });
+            child.is_ok_and(|pid| reap_code(pid) == Some(0))
+        })
+    })
+}
+
+impl Mounts {
+    pub(super) fn new(profile: &SandboxProfile) -> Result<Mounts, SandboxError> {
+        let kind = kind().ok_or_else(|| SandboxError::Unsupported("no mount namespaces".to_owned()))?;
+        let mut places: Vec<(&Path, bool)> = Vec::new();
+        for path in profile.write.iter().filter(|path| path.exists()) {
+            places.push((path, !is_read_only(path)));
+        }
+        places.extend(protected(profile).filter(|path| path.exists()).map(|path| (path, false)));
+        // What is beneath comes later; of two for the same path the one that denies.
+        places.sort_by_key(|(path, writable)| (path.components().count(), !*writable));
+        let places = places
+            .into_iter()
+            .map(|(path, writable)| {
+                let path = CString::new(path.as_os_str().as_bytes());
+                let path = path.map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))?;
+                Ok(Place { path, writable })
+            })
+            .collect::<Result<_, SandboxError>>()?;
+        Ok(Mounts::of(kind, places))
+    }
+
+    fn of(kind: Kind, places: Vec<Place>) -> Mounts {
+        let map = |id: u32| CString::new(format!("{id} {id} 1")).unwrap_or_default();
+        Mounts {
+            kind,
+            user_map: map(rustix::process::geteuid().as_raw()),
+            group_map: map(rustix::process::getegid().as_raw()),
+            places,
+        }
+    }
+
+    /// Moves the calling process, which must be a fresh fork, into the new view. Makes plain system calls only.
+    pub(super) fn enter(&self) -> Result<(), i32> {
+        let flags = match self.kind {
+            Kind::Privileged => libc::CLONE_NEWNS,
+            Kind::WithUser => libc::CLONE_NEWNS | libc::CLONE_NEWUSER,
+        };
+        // SAFETY: no memory is involved.
+        check(unsafe { libc::unshare(flags) })?;
+        if self.kind == Kind::WithUser {
+            put(c"/proc/self/setgroups", b"deny")?;
+            put(c"/proc/self/uid_map", self.user_map.as_bytes())?;
+            put(c"/proc/self/gid_map", self.group_map.as_bytes())?;
+        }
+        let none = std::ptr::null();
+        // SAFETY: the path ends with NUL; with these flags the other pointers are not read.
+        check(unsafe {
+            libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast())
+        })?;
+        set_read_only(c"/", true, libc::AT_RECURSIVE)?;
+        for place in &self.places {
+            let path = place.path.as_ptr();
+            // SAFETY: the path ends with NUL; with these flags the other pointers are not read.
+            check(unsafe { libc::mount(path, path, none, libc::MS_BIND | libc::MS_REC, none.cast()) })?;
+            if place.writable {
+                // Only this mount, not others beneath it: they may have been read-only all along.
+                set_read_only(&place.path, false, 0)?;
+            } else {
+                set_read_only(&place.path, true, libc::AT_RECURSIVE)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check(result: libc::c_int) -> Result<(), i32> {
+    if result < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
+/// Writes a short text into a file of `/proc`, without allocation.
+fn put(path: &std::ffi::CStr, text: &[u8]) -> Result<(), i32> {
+    use rustix::fs::{Mode, OFlags};
+
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+    let file = file.map_err(rustix::io::Errno::raw_os_error)?;
+    rustix::io::write(&file, text).map(drop).map_err(rustix::io::Errno::raw_os_error)
+}
+
+fn set_read_only(path: &std::ffi::CStr, read_only: bool, flags: libc::c_int) -> Result<(), i32> {
+    /// `struct mount_attr` of the kernel, version 0.
+    #[repr(C)]
+    struct Attributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+    const READ_ONLY: u64 = 1;
+    let (set, clear) = if read_only { (READ_ONLY, 0) } else { (0, READ_ONLY) };
+    let attributes = Attributes { set, clear, propagation: 0, user_namespace: 0 };
+    // SAFETY: the path ends with NUL, and the structure has the size that is passed.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            flags,
+            std::ptr::from_ref(&attributes),
+            size_of::<Attributes>(),
+        )
+    };
+    if result < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
+fn is_read_only(path: &Path) -> bool {
+    rustix::fs::statvfs(path).is_ok_and(|info| info.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
+}
+
+/// An empty folder that stands for a protected path that does not exist, so that it can be mounted over.
+///
+/// Each run that uses it holds a shared lock on it; the last one removes it.
+#[derive(Debug)]
+pub(super) struct Placeholder {
+    path: CString,
+    folder: File,
+}
+
+/// Makes the missing ones, and joins those that other runs made.
+pub(super) fn make_placeholders<'a>(paths: impl Iterator<Item = &'a Path>) -> Vec<Placeholder> {
+    paths.filter_map(Placeholder::join).collect()
+}
+
+impl Placeholder {
+    fn join(path: &Path) -> Option<Placeholder> {
+        // Twice, because the last run that used it may remove it in between.
+        for _ in 0..2 {
+            match std::fs::DirBuilder::new().mode(PLACEHOLDER_MODE).create(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return None,
+                Ok(()) | Err(_) => {}
+            }
+            let found = path.symlink_metadata().ok()?;
+            if !found.is_dir() || found.mode() & 0o7777 != PLACEHOLDER_MODE {
+                // A real one.
+                return None;
+            }
+            let folder = File::open(path).ok()?;
+            // SAFETY: no memory is involved.
+            let locked = unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } == 0;
+            let same = path.metadata().is_ok_and(|now| (now.dev(), now.ino()) == (found.dev(), found.ino()));
+            if locked && same {
+                return Some(Placeholder { path: CString::new(path.as_os_str().as_bytes()).ok()?, folder });
+            }
+        }
+        None
+    }
+
+    pub(super) fn descriptor(&self) -> RawFd {
+        self.folder.as_raw_fd()
+    }
+
+    /// Removes it when nobody else uses it and it is empty. Makes plain system calls only.
+    pub(super) fn remove(&self) {
+        // SAFETY: no memory is involved.
+        let last = unsafe { libc::flock(self.folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
+        if last {
+            // SAFETY: the path ends with NUL.
+            unsafe { libc::rmdir(self.path.as_ptr()) };
+        }
+    }
+}

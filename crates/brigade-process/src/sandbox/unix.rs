@@ -1,0 +1,27 @@
+//! No sandbox where there is no Landlock: best effort says so, enforce refuses.
+
+use super::{Enforcement, Keeping, Mode, SandboxError, SandboxProfile};
+
+const SENTENCE: &str = "this platform has no sandbox that Brigade can use: nothing is enforced";
+
+/// A profile that could not be enforced, and was allowed not to be.
+#[derive(Debug)]
+pub(crate) struct Prepared(Enforcement);
+
+impl Prepared {
+    pub(crate) fn enforcement(&self) -> Enforcement {
+        self.0.clone()
+    }
+}
+
+pub(super) fn prepare(profile: &SandboxProfile, _keeping: Keeping) -> Result<Prepared, SandboxError> {
+    match profile.mode {
+        Mode::Enforce => Err(SandboxError::Unsupported(SENTENCE.to_owned())),
+        Mode::BestEffort => Ok(Prepared(Enforcement {
+            mode: profile.mode,
+            landlock: 0,
+            enforced: Vec::new(),
+            missing: vec![SENTENCE.to_owned()],
+        })),
+    }
+}

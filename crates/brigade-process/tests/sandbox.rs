@@ -1,0 +1,506 @@
+//! Ways out of the sandbox are closed, and honest programs work in it.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests set up and look at the real system"
+)]
+
+mod common;
+
+use std::fs;
+use std::io::Read;
+use std::net::{TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use brigade_process::{
+    Control, Enforcement, Exit, LocalSockets, Mode, Network, RunError, SandboxProfile, SpawnError,
+    Surroundings, installation_in, installation_of, system_read_paths,
+};
+use common::{Trial, python};
+
+/// A workspace with `.git` and `.brigade`, a private folder for temporary files, and a home with a secret.
+struct Ground {
+    _root: tempfile::TempDir,
+    workspace: PathBuf,
+    temporary: PathBuf,
+    home: PathBuf,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| {
+            let path = root.path().join(name);
+            fs::create_dir(&path).unwrap();
+            path
+        };
+        let (workspace, temporary, home) = (path("workspace"), path("temporary"), path("home"));
+        fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
+        fs::create_dir_all(workspace.join(".brigade/checkpoints")).unwrap();
+        fs::create_dir(workspace.join("src")).unwrap();
+        fs::write(workspace.join("src/main.txt"), "old").unwrap();
+        fs::write(workspace.join("top.txt"), "old").unwrap();
+        fs::write(workspace.join(".git/config"), "real").unwrap();
+        fs::write(home.join("secret"), "do not read").unwrap();
+        std::os::unix::fs::symlink(home.join("secret"), workspace.join("link")).unwrap();
+        Ground { _root: root, workspace, temporary, home }
+    }
+
+    /// Reading as for every tool; writing only beneath `temporary`.
+    fn reading(&self) -> SandboxProfile {
+        let mut read = system_read_paths();
+        read.extend(installation_of(&python()));
+        read.push(self.workspace.clone());
+        SandboxProfile {
+            read,
+            write: vec![self.temporary.clone()],
+            deny_write: vec![self.workspace.join(".git"), self.workspace.join(".brigade")],
+            network: Network::Denied,
+            local_sockets: LocalSockets::Denied,
+            mode: Mode::Enforce,
+            landlock_at_most: None,
+        }
+    }
+
+    fn writing(&self) -> SandboxProfile {
+        let mut profile = self.reading();
+        profile.write.push(self.workspace.clone());
+        profile
+    }
+
+    fn enter(&self, mut trial: Trial, profile: SandboxProfile) -> Trial {
+        trial.spec.directory = self.workspace.clone();
+        trial.spec.environment.push(("HOME".into(), self.home.clone().into()));
+        trial.spec.environment.push(("TMPDIR".into(), self.temporary.clone().into()));
+        trial.spec.sandbox = Some(profile);
+        trial
+    }
+}
+
+fn control() -> Control {
+    Control { timeout: Some(Duration::from_secs(60)), ..Control::default() }
+}
+
+/// Runs Python in the sandbox, returns what it printed.
+#[track_caller]
+fn python_says(ground: &Ground, profile: SandboxProfile, script: &str) -> String {
+    let trial = ground.enter(Trial::python(script), profile);
+    let (outcome, output) = trial.output(&control());
+    assert_eq!(outcome.exit, Exit::Code(0), "{output}");
+    output.trim().to_owned()
+}
+
+/// Runs one attempt; it must fail with an error of the system, not succeed and not end otherwise.
+#[track_caller]
+fn check_blocked(ground: &Ground, profile: SandboxProfile, attempt: &str) {
+    let indented = attempt.replace('\n', "\n    ");
+    let script = format!(
+        "import os, socket, ctypes\ntry:\n    {indented}\n    print('escaped')\nexcept OSError as e:\n    print('blocked')"
+    );
+    assert_eq!(python_says(ground, profile, &script), "blocked", "{attempt}");
+}
+
+/// Every profile that forbids something must forbid it on old kernels as well, in its own way.
+fn versions(profile: &SandboxProfile) -> Vec<SandboxProfile> {
+    [None, Some(4), Some(2), Some(1)]
+        .into_iter()
+        .map(|landlock_at_most| SandboxProfile { landlock_at_most, ..profile.clone() })
+        .collect()
+}
+
+#[test]
+fn nothing_is_written_without_the_right() {
+    let ground = Ground::new();
+    for profile in versions(&ground.reading()) {
+        for attempt in [
+            "open('new', 'w')",
+            "open('src/main.txt', 'w')",
+            "open('src/main.txt', 'a')",
+            "os.truncate('src/main.txt', 0)",
+            "os.open('src/main.txt', os.O_RDONLY | os.O_TRUNC)",
+            "os.unlink('top.txt')",
+            "os.rename('top.txt', 'other.txt')",
+            "os.mkdir('folder')",
+            "os.symlink('top.txt', 'other')",
+            "os.link('top.txt', os.environ['TMPDIR'] + '/other')",
+            "os.rename('top.txt', os.environ['TMPDIR'] + '/other')",
+            "open(os.environ['HOME'] + '/new', 'w')",
+            "open('/tmp/brigade-escape', 'w')",
+            "open('/dev/shm/brigade-escape', 'w')",
+            "os.mknod(os.environ['TMPDIR'] + '/disk', 0o60600, os.makedev(8, 0))",
+        ] {
+            check_blocked(&ground, profile.clone(), attempt);
+        }
+    }
+    assert_eq!(fs::read_to_string(ground.workspace.join("src/main.txt")).unwrap(), "old");
+}
+
+#[test]
+fn the_state_and_the_repository_are_never_written() {
+    let ground = Ground::new();
+    for profile in versions(&ground.writing()) {
+        for attempt in [
+            "open('.git/hooks/post-commit', 'w')",
+            "open('.git/config', 'a')",
+            "os.truncate('.git/config', 0)",
+            "os.unlink('.git/config')",
+            "os.rename('.git/hooks', 'src/hooks')",
+            "os.rename('.git', '.other')",
+            "os.rename('src/main.txt', '.git/main.txt')",
+            "os.link('src/main.txt', '.git/hooks/post-commit')",
+            "os.symlink('/bin/sh', '.git/hooks/post-commit')",
+            "os.mkdir('.git/new')",
+            "open('.brigade/policy.toml', 'w')",
+            "open(os.getcwd() + '/src/../.brigade/policy.toml', 'w')",
+            "open('/proc/self/cwd/.git/new', 'w')",
+            "open('link', 'w')",
+            "open('link')",
+        ] {
+            check_blocked(&ground, profile.clone(), attempt);
+        }
+    }
+    assert_eq!(fs::read_to_string(ground.workspace.join(".git/config")).unwrap(), "real");
+}
+
+#[test]
+fn the_rest_of_the_workspace_is_written_with_the_right() {
+    let ground = Ground::new();
+    for profile in versions(&ground.writing()) {
+        let script = "import os\n\
+            open('src/main.txt', 'w').write('new')\n\
+            open('src/other.txt', 'w').close()\n\
+            os.mkdir('src/folder')\n\
+            os.rename('src/other.txt', 'src/moved.txt')\n\
+            os.unlink('src/moved.txt')\n\
+            os.rmdir('src/folder')\n\
+            open('top.txt', 'w').write('new')\n\
+            open(os.environ['TMPDIR'] + '/file', 'w').close()\n\
+            os.chmod('src/main.txt', 0o640)\n\
+            print(open('.git/config').read())";
+        assert_eq!(python_says(&ground, profile, script), "real");
+    }
+    assert_eq!(fs::read_to_string(ground.workspace.join("src/main.txt")).unwrap(), "new");
+}
+
+#[test]
+fn new_entries_at_the_top_need_namespaces() {
+    let ground = Ground::new();
+    let enforcement = ground.writing().check().unwrap();
+    if enforcement.enforced.contains(&"attributes") {
+        python_says(&ground, ground.writing(), "open('new', 'w').close()");
+        assert!(ground.workspace.join("new").exists());
+    } else {
+        assert!(enforcement.missing.iter().any(|sentence| sentence.contains("top of the workspace")));
+        check_blocked(&ground, ground.writing(), "open('new', 'w')");
+    }
+}
+
+#[test]
+fn a_repository_that_does_not_exist_cannot_be_made() {
+    let ground = Ground::new();
+    fs::remove_dir_all(ground.workspace.join(".git")).unwrap();
+    for attempt in [
+        "os.makedirs('.git/hooks')",
+        "os.rename('src', '.git')",
+        "os.symlink('src', '.git')",
+        "os.rmdir('.git')\nos.mkdir('.git')",
+    ] {
+        check_blocked(&ground, ground.writing(), attempt);
+        assert!(!ground.workspace.join(".git").exists());
+    }
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| check_blocked(&ground, ground.writing(), "os.makedirs('.git/hooks')"));
+        }
+    });
+    assert!(!ground.workspace.join(".git").exists());
+}
+
+#[test]
+fn a_writable_folder_beneath_a_protected_one_is_writable() {
+    let ground = Ground::new();
+    let mut profile = ground.writing();
+    profile.write.push(ground.workspace.join(".brigade/checkpoints"));
+    check_blocked(&ground, profile.clone(), "open('.brigade/new', 'w')");
+    python_says(&ground, profile, "open('.brigade/checkpoints/one', 'w').close()");
+    assert!(ground.workspace.join(".brigade/checkpoints/one").exists());
+}
+
+#[test]
+fn secrets_are_not_read() {
+    let ground = Ground::new();
+    for profile in versions(&ground.writing()) {
+        for attempt in [
+            "open(os.environ['HOME'] + '/secret')",
+            "os.listdir(os.environ['HOME'])",
+            "open('link')",
+            "os.open(os.path.expanduser('~/secret'), os.O_RDONLY)",
+            "os.link(os.environ['HOME'] + '/secret', 'src/copy')",
+            "os.listdir('/tmp')",
+            "os.listdir('/root')",
+            "os.listdir('/var/lib')",
+            "open(f'/proc/{os.getppid()}/environ').read()",
+            "open(f'/proc/{os.getppid()}/mem')",
+            "os.listdir(f'/proc/{os.getppid()}/cwd')",
+            "os.readlink(f'/proc/{os.getppid()}/exe')",
+            "os.listdir('/proc/1/root/root')",
+        ] {
+            check_blocked(&ground, profile.clone(), attempt);
+        }
+    }
+}
+
+#[test]
+fn attributes_outside_are_protected_where_namespaces_are() {
+    let ground = Ground::new();
+    if ground.writing().check().unwrap().enforced.contains(&"attributes") {
+        for attempt in [
+            "os.chmod(os.environ['HOME'] + '/secret', 0o777)",
+            "os.utime(os.environ['HOME'] + '/secret')",
+            "os.chmod('.git/config', 0o777)",
+            "os.setxattr(os.environ['HOME'] + '/secret', 'user.x', b'y')",
+        ] {
+            check_blocked(&ground, ground.writing(), attempt);
+        }
+    }
+}
+
+#[test]
+fn the_network_is_closed() {
+    let ground = Ground::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let datagram_port = datagrams.local_addr().unwrap().port();
+    for profile in versions(&ground.reading()) {
+        for attempt in [
+            format!("socket.create_connection(('127.0.0.1', {port}), 1)"),
+            format!(
+                "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {datagram_port}))"
+            ),
+            "socket.socket(socket.AF_INET6, socket.SOCK_STREAM)".to_owned(),
+            "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)".to_owned(),
+            "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)".to_owned(),
+            "socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)".to_owned(),
+            "socket.socket(38, socket.SOCK_SEQPACKET)".to_owned(),
+        ] {
+            check_blocked(&ground, profile.clone(), &attempt);
+        }
+    }
+    let mut profile = ground.reading();
+    profile.network = Network::Allowed;
+    let script =
+        format!("import socket; socket.create_connection(('127.0.0.1', {port}), 5).sendall(b'hello')");
+    python_says(&ground, profile.clone(), &script);
+    let mut hello = Vec::new();
+    listener.accept().unwrap().0.read_to_end(&mut hello).unwrap();
+    assert_eq!(hello, b"hello");
+    check_blocked(&ground, profile, "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)");
+}
+
+#[test]
+fn local_sockets_are_closed() {
+    let ground = Ground::new();
+    let path = ground.home.join("daemon");
+    let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let connect = format!("socket.socket(socket.AF_UNIX).connect({:?})", path.to_str().unwrap());
+    for profile in versions(&ground.reading()) {
+        check_blocked(&ground, profile.clone(), &connect);
+        check_blocked(&ground, profile, "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)");
+    }
+    python_says(&ground, ground.reading(), "import socket; a, b = socket.socketpair(); a.send(b'x')");
+    let mut profile = ground.reading();
+    profile.local_sockets = LocalSockets::Allowed;
+    python_says(&ground, profile.clone(), &format!("import socket; {connect}"));
+    // Abstract ones stay closed.
+    use std::os::linux::net::SocketAddrExt;
+    let name = format!("brigade-{}", std::process::id());
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
+    let _abstract = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
+    check_blocked(&ground, profile, &format!("socket.socket(socket.AF_UNIX).connect('\\0{name}')"));
+}
+
+#[test]
+fn other_processes_are_out_of_reach() {
+    let ground = Ground::new();
+    let call = |name: &str, arguments: &str| {
+        format!(
+            "lib = ctypes.CDLL(None, use_errno=True)\n\
+             if lib.{name}({arguments}) < 0: raise OSError(ctypes.get_errno(), 'x')"
+        )
+    };
+    for attempt in [
+        "os.kill(os.getppid(), 0)".to_owned(),
+        format!("os.kill({}, 0)", std::process::id()),
+        call("ptrace", "16, os.getppid(), 0, 0"),
+        call("ptrace", "0, 0, 0, 0"),
+        call("unshare", "0x10000000"),
+        call("mount", "b'none', b'/tmp', b'tmpfs', 0, None"),
+        call("umount2", "b'.git', 2"),
+        call("keyctl", "0, -3, 1").replace("lib.keyctl(", "lib.syscall(250, "),
+        call("syscall", "425, 8, 0"),
+        call("syscall", "321, 0, 0, 0"),
+        call("syscall", "0x40000000 + 41, 2, 1, 0"),
+        call("syscall", "41, 2, 1, 0"),
+        "import fcntl, pty, os\na, b = pty.openpty()\nfcntl.ioctl(b, 0x5412, b'x')".to_owned(),
+    ] {
+        check_blocked(&ground, ground.writing(), &attempt);
+    }
+}
+
+#[test]
+fn enforce_refuses_where_best_effort_says_what_is_missing() {
+    let ground = Ground::new();
+    let without = SandboxProfile { landlock_at_most: Some(0), ..ground.reading() };
+    assert!(without.check().is_err());
+    let trial = ground.enter(Trial::shell("touch started"), without.clone());
+    let result = brigade_process::run(&trial.spec, &mut brigade_process::Discard, &control());
+    assert!(matches!(result, Err(RunError::Spawn(SpawnError::Sandbox(_)))));
+    assert!(!ground.workspace.join("started").exists());
+
+    let best = SandboxProfile { mode: Mode::BestEffort, ..without };
+    let trial = ground.enter(Trial::shell("touch started"), best.clone());
+    let outcome = trial.output(&control()).0;
+    assert_eq!(outcome.exit, Exit::Code(0));
+    let enforcement = outcome.enforcement.unwrap();
+    assert_eq!(enforcement, best.check().unwrap());
+    assert_eq!((enforcement.mode, enforcement.landlock), (Mode::BestEffort, 0));
+    assert!(enforcement.enforced.contains(&"network") && !enforcement.enforced.contains(&"read"));
+    assert!(enforcement.missing.iter().any(|sentence| sentence.contains("Landlock")));
+    check_blocked(&ground, best, "socket.socket()");
+}
+
+#[test]
+fn the_record_tells_what_an_old_kernel_lacks() {
+    let ground = Ground::new();
+    let labels = |at_most: u32| -> Enforcement {
+        SandboxProfile { landlock_at_most: Some(at_most), ..ground.reading() }.check().unwrap()
+    };
+    assert!(labels(7).enforced.contains(&"signals"));
+    let old = labels(3);
+    assert!(!old.enforced.contains(&"signals") && old.enforced.contains(&"network"));
+    assert!(old.missing.iter().any(|sentence| sentence.contains("signalled")));
+}
+
+#[track_caller]
+fn check_works(ground: &Ground, program: &str, words: &[&str], mut profile: SandboxProfile) -> String {
+    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+        .unwrap();
+    profile.read.extend(installation_of(&found));
+    let mut trial = Trial::new(found);
+    trial.spec.argv.extend(words.iter().map(Into::into));
+    let path = std::env::var_os("PATH").unwrap();
+    trial.spec.environment[0] = ("PATH".into(), path);
+    let trial = ground.enter(trial, profile);
+    let (outcome, output) = trial.output(&control());
+    assert_eq!(outcome.exit, Exit::Code(0), "{program}: {output}");
+    trial.check_nothing_left();
+    output
+}
+
+#[test]
+fn honest_programs_work() {
+    let ground = Ground::new();
+    fs::remove_dir_all(ground.workspace.join(".git")).unwrap();
+    let made = std::process::Command::new("git").args(["init", "-q"]).arg(&ground.workspace).status();
+    assert!(made.unwrap().success());
+    let (reading, writing) = (ground.reading(), ground.writing());
+    let script = "import json, ssl, sqlite3, tempfile, subprocess, threading, sys, os, hashlib\n\
+        tempfile.TemporaryFile().write(b'x')\n\
+        threading.Thread(target=print).start()\n\
+        print(subprocess.run(['sh', '-c', 'echo from a child'], capture_output=True).stdout)\n\
+        sqlite3.connect(os.environ['TMPDIR'] + '/db').execute('create table t (x)')";
+    assert!(check_works(&ground, "python3", &["-c", script], reading.clone()).contains("from a child"));
+    assert!(check_works(&ground, "git", &["status", "--short"], reading.clone()).contains("src/"));
+    assert_eq!(check_works(&ground, "git", &["config", "core.bare"], reading.clone()), "false\n");
+    let script = "const fs = require('fs'), os = require('os');\
+        fs.writeFileSync(os.tmpdir() + '/x', '1');\
+        console.log(require('child_process').execFileSync('/bin/sh', ['-c', 'echo from a child']).toString());\
+        new (require('worker_threads').Worker)('1', {eval: true}); crypto.randomUUID()";
+    assert!(check_works(&ground, "node", &["-e", script], reading.clone()).contains("from a child"));
+    let script = "for f in src/*; do cat \"$f\"; done | sort > src/sorted; ls -l /usr > \"$TMPDIR/list\"; \
+        cat < /dev/null; echo x > /dev/null; head -c 8 /dev/urandom | wc -c; printf done; mkdir -p src/deep/er";
+    assert_eq!(check_works(&ground, "sh", &["-c", script], writing), "8\ndone");
+}
+
+#[test]
+fn an_installation_opens_no_home() {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().join("home");
+    let make = |name: &str, text: &str| {
+        let path = home.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let link = |name: &str, target: &Path| {
+        let path = home.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, &path).unwrap();
+        path
+    };
+    for secret in [".ssh/id", ".aws/credentials", ".config/gh/hosts.yml", ".netrc", ".cargo/credentials.toml"]
+    {
+        make(secret, "secret");
+    }
+    let around =
+        Surroundings { home: Some(home.clone()), path: home.join(".pyenv/shims").into(), rustup_home: None };
+    let check = |program: PathBuf, expect: &[&str]| {
+        let found = installation_in(&program, &around);
+        let mut expect: Vec<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
+        expect.sort();
+        assert_eq!(found, expect, "{}", program.display());
+    };
+    // A program of one's own: itself only.
+    check(make("bin/mine", "#!/bin/sh\n"), &["bin/mine"]);
+    fs::create_dir_all(home.join("lib")).unwrap();
+    check(home.join("bin/mine"), &["bin/mine"]);
+    // nvm.
+    make(".nvm/versions/node/v20/lib/node_modules/npm/cli.js", "#!/usr/bin/env node\n");
+    check(
+        make(".nvm/versions/node/v20/bin/node", "\x7fELF"),
+        &[".nvm/versions/node/v20", ".nvm/versions/node/v20/bin/node"],
+    );
+    // pyenv: the manager's own files and the versions it may pick.
+    make(".pyenv/libexec/pyenv", "#!/usr/bin/env bash\n");
+    make(".pyenv/versions/3.12/lib/python3.12/os.py", "");
+    let real = make(".pyenv/versions/3.12/bin/python3", "\x7fELF");
+    let shim = make(".pyenv/shims/python3", "#!/usr/bin/env bash\nexec pyenv\n");
+    let pyenv = [".pyenv/libexec", ".pyenv/shims", ".pyenv/shims/python3", ".pyenv/versions"];
+    check(shim, &pyenv);
+    // A script run by the shim on PATH.
+    let script: Vec<&str> = pyenv.iter().copied().chain(["work/tool"]).collect();
+    check(make("work/tool", "#!/usr/bin/env python3\n"), &script);
+    // A virtual environment and the Python it was made from.
+    make("work/venv/pyvenv.cfg", &format!("home = {}\nversion = 3.12\n", real.parent().unwrap().display()));
+    let venv = link("work/venv/bin/python3", &real);
+    let base =
+        [".pyenv/versions/3.12", ".pyenv/versions/3.12/bin/python3", "work/venv", "work/venv/bin/python3"];
+    check(venv, &base);
+    // rustup.
+    make(".rustup/toolchains/stable/bin/cargo", "\x7fELF");
+    make(".rustup/settings.toml", "");
+    let rustup = make(".cargo/bin/rustup", "\x7fELF");
+    let cargo = link(".cargo/bin/cargo", &rustup);
+    let toolchains = [
+        ".cargo/bin",
+        ".cargo/bin/cargo",
+        ".cargo/bin/rustup",
+        ".rustup/settings.toml",
+        ".rustup/toolchains",
+    ];
+    check(cargo, &toolchains);
+    // What pip installed for the user.
+    make(".local/lib/python3.12/site-packages/x.py", "");
+    check(make(".local/bin/x", "#!/bin/sh\n"), &[".local/bin/x", ".local/lib"]);
+    // A tool of npm, linked from its bin folder.
+    let cli = make("work/node_modules/tool/cli.js", "#!/bin/sh\n");
+    let linked = link("work/node_modules/.bin/tool", &cli);
+    let modules = ["work/node_modules", "work/node_modules/.bin/tool", "work/node_modules/tool/cli.js"];
+    check(linked, &modules);
+}
