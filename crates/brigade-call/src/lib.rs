@@ -1,17 +1,46 @@
 //! Plans, reviews and verifies calls of tools.
+//!
+//! Owns what a call is and how it lives: the plan with every reason against it, the fingerprints and what an approval
+//! binds, the steps from pending to finished, duplicates, and the gate before a run. Knows nothing of disks, processes
+//! and clocks: it is given facts that were read once, and the present.
+//!
+//! [`plan`] makes a [`Plan`] of [`PlanFacts`]; [`Plan::to_call`] makes the [`Call`] that waits for a person;
+//! [`verify`] compares an approved call with a new plan and is the only way to a [`VerifiedCall`], which is the only thing
+//! that is ever executed.
+//!
+//! ```
+//! use brigade_call::{CallStatus, Step};
+//!
+//! assert!(CallStatus::Pending.allows(Step::Approve));
+//! assert!(!CallStatus::Waiting.allows(Step::Approve));
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod binding;
 mod call;
 mod checkpoint;
+mod contract;
+mod facts;
+mod plan;
+mod queueing;
 mod receipt;
 mod record;
 mod status;
+mod template;
+mod verify;
 
 pub use binding::{Binding, Caller, Change, ProgramBinding};
 pub use call::{
     Approval, Call, Claim, Duplicate, LedgerLink, ReceiptLink, ReplayOf, RunEnd, Runner, find_duplicate,
 };
 pub use checkpoint::{Checkpoint, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
+pub use contract::{ContractFiles, approval_required, contract_fingerprint};
+pub use facts::{ArgsProblem, DirectoryFact, FileFact, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact};
+pub use plan::{Plan, plan};
 pub use receipt::{NotAReceipt, Receipt};
 pub use record::{NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER, blocker_to_json};
 pub use status::{CallStatus, Step, WrongStep};
+pub use template::{Rendered, Template};
+pub use verify::{Purpose, Refusal, Resume, VerifiedCall, verify};

@@ -18,11 +18,6 @@ impl Fingerprint {
         Fingerprint(Sha256::digest(bytes).into())
     }
 
-    /// Wraps a finished sha256.
-    pub fn from_digest(digest: [u8; 32]) -> Fingerprint {
-        Fingerprint(digest)
-    }
-
     /// Starts a fingerprint of several fields in a domain, such as `brigade.contract.v1`.
     pub fn builder(domain: &str) -> FingerprintBuilder {
         let mut builder = FingerprintBuilder { hasher: Sha256::new() };
@@ -74,6 +69,27 @@ impl FromStr for Fingerprint {
 impl Serialize for Fingerprint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// Makes the sha256 of bytes that come in pieces.
+#[derive(Clone, Debug, Default)]
+pub struct FingerprintStream(Sha256);
+
+impl FingerprintStream {
+    /// Starts with no bytes.
+    pub fn new() -> FingerprintStream {
+        FingerprintStream::default()
+    }
+
+    /// Adds the next piece.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Returns the sha256 of all pieces.
+    pub fn finish(self) -> Fingerprint {
+        Fingerprint(self.0.finalize().into())
     }
 }
 

@@ -24,7 +24,7 @@ pub mod text;
 mod time;
 
 pub use argv::Argv;
-pub use fingerprint::{Fingerprint, FingerprintBuilder, StoredFingerprint};
+pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
 pub use id::{CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolved, RunId};
 pub use issue::{ConfigIssue, Place, Severity, closest};
 pub use json::{Dialect, Json, JsonError, JsonErrorKind, Number, Object};

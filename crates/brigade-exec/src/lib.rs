@@ -1,1 +1,22 @@
 //! Runs a verified call and writes down what happened.
+//!
+//! Owns the child's environment, the sandbox profile that a decision means on this machine, masked logs and summaries,
+//! the checkpoints that a script drops, and the receipt. Takes only a [`VerifiedCall`](brigade_call::VerifiedCall);
+//! does not know the queue: whoever calls [`execute`] has claimed the call before and records its end after.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod confinement;
+mod dropped;
+mod environment;
+mod execute;
+mod output;
+mod program;
+mod receipt;
+
+pub use dropped::{BrokenCheckpoint, DroppedFile};
+pub use environment::HostEnvironment;
+pub use execute::{Execution, Finished, Logs, execute};
+pub use program::{OpenedProgram, resolve_program};
+pub use receipt::RunPaths;

@@ -36,6 +36,15 @@ impl DiskFs {
         Ok(DiskFs { path, root })
     }
 
+    /// Looks at a file anywhere on the machine, links followed.
+    ///
+    /// # Errors
+    /// When it is not there, or a folder on the way cannot be looked into.
+    pub fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError> {
+        let stat = rustix::fs::stat(self.path.join(path));
+        Ok(metadata_of(&stat.explain("read", &path.to_string_lossy())?))
+    }
+
     fn open_fd(&self, operation: &'static str, path: &RelPath, flags: OFlags) -> Result<OwnedFd, FsError> {
         self.root.open_beneath(path.as_path(), flags, Mode::empty()).explain(operation, path.as_str())
     }

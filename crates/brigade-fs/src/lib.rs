@@ -23,6 +23,7 @@
 mod disk;
 mod error;
 mod faulty;
+mod fingerprint;
 mod fs;
 mod lines;
 mod lock;
@@ -34,6 +35,7 @@ mod root;
 pub use disk::DiskFs;
 pub use error::{FsError, FsErrorKind};
 pub use faulty::{Crash, Fault, FaultyFs};
+pub use fingerprint::fingerprint;
 pub use fs::{
     DirEntry, FileId, FileKind, FileMode, Fs, Location, Metadata, ReadFile, Replacement, WriteFile,
     is_temporary,

@@ -1,0 +1,151 @@
+//! What a plan is made of: facts that were read once, by whoever calls [`plan`](crate::plan()).
+
+use std::collections::BTreeMap;
+
+use brigade_catalog::Tool;
+use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError};
+use brigade_policy::{Blocker, Decision};
+use brigade_schema::{Schema, SchemaProblem};
+
+use crate::binding::{Caller, ProgramBinding};
+
+/// Everything that decides what a call is and whether it may run.
+#[derive(Clone, Debug)]
+pub struct PlanFacts<'f> {
+    /// The tool.
+    pub tool: &'f Tool,
+    /// The errors in the tool's entry; one makes the tool unusable.
+    pub entry_errors: Vec<&'f ConfigIssue>,
+    /// The arguments, or why there are none.
+    pub args: Result<Json, ArgsProblem>,
+    /// The input schema.
+    pub input_schema: SchemaFact,
+    /// The output schema's file.
+    pub output_schema: FileFact,
+    /// The file of examples.
+    pub examples: FileFact,
+    /// The source file.
+    pub source: FileFact,
+    /// The folder that the program starts in.
+    pub directory: DirectoryFact,
+    /// Other paths of the entry, by their field, that lead out of the workspace.
+    pub outside: Vec<String>,
+    /// The program.
+    pub program: ProgramFact,
+    /// The workspace files that a word of the command names, by their path in the workspace.
+    pub files: BTreeMap<String, Fingerprint>,
+    /// The tool's projections.
+    pub projections: ProjectionFacts,
+    /// What the policy decides.
+    pub decision: Decision,
+    /// The decision as reports and records show it.
+    pub policy: Json,
+    /// Who asks.
+    pub caller: Caller,
+}
+
+/// Why there are no arguments to plan with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArgsProblem {
+    /// They were given inline and in a file.
+    GivenTwice,
+    /// The file cannot be read; the text says why.
+    Unreadable(String),
+    /// They are not JSON.
+    NotJson {
+        /// The file, when they come from one.
+        file: Option<String>,
+        /// What is wrong, and where.
+        error: JsonError,
+    },
+}
+
+/// A file that the tool's entry names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileFact {
+    /// The entry names none.
+    NotNamed,
+    /// There is none at that path.
+    Missing,
+    /// It cannot be read; the text says why.
+    Unreadable(String),
+    /// The path leads out of the workspace and the policy does not list it.
+    Outside,
+    /// The sha256 of its bytes.
+    Present(Fingerprint),
+}
+
+impl FileFact {
+    /// Returns the sha256 of a file that is there.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        match self {
+            FileFact::Present(fingerprint) => Some(*fingerprint),
+            FileFact::NotNamed | FileFact::Missing | FileFact::Unreadable(_) | FileFact::Outside => None,
+        }
+    }
+}
+
+/// The input schema that the tool's entry names.
+#[derive(Clone, Debug)]
+pub enum SchemaFact {
+    /// There is no readable file.
+    File(FileFact),
+    /// It is not JSON.
+    NotJson(JsonError),
+    /// It uses what the schema subset does not know.
+    Unsound(Vec<SchemaProblem>),
+    /// It can be used.
+    Sound {
+        /// The compiled schema.
+        schema: Schema,
+        /// The sha256 of its bytes.
+        fingerprint: Fingerprint,
+    },
+}
+
+impl SchemaFact {
+    /// Returns the sha256 of a schema that can be used.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        if let SchemaFact::Sound { fingerprint, .. } = self { Some(*fingerprint) } else { None }
+    }
+
+    /// Returns the schema, when it can be used.
+    pub fn schema(&self) -> Option<&Schema> {
+        if let SchemaFact::Sound { schema, .. } = self { Some(schema) } else { None }
+    }
+}
+
+/// The folder that a program starts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectoryFact {
+    /// It is there.
+    Present,
+    /// It is not there, or no folder.
+    Missing,
+    /// It is out of the workspace and the policy does not list it.
+    Outside,
+}
+
+/// The program that the tool's command names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProgramFact {
+    /// The family is not executed, so nothing was looked for.
+    NotExecuted,
+    /// No such program is on PATH or at that path.
+    NotFound,
+    /// It cannot be read; the text says why.
+    Unreadable(String),
+    /// Its path and bytes.
+    Found(ProgramBinding),
+}
+
+/// The projections of the tool, as far as a call needs them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProjectionFacts {
+    /// Counts and places, as records hold them.
+    pub summary: Json,
+    /// Why the call may not run because of them.
+    pub blockers: Vec<Blocker>,
+    /// What an approval binds of them.
+    pub fingerprint: Fingerprint,
+}

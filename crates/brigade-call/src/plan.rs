@@ -1,0 +1,481 @@
+//! The plan of a call: every argument rendered, every reason against it found.
+
+use std::collections::BTreeMap;
+
+use brigade_core::redact::{self, MARK, Redactor};
+use brigade_core::{Argv, Fingerprint, Json, Object, risk};
+use brigade_policy::{Blocker, Decision};
+
+use crate::binding::{Binding, Caller};
+use crate::contract::{ContractFiles, contract_fingerprint, contract_labels};
+use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PlanFacts, ProgramFact, SchemaFact};
+use crate::record::rendered_to_json;
+use crate::template::render_all;
+
+/// What a call would be, and every reason why it may not run.
+///
+/// Made only by [`plan`]. Holds no secret: where an argument looks like one, the plan shows `[redacted]` and can
+/// never be queued.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    tool_id: String,
+    family: String,
+    command: Option<String>,
+    summary: Json,
+    args: Json,
+    arguments: BTreeMap<String, String>,
+    argv: Option<Argv>,
+    contract: Json,
+    blockers: Vec<Blocker>,
+    violations: Vec<String>,
+    secrets: Secrets,
+    decision: Decision,
+    policy: Json,
+    projection_summary: Json,
+    binding: Binding,
+    call_fingerprint: Fingerprint,
+    program: ProgramFact,
+    is_executable: bool,
+    env_labels: Vec<String>,
+    directory: Option<String>,
+}
+
+/// Whether an argument looks like a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Secrets {
+    None,
+    Found,
+}
+
+/// Plans a call of facts that were read once. Reads and runs nothing.
+pub fn plan(facts: PlanFacts<'_>) -> Plan {
+    let mut blockers: Vec<Blocker> = Vec::new();
+    entry_blockers(&facts, &mut blockers);
+    let args = usable_args(&facts, &mut blockers);
+    let violations = schema_blockers(&facts, args, &mut blockers);
+    let secret_fields = args.map(redact::secret_fields).unwrap_or_default();
+    secret_blockers(&secret_fields, &mut blockers);
+    if args.is_some_and(holds_mark) {
+        blockers.push(
+            Blocker::new("redacted_argument", format!("an argument holds `{MARK}`: its value was taken out"))
+                .field("args")
+                .hint("queue the call with its real arguments; a secret belongs into an env label"),
+        );
+    }
+    let empty = Object::new();
+    let given = args.and_then(Json::as_object).unwrap_or(&empty);
+    let rendered = render_arguments(&facts, given, &mut blockers);
+    let argv = command_blockers(&facts, &rendered, &mut blockers);
+    path_blockers(&facts, &mut blockers);
+    blockers.extend(facts.projections.blockers.iter().cloned());
+    blockers.extend(facts.decision.blockers.iter().cloned());
+
+    let secrets = if secret_fields.is_empty() { Secrets::None } else { Secrets::Found };
+    let args = args.cloned().unwrap_or_else(|| Json::Object(Object::new()));
+    let (args, arguments) = match secrets {
+        Secrets::None => (args, rendered),
+        Secrets::Found => {
+            let hidden = rendered.into_keys().map(|name| (name, MARK.to_owned())).collect();
+            (Redactor::new(&[]).redact_json(&args), hidden)
+        }
+    };
+    finish(facts, blockers, violations, secrets, args, arguments, argv)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the last step of `plan` puts its parts together")]
+fn finish(
+    facts: PlanFacts<'_>,
+    blockers: Vec<Blocker>,
+    violations: Vec<String>,
+    secrets: Secrets,
+    args: Json,
+    arguments: BTreeMap<String, String>,
+    argv: Option<Argv>,
+) -> Plan {
+    let tool = facts.tool;
+    let family = tool.family.map_or("", |family| family.as_str()).to_owned();
+    let contract = contract_fingerprint(
+        tool,
+        &ContractFiles {
+            input_schema: facts.input_schema.fingerprint(),
+            output_schema: facts.output_schema.fingerprint(),
+            examples: facts.examples.fingerprint(),
+        },
+    );
+    let source = match facts.source.fingerprint() {
+        Some(fingerprint) => fingerprint.to_hex(),
+        None => tool.fingerprint.clone().unwrap_or_default(),
+    };
+    let args_fingerprint =
+        Fingerprint::builder("brigade.args.v1").json("args", &args).table("arguments", &arguments).finish();
+    let call_fingerprint = Fingerprint::builder("brigade.call.v1")
+        .text("tool_id", tool.id.as_str())
+        .text("family", family.as_str())
+        .fingerprint("args", args_fingerprint)
+        .fingerprint("contract", contract)
+        .text("source", source.as_str())
+        .finish();
+    let binding = Binding {
+        args: args_fingerprint,
+        contract,
+        source,
+        projections: facts.projections.fingerprint,
+        policy: facts.decision.fingerprint(),
+        program: match &facts.program {
+            ProgramFact::Found(program) => Some(program.clone()),
+            ProgramFact::NotExecuted | ProgramFact::NotFound | ProgramFact::Unreadable(_) => None,
+        },
+        files: facts.files,
+        caller: facts.caller,
+    };
+    let mut summary = contract_labels(tool).as_object().cloned().unwrap_or_default();
+    summary.insert("tool_id".into(), Json::from(tool.id.as_str()));
+    summary.insert("family".into(), Json::from(family.as_str()));
+    summary.insert("command".into(), Json::from(tool.command.clone()));
+    summary.insert("requires_runtime".into(), Json::from(tool.requires_runtime || family == "mcp"));
+    summary.insert("args".into(), args.clone());
+    summary.insert("arguments".into(), rendered_to_json(&arguments));
+    summary.insert("effective_timeout".into(), Json::from(facts.decision.effective_timeout.get()));
+    Plan {
+        tool_id: tool.id.as_str().to_owned(),
+        family,
+        command: tool.command.clone(),
+        summary: Json::Object(summary),
+        args,
+        arguments,
+        argv,
+        contract: contract_labels(tool),
+        blockers,
+        violations,
+        secrets,
+        decision: facts.decision,
+        policy: facts.policy,
+        projection_summary: facts.projections.summary,
+        binding,
+        call_fingerprint,
+        program: facts.program,
+        is_executable: tool.is_executable(),
+        env_labels: tool.env_labels.clone(),
+        directory: tool.cwd.clone(),
+    }
+}
+
+fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
+    for issue in &facts.entry_errors {
+        let mut blocker = Blocker::new("invalid_entry", issue.to_string()).at(issue.place.clone());
+        blocker.field.clone_from(&issue.field);
+        blocker.hint.clone_from(&issue.hint);
+        blockers.push(blocker);
+    }
+}
+
+/// Returns the arguments when they are an object.
+fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Option<&'f Json> {
+    let problem = match &facts.args {
+        Ok(args @ Json::Object(_)) => return Some(args),
+        Ok(_) => Blocker::new("invalid_args", "$: expected an object of arguments"),
+        Err(ArgsProblem::GivenTwice) => {
+            Blocker::new("invalid_args", "arguments were given inline and in a file").hint("give only one")
+        }
+        Err(ArgsProblem::Unreadable(why)) => {
+            Blocker::new("invalid_args", format!("the file of arguments cannot be read: {why}"))
+        }
+        Err(ArgsProblem::NotJson { file, error }) => {
+            let source = file.as_deref().unwrap_or("--args");
+            let blocker = Blocker::new("invalid_args", format!("{source}, {error}").replace('\n', " "));
+            match file {
+                Some(file) => blocker.at(brigade_core::Place::at(file.as_str(), error.line, error.column)),
+                None => blocker.hint("arguments are one JSON object, such as '{\"path\":\"README.md\"}'"),
+            }
+        }
+    };
+    blockers.push(problem.field("args"));
+    None
+}
+
+/// Checks the arguments against the schema and returns what is wrong with them.
+fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Vec<Blocker>) -> Vec<String> {
+    let place = || facts.tool.place_of("input_schema_path");
+    let path = facts.tool.input_schema_path.as_deref().unwrap_or_default();
+    let mut block = |code: &'static str, message: String| {
+        blockers.push(Blocker::new(code, message).at(place()).field("input_schema_path"));
+    };
+    match &facts.input_schema {
+        SchemaFact::File(FileFact::NotNamed) => {
+            block("missing_input_schema", "the tool names no input schema".to_owned());
+        }
+        SchemaFact::File(FileFact::Missing) => {
+            block("missing_input_schema", format!("the input schema `{path}` does not exist"));
+        }
+        SchemaFact::File(FileFact::Unreadable(why)) => {
+            block("invalid_input_schema", format!("the input schema `{path}` cannot be read: {why}"));
+        }
+        // Reported with the other paths that lead out.
+        SchemaFact::File(FileFact::Outside | FileFact::Present(_)) => {}
+        SchemaFact::NotJson(error) => {
+            block("invalid_input_schema", format!("the input schema `{path}` is not JSON: {error}"));
+        }
+        SchemaFact::Unsound(problems) => {
+            for problem in problems {
+                block("unsupported_input_schema", problem.to_string());
+            }
+        }
+        SchemaFact::Sound { schema, .. } => {
+            let violations = args.map(|args| schema.violations(&args.to_serde())).unwrap_or_default();
+            let messages: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            for (violation, message) in violations.iter().zip(&messages) {
+                blockers
+                    .push(Blocker::new("invalid_args", message.clone()).field(violation.path.to_string()));
+            }
+            return messages;
+        }
+    }
+    Vec::new()
+}
+
+/// Tells whether some text is what a redaction left, so that its value is lost.
+fn holds_mark(value: &Json) -> bool {
+    match value {
+        Json::String(text) => text.contains(MARK),
+        Json::Array(elements) => elements.iter().any(holds_mark),
+        Json::Object(members) => members.values().any(holds_mark),
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
+    }
+}
+
+fn secret_blockers(fields: &[String], blockers: &mut Vec<Blocker>) {
+    for field in fields {
+        blockers.push(
+            Blocker::new(
+                "secret_argument",
+                format!("{field}: looks like a secret, which an argument cannot carry"),
+            )
+            .field(field.clone())
+            .hint(
+                "name a label in the tool's `env_labels` and bind it to an environment variable \
+                     under `env_bindings` in .brigade/tools/policy.toml",
+            ),
+        );
+    }
+}
+
+fn render_arguments(
+    facts: &PlanFacts<'_>,
+    given: &Object,
+    blockers: &mut Vec<Blocker>,
+) -> BTreeMap<String, String> {
+    let is_optional = |name: &str| {
+        let property = facts.input_schema.schema().and_then(|schema| schema.property(name));
+        property.is_some_and(|property| property.requirement == brigade_schema::Requirement::Optional)
+    };
+    let (rendered, missing) = render_all(&facts.tool.argument_template, given, is_optional);
+    for missing in missing {
+        let field = format!("argument_template.{}", missing.template);
+        let message = format!(
+            "argument_template {} references missing arg {}",
+            brigade_core::text::escape_terminal(&missing.template),
+            missing.argument
+        );
+        blockers.push(
+            Blocker::new("missing_template_argument", message).at(facts.tool.place_of(&field)).field(field),
+        );
+    }
+    rendered
+}
+
+/// Judges the command and puts the words of the command line together.
+fn command_blockers(
+    facts: &PlanFacts<'_>,
+    rendered: &BTreeMap<String, String>,
+    blockers: &mut Vec<Blocker>,
+) -> Option<Argv> {
+    let place = facts.tool.place_of("command");
+    let mut block = |code: &'static str, message: String, hint: Option<&str>| {
+        let mut blocker = Blocker::new(code, message).at(place.clone()).field("command");
+        blocker.hint = hint.map(str::to_owned);
+        blockers.push(blocker);
+    };
+    let command = facts.tool.command.as_deref().unwrap_or_default();
+    if command.is_empty() {
+        block("missing_command", "the tool has no command".to_owned(), None);
+        return None;
+    }
+    let mut argv = match Argv::parse(command) {
+        Ok(argv) => argv,
+        Err(error) => {
+            block("invalid_command", format!("the command cannot be split into words: {error}"), None);
+            return None;
+        }
+    };
+    let mut pushed = true;
+    for (name, word) in rendered {
+        if let Err(error) = argv.push(word.as_str()) {
+            blockers.push(
+                Blocker::new(
+                    "invalid_args",
+                    format!("the rendered argument `{name}` cannot be passed: {error}"),
+                )
+                .field(format!("argument_template.{name}")),
+            );
+            pushed = false;
+        }
+    }
+    let mut block = |code: &'static str, message: String, hint: Option<&str>| {
+        let mut blocker = Blocker::new(code, message).at(place.clone()).field("command");
+        blocker.hint = hint.map(str::to_owned);
+        blockers.push(blocker);
+    };
+    for risk in risk::judge(&argv) {
+        block(
+            "high_risk_command",
+            risk.to_string(),
+            Some("put the steps into a reviewed script and call that"),
+        );
+    }
+    pushed.then_some(argv)
+}
+
+fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
+    let mut outside: Vec<&str> = facts.outside.iter().map(String::as_str).collect();
+    if facts.directory == DirectoryFact::Outside {
+        outside.push("cwd");
+    }
+    if matches!(facts.input_schema, SchemaFact::File(FileFact::Outside)) {
+        outside.push("input_schema_path");
+    }
+    for (field, fact) in [
+        ("output_schema_path", &facts.output_schema),
+        ("examples_path", &facts.examples),
+        ("source_path", &facts.source),
+    ] {
+        if *fact == FileFact::Outside {
+            outside.push(field);
+        }
+    }
+    outside.sort_unstable();
+    outside.dedup();
+    for field in outside {
+        blockers.push(
+            Blocker::new("path_outside", format!("{field} leads out of the workspace"))
+                .at(facts.tool.place_of(field))
+                .field(field)
+                .hint("list its folder under `outside` in [paths] of .brigade/tools/policy.toml"),
+        );
+    }
+    if facts.directory == DirectoryFact::Missing {
+        blockers.push(
+            Blocker::new("missing_cwd", "cwd is no folder in the workspace")
+                .at(facts.tool.place_of("cwd"))
+                .field("cwd"),
+        );
+    }
+}
+
+impl Plan {
+    /// Returns the tool's id.
+    pub fn tool_id(&self) -> &str {
+        &self.tool_id
+    }
+
+    /// Returns the tool's family; empty when the entry is broken.
+    pub fn family(&self) -> &str {
+        &self.family
+    }
+
+    /// Returns the tool's command, without arguments.
+    pub fn command(&self) -> Option<&str> {
+        self.command.as_deref()
+    }
+
+    /// Returns the plan as reports show it.
+    pub fn summary(&self) -> &Json {
+        &self.summary
+    }
+
+    /// Returns the arguments, without secrets.
+    pub fn args(&self) -> &Json {
+        &self.args
+    }
+
+    /// Returns the rendered arguments, without secrets.
+    pub fn arguments(&self) -> &BTreeMap<String, String> {
+        &self.arguments
+    }
+
+    /// Returns the contract's labels as records hold them.
+    pub fn contract(&self) -> &Json {
+        &self.contract
+    }
+
+    /// Returns every reason why the call may not run; empty when it may.
+    pub fn blockers(&self) -> &[Blocker] {
+        &self.blockers
+    }
+
+    /// Returns what the schema has against the arguments.
+    pub fn violations(&self) -> &[String] {
+        &self.violations
+    }
+
+    /// Returns the policy's decision as reports and records show it.
+    pub fn policy(&self) -> &Json {
+        &self.policy
+    }
+
+    /// Returns what the policy decided.
+    pub fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// Returns counts and places of the projections.
+    pub fn projection_summary(&self) -> &Json {
+        &self.projection_summary
+    }
+
+    /// Returns everything that an approval of this plan binds.
+    pub fn binding(&self) -> &Binding {
+        &self.binding
+    }
+
+    /// Returns the fingerprint of what is asked.
+    pub fn call_fingerprint(&self) -> Fingerprint {
+        self.call_fingerprint
+    }
+
+    /// Returns who asks.
+    pub fn caller(&self) -> &Caller {
+        &self.binding.caller
+    }
+
+    /// Tells whether an argument looks like a secret; such a plan must not be stored.
+    pub fn holds_secret(&self) -> bool {
+        self.secrets == Secrets::Found
+    }
+
+    /// Tells whether the family is one that is executed.
+    pub fn is_executable(&self) -> bool {
+        self.is_executable
+    }
+
+    /// Returns why the program cannot be run, when the family is executed and it cannot.
+    pub fn program_blocker(&self) -> Option<Blocker> {
+        let message = match &self.program {
+            ProgramFact::Found(_) | ProgramFact::NotExecuted => return None,
+            ProgramFact::NotFound => "the program of the command was not found".to_owned(),
+            ProgramFact::Unreadable(why) => format!("the program of the command cannot be read: {why}"),
+        };
+        Some(Blocker::new("program_not_found", message).field("command"))
+    }
+
+    pub(crate) fn argv(&self) -> Option<&Argv> {
+        self.argv.as_ref()
+    }
+
+    pub(crate) fn env_labels(&self) -> &[String] {
+        &self.env_labels
+    }
+
+    pub(crate) fn directory(&self) -> Option<&str> {
+        self.directory.as_deref()
+    }
+}

@@ -1,0 +1,122 @@
+//! From a plan to a call in the queue, and from a plan to an approval.
+
+use brigade_core::{CallId, Fingerprint, Object, Timestamp};
+use brigade_policy::Blocker;
+
+use crate::binding::{Binding, Change};
+use crate::call::{Call, ReplayOf};
+use crate::plan::Plan;
+use crate::status::CallStatus;
+
+impl Plan {
+    /// Makes the pending call of this plan, with an id that `is_taken` does not know.
+    ///
+    /// The id is `call-` and the start of the call's fingerprint; when that is taken, a suffix is added that depends on the
+    /// time.
+    ///
+    /// # Panics
+    /// When the plan [holds a secret](Plan::holds_secret): such a plan must be refused before.
+    pub fn to_call(
+        &self,
+        now: Timestamp,
+        replay: Option<ReplayOf>,
+        is_taken: impl Fn(&CallId) -> bool,
+    ) -> Call {
+        assert!(!self.holds_secret(), "a plan that holds a secret is never stored");
+        let kind = if replay.is_some() { "replay" } else { "queued" };
+        Call {
+            id: self.free_id(kind, now, is_taken),
+            status: CallStatus::Pending,
+            created_at: Some(now),
+            reviewed_at: None,
+            review_reason: None,
+            caller: self.caller().clone(),
+            tool_id: self.tool_id().to_owned(),
+            family: self.family().to_owned(),
+            command: self.command().map(str::to_owned),
+            args: self.args().clone(),
+            arguments: self.arguments().clone(),
+            contract: self.contract().clone(),
+            blockers: self.blockers().to_vec(),
+            policy: self.policy().clone(),
+            projection_summary: self.projection_summary().clone(),
+            contract_fingerprint: Some(self.binding().contract.to_hex()),
+            source_fingerprint: Some(self.binding().source.clone()),
+            call_fingerprint: Some(self.call_fingerprint().to_hex()),
+            approval: None,
+            claim: None,
+            started_at: None,
+            completed_at: None,
+            receipt: None,
+            exit_code: None,
+            timed_out: None,
+            checkpoint_ids: Vec::new(),
+            replay,
+            extra: Object::new(),
+        }
+    }
+
+    fn free_id(&self, kind: &str, now: Timestamp, is_taken: impl Fn(&CallId) -> bool) -> CallId {
+        let base = format!("call-{}", self.call_fingerprint().short());
+        let mut attempt: u64 = 0;
+        let mut id = base.clone();
+        loop {
+            let free: CallId = id.parse().expect("hex digits and dashes are an id");
+            if !is_taken(&free) {
+                return free;
+            }
+            let suffix = Fingerprint::builder("brigade.call-id.v1")
+                .text("at", now.to_string().as_str())
+                .text("attempt", attempt.to_string().as_str())
+                .finish()
+                .short();
+            id = format!("{base}-{kind}-{suffix}");
+            attempt += 1;
+        }
+    }
+
+    /// Returns what an approval of `call` binds, when this plan, made of the call's arguments and today's facts, is still what
+    /// was queued and nothing speaks against it.
+    ///
+    /// Whether variables are set in this process does not count: the run may have another environment.
+    ///
+    /// # Errors
+    /// With every reason why the call cannot be approved.
+    pub fn approvable(&self, call: &Call) -> Result<Binding, Vec<Blocker>> {
+        let mut reasons: Vec<Blocker> = self.changes_since_queued(call).iter().map(changed).collect();
+        let counts = |blocker: &&Blocker| blocker.code != "policy_env_missing";
+        reasons.extend(self.blockers().iter().filter(counts).cloned());
+        if self.is_executable() {
+            reasons.extend(self.program_blocker());
+        }
+        if reasons.is_empty() { Ok(self.binding().clone()) } else { Err(reasons) }
+    }
+
+    /// Lists what a person would approve without having seen it. A record of the Python program has other fingerprints, so
+    /// only what it shows is compared.
+    pub fn changes_since_queued(&self, call: &Call) -> Vec<Change> {
+        let mut changes = Vec::new();
+        if &call.arguments != self.arguments() || &call.args != self.args() || call.tool_id != self.tool_id()
+        {
+            changes.push(Change::Args);
+        }
+        let differs = |stored: &Option<String>, now: &str| match stored {
+            Some(stored) if stored.len() == 64 => stored != now,
+            _ => false,
+        };
+        if differs(&call.contract_fingerprint, &self.binding().contract.to_hex())
+            || call.contract != *self.contract()
+        {
+            changes.push(Change::Contract);
+        }
+        if differs(&call.source_fingerprint, &self.binding().source) {
+            changes.push(Change::Source);
+        }
+        changes
+    }
+}
+
+fn changed(change: &Change) -> Blocker {
+    Blocker::new(change.code(), format!("changed since the call was queued: {change}"))
+        .hint("queue the call again, and approve the new one")
+}

@@ -1,0 +1,194 @@
+//! Argument templates: how a tool's arguments become words of its command line.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brigade_core::{Json, Object};
+
+/// One piece of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece<'t> {
+    Text(&'t str),
+    Argument(&'t str),
+}
+
+/// A template such as `--mode={mode}`.
+///
+/// `{name}` stands for an argument, where the name is letters, digits and `_` and does not start with a digit. All other braces
+/// are themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template<'t> {
+    pieces: Vec<Piece<'t>>,
+}
+
+/// What a template gives for some arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rendered {
+    /// One word of the command line.
+    Word(String),
+    /// No word: the only argument that it asks for is optional and was not given.
+    LeftOut,
+    /// It cannot be rendered: these arguments were not given.
+    Missing(Vec<String>),
+}
+
+impl<'t> Template<'t> {
+    /// Reads a template; every text is one.
+    pub fn parse(text: &'t str) -> Template<'t> {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        let mut searched = 0;
+        while let Some(open) = rest[searched..].find('{').map(|open| open + searched) {
+            let inside = &rest[open + 1..];
+            let length =
+                inside.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+            let is_name = 0 < length && !inside.starts_with(|first: char| first.is_ascii_digit());
+            if is_name && inside[length..].starts_with('}') {
+                if 0 < open {
+                    pieces.push(Piece::Text(&rest[..open]));
+                }
+                pieces.push(Piece::Argument(&inside[..length]));
+                rest = &inside[length + 1..];
+                searched = 0;
+            } else {
+                searched = open + 1;
+            }
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Text(rest));
+        }
+        Template { pieces }
+    }
+
+    /// Returns the names of the arguments that it asks for.
+    pub fn names(&self) -> BTreeSet<&'t str> {
+        let names = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Argument(name) => Some(*name),
+            Piece::Text(_) => None,
+        });
+        names.collect()
+    }
+
+    /// Renders the template; `is_optional` tells whether the schema knows an argument and does not demand it.
+    pub fn render(&self, args: &Object, is_optional: impl Fn(&str) -> bool) -> Rendered {
+        let names = self.names();
+        let missing: Vec<String> =
+            names.iter().filter(|name| !args.contains_key(**name)).map(|name| (*name).to_owned()).collect();
+        if !missing.is_empty() {
+            let only_optional = names.len() == 1 && is_optional(&missing[0]);
+            return if only_optional { Rendered::LeftOut } else { Rendered::Missing(missing) };
+        }
+        let mut word = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => word.push_str(text),
+                Piece::Argument(name) => render_value(&args[*name], &mut word),
+            }
+        }
+        Rendered::Word(word)
+    }
+}
+
+/// Appends a value: text as it is, nothing for `null`, all else as JSON writes it.
+fn render_value(value: &Json, out: &mut String) {
+    match value {
+        Json::Null => {}
+        Json::String(text) => out.push_str(text),
+        Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_) => value.write_compact(out),
+    }
+}
+
+/// Renders every template of a table, in the order of its names.
+pub(crate) fn render_all(
+    templates: &BTreeMap<String, String>,
+    args: &Object,
+    is_optional: impl Fn(&str) -> bool,
+) -> (BTreeMap<String, String>, Vec<MissingArgument>) {
+    let mut words = BTreeMap::new();
+    let mut missing = Vec::new();
+    for (name, template) in templates {
+        match Template::parse(template).render(args, &is_optional) {
+            Rendered::Word(word) => {
+                words.insert(name.clone(), word);
+            }
+            Rendered::LeftOut => {}
+            Rendered::Missing(arguments) => {
+                let template = name;
+                missing.extend(
+                    arguments
+                        .into_iter()
+                        .map(|argument| MissingArgument { template: template.clone(), argument }),
+                );
+            }
+        }
+    }
+    (words, missing)
+}
+
+/// A template asks for an argument that was not given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MissingArgument {
+    /// The template's name in `argument_template`.
+    pub(crate) template: String,
+    /// The argument's name.
+    pub(crate) argument: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(template: &str, args: &str, expect: Rendered) {
+        let args = Json::parse(args).unwrap();
+        let rendered = Template::parse(template).render(args.as_object().unwrap(), |name| name != "path");
+        assert_eq!(rendered, expect, "{template}");
+    }
+
+    fn word(text: &str) -> Rendered {
+        Rendered::Word(text.to_owned())
+    }
+
+    #[test]
+    fn values_are_rendered_as_json_writes_them() {
+        check("{a}", r#"{"a":"x y; $(z)"}"#, word("x y; $(z)"));
+        check("--n={a}", r#"{"a":1.50}"#, word("--n=1.50"));
+        check("{a}", r#"{"a":123456789012345678901}"#, word("123456789012345678901"));
+        check("{a}", r#"{"a":true}"#, word("true"));
+        check("--x={a}", r#"{"a":null}"#, word("--x="));
+        check("{a}", r#"{"a":["x","y"]}"#, word(r#"["x","y"]"#));
+        check("{a}", r#"{"a":{"b":1,"a":"é"}}"#, word(r#"{"a":"é","b":1}"#));
+        check("{a}", r#"{"a":"{b}","b":"x"}"#, word("{b}"));
+    }
+
+    #[test]
+    fn other_braces_are_themselves() {
+        check("{{a}}", r#"{"a":"x"}"#, word("{x}"));
+        check("{} {1} {a b} {é} {", "{}", word("{} {1} {a b} {é} {"));
+        check("plain", "{}", word("plain"));
+        check("", "{}", word(""));
+    }
+
+    #[test]
+    fn only_a_lone_optional_argument_is_left_out() {
+        check("--mode={mode}", "{}", Rendered::LeftOut);
+        check("{mode}{mode}", "{}", Rendered::LeftOut);
+        check("{path}", "{}", Rendered::Missing(vec!["path".into()]));
+        check("{mode}/{other}", r#"{"mode":"x"}"#, Rendered::Missing(vec!["other".into()]));
+    }
+
+    proptest! {
+        #[test]
+        fn a_template_of_one_argument_is_that_argument(text in any::<String>()) {
+            let args = Json::object([("a", Json::from(text.as_str()))]);
+            let rendered = Template::parse("{a}").render(args.as_object().unwrap(), |_| false);
+            prop_assert_eq!(rendered, Rendered::Word(text));
+        }
+
+        #[test]
+        fn any_text_is_a_template(text in any::<String>()) {
+            let _ = Template::parse(&text).render(&Object::new(), |_| false);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The gate: nothing runs but a [`VerifiedCall`], and only [`verify`] makes one.
+
+use brigade_core::{Argv, CallId, Timestamp};
+use brigade_policy::{Blocker, Decision};
+
+use crate::binding::{Binding, Change};
+use crate::call::Call;
+use crate::checkpoint::Checkpoint;
+use crate::plan::Plan;
+use crate::status::{CallStatus, Step};
+
+/// What a call is verified for.
+#[derive(Clone, Copy, Debug)]
+pub enum Purpose<'a> {
+    /// Its first run.
+    Run,
+    /// A run that goes on behind these checkpoints, which are all that the last run left.
+    Resume(&'a [Checkpoint]),
+}
+
+/// An approved call whose every bound input is what was approved.
+#[derive(Clone, Debug)]
+pub struct VerifiedCall {
+    call: Call,
+    plan: Plan,
+    argv: Argv,
+    resume: Option<Resume>,
+}
+
+/// What a resumed script is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resume {
+    /// The checkpoint, the first of several.
+    pub checkpoint: Checkpoint,
+}
+
+/// Why a call was not let through, all reasons at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The reasons, never empty.
+    pub blockers: Vec<Blocker>,
+    /// The bound things that changed since the approval.
+    pub changes: Vec<Change>,
+}
+
+/// Compares a call with a plan that was made of the same arguments and today's facts.
+///
+/// # Errors
+/// With every reason why the call may not run as it was approved: where it stands, what blocks it, and the names of all
+/// bound things that changed.
+pub fn verify(
+    call: Call,
+    plan: Plan,
+    purpose: Purpose<'_>,
+    now: Timestamp,
+) -> Result<VerifiedCall, Box<Refusal>> {
+    let mut blockers = Vec::new();
+    status_blockers(&call, purpose, now, &mut blockers);
+    if !plan.is_executable() {
+        let message = format!("tools of the family `{}` are not executed", plan.family());
+        blockers.push(Blocker::new("family_not_executable", message).field("family"));
+    }
+    let changes = bound_changes(&call, &plan);
+    for change in &changes {
+        blockers.push(
+            Blocker::new(change.code(), format!("changed since it was approved: {change}"))
+                .hint("queue the call again and approve it, if the change is wanted"),
+        );
+    }
+    blockers.extend(plan.blockers().iter().cloned());
+    blockers.extend(plan.program_blocker());
+    match plan.argv().cloned() {
+        Some(argv) if blockers.is_empty() => {
+            let resume = match purpose {
+                Purpose::Run => None,
+                Purpose::Resume(checkpoints) => {
+                    checkpoints.first().map(|checkpoint| Resume { checkpoint: checkpoint.clone() })
+                }
+            };
+            Ok(VerifiedCall { call, plan, argv, resume })
+        }
+        _ => Err(Box::new(Refusal { blockers, changes })),
+    }
+}
+
+fn status_blockers(call: &Call, purpose: Purpose<'_>, now: Timestamp, blockers: &mut Vec<Blocker>) {
+    let step = match purpose {
+        Purpose::Run => Step::Claim,
+        Purpose::Resume(_) => Step::ClaimResume,
+    };
+    if !call.status.allows(step) {
+        blockers.push(status_blocker(call));
+    }
+    if let Purpose::Resume(checkpoints) = purpose {
+        if checkpoints.is_empty() {
+            blockers.push(Blocker::new("checkpoint_missing", "the call has no checkpoint to resume behind"));
+        }
+        for checkpoint in checkpoints {
+            if let Err(refusal) = checkpoint.check_resumable(now) {
+                blockers.push(Blocker::new("checkpoint", format!("checkpoint {}: {refusal}", checkpoint.id)));
+            }
+        }
+    }
+}
+
+fn status_blocker(call: &Call) -> Blocker {
+    let id = &call.id;
+    let (message, hint) = match &call.status {
+        CallStatus::Pending => (
+            "the call is pending: nobody has approved it yet".to_owned(),
+            Some(format!("brigade tools call approve {id}")),
+        ),
+        CallStatus::Held => ("the call is held".to_owned(), Some(format!("brigade tools call approve {id}"))),
+        CallStatus::Approved => ("the call is approved, and has no checkpoint to resume".to_owned(), None),
+        CallStatus::Completed => ("the call is completed and is not run again".to_owned(), replay(call)),
+        CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+            (format!("the call is {} and is not run again", call.status), replay(call))
+        }
+        CallStatus::Running => ("the call is running".to_owned(), None),
+        CallStatus::Waiting => (
+            "the call waits for the review of its checkpoint".to_owned(),
+            Some("brigade tools checkpoint list".to_owned()),
+        ),
+        CallStatus::ResumePending => (
+            "the call is ready to resume, which is done through its checkpoint".to_owned(),
+            call.checkpoint_ids.first().map(|id| format!("brigade tools checkpoint resume {id}")),
+        ),
+        CallStatus::Rejected | CallStatus::Other(_) => (format!("the call is {}", call.status), None),
+    };
+    let mut blocker = Blocker::new("status", message).field("status");
+    blocker.hint = hint;
+    blocker
+}
+
+fn replay(call: &Call) -> Option<String> {
+    call.claim.as_ref().map(|claim| format!("brigade tools run replay {}", claim.run_id))
+}
+
+/// Lists what differs between the approval and the plan, and between the approval and its own record.
+fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
+    let Some(approval) = &call.approval else {
+        return if call.status.allows(Step::Claim) || call.status.allows(Step::ClaimResume) {
+            vec![Change::Approval]
+        } else {
+            Vec::new()
+        };
+    };
+    let mut changes = approval.binding.changes(plan.binding());
+    // What the record shows a person must be what was approved, too.
+    let shown_differs = &call.arguments != plan.arguments() || call.tool_id != plan.tool_id();
+    if shown_differs && !changes.contains(&Change::Args) {
+        changes.insert(0, Change::Args);
+    }
+    if call.approval_fingerprint(&approval.binding) != approval.fingerprint {
+        changes.push(Change::Approval);
+    }
+    changes
+}
+
+impl VerifiedCall {
+    /// Returns the call as it is in the queue.
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// Returns the call's id.
+    pub fn id(&self) -> &CallId {
+        &self.call.id
+    }
+
+    /// Returns the words of the command line, program first.
+    pub fn argv(&self) -> &Argv {
+        &self.argv
+    }
+
+    /// Returns what the policy decided.
+    pub fn decision(&self) -> &Decision {
+        self.plan.decision()
+    }
+
+    /// Returns what was bound, and holds now.
+    pub fn binding(&self) -> &Binding {
+        self.plan.binding()
+    }
+
+    /// Returns the plan that was verified.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns the labels of variables that the script is to get.
+    pub fn env_labels(&self) -> &[String] {
+        self.plan.env_labels()
+    }
+
+    /// Returns the folder that the program starts in, as the catalog names it; absent for the workspace.
+    pub fn directory(&self) -> Option<&str> {
+        self.plan.directory()
+    }
+
+    /// Returns what the script is told when it goes on behind a checkpoint.
+    pub fn resume(&self) -> Option<&Resume> {
+        self.resume.as_ref()
+    }
+}

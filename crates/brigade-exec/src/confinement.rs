@@ -1,0 +1,94 @@
+//! The sandbox profile that a decision means on this machine.
+
+use std::path::{Path, PathBuf};
+
+use brigade_core::Json;
+use brigade_policy::{Decision, SandboxMode};
+use brigade_process::{
+    Enforcement, LocalSockets, Mode, Network, SandboxProfile, installation_of, system_read_paths,
+};
+
+/// The entries of a workspace that a run may never write.
+const NEVER_WRITTEN: &[&str] = &[".brigade", ".git"];
+
+/// The folders that a run is given.
+pub(crate) struct RunFolders<'a> {
+    pub(crate) workspace: &'a Path,
+    pub(crate) temporary: &'a Path,
+    pub(crate) checkpoints: &'a Path,
+    pub(crate) home: Option<&'a Path>,
+}
+
+/// Returns the profile of a run, or none when the policy asks for no sandbox.
+pub(crate) fn profile(
+    decision: &Decision,
+    program: &Path,
+    folders: &RunFolders<'_>,
+) -> Option<SandboxProfile> {
+    let mode = match decision.sandbox.mode {
+        SandboxMode::Off => return None,
+        SandboxMode::Enforce => Mode::Enforce,
+        SandboxMode::BestEffort => Mode::BestEffort,
+    };
+    let grants = &decision.sandbox.grants;
+    let resolve = |path: &String| expand(path, folders);
+    let mut read = system_read_paths();
+    read.extend(installation_of(program));
+    read.push(folders.workspace.to_owned());
+    read.extend(grants.read_paths.iter().map(resolve));
+    let mut write = vec![folders.temporary.to_owned(), folders.checkpoints.to_owned()];
+    let mut deny_write = Vec::new();
+    if grants.workspace_write {
+        write.push(folders.workspace.to_owned());
+        deny_write.extend(NEVER_WRITTEN.iter().map(|name| folders.workspace.join(name)));
+    }
+    write.extend(grants.write_paths.iter().map(resolve));
+    Some(SandboxProfile {
+        read,
+        write,
+        deny_write,
+        network: if grants.network { Network::Allowed } else { Network::Denied },
+        local_sockets: if grants.local_sockets { LocalSockets::Allowed } else { LocalSockets::Denied },
+        mode,
+        landlock_at_most: None,
+    })
+}
+
+fn expand(path: &String, folders: &RunFolders<'_>) -> PathBuf {
+    match (path.strip_prefix("~/"), folders.home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => folders.workspace.join(path),
+    }
+}
+
+/// Writes the profile and what the kernel made of it, as the receipt holds it.
+pub(crate) fn to_json(
+    profile: Option<&SandboxProfile>,
+    enforcement: Option<&Enforcement>,
+    workspace: &Path,
+) -> Json {
+    let Some(profile) = profile else {
+        return Json::object([("mode", Json::from("off"))]);
+    };
+    let paths = |paths: &[PathBuf]| {
+        let shown = paths.iter().map(|path| match path.strip_prefix(workspace) {
+            Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+            Ok(inside) => inside.display().to_string(),
+            Err(_) => path.display().to_string(),
+        });
+        Json::from(shown.collect::<Vec<_>>())
+    };
+    let labels =
+        |labels: &[&str]| Json::from(labels.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>());
+    Json::object([
+        ("mode", Json::from(profile.mode.name())),
+        ("read", paths(&profile.read)),
+        ("write", paths(&profile.write)),
+        ("deny_write", paths(&profile.deny_write)),
+        ("network", Json::from(profile.network == Network::Allowed)),
+        ("local_sockets", Json::from(profile.local_sockets == LocalSockets::Allowed)),
+        ("landlock_abi", Json::from(enforcement.map(|enforcement| enforcement.landlock))),
+        ("enforced", enforcement.map_or(Json::Null, |enforcement| labels(&enforcement.enforced))),
+        ("missing", Json::from(enforcement.map(|enforcement| enforcement.missing.clone()))),
+    ])
+}

@@ -1,0 +1,204 @@
+//! The checkpoints that a script asks for: files that it drops into its folder.
+
+use brigade_call::{Checkpoint, CheckpointStatus};
+use brigade_core::redact::Redactor;
+use brigade_core::text::short;
+use brigade_core::{CheckpointId, Dialect, Fingerprint, Json, Object, RunId, Timestamp};
+use thiserror::Error;
+
+/// A file that a script dropped.
+#[derive(Clone, Debug)]
+pub struct DroppedFile {
+    /// Its name in the folder.
+    pub name: String,
+    /// Its bytes, or why they cannot be read.
+    pub bytes: Result<Vec<u8>, String>,
+}
+
+/// A dropped file that is no checkpoint; it fails the run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("checkpoint file {}: {problem}", brigade_core::text::escape_terminal(.name))]
+pub struct BrokenCheckpoint {
+    /// The file's name.
+    pub name: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// Whose checkpoints these are.
+pub(crate) struct Owner<'a> {
+    pub(crate) tool_id: &'a str,
+    pub(crate) call_id: &'a str,
+    pub(crate) run_id: &'a RunId,
+    pub(crate) completed_at: Timestamp,
+}
+
+/// Reads all dropped files: checkpoints in the order of their creation, and what is broken.
+pub(crate) fn read_dropped(
+    files: Vec<DroppedFile>,
+    owner: &Owner<'_>,
+    redactor: &Redactor,
+) -> (Vec<Checkpoint>, Vec<BrokenCheckpoint>) {
+    let mut checkpoints = Vec::new();
+    let mut broken = Vec::new();
+    for file in files {
+        let parsed = file.bytes.and_then(|bytes| {
+            Json::parse_bytes(&bytes, Dialect::Lenient).map_err(|error| format!("not JSON: {error}"))
+        });
+        match parsed.and_then(|json| read_one(&file.name, &json, owner, redactor)) {
+            Ok(checkpoint) => checkpoints.push(checkpoint),
+            Err(problem) => broken.push(BrokenCheckpoint { name: file.name, problem }),
+        }
+    }
+    checkpoints.sort_by(|left, right| (left.created_at, &left.id).cmp(&(right.created_at, &right.id)));
+    (checkpoints, broken)
+}
+
+fn read_one(name: &str, json: &Json, owner: &Owner<'_>, redactor: &Redactor) -> Result<Checkpoint, String> {
+    let Json::Object(members) = json else {
+        return Err("expected an object".to_owned());
+    };
+    must_be_ours(members, "call_id", owner.call_id)?;
+    must_be_ours(members, "run_id", owner.run_id.as_str())?;
+    match text(members, "status")? {
+        None | Some("" | "pending") => {}
+        Some(_) => return Err("`status`: a script can only ask for a pending checkpoint".to_owned()),
+    }
+    let id = match text(members, "id")? {
+        None | Some("") => generated_id(name, owner),
+        Some(id) => id.parse::<CheckpointId>().map_err(|error| format!("`id`: {error}"))?,
+    };
+    let clean = |text: Option<&str>, limit: usize| text.map(|text| short(&redactor.redact_str(text), limit));
+    let choices = match first(members, &["choices", "allowed_resume_choices"]) {
+        None => Vec::new(),
+        Some(Json::String(choice)) => vec![choice.as_str()],
+        Some(Json::Array(choices)) => choices
+            .iter()
+            .map(|choice| choice.as_str().ok_or("`choices`: expected texts"))
+            .collect::<Result<_, _>>()?,
+        Some(_) => return Err("`choices`: expected a list of texts".to_owned()),
+    };
+    let context = match members.get("context") {
+        None | Some(Json::Null) => Json::Object(Object::new()),
+        Some(context @ Json::Object(_)) => redactor.redact_json(context),
+        Some(other) => Json::object([("value", redactor.redact_json(other))]),
+    };
+    Ok(Checkpoint {
+        id,
+        status: CheckpointStatus::Pending,
+        tool_id: owner.tool_id.to_owned(),
+        call_id: owner.call_id.to_owned(),
+        run_id: owner.run_id.as_str().to_owned(),
+        reason: clean(text(members, "reason")?, 240),
+        requested_action: clean(
+            text(members, "requested_action")?.or(text(members, "action")?).or(Some("review")),
+            240,
+        ),
+        prompt: clean(text(members, "prompt")?.or(text(members, "operator_prompt")?), 1000),
+        context,
+        choices: choices.into_iter().filter_map(|choice| clean(Some(choice), 160)).collect(),
+        selected_choice: None,
+        created_at: Some(time(members, "created_at")?.unwrap_or(owner.completed_at)),
+        expires_at: time(members, "expires_at")?,
+        reviewed_at: None,
+        review_reason: None,
+        resume_run_id: None,
+        extra: Object::new(),
+    })
+}
+
+fn must_be_ours(members: &Object, key: &str, ours: &str) -> Result<(), String> {
+    match text(members, key)? {
+        None | Some("") => Ok(()),
+        Some(given) if given == ours => Ok(()),
+        Some(_) => Err(format!("`{key}`: names another one than ours")),
+    }
+}
+
+fn first<'m>(members: &'m Object, keys: &[&str]) -> Option<&'m Json> {
+    keys.iter().find_map(|key| members.get(*key)).filter(|value| !value.is_null())
+}
+
+fn text<'m>(members: &'m Object, key: &str) -> Result<Option<&'m str>, String> {
+    match members.get(key) {
+        None | Some(Json::Null) => Ok(None),
+        Some(Json::String(text)) => Ok(Some(text)),
+        Some(_) => Err(format!("`{key}`: expected a text")),
+    }
+}
+
+fn time(members: &Object, key: &str) -> Result<Option<Timestamp>, String> {
+    match text(members, key)? {
+        None | Some("") => Ok(None),
+        Some(at) => at.parse().map(Some).map_err(|error| format!("`{key}`: {error}")),
+    }
+}
+
+fn generated_id(name: &str, owner: &Owner<'_>) -> CheckpointId {
+    let fingerprint = Fingerprint::builder("brigade.checkpoint-id.v1")
+        .text("name", name)
+        .text("call_id", owner.call_id)
+        .text("run_id", owner.run_id.as_str())
+        .finish();
+    format!("checkpoint-{}", fingerprint.short()).parse().expect("hex digits and dashes are an id")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Checkpoint, String> {
+        let run_id = "run-1".parse().unwrap();
+        let owner = Owner {
+            tool_id: "release",
+            call_id: "call-1",
+            run_id: &run_id,
+            completed_at: Timestamp::from_unix_micros(0),
+        };
+        let file = DroppedFile { name: "a.json".into(), bytes: Ok(text.as_bytes().to_vec()) };
+        let (mut checkpoints, mut broken) = read_dropped(vec![file], &owner, &Redactor::new(&[]));
+        match broken.pop() {
+            Some(broken) => Err(broken.problem),
+            None => Ok(checkpoints.remove(0)),
+        }
+    }
+
+    #[test]
+    fn both_spellings_of_the_protocol_are_read() {
+        let checkpoint = read(
+            r#"{"id":"gate","reason":"r","action":"deploy","operator_prompt":"go?","allowed_resume_choices":"yes",
+                "context":5,"expires_at":"2026-01-01","call_id":"call-1","run_id":"","status":"pending"}"#,
+        )
+        .unwrap();
+        assert_eq!(checkpoint.id.as_str(), "gate");
+        assert_eq!(checkpoint.requested_action.as_deref(), Some("deploy"));
+        assert_eq!(checkpoint.prompt.as_deref(), Some("go?"));
+        assert_eq!(checkpoint.choices, ["yes"]);
+        assert_eq!(checkpoint.context, Json::object([("value", Json::from(5))]));
+        assert_eq!(checkpoint.expires_at.unwrap().to_string(), "2026-01-01T00:00:00+00:00");
+    }
+
+    #[test]
+    fn what_a_script_may_not_ask_for_is_broken() {
+        for text in [
+            "{",
+            "[]",
+            r#"{"id":"../../evil"}"#,
+            r#"{"id":7}"#,
+            r#"{"status":"approved"}"#,
+            r#"{"call_id":"call-2"}"#,
+            r#"{"choices":[1]}"#,
+            r#"{"expires_at":"tomorrow"}"#,
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_of_the_context_are_not_stored() {
+        let checkpoint =
+            read(r#"{"context":{"password":"hunter2-EXAMPLE"},"reason":"token=EXAMPLE12345"}"#).unwrap();
+        let stored = Json::Object(checkpoint.to_document()).to_compact();
+        assert!(!stored.contains("hunter2") && !stored.contains("EXAMPLE12345"), "{stored}");
+    }
+}

@@ -1,0 +1,79 @@
+//! The environment of a child: a short list, and what the policy adds.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use brigade_call::VerifiedCall;
+use brigade_core::RunId;
+
+/// The variables of this process, read once.
+#[derive(Clone, Debug, Default)]
+pub struct HostEnvironment(BTreeMap<OsString, OsString>);
+
+/// The variables that every child inherits; those that start with `LC_` too.
+const INHERITED: &[&str] = &["PATH", "HOME", "LANG", "TZ", "USER", "SHELL", "TERM"];
+
+impl HostEnvironment {
+    /// Takes a snapshot of variables.
+    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> HostEnvironment {
+        HostEnvironment(variables.into_iter().collect())
+    }
+
+    /// Returns the value of a variable.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// Tells whether a variable is set.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.0.contains_key(OsStr::new(name))
+    }
+
+    fn inherited(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        let is_inherited = |name: &OsStr| {
+            name.to_str().is_some_and(|name| INHERITED.contains(&name) || name.starts_with("LC_"))
+        };
+        self.0.iter().filter(move |(name, _)| is_inherited(name))
+    }
+
+    /// Returns the values that the call's labels are bound to, by label.
+    pub(crate) fn bound(&self, call: &VerifiedCall) -> BTreeMap<String, OsString> {
+        let bindings = &call.decision().env_bindings;
+        let value = |(label, variable): (&brigade_core::Label, &brigade_core::Label)| {
+            Some((label.as_str().to_owned(), self.get(variable.as_str())?.to_owned()))
+        };
+        bindings.iter().filter_map(value).collect()
+    }
+}
+
+/// Returns the whole environment of a call's child, sorted by name.
+pub(crate) fn child_environment(
+    host: &HostEnvironment,
+    call: &VerifiedCall,
+    run_id: &RunId,
+    temporary: &Path,
+    checkpoint_dir: &Path,
+) -> Vec<(OsString, OsString)> {
+    let mut variables: BTreeMap<OsString, OsString> =
+        host.inherited().map(|(name, value)| (name.clone(), value.clone())).collect();
+    for name in &call.decision().pass {
+        if let Some(value) = host.get(name.as_str()) {
+            variables.insert(name.as_str().into(), value.to_owned());
+        }
+    }
+    variables.insert("TMPDIR".into(), temporary.into());
+    for (label, value) in host.bound(call) {
+        variables.insert(label.into(), value);
+    }
+    variables.insert("BRIGADE_TOOL_CHECKPOINT_DIR".into(), checkpoint_dir.into());
+    variables.insert("BRIGADE_TOOL_CALL_ID".into(), call.id().as_str().into());
+    variables.insert("BRIGADE_TOOL_RUN_ID".into(), run_id.as_str().into());
+    if let Some(resume) = call.resume() {
+        let checkpoint = &resume.checkpoint;
+        variables.insert("BRIGADE_TOOL_RESUME_CHECKPOINT_ID".into(), checkpoint.id.as_str().into());
+        let choice = checkpoint.selected_choice.clone().unwrap_or_default();
+        variables.insert("BRIGADE_TOOL_RESUME_CHOICE".into(), choice.into());
+    }
+    variables.into_iter().collect()
+}

@@ -1,0 +1,27 @@
+//! The sha256 of a file that may be large.
+
+use brigade_core::{Fingerprint, FingerprintStream};
+
+use crate::{FsError, ReadFile};
+
+/// How much is read at once.
+const CHUNK: usize = 256 * 1024;
+
+/// Returns the sha256 of a file's bytes, in constant memory.
+///
+/// # Errors
+/// When the disk fails.
+pub fn fingerprint(file: &dyn ReadFile) -> Result<Fingerprint, FsError> {
+    let mut stream = FingerprintStream::new();
+    let mut buffer = vec![0; CHUNK];
+    let mut offset = 0;
+    loop {
+        match file.read_at(offset, &mut buffer)? {
+            0 => return Ok(stream.finish()),
+            count => {
+                stream.update(&buffer[..count]);
+                offset += count as u64;
+            }
+        }
+    }
+}

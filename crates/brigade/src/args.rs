@@ -1,0 +1,60 @@
+//! Where the arguments of a call come from.
+
+use std::path::{Path, PathBuf};
+
+use brigade_call::ArgsProblem;
+use brigade_core::{Dialect, Json, Object};
+use brigade_fs::Fs;
+
+use crate::gather::DOCUMENT_LIMIT;
+use crate::workspace::Workspace;
+
+/// Where the arguments of a call come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ArgsSource {
+    /// There are none.
+    None,
+    /// A JSON text.
+    Inline(String),
+    /// A file that holds JSON.
+    File(PathBuf),
+    /// Both were given, which is refused like any other mistake in the arguments.
+    Both,
+    /// A value.
+    Value(Json),
+}
+
+impl From<Json> for ArgsSource {
+    fn from(value: Json) -> ArgsSource {
+        ArgsSource::Value(value)
+    }
+}
+
+impl Workspace {
+    pub(crate) fn args(&self, source: &ArgsSource) -> Result<Json, ArgsProblem> {
+        match source {
+            ArgsSource::None => Ok(Json::Object(Object::new())),
+            ArgsSource::Value(value) => Ok(value.clone()),
+            ArgsSource::Both => Err(ArgsProblem::GivenTwice),
+            ArgsSource::Inline(text) => {
+                Json::parse(text).map_err(|error| ArgsProblem::NotJson { file: None, error })
+            }
+            ArgsSource::File(path) => self.args_file(path),
+        }
+    }
+
+    fn args_file(&self, path: &Path) -> Result<Json, ArgsProblem> {
+        let path = self.context.expand(path);
+        let path = match brigade_process::current_dir() {
+            Ok(folder) => folder.join(path),
+            Err(_) => path,
+        };
+        let bytes = self
+            .fs
+            .read_outside(&path, DOCUMENT_LIMIT)
+            .map_err(|error| ArgsProblem::Unreadable(error.kind.to_string()))?;
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        Json::parse_bytes(bytes, Dialect::Strict)
+            .map_err(|error| ArgsProblem::NotJson { file: Some(path.display().to_string()), error })
+    }
+}

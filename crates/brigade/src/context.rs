@@ -1,0 +1,83 @@
+//! What an operation needs from outside the workspace.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_call::Caller;
+use brigade_core::{Clock, SystemClock};
+use brigade_exec::HostEnvironment;
+use brigade_process::CancelToken;
+
+/// How long a writer waits for another one unless told otherwise.
+pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The clock, the environment, who asks, and how long to wait: read once, and handed to everything.
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) environment: HostEnvironment,
+    pub(crate) caller: Caller,
+    pub(crate) lock_timeout: Duration,
+    pub(crate) cancel: Option<CancelToken>,
+}
+
+impl Context {
+    /// Takes the system's clock and the variables of this process; the caller is the command line.
+    pub fn of_process() -> Context {
+        Context {
+            clock: Arc::new(SystemClock),
+            environment: HostEnvironment::new(brigade_process::variables()),
+            caller: Caller::CommandLine,
+            lock_timeout: DEFAULT_LOCK_TIMEOUT,
+            cancel: None,
+        }
+    }
+
+    /// Names the program that embeds this library; approvals of its calls hold for it alone.
+    #[must_use]
+    pub fn caller(mut self, caller: Caller) -> Context {
+        self.caller = caller;
+        self
+    }
+
+    /// Replaces the clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Context {
+        self.clock = clock;
+        self
+    }
+
+    /// Replaces the variables.
+    #[must_use]
+    pub fn environment(mut self, environment: HostEnvironment) -> Context {
+        self.environment = environment;
+        self
+    }
+
+    /// Sets how long a writer waits for another one.
+    #[must_use]
+    pub fn lock_timeout(mut self, timeout: Duration) -> Context {
+        self.lock_timeout = timeout;
+        self
+    }
+
+    /// Sets what ends a run early.
+    #[must_use]
+    pub fn cancel(mut self, cancel: CancelToken) -> Context {
+        self.cancel = Some(cancel);
+        self
+    }
+
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.environment.get("HOME").map(Path::new).filter(|home| home.is_absolute())
+    }
+
+    /// Expands `~/` at the start of a path that a person typed.
+    pub(crate) fn expand(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), self.home()) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Why an operation could not do its job.
+
+use brigade_fs::{FsError, FsErrorKind};
+use brigade_policy::Blocker;
+use thiserror::Error;
+
+use crate::exit::Exit;
+
+/// Why an operation could not be done, and what to do next.
+#[derive(Debug, Error)]
+#[error("{message}")]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    blockers: Vec<Blocker>,
+    candidates: Vec<String>,
+    hints: Vec<String>,
+}
+
+/// What kind of trouble it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Nothing has that name.
+    NotFound,
+    /// More than one thing could be meant.
+    Ambiguous,
+    /// The state, the policy or a person's decision does not allow it.
+    Refused,
+    /// A configuration file is broken.
+    InvalidConfig,
+    /// The request itself makes no sense, or the target cannot be used.
+    Usage,
+    /// The disk or the environment does not allow it.
+    Environment,
+}
+
+impl Error {
+    /// Makes an error of one sentence, lower-case, without a final stop.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error {
+            kind,
+            message: message.into(),
+            blockers: Vec::new(),
+            candidates: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// Adds the next command to try, or what to change.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Error {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds the reasons.
+    #[must_use]
+    pub fn because(mut self, blockers: impl IntoIterator<Item = Blocker>) -> Error {
+        self.blockers.extend(blockers);
+        self
+    }
+
+    /// Adds what could be meant.
+    #[must_use]
+    pub fn candidates(mut self, candidates: impl IntoIterator<Item = String>) -> Error {
+        self.candidates.extend(candidates);
+        self
+    }
+
+    /// Returns what kind of trouble it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Returns the reasons; empty when the message says it all.
+    pub fn blockers(&self) -> &[Blocker] {
+        &self.blockers
+    }
+
+    /// Returns what could be meant, when more than one thing could.
+    pub fn could_be(&self) -> &[String] {
+        &self.candidates
+    }
+
+    /// Returns the next commands to try.
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
+    /// Returns the exit code that stands for it.
+    pub fn exit(&self) -> Exit {
+        match self.kind {
+            ErrorKind::NotFound | ErrorKind::Ambiguous | ErrorKind::Refused | ErrorKind::InvalidConfig => {
+                Exit::Refused
+            }
+            ErrorKind::Usage => Exit::Usage,
+            ErrorKind::Environment => Exit::Environment,
+        }
+    }
+}
+
+impl From<FsError> for Error {
+    fn from(error: FsError) -> Error {
+        let hint = match &error.kind {
+            FsErrorKind::Permission => Some("check who owns the workspace's .brigade folder"),
+            _ => None,
+        };
+        let made = Error::new(ErrorKind::Environment, error.to_string());
+        match hint {
+            Some(hint) => made.hint(hint),
+            None => made,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Reading the configuration files.
+
+use brigade_catalog::{Catalog, Level};
+use brigade_core::{ConfigIssue, Place, Severity};
+use brigade_fs::{Fs, FsError, FsErrorKind};
+use brigade_policy::PolicyState;
+
+use crate::error::{Error, ErrorKind};
+use crate::workspace::{CATALOG, CONFIG_LIMIT, POLICY, Workspace, rel};
+
+impl Workspace {
+    /// Reads the catalog. One that is missing or cannot be read is empty, with an issue that says so.
+    pub(crate) fn catalog(&self) -> Result<Catalog, Error> {
+        match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
+            Ok(bytes) => Ok(Catalog::parse(CATALOG, Level::Project, &bytes)),
+            Err(error) => {
+                let issue = unreadable(CATALOG, error, "brigade tools init")?;
+                Ok(Catalog::new(Vec::new(), vec![issue]))
+            }
+        }
+    }
+
+    /// Reads the policy. One that cannot be read blocks everything.
+    pub(crate) fn policy(&self) -> Result<PolicyState, Error> {
+        match self.fs.read(&rel(POLICY), CONFIG_LIMIT) {
+            Ok(bytes) => Ok(PolicyState::parse(POLICY, Some(&bytes))),
+            Err(error) if error.is_not_found() => Ok(PolicyState::parse(POLICY, None)),
+            Err(error) => Ok(PolicyState::unreadable(POLICY, &error.kind.to_string())),
+        }
+    }
+
+    /// Returns the errors of a catalog as texts.
+    pub(crate) fn errors_of(catalog: &Catalog) -> Vec<String> {
+        let errors = catalog.issues().iter().filter(|issue| issue.severity == Severity::Error);
+        errors.map(ToString::to_string).collect()
+    }
+
+    /// Finds an enabled tool.
+    pub(crate) fn tool<'c>(
+        &self,
+        catalog: &'c Catalog,
+        id: &str,
+    ) -> Result<&'c brigade_catalog::Tool, Error> {
+        if let Some(tool) = catalog.tool(id.trim()).filter(|tool| tool.enabled) {
+            return Ok(tool);
+        }
+        let shown = brigade_core::text::escape_terminal(id);
+        if catalog.tools().is_empty()
+            && let Some(issue) = catalog.issues().first()
+        {
+            let error = Error::new(ErrorKind::InvalidConfig, issue.to_string());
+            return Err(error);
+        }
+        let error = match catalog.tool(id.trim()) {
+            Some(_) => Error::new(ErrorKind::NotFound, format!("tool `{shown}` is disabled")),
+            None => Error::new(ErrorKind::NotFound, format!("no tool has the id `{shown}`")),
+        };
+        let enabled = catalog.tools().iter().filter(|tool| tool.enabled).map(|tool| tool.id.as_str());
+        Err(match brigade_core::closest(id, enabled) {
+            Some(near) => {
+                error.hint(format!("did you mean `{}`?", brigade_core::text::escape_terminal(near)))
+            }
+            None => error.hint("brigade tools list"),
+        })
+    }
+}
+
+/// Turns a configuration file that cannot be read into an issue, unless the disk is at fault.
+fn unreadable(file: &str, error: FsError, next: &str) -> Result<ConfigIssue, Error> {
+    let (message, hint) = match &error.kind {
+        FsErrorKind::NotFound => ("the file does not exist".to_owned(), Some(next.to_owned())),
+        FsErrorKind::NotAFile | FsErrorKind::NotADirectory | FsErrorKind::TooLarge { .. } => {
+            (error.kind.to_string(), None)
+        }
+        _ => return Err(error.into()),
+    };
+    Ok(ConfigIssue {
+        severity: Severity::Error,
+        place: Place::file(file),
+        entry: None,
+        field: None,
+        message,
+        hint,
+    })
+}

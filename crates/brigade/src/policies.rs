@@ -1,0 +1,57 @@
+//! Operations on the policy.
+
+use brigade_core::Json;
+use brigade_policy::{CallFacts, explain};
+
+use crate::error::Error;
+use crate::policy_json::{decision_json, errors, policy_json};
+use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
+use crate::workspace::{POLICY, Workspace};
+
+impl Workspace {
+    /// Shows what the policy says.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn policy_show(&self) -> Result<PolicyReport, Error> {
+        let state = self.policy()?;
+        Ok(PolicyReport {
+            schema: PolicyReport::SCHEMA,
+            target: self.target(),
+            policy_path: self.absolute(POLICY),
+            valid: state.policy().is_some(),
+            errors: errors(&state),
+            policy: state.policy().map_or(Json::Null, policy_json),
+        })
+    }
+
+    /// Explains what the policy lets a tool do, and which line decides.
+    ///
+    /// # Errors
+    /// When there is no such tool.
+    pub fn policy_explain(&self, id: &str) -> Result<ExplainReport, Error> {
+        let catalog = self.catalog()?;
+        let tool = self.tool(&catalog, id)?;
+        let state = self.policy()?;
+        let is_set = |name: &str| self.context.environment.is_set(name);
+        let explanation = explain(&state, &CallFacts::of(tool), &is_set);
+        let ruling = |ruling: &brigade_policy::Ruling| RulingReport {
+            topic: ruling.topic.as_str().to_owned(),
+            subject: Some(ruling.subject.clone()).filter(|subject| !subject.is_empty()),
+            allowed: ruling.blocker.is_none(),
+            message: ruling.reason.clone(),
+            file: ruling.place.as_ref().map(|place| place.file.clone()),
+            line: ruling.place.as_ref().and_then(|place| place.line),
+            hint: ruling.blocker.as_ref().and_then(|blocker| blocker.hint.clone()),
+        };
+        Ok(ExplainReport {
+            schema: ExplainReport::SCHEMA,
+            target: self.target(),
+            policy_path: self.absolute(POLICY),
+            tool_id: tool.id.as_str().to_owned(),
+            allowed: explanation.decision.is_allowed(),
+            rulings: explanation.rulings.iter().map(ruling).collect(),
+            policy: decision_json(&state, &explanation.decision, tool),
+        })
+    }
+}

@@ -1,0 +1,31 @@
+//! What operations return: one type for each JSON document.
+//!
+//! Each document has a schema id, `brigade.<name>.v1`, and keeps the keys and types of the Python program beside ours. Paths
+//! are absolute. Fields are public: a report is a value without invariants.
+
+mod calls;
+mod catalog;
+mod policy;
+mod runs;
+mod setup;
+
+pub use calls::*;
+pub use catalog::*;
+pub use policy::*;
+pub use runs::*;
+pub use setup::*;
+
+use serde::Serialize;
+
+use crate::exit::Exit;
+
+/// A document that an operation returns.
+pub trait Report: Serialize {
+    /// The schema id, `brigade.<name>.v1`.
+    const SCHEMA: &'static str;
+
+    /// Returns how the operation ended.
+    fn exit(&self) -> Exit {
+        Exit::Done
+    }
+}

@@ -1,0 +1,190 @@
+//! Documents about calls.
+
+use brigade_core::Json;
+use serde::Serialize;
+
+use super::Report;
+use crate::exit::Exit;
+
+/// `call plan`: what a call would be, and every reason why it may not run.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// Whether nothing speaks against the call.
+    pub valid: bool,
+    /// The tool.
+    pub tool_id: String,
+    /// The plan, without secrets; `null` when there is no such tool.
+    pub plan: Json,
+    /// Every reason against the call, as sentences.
+    pub blockers: Vec<String>,
+    /// The same reasons with code, place and the way to change them.
+    pub blocker_details: Vec<Json>,
+    /// What the policy decides.
+    pub policy: Json,
+    /// What the input schema has against the arguments.
+    pub validation_errors: Vec<String>,
+    /// The projections that block the call.
+    pub projection_blockers: Vec<Json>,
+    /// Counts and places of the projections.
+    pub projection_summary: Json,
+    /// The contract's fingerprint.
+    pub contract_fingerprint: Option<String>,
+    /// The source's fingerprint.
+    pub source_fingerprint: Option<String>,
+    /// The fingerprint of what is asked.
+    pub call_fingerprint: Option<String>,
+    /// The words of the command line, without secrets; empty when it cannot be put together.
+    pub argv: Vec<String>,
+}
+
+impl Report for PlanReport {
+    const SCHEMA: &'static str = "brigade.call-plan.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `call queue`: what became of a planned call.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueueReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The queue's file.
+    pub calls_path: String,
+    /// 1 when the call was stored.
+    pub created: u8,
+    /// 1 when one that asks for the same was there.
+    pub skipped: u8,
+    /// 1 when the call has blockers.
+    pub blocked: u8,
+    /// The stored call, or the one that was there; `null` when nothing was stored.
+    pub call: Json,
+    /// Why nothing was stored.
+    pub reason: Option<String>,
+    /// Every reason against the call, as sentences.
+    pub blockers: Vec<String>,
+    /// The same reasons with code, place and the way to change them.
+    pub blocker_details: Vec<Json>,
+}
+
+impl Report for QueueReport {
+    const SCHEMA: &'static str = "brigade.call-queue.v1";
+
+    fn exit(&self) -> Exit {
+        if self.call.is_null() { Exit::Refused } else { Exit::Done }
+    }
+}
+
+/// `call show`.
+#[derive(Clone, Debug, Serialize)]
+pub struct CallReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The queue's file.
+    pub calls_path: String,
+    /// The call; `null` when there is none.
+    pub call: Json,
+    /// Why there is none.
+    pub error: Option<String>,
+    /// What could be meant, when more than one call could.
+    pub candidates: Vec<String>,
+}
+
+impl Report for CallReport {
+    const SCHEMA: &'static str = "brigade.call.v1";
+
+    fn exit(&self) -> Exit {
+        if self.call.is_null() { Exit::Refused } else { Exit::Done }
+    }
+}
+
+/// `call approve`, `call reject`, `call hold`.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReviewReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The queue's file.
+    pub calls_path: String,
+    /// The call as it stands now; `null` when there is none.
+    pub call: Json,
+    /// Why the decision was not taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Every reason against it, as sentences.
+    pub blockers: Vec<String>,
+    /// The same reasons with code, place and the way to change them.
+    pub blocker_details: Vec<Json>,
+    /// What could be meant, when more than one call could.
+    pub candidates: Vec<String>,
+}
+
+impl Report for ReviewReport {
+    const SCHEMA: &'static str = "brigade.call-review.v1";
+
+    fn exit(&self) -> Exit {
+        if self.error.is_none() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `call run`: what came of a run, or why there was none.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The queue's file.
+    pub calls_path: String,
+    /// The folder of receipts and logs.
+    pub runs_path: String,
+    /// The call as it stands now; `null` when there is none.
+    pub call: Json,
+    /// The receipt; `null` when nothing ran.
+    pub receipt: Json,
+    /// Every reason why nothing ran, as sentences.
+    pub blockers: Vec<String>,
+    /// The same reasons with code, place and the way to change them.
+    pub blocker_details: Vec<Json>,
+    /// The names of what changed since the approval.
+    pub changed: Vec<String>,
+    /// Approved calls that `--next` passed over, and why.
+    pub passed_over: Vec<PassedOver>,
+    /// Why nothing ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What could be meant, when more than one call could.
+    pub candidates: Vec<String>,
+    /// Whether the run ended well; not part of the document.
+    #[serde(skip)]
+    pub succeeded: bool,
+}
+
+impl Report for RunReport {
+    const SCHEMA: &'static str = "brigade.call-run.v1";
+
+    fn exit(&self) -> Exit {
+        if self.succeeded { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// An approved call that could not run.
+#[derive(Clone, Debug, Serialize)]
+pub struct PassedOver {
+    /// The call.
+    pub call_id: String,
+    /// Why.
+    pub reasons: Vec<String>,
+}

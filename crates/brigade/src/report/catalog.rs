@@ -1,0 +1,320 @@
+//! Documents about the catalog.
+
+use std::collections::BTreeMap;
+
+use brigade_core::Json;
+use serde::Serialize;
+
+use super::Report;
+use crate::exit::Exit;
+
+/// One tool, as lists show it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ToolSummary {
+    /// The id.
+    pub id: String,
+    /// The name for people.
+    pub name: String,
+    /// The family; absent when the entry is broken.
+    pub family: Option<String>,
+    /// Whether it is offered.
+    pub enabled: bool,
+    /// The description.
+    pub description: String,
+    /// The harnesses that should see it.
+    pub supported_harnesses: Vec<String>,
+    /// The status of each harness's projection.
+    pub projection_coverage: BTreeMap<String, String>,
+    /// Whether `schema_path` is there.
+    pub schema_available: bool,
+    /// Whether `manifest_path` is there.
+    pub manifest_available: bool,
+    /// The label of how it authenticates.
+    pub auth_label: Option<String>,
+    /// How many tools stand behind the entry.
+    pub tool_count: usize,
+    /// How it is called.
+    pub contract: Contract,
+    /// Where the entry stands.
+    pub origin: Origin,
+    /// Whether an error in the entry makes it unusable.
+    pub broken: bool,
+    /// The source, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_path: Option<String>,
+    /// The sha256 of the source, or what the catalog says in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_fingerprint: Option<String>,
+    /// The manifest, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest_path: Option<String>,
+    /// The schema of the tool, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema_path: Option<String>,
+    /// The health file, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health_path: Option<String>,
+    /// The command, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Where each harness's projection goes, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projection_paths: Option<BTreeMap<String, String>>,
+    /// The MCP servers of the tool's config, when it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpSummary>,
+}
+
+/// The MCP servers of a local config.
+#[derive(Clone, Debug, Serialize)]
+pub struct McpSummary {
+    /// How many.
+    pub server_count: usize,
+    /// Their names, sorted.
+    pub server_ids: Vec<String>,
+}
+
+/// Where an entry stands.
+#[derive(Clone, Debug, Serialize)]
+pub struct Origin {
+    /// Whose catalog: `project`, `user` or `discovered`.
+    pub level: &'static str,
+    /// The file, relative to the workspace.
+    pub file: String,
+    /// The line, from 1.
+    pub line: Option<usize>,
+}
+
+/// How a tool is called.
+#[derive(Clone, Debug, Serialize)]
+pub struct Contract {
+    /// The tool.
+    pub tool_id: String,
+    /// The name for people.
+    pub name: String,
+    /// The family; absent when the entry is broken.
+    pub family: Option<String>,
+    /// The description.
+    pub description: String,
+    /// The command.
+    pub command: Option<String>,
+    /// Seconds that a call may take.
+    pub timeout: Option<f64>,
+    /// The label of how it authenticates.
+    pub auth_label: Option<String>,
+    /// The folder that it starts in, as configured.
+    pub cwd: Option<String>,
+    /// The runtime that it depends on.
+    pub runtime_id: Option<String>,
+    /// Whether that runtime must run.
+    pub requires_runtime: bool,
+    /// Where that runtime's health is written.
+    pub runtime_health_path: Option<String>,
+    /// The MCP server.
+    pub mcp_server_id: Option<String>,
+    /// The tool's name at that server.
+    pub mcp_tool_name: Option<String>,
+    /// When a person is asked.
+    pub approval_mode: String,
+    /// Labels of what it needs.
+    pub permissions: Vec<String>,
+    /// Labels of what it does.
+    pub effects: Vec<String>,
+    /// Labels of the variables that it needs.
+    pub env_labels: Vec<String>,
+    /// How arguments become words of the command line.
+    pub argument_template: BTreeMap<String, String>,
+    /// The input schema.
+    pub input_schema_path: Option<String>,
+    /// The output schema.
+    pub output_schema_path: Option<String>,
+    /// The examples.
+    pub examples_path: Option<String>,
+    /// Whether there is anything of a contract.
+    pub has_contract: bool,
+}
+
+/// `tools list` and `tools doctor`: the catalog, its health and counts of everything around it.
+#[derive(Clone, Debug, Serialize)]
+pub struct CatalogReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// Whether the catalog has no error.
+    pub valid: bool,
+    /// The errors of the catalog.
+    pub errors: Vec<String>,
+    /// The enabled tools.
+    pub tools: Vec<ToolSummary>,
+    /// How many.
+    pub tool_count: usize,
+    /// Issues before the last parity closeout quiets some.
+    pub raw_issues: Vec<Json>,
+    /// How many.
+    pub raw_issue_count: usize,
+    /// The issues that count.
+    pub issues: Vec<Json>,
+    /// How many.
+    pub issue_count: usize,
+    /// The first of them.
+    pub top_issue: Json,
+    /// What the last closeout quiets.
+    pub parity: Json,
+    /// Counts of the queue.
+    pub call_queue: Json,
+    /// Counts of the runs.
+    pub run_history: Json,
+    /// Counts of the checkpoints.
+    pub checkpoints: Json,
+    /// Counts of the runtimes.
+    pub runtimes: Json,
+    /// State of the policy.
+    pub policy: Json,
+    /// Whether issues fail the command (`--strict`); not part of the document.
+    #[serde(skip)]
+    pub strict: bool,
+}
+
+impl Report for CatalogReport {
+    const SCHEMA: &'static str = "brigade.catalog.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid && !(self.strict && 0 < self.issue_count) { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `tools show`.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShowReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// The tool; absent when there is none of that id.
+    pub tool: Option<ToolSummary>,
+    /// Why there is no tool, and what may have been meant.
+    pub error: Option<String>,
+}
+
+impl Report for ShowReport {
+    const SCHEMA: &'static str = "brigade.tool.v1";
+
+    fn exit(&self) -> Exit {
+        if self.tool.is_some() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `tools search`.
+#[derive(Clone, Debug, Serialize)]
+pub struct SearchReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// What was searched for.
+    pub query: String,
+    /// The enabled tools whose id, name, family or description contains it.
+    pub matches: Vec<ToolSummary>,
+    /// How many.
+    pub match_count: usize,
+}
+
+impl Report for SearchReport {
+    const SCHEMA: &'static str = "brigade.tool-search.v1";
+}
+
+/// `tools describe`.
+#[derive(Clone, Debug, Serialize)]
+pub struct DescribeReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// Whether the catalog has no error.
+    pub valid: bool,
+    /// The errors of the catalog.
+    pub errors: Vec<String>,
+    /// The tool; absent when there is none of that id.
+    pub tool: Option<Contract>,
+    /// The arguments, as the input schema has them.
+    pub arguments: Vec<ArgumentDescription>,
+    /// Example arguments from the examples file, as JSON.
+    pub examples: Json,
+    /// The tool's issues.
+    pub issues: Vec<Json>,
+    /// How many.
+    pub issue_count: usize,
+    /// Why there is no tool, and what may have been meant.
+    pub error: Option<String>,
+}
+
+impl Report for DescribeReport {
+    const SCHEMA: &'static str = "brigade.tool-contract.v1";
+
+    fn exit(&self) -> Exit {
+        if self.tool.is_some() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// One argument of a tool.
+#[derive(Clone, Debug, Serialize)]
+pub struct ArgumentDescription {
+    /// Its name.
+    pub name: String,
+    /// What it may be, in a few words.
+    pub kind: String,
+    /// Whether it must be given.
+    pub required: bool,
+    /// What it means.
+    pub description: Option<String>,
+}
+
+/// `tools contracts`.
+#[derive(Clone, Debug, Serialize)]
+pub struct ContractsReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// Whether the catalog has no error.
+    pub valid: bool,
+    /// The errors of the catalog.
+    pub errors: Vec<String>,
+    /// The contracts of the enabled tools.
+    pub contracts: Vec<ContractHealth>,
+    /// How many.
+    pub contract_count: usize,
+    /// How many issues they have together.
+    pub issue_count: usize,
+    /// Those issues.
+    pub issues: Vec<Json>,
+}
+
+impl Report for ContractsReport {
+    const SCHEMA: &'static str = "brigade.tool-contracts.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// A contract and what is wrong with it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ContractHealth {
+    /// The contract.
+    #[serde(flatten)]
+    pub contract: Contract,
+    /// How many issues the tool has.
+    pub issue_count: usize,
+    /// Those issues.
+    pub issues: Vec<Json>,
+}

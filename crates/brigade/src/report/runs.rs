@@ -1,0 +1,98 @@
+//! Documents about runs.
+
+use brigade_core::Json;
+use serde::Serialize;
+
+use super::Report;
+use crate::exit::Exit;
+
+/// `run list`.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunListReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The folder of receipts and logs.
+    pub runs_path: String,
+    /// Summaries, newest first.
+    pub runs: Vec<Json>,
+    /// How many runs there are in all.
+    pub run_count: usize,
+    /// How many of each status.
+    pub counts: Json,
+    /// Receipts that cannot be read.
+    pub errors: Vec<Json>,
+    /// How many.
+    pub error_count: usize,
+    /// The newest run; `null` when there is none.
+    pub latest: Json,
+}
+
+impl Report for RunListReport {
+    const SCHEMA: &'static str = "brigade.run-list.v1";
+}
+
+/// `run show` and `run latest`.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunShowReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The folder of receipts and logs.
+    pub runs_path: String,
+    /// The receipt; `null` when there is none.
+    pub run: Json,
+    /// Why there is none.
+    pub error: Option<String>,
+    /// What could be meant, when more than one run could.
+    pub candidates: Vec<String>,
+}
+
+impl Report for RunShowReport {
+    const SCHEMA: &'static str = "brigade.run.v1";
+
+    fn exit(&self) -> Exit {
+        if self.run.is_null() { Exit::Refused } else { Exit::Done }
+    }
+}
+
+/// `run replay`.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReplayReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The folder of receipts and logs.
+    pub runs_path: String,
+    /// The queue's file.
+    pub calls_path: String,
+    /// The run that is replayed; `null` when there is none.
+    pub run: Json,
+    /// The plan of the new call; `null` when there is none.
+    pub plan: Json,
+    /// Every reason against the new call, as sentences.
+    pub blockers: Vec<String>,
+    /// The same reasons with code, place and the way to change them.
+    pub blocker_details: Vec<Json>,
+    /// 1 when a pending call was stored.
+    pub created: u8,
+    /// Always 0: a replay never runs by itself.
+    pub executed: u8,
+    /// The stored call.
+    #[serde(skip_serializing_if = "Json::is_null")]
+    pub call: Json,
+    /// Why nothing was stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Report for ReplayReport {
+    const SCHEMA: &'static str = "brigade.run-replay.v1";
+
+    fn exit(&self) -> Exit {
+        if self.created == 1 { Exit::Done } else { Exit::Refused }
+    }
+}

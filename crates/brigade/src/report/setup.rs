@@ -1,0 +1,28 @@
+//! Documents about setting a workspace up.
+
+use serde::Serialize;
+
+use super::Report;
+
+/// `tools init` and `policy init`: what was written.
+#[derive(Clone, Debug, Serialize)]
+pub struct InitReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The configuration file that was written.
+    pub config_path: String,
+    /// How many entries it has.
+    pub tool_count: usize,
+    /// The sources that were written, relative to the workspace.
+    pub sources: Vec<String>,
+    /// What became of the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
+    pub gitignore: String,
+    /// The next command to try.
+    pub next_command: String,
+}
+
+impl Report for InitReport {
+    const SCHEMA: &'static str = "brigade.init.v1";
+}

@@ -1,0 +1,115 @@
+//! Setting a workspace up: `tools init` and `policy init`.
+
+use brigade_catalog::starter;
+use brigade_fs::{FileMode, Fs, FsErrorKind};
+
+use crate::error::{Error, ErrorKind};
+use crate::report::{InitReport, Report as _};
+use crate::workspace::{CATALOG, CONFIG_LIMIT, POLICY, Workspace, rel};
+
+/// The ignore file that keeps local state out of the repository.
+const GITIGNORE: &str = ".gitignore";
+
+/// What to do with a file that is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse.
+    #[default]
+    Keep,
+    /// Replace it.
+    Overwrite,
+}
+
+/// Whether the ignore lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ignore {
+    /// They are.
+    #[default]
+    Write,
+    /// They are not.
+    Skip,
+}
+
+impl Workspace {
+    /// Writes a starter catalog, its sources and the ignore lines. Sources that are there are kept.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when there is a catalog and it is to be kept.
+    pub fn init(&self, existing: Existing, ignore: Ignore) -> Result<InitReport, Error> {
+        self.refuse_existing(CATALOG, existing)?;
+        let mut sources = Vec::new();
+        for source in starter::SOURCES {
+            let path = rel(source.path);
+            self.fs.create_dir_all(&path.parent())?;
+            if !self.fs.exists(&path)? {
+                self.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
+                sources.push(source.path.to_owned());
+            }
+        }
+        let gitignore = match ignore {
+            Ignore::Write => self.write_ignore()?,
+            Ignore::Skip => "skipped".to_owned(),
+        };
+        self.write_config(CATALOG, &starter::tools_toml())?;
+        Ok(InitReport {
+            schema: InitReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(CATALOG),
+            tool_count: starter::tools().len(),
+            sources,
+            gitignore,
+            next_command: "brigade tools list".to_owned(),
+        })
+    }
+
+    /// Writes a starter policy.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when there is a policy and it is to be kept.
+    pub fn policy_init(&self, existing: Existing) -> Result<InitReport, Error> {
+        self.refuse_existing(POLICY, existing)?;
+        self.write_config(POLICY, starter::POLICY_TOML)?;
+        Ok(InitReport {
+            schema: InitReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(POLICY),
+            tool_count: 0,
+            sources: Vec::new(),
+            gitignore: "skipped".to_owned(),
+            next_command: "brigade tools policy doctor".to_owned(),
+        })
+    }
+
+    fn refuse_existing(&self, file: &str, existing: Existing) -> Result<(), Error> {
+        if existing == Existing::Keep && self.fs.exists(&rel(file))? {
+            let error = Error::new(ErrorKind::Usage, format!("`{file}` exists already"));
+            return Err(error.hint("--force replaces it"));
+        }
+        Ok(())
+    }
+
+    fn write_config(&self, file: &str, text: &str) -> Result<(), Error> {
+        let path = rel(file);
+        self.fs.create_dir_all(&path.parent())?;
+        Ok(self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))?)
+    }
+
+    fn write_ignore(&self) -> Result<String, Error> {
+        let path = rel(GITIGNORE);
+        let existing = match self.fs.read(&path, CONFIG_LIMIT) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind == FsErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        let Ok(existing) = existing.map(String::from_utf8).transpose() else {
+            return Ok("skipped".to_owned());
+        };
+        let (text, word) = match starter::merge_ignore(existing.as_deref()) {
+            starter::IgnoreChange::Created(text) => (text, "created"),
+            starter::IgnoreChange::Updated(text) => (text, "updated"),
+            starter::IgnoreChange::Skipped => return Ok("skipped".to_owned()),
+        };
+        self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o644))?;
+        Ok(format!("{word} ({GITIGNORE})"))
+    }
+}
