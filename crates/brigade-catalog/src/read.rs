@@ -18,7 +18,6 @@ use std::borrow::Cow;
 use brigade_core::{ConfigIssue, Place, Severity};
 
 use crate::model::{Catalog, Level, Runtime, Runtimes, Tool};
-use cut::Piece;
 use entry::Entry;
 use locate::Locator;
 
@@ -78,9 +77,23 @@ impl<E> Output<'_, E> {
             place: Place::at(self.file, at.0, at.1),
             entry: text.entry.map(str::to_owned),
             field: text.field.map(str::to_owned),
-            message: text.message.into_owned(),
+            message: text.message.to_owned(),
             hint: text.hint,
         });
+    }
+}
+
+impl<E: Entry> Output<'_, E> {
+    /// Reports what is wrong with a whole piece, and marks the entries that it gave broken: those from `first` on.
+    fn break_entries(&mut self, first: usize, at: (usize, usize), message: &'static str, hint: Option<&str>) {
+        let entries = &mut self.entries[first..];
+        entries.iter_mut().for_each(Entry::set_broken);
+        let id = if let [entry] = entries { Some(entry.id().to_owned()) } else { None };
+        self.report(
+            Severity::Error,
+            at,
+            Finding { entry: id.as_deref(), field: None, message, hint: hint.map(str::to_owned) },
+        );
     }
 }
 
@@ -88,7 +101,7 @@ impl<E> Output<'_, E> {
 struct Finding<'a> {
     entry: Option<&'a str>,
     field: Option<&'a str>,
-    message: Cow<'static, str>,
+    message: &'static str,
     hint: Option<String>,
 }
 
@@ -96,62 +109,51 @@ fn read<E: Entry>(file: &str, level: Level, bytes: &[u8], reader: Reader) -> (Ve
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut output = Output { file, level, entries: Vec::new(), issues: Vec::new() };
     let mut plain = plain::Reader::default();
-    let mut inline_list = false;
+    // TOML knows no list that is partly a value and partly under headers; what the entries say is clear all the same.
+    let mut list_before = false;
     for piece in cut::cut(bytes, E::KIND) {
         let before = output.entries.len();
-        let text = piece_text(&piece, &mut output);
-        if let Cow::Borrowed(text) = &text
+        let decoded = std::str::from_utf8(piece.bytes);
+        let text = match decoded {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(piece.bytes),
+        };
+        if let Ok(text) = decoded
             && reader == Reader::PlainFirst
             && piece.starts_with_header
             && let Some(entry) = plain.read::<E>(text, piece.first_line, file, level)
         {
             output.entries.push(entry);
         } else {
-            inline_list |= full::read(&text, piece.first_line, &mut output) && !piece.starts_with_header;
+            list_before |= full::read(&text, piece.first_line, &mut output);
         }
-        let is_whole = matches!(text, Cow::Borrowed(_)) && !piece.is_uncertain;
-        if piece.starts_with_header && inline_list {
+        let start = (piece.first_line, 1);
+        if piece.starts_with_header && std::mem::take(&mut list_before) {
+            let hint = format!("write every entry under its own [[{}]] header", E::KIND);
+            let message = "entries are given both as a list and under headers";
             output.report(
                 Severity::Error,
-                (piece.first_line, 1),
-                Finding {
-                    entry: None,
-                    field: Some(E::KIND),
-                    message: "entries are given both as a list and under headers".into(),
-                    hint: Some(format!("write every entry under its own [[{}]] header", E::KIND)),
-                },
+                start,
+                Finding { entry: None, field: Some(E::KIND), message, hint: Some(hint) },
             );
         }
-        if !is_whole || (piece.starts_with_header && inline_list) {
-            output.entries[before..].iter_mut().for_each(Entry::set_broken);
+        if piece.is_uncertain {
+            output.break_entries(
+                before,
+                start,
+                "this comes after a multi-line text that is not closed",
+                None,
+            );
+        }
+        if let Err(error) = decoded {
+            let at = Locator::new(&text, piece.first_line).locate(error.valid_up_to());
+            output.break_entries(before, at, "not UTF-8 text", Some("save the file as UTF-8"));
         }
     }
     mark_duplicates(&mut output);
     // Stable, so issues of one place stay in the order in which they were found.
     output.issues.sort_by_key(|issue| (issue.place.line, issue.place.column));
     (output.entries, output.issues)
-}
-
-/// Returns the text of a piece; where it is not UTF-8, reports that and replaces what cannot be read.
-fn piece_text<'b, E>(piece: &Piece<'b>, output: &mut Output<'_, E>) -> Cow<'b, str> {
-    match std::str::from_utf8(piece.bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(error) => {
-            let text = String::from_utf8_lossy(piece.bytes);
-            let at = Locator::new(&text, piece.first_line).locate(error.valid_up_to());
-            output.report(
-                Severity::Error,
-                at,
-                Finding {
-                    entry: None,
-                    field: None,
-                    message: "not UTF-8 text".into(),
-                    hint: Some("save the file as UTF-8".to_owned()),
-                },
-            );
-            Cow::Owned(text.into_owned())
-        }
-    }
 }
 
 /// Reports every entry whose id was taken by an earlier one, and marks it broken.

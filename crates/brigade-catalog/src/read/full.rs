@@ -22,7 +22,7 @@ const LONGEST_NAME: usize = 64;
 
 type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
 
-/// Reads a piece; returns whether it has the list of entries as a value or under headers.
+/// Reads a piece; returns whether it gives the entries as the value of a key instead of under headers.
 pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<'_, E>) -> bool {
     let locator = Locator::new(text, first_line);
     let (root, errors) = DeTable::parse_recoverable(text);
@@ -31,7 +31,8 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
     let mut has_list = false;
     for (key, value) in in_file_order(root.get_ref()) {
         if key.get_ref() == E::KIND {
-            has_list = true;
+            // Under a header, the header that is the value's place starts before the key in it.
+            has_list = matches!(value.get_ref(), DeValue::Array(_)) && key.span().start < value.span().start;
             read_list(value, key.span().start, trust, &locator, output);
         } else if trust == Trust::Sound {
             let name = short(key.get_ref(), LONGEST_NAME);
@@ -41,7 +42,7 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
                 Finding {
                     entry: None,
                     field: Some(&name),
-                    message: "unknown key at the top level".into(),
+                    message: "unknown key at the top level",
                     hint: did_you_mean(key.get_ref(), [E::KIND]),
                 },
             );
@@ -67,9 +68,6 @@ fn report_syntax<E: Entry>(
     locator: &Locator<'_>,
     output: &mut Output<'_, E>,
 ) {
-    let entries = &mut output.entries[before..];
-    entries.iter_mut().for_each(Entry::set_broken);
-    let id = if let [entry] = entries { Some(entry.id().to_owned()) } else { None };
     let mut found: Vec<_> = errors
         .iter()
         .map(|error| {
@@ -79,11 +77,7 @@ fn report_syntax<E: Entry>(
     found.sort_by_key(|(at, _)| *at);
     found.dedup_by_key(|(at, _)| at.0);
     for (at, message) in found.into_iter().take(MOST_SYNTAX_ERRORS) {
-        output.report(
-            Severity::Error,
-            at,
-            Finding { entry: id.as_deref(), field: None, message: message.into(), hint: None },
-        );
+        output.break_entries(before, at, message, None);
     }
 }
 
@@ -101,7 +95,7 @@ fn read_list<E: Entry>(
             Finding {
                 entry: None,
                 field: Some(E::KIND),
-                message: message.into(),
+                message,
                 hint: Some(format!("write every entry under its own [[{}]] header", E::KIND)),
             },
         );
@@ -206,21 +200,13 @@ impl<E: Entry> EntryReader<'_, '_, E> {
     fn error_at(&mut self, at: (usize, usize), field: &str, message: &'static str) {
         self.has_error = true;
         let entry = self.id.as_deref();
-        self.output.report(
-            Severity::Error,
-            at,
-            Finding { entry, field: Some(field), message: message.into(), hint: None },
-        );
+        self.output.report(Severity::Error, at, Finding { entry, field: Some(field), message, hint: None });
     }
 
     fn warning(&mut self, at: usize, field: &str, message: &'static str, hint: Option<String>) {
         let at = self.locator.locate(at);
         let entry = self.id.as_deref();
-        self.output.report(
-            Severity::Warning,
-            at,
-            Finding { entry, field: Some(field), message: message.into(), hint },
-        );
+        self.output.report(Severity::Warning, at, Finding { entry, field: Some(field), message, hint });
     }
 
     /// Puts a value into the slot of a known field.

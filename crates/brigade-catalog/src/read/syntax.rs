@@ -8,7 +8,8 @@ pub(super) fn describe(message: &str) -> &'static str {
         ("duplicate key", "the key is given twice"),
         ("cannot extend value", "the key is given twice, as a value and as a table"),
         ("cannot recurse", "lists and tables are nested too deep"),
-        ("string values must be quoted", "text must be in quotes"),
+        ("recursion limit", "keys have too many parts"),
+        ("string values must be quoted", "a value is missing, or its text is not in quotes"),
         ("invalid unquoted key", "this key must be in quotes"),
         ("unquoted keys cannot be empty", "a key is missing"),
         ("missing key", "a key is missing"),
@@ -42,4 +43,37 @@ pub(super) fn describe(message: &str) -> &'static str {
     ];
     let known = KNOWN.iter().find(|(start, _)| message.starts_with(start));
     known.map_or("not valid TOML", |(_, words)| words)
+}
+
+#[cfg(test)]
+mod tests {
+    use toml::de::DeTable;
+
+    use super::describe;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let error = DeTable::parse(text).expect_err("broken TOML");
+        assert_eq!(describe(error.message()), expect, "{text}: {}", error.message());
+    }
+
+    #[test]
+    fn common_mistakes_are_named() {
+        check("a = 1\na = 2", "the key is given twice");
+        check("a = 1\n[a.b]", "the key is given twice, as a value and as a table");
+        check("a = b", "a value is missing, or its text is not in quotes");
+        check("a =", "a value is missing, or its text is not in quotes");
+        check("a", "a value is missing");
+        check("= 1", "a key is missing");
+        check("a = [1", "`]` is missing");
+        check("a = ['x' 'y']", "a comma is missing");
+        check("a = { b = 1", "`}` is missing");
+        check("[[tool]", "`]]` is missing");
+        check("a = \"x", "the text has no closing quote or a character that must be escaped");
+        check("a = 'x", "the text has no closing quote or a character that is not allowed");
+        check("a = '''x", "the text has no closing quotes or a character that is not allowed");
+        check("a = \"\\q\"", "a backslash must be followed by an escape such as `n` or `\\`");
+        check("a = 01", "a number may not start with 0");
+        check(&format!("{}b = 1", "a.".repeat(1000)), "keys have too many parts");
+    }
 }
