@@ -13,7 +13,7 @@ fn main() {
 /// A few megabytes of log text, as servers, compilers and test runners write it, with a secret now and then.
 fn log() -> Vec<u8> {
     let mut text = String::new();
-    for number in 0..20_000u32 {
+    for number in 0..60_000u32 {
         let second = number % 60;
         let line = match number % 11 {
             0 => format!(

@@ -14,7 +14,8 @@
 //!
 //! A bound value of one or two bytes is masked only where it stands as a word, and values of up to three bytes are
 //! not looked for in encoded form, because masking them would destroy harmless output without hiding anything. Not
-//! found are bound values that are reversed, compressed, or cut by line breaks of the encoding.
+//! found are bound values that are reversed, compressed, or cut by line breaks of the encoding, and the later lines
+//! of a value whose quotes span lines (other than `"""`).
 //!
 //! A redactor holds back at most [`Redactor::holds_back`] bytes, however long the lines of the input are.
 //!
@@ -154,7 +155,7 @@ impl Redactor {
 
     /// Says how many bytes of input at most are held back between two calls of [`push`](Redactor::push).
     ///
-    /// That is about 4 KiB for the rules, or the longest form of a bound value, whichever is more.
+    /// That is about 2 KiB for the rules, or the longest form of a bound value, whichever is more.
     pub fn holds_back(&self) -> usize {
         let bound = self.bound.as_ref().map_or(0, |bound| bound.holds_back());
         match self.scope {

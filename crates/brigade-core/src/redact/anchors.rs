@@ -19,6 +19,8 @@ pub(super) enum Anchor {
     Bearer,
     /// `basic` before a name and password.
     Basic,
+    /// `uth` of a field `auth`.
+    AuthField,
     /// A URL, which may hold a name and password.
     Url,
     /// A JSON web token.
@@ -44,6 +46,8 @@ const FOLDED: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[
     (b"riza", Anchor::Name),
     (b"bear", Anchor::Bearer),
     (b"basi", Anchor::Basic),
+    (b"uth\"", Anchor::AuthField),
+    (b"uth=", Anchor::AuthField),
     (b"?://", Anchor::Url),
 ];
 

@@ -18,7 +18,7 @@ pub(super) use prefixes::PREFIXES;
 pub(super) const LOOKBEHIND: usize = 256;
 
 /// How many bytes after an anchor a rule may need before it decides.
-pub(super) const LOOKAHEAD: usize = 4096;
+pub(super) const LOOKAHEAD: usize = 2048;
 
 /// How far before its anchor a secret may begin.
 pub(super) const BEFORE_ANCHOR: usize = 8;
@@ -40,6 +40,7 @@ pub(super) fn find(anchor: Anchor, window: Window<'_>, at: usize) -> Result<Opti
         Anchor::ShortName => named(window, at + 1),
         Anchor::Bearer => bearer(window, at),
         Anchor::Basic => basic(window, at),
+        Anchor::AuthField => auth_field(window, at),
         Anchor::Url => url(window, at),
         Anchor::JsonWebToken => json_web_token(window, at + 1),
         Anchor::Pem => {
@@ -109,6 +110,14 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
     if end - anchor == LONGEST_NAME {
         return Ok(None);
     }
+    // `API key:` and `private key:` are two words.
+    if matches!(bytes[start..end].to_ascii_lowercase().as_slice(), b"key" | b"keys")
+        && bytes[..start].ends_with(b" ")
+    {
+        let before = &bytes[..start - 1];
+        let word = before.iter().rev().take(LONGEST_NAME).take_while(|b| is_name(**b)).count();
+        start = before.len() - word;
+    }
     let Ok(name) = std::str::from_utf8(&bytes[start..end]) else { return Ok(None) };
     let Some(kind) = classify(name) else { return Ok(None) };
 
@@ -155,6 +164,13 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
                 _ => Separator::Colon,
             }
         }
+        Some(b'%') => match percent_separator(window, at)? {
+            Some(end) => {
+                at = end;
+                Separator::Equals
+            }
+            None => return Ok(None),
+        },
         Some(b'>')
             if !gap && !quoted_name && start.checked_sub(1).is_some_and(|open| bytes[open] == b'<') =>
         {
@@ -181,6 +197,17 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
         open_quote: bytes[..start].last().copied().filter(|b| !quoted_name && is_quote(*b)),
         first_in_line: !quoted_name && is_first_in_line(&bytes[..start]),
     }))
+}
+
+/// Skips a URL-encoded `=` or `:`, with quotes before it.
+fn percent_separator(window: Window<'_>, at: usize) -> Result<Option<usize>, More> {
+    let sign = if window.has(at, b"%22")? || window.has(at, b"%27")? { at + 3 } else { at };
+    for text in [b"%3D", b"%3d", b"%3A", b"%3a"] {
+        if window.has(sign, text)? {
+            return Ok(Some(sign + text.len()));
+        }
+    }
+    Ok(None)
 }
 
 /// Tells whether nothing but white space, or the dash of a list, stands in the line before.
@@ -227,7 +254,24 @@ fn bearer(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
 }
 
 fn basic(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
-    let Some(start) = after_scheme(window, at, b"basic")? else { return Ok(None) };
+    match after_scheme(window, at, b"basic")? {
+        Some(start) => name_and_password(window, start),
+        None => Ok(None),
+    }
+}
+
+/// Finds `"auth": "…"` and `_auth=…`, as container tools and package managers store a name and password.
+fn auth_field(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
+    let named = window.bytes[..at].last().is_some_and(|b| b.eq_ignore_ascii_case(&b'a'));
+    if !named || !window.begins_word(at - 1) {
+        return Ok(None);
+    }
+    let start = window.skip(at + 3, 12, |b| is_blank(b) || b"\"'\\:=".contains(&b))?;
+    name_and_password(window, start)
+}
+
+/// Finds base64 of `name:password` at a position.
+fn name_and_password(window: Window<'_>, start: usize) -> Result<Option<Found>, More> {
     let is_base64 = |b: u8| b.is_ascii_alphanumeric() || b"+/=-_".contains(&b);
     let end = window.skip(start, 256, is_base64)?;
     let text = &window.bytes[start..end];

@@ -288,6 +288,12 @@ fn fragment() -> impl Strategy<Value = String> {
         "://",
         "http://",
         "@",
+        "%22",
+        "%3D",
+        "auth",
+        "key",
+        "==",
+        "Ym9iOmh1bnRlcjJFWEFNUExF",
         "/",
         "eyJ",
         ".",
@@ -322,8 +328,6 @@ fn messy() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-
     #[test]
     fn a_stream_gives_what_the_whole_text_gives(
         text in messy(),
@@ -395,6 +399,65 @@ proptest! {
             prop_assert!(!output.contains(&value), "{}", output);
             prop_assert!(!output.contains(&encoded[4..encoded.len() - 4]), "{}", output);
         }
+    }
+}
+
+fn secret_name() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "password",
+        "DB_PASSWORD",
+        "passwd",
+        "pwd",
+        "client_secret",
+        "clientSecret",
+        "token",
+        "access_token",
+        "authToken",
+        "api_key",
+        "X-Api-Key",
+        "apikey",
+        "private_key",
+        "aws_secret_access_key",
+        "credentials",
+        "smtp_pass",
+        "my.secret",
+    ])
+}
+
+/// Quotes a text as JSON does, so many times.
+fn quoted(text: &str, times: usize) -> String {
+    (0..times).fold(text.to_owned(), |text, _| Json::String(text).to_compact())
+}
+
+proptest! {
+    #[test]
+    fn a_quoted_value_is_masked_in_any_depth_of_quoting(
+        name in secret_name(),
+        value in "Ex[ -~]{8,30}",
+        depth in 0usize..3,
+        cuts in prop::collection::vec(0usize..30, 0..10),
+    ) {
+        let object = Json::object([("a", Json::Null), (name, Json::String(value.clone()))]).to_compact();
+        let text = quoted(&object, depth);
+        let output = String::from_utf8(streamed(&rules(), text.as_bytes(), &cuts)).unwrap();
+        let expect = quoted(&object.replace(&quoted(&value, 1), "\"[redacted]\""), depth);
+        prop_assert_eq!(output, expect);
+    }
+
+    #[test]
+    fn a_value_without_quotes_is_masked(
+        before in prop::sample::select(vec!["", "export ", "{", "INFO ", "?a=b&", "a: 1, ", "-H ", "\x1b[32m", "a\\n"]),
+        name in secret_name(),
+        separator in prop::sample::select(vec!["=", ": ", ":", " = ", " : ", "=>", " := "]),
+        value in "Ex[0-9A-Za-z!@#%^*_+=./?~:-]{8,30}",
+        after in prop::sample::select(vec!["", " b", "\n", ", c=d", "; c", "&c=d", "\", 1", "\x1b[0m"]),
+        cuts in prop::collection::vec(0usize..30, 0..10),
+    ) {
+        let text = format!("{before}{name}{separator}{value}{after}");
+        let output = String::from_utf8(streamed(&rules(), text.as_bytes(), &cuts)).unwrap();
+        let to_line_end = format!("{before}{name}{separator}{MARK}");
+        let expect = format!("{to_line_end}{after}");
+        prop_assert!(output == expect || output.trim_end() == to_line_end, "{} gives {}", text, output);
     }
 }
 

@@ -76,7 +76,7 @@ fn scheme_length(text: &[u8]) -> Option<usize> {
 }
 
 fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
-    if field.separator == Separator::Comparison {
+    if field.separator == Separator::Comparison && (field.spaced || field.kind == NameKind::Token) {
         return Ok(None);
     }
     let start = field.value;
