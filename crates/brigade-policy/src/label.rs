@@ -1,6 +1,7 @@
 //! Which names may be given to the environment of a run.
 
 use brigade_core::Label;
+use brigade_core::redact::looks_secret_value;
 use thiserror::Error;
 
 /// Variables that change how a program is found, loaded or configured, or that the run itself sets.
@@ -128,34 +129,10 @@ pub fn check_label(text: &str) -> Result<Label, LabelProblem> {
     }
 }
 
-/// The beginnings of tokens that are also fit to begin a name, and how long such a token is at least.
-const TOKEN_STARTS: &[(&str, usize)] = &[
-    ("ghp_", 20),
-    ("gho_", 20),
-    ("ghu_", 20),
-    ("ghs_", 20),
-    ("ghr_", 20),
-    ("github_pat_", 30),
-    ("xox", 20),
-    ("sk-", 16),
-    ("sk_live_", 16),
-    ("sk_test_", 16),
-    ("glpat-", 16),
-    ("AIza", 30),
-    ("AKIA", 20),
-    ("ASIA", 20),
-    ("eyJ", 20),
-    ("npm_", 30),
-    ("pypi-", 16),
-    ("hf_", 30),
-    ("-----BEGIN", 10),
-];
-
-/// Returns whether a text has the shape of a token: a known beginning, or 32 and more letters and digits of a hash.
+/// Returns whether a text has the shape of a token, or is 32 and more hex digits.
 fn looks_like_token(text: &str) -> bool {
-    let known = TOKEN_STARTS.iter().any(|(start, length)| text.starts_with(start) && *length <= text.len());
     let hash = 32 <= text.len() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    known || hash
+    hash || looks_secret_value(text).is_some()
 }
 
 /// Returns the problem of a name that would change how a program is found or loaded.
