@@ -148,7 +148,10 @@ impl Tool {
         };
         let element = match path.rest {
             None => 0,
-            Some(rest) => rest.parse().unwrap_or_else(|_| self.position_of_key(path.name, rest)),
+            Some(rest) => match self.position_of_key(path.name, rest) {
+                0 => rest.parse().unwrap_or(0),
+                position => position,
+            },
         };
         self.origin.find(index, element)
     }
