@@ -128,3 +128,6 @@ fn cause(header: &Header, catalog: &Catalog) -> Option<OrphanCause> {
         .and_then(|wanted| wanted.path);
     Some(path.map_or(OrphanCause::HarnessDropped, |to| OrphanCause::Moved { to: to.to_owned() }))
 }
+
+#[cfg(test)]
+mod tests;

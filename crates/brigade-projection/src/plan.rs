@@ -309,3 +309,6 @@ fn missing_source(problem: SourceProblem) -> Verdict {
 fn hash(text: &str) -> Fingerprint {
     Fingerprint::of_bytes(text.as_bytes())
 }
+
+#[cfg(test)]
+mod tests;

@@ -318,3 +318,6 @@ fn skill_advice(body: &str, folder: &str) -> Vec<Advice> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests;

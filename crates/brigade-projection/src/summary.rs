@@ -97,3 +97,6 @@ impl ProjectionSummary {
         ])
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,3 +107,6 @@ pub fn planned_writes<'f>(
     }
     planned
 }
+
+#[cfg(test)]
+mod tests;

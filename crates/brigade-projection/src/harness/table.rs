@@ -41,9 +41,9 @@ const CONTINUE_PROMPT_FIELDS: &[FrontMatterField] = &[
     needs("invokable", FieldValue::Fixed("true")),
 ];
 
-/// docs.continue.dev/customize/deep-dives/rules
+/// docs.continue.dev/customize/deep-dives/rules: without a name the file's is shown.
 const CONTINUE_RULE_FIELDS: &[FrontMatterField] =
-    &[needs("name", FieldValue::Title), may("description"), may("globs"), may("alwaysApply")];
+    &[may("name"), may("description"), may("globs"), may("alwaysApply")];
 
 const NO_FIELDS: &[FrontMatterField] = &[];
 const DESCRIPTION: &[FrontMatterField] = &[may("description")];
@@ -284,14 +284,14 @@ pub(super) const HARNESSES: &[Harness] = &[
             HarnessPlace {
                 families: SKILLS,
                 path: ".continue/rules/{id}.md",
-                format: PlaceFormat::Prompt,
+                format: PlaceFormat::Markdown,
                 front_matter: CONTINUE_RULE_FIELDS,
                 lossiness: Lossiness::Adapted,
             },
             HarnessPlace {
                 families: CALLABLE,
                 path: ".continue/rules/{id}.md",
-                format: PlaceFormat::Prompt,
+                format: PlaceFormat::Markdown,
                 front_matter: CONTINUE_RULE_FIELDS,
                 lossiness: Lossiness::ReferenceOnly,
             },

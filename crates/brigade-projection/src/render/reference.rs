@@ -1,8 +1,10 @@
 //! Pages about tools that are called and not read: scripts, MCP tools and the rest.
 //!
 //! They name the tool and how to ask for a call, and hold nothing of a harness's own, so one page serves every harness.
+//! Commands and sources are shown with their secrets redacted: a page may be read by every agent.
 
 use brigade_catalog::{Family, Tool};
+use brigade_core::redact::Redactor;
 
 use crate::facts::SourceText;
 use crate::text::one_line;
@@ -19,7 +21,7 @@ pub(super) fn script(tool: &Tool, source: &SourceText) -> String {
     page.item("Tool", Some(tool.id.as_str()));
     page.item("Family", Some(Family::Script.as_str()));
     page.item("Source", tool.source_path.as_deref());
-    page.item("Command", tool.command.as_deref());
+    page.item("Command", tool.command.as_deref().map(redacted).as_deref());
     page.description(tool);
     page.how_to_call(tool);
     page.source(tool, source);
@@ -91,13 +93,18 @@ impl Page {
             return;
         }
         let (shown, left) = excerpt(text);
-        let fence = "`".repeat(longest_run(shown).max(2) + 1);
+        let shown = redacted(shown);
+        let fence = "`".repeat(longest_run(&shown).max(2) + 1);
         self.text.push_str(&format!("\n## Source\n\n{fence}text\n{shown}\n{fence}\n"));
         if 0 < left {
             let path = tool.source_path.as_deref().map_or_else(|| "the source".to_owned(), code);
             self.paragraph(&format!("{left} more lines stand in {path}."));
         }
     }
+}
+
+fn redacted(text: &str) -> String {
+    Redactor::new(&[]).redact_str(text)
 }
 
 /// Returns the beginning of a text and how many lines were left off.
@@ -177,6 +184,15 @@ mod tests {
         let text = other(&tool(Family::Custom), Family::Custom, &SourceText::new("````\nx\n````"));
         assert!(text.contains("\n`````text\n````\nx\n````\n`````\n"), "{text}");
         assert!(!other(&tool(Family::Custom), Family::Custom, &SourceText::new(" \n")).contains("## Source"));
+    }
+
+    #[test]
+    fn secrets_are_redacted() {
+        let mut tool = tool(Family::Script);
+        tool.command = Some("deploy --password hunter2EXAMPLE".to_owned());
+        let text = script(&tool, &SourceText::new("api_key = \"hunter2EXAMPLE\"\n"));
+        assert!(!text.contains("hunter2"), "{text}");
+        assert!(text.contains("api_key = \"[redacted]\""), "{text}");
     }
 
     #[test]

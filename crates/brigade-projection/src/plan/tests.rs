@@ -1,0 +1,283 @@
+use brigade_catalog::{Family, Tool};
+use brigade_core::Timestamp;
+use proptest::prelude::*;
+
+use super::*;
+use crate::facts::SourceFacts;
+use crate::header::Header;
+use crate::render::{header_of, render};
+
+const ROOT: &str = "/project";
+
+fn tool(harness: &str, path: &str) -> Tool {
+    let mut tool = Tool::new("simplify", Family::SlashCommand).unwrap();
+    tool.name = "Simplify".to_owned();
+    tool.description = Some("Portable simplify command placeholder.".to_owned());
+    tool.source_path = Some("tools/simplify.md".to_owned());
+    tool.supported_harnesses = vec![harness.to_owned()];
+    if !path.is_empty() {
+        tool.projections.insert(harness.to_owned(), path.to_owned());
+    }
+    tool
+}
+
+fn claude() -> Tool {
+    tool("claude", ".claude/commands/simplify.md")
+}
+
+fn file(text: &str) -> TargetFacts {
+    TargetFacts::File(text.as_bytes().to_vec())
+}
+
+fn source(text: &str) -> SourceFacts {
+    SourceFacts::File(text.as_bytes().to_vec())
+}
+
+fn one(tool: &Tool, source: &SourceFacts, target: &TargetFacts, overwrite: Overwrite) -> ProjectionItem {
+    let facts = ToolFacts::gather(ROOT, tool, source, |_| target.clone());
+    let mut items = plan_tool(&facts, &Claims::of(ROOT, [tool]), overwrite, Depth::Full);
+    assert_eq!(items.len(), 1);
+    items.remove(0)
+}
+
+/// What applying writes for a text.
+fn projected(tool: &Tool, text: &str) -> String {
+    let source = SourceText::new(text);
+    let harness = &tool.supported_harnesses[0];
+    let rendered = render(tool, harness, &tool.projections[harness], &source).unwrap();
+    rendered.file(&header_of(tool, harness, &source, &rendered, Timestamp::from_unix_micros(0)))
+}
+
+#[track_caller]
+fn check(tool: &Tool, text: &SourceFacts, target: &TargetFacts, status: &str, actions: [&str; 2]) {
+    let found = [Overwrite::Never, Overwrite::Force].map(|overwrite| {
+        let item = one(tool, text, target, overwrite);
+        assert_eq!(item.status.as_str(), status, "{}", item.detail);
+        item.action.as_str()
+    });
+    assert_eq!(found, actions);
+}
+
+#[test]
+fn the_table_of_the_manual_holds() {
+    let text = &source("# Simplify");
+    check(&tool("claude", ""), text, &TargetFacts::Absent, "missing", ["skip", "skip"]);
+    let tool = &claude();
+    check(tool, text, &TargetFacts::Absent, "missing", ["create", "create"]);
+    check(tool, text, &file("# Mine\n"), "unmanaged", ["conflict", "update"]);
+    check(tool, text, &TargetFacts::File(vec![0xff, 0xfe]), "unmanaged", ["conflict", "update"]);
+    let written = projected(tool, "# Simplify");
+    check(tool, text, &file(&written), "current", ["skip", "skip"]);
+    check(tool, text, &file(&format!("{written}mine\n")), "conflicted", ["conflict", "update"]);
+    check(tool, &source("# New"), &file(&written), "stale", ["update", "update"]);
+    check(tool, &source("# New"), &file(&format!("{written}mine\n")), "conflicted", ["conflict", "update"]);
+    for problem in [
+        SourceFacts::NotConfigured,
+        SourceFacts::Absent,
+        SourceFacts::Unreadable,
+        SourceFacts::File(vec![0xff]),
+        SourceFacts::Refused(PathRefusal::OutsideWorkspace),
+    ] {
+        check(tool, &problem, &file(&written), "missing_source", ["skip", "skip"]);
+        check(tool, &problem, &TargetFacts::Absent, "missing_source", ["skip", "skip"]);
+    }
+}
+
+#[test]
+fn what_may_not_be_written_is_invalid_and_says_why() {
+    let check = |tool: &Tool, target: TargetFacts, reason: &str| {
+        for overwrite in [Overwrite::Never, Overwrite::Force] {
+            let item = one(tool, &source("a"), &target, overwrite);
+            assert_eq!((item.status, item.action), (ProjectionStatus::Invalid, ProjectionAction::Skip));
+            assert_eq!(item.reason, Some(reason));
+        }
+    };
+    check(&tool("claude", "../a.md"), TargetFacts::Absent, "outside-workspace");
+    check(&tool("claude", ".git/hooks/post-commit"), TargetFacts::Absent, "in-git");
+    check(&tool("claude", ".brigade/a.md"), TargetFacts::Absent, "in-brigade");
+    check(&tool("claude", "a.json"), TargetFacts::Absent, "no-comment");
+    check(&tool("claude", "a.json"), file("{}"), "no-comment");
+    check(&claude(), TargetFacts::Directory, "is-directory");
+    check(&claude(), TargetFacts::Unreadable, "unreadable");
+    check(&claude(), TargetFacts::Refused(PathRefusal::SymlinkOut), "symlink-out");
+    check(&claude(), TargetFacts::Refused(PathRefusal::ParentIsFile), "parent-is-file");
+    let mut broken = claude();
+    broken.is_broken = true;
+    check(&broken, TargetFacts::Absent, "broken-entry");
+}
+
+#[test]
+fn the_disk_is_not_asked_for_paths_that_may_not_be_used() {
+    let tool = tool("claude", "../secret");
+    ToolFacts::gather(ROOT, &tool, &source("a"), |path| panic!("asked for {path}"));
+}
+
+#[test]
+fn files_of_the_python_program_are_current() {
+    let header = |projection: &str, source: &str, harness: &str| {
+        format!(
+            "brigade-tool-projection: {{\"family\":\"slash-command\",\"generated_at\":\"2026-11-21T22:22:38.526939+00:00\",\
+             \"harness\":\"{harness}\",\"projection_fingerprint\":\"{projection}\",\
+             \"source_fingerprint\":\"{source}\",\"tool_id\":\"simplify\"}}"
+        )
+    };
+    let short = |text: &str| Fingerprint::of_bytes(text.as_bytes()).short();
+
+    let text = "# Simplify\n";
+    let written = format!("<!-- {} -->\n{text}", header(&short(text), &short(text), "claude"));
+    check(&claude(), &source(text), &file(&written), "current", ["skip", "skip"]);
+    check(&claude(), &source(text), &file(&written.replace('\n', "\r\n")), "current", ["skip", "skip"]);
+    check(&claude(), &source("# New\n"), &file(&written), "stale", ["update", "update"]);
+
+    let codex = tool("codex", ".codex/skills/simplify/SKILL.md");
+    let front =
+        "name: \"simplify\"\ndescription: \"Portable simplify command placeholder.\"\n---\n# Simplify\n";
+    let body = format!("---\n{front}");
+    let written = format!("---\n# {}\n{front}", header(&short(&body), &short(text), "codex"));
+    check(&codex, &source(text), &file(&written), "current", ["skip", "skip"]);
+}
+
+#[test]
+fn a_description_beyond_ascii_is_written_as_the_python_program_does() {
+    let mut codex = tool("codex", ".codex/skills/simplify/SKILL.md");
+    codex.description = Some("Grüße  \"an\"\nalle".to_owned());
+    let written = projected(&codex, "x");
+    assert!(written.contains("\ndescription: \"Gr\\u00fc\\u00dfe \\\"an\\\" alle\"\n"), "{written}");
+}
+
+#[test]
+fn a_header_in_the_way_is_current_and_moved_when_forced() {
+    let text = "---\nname: a\n---\nbody\n";
+    let hash = Fingerprint::of_bytes(text.as_bytes()).short();
+    let written = format!(
+        "<!-- brigade-tool-projection: {{\"family\":\"skill\",\"harness\":\"claude\",\"projection_fingerprint\":\"{hash}\",\
+         \"source_fingerprint\":\"{hash}\",\"tool_id\":\"simplify\"}} -->\n{text}"
+    );
+    check(&claude(), &source(text), &file(&written), "current", ["skip", "update"]);
+    let item = one(&claude(), &source(text), &file(&written), Overwrite::Never);
+    assert_eq!(item.advice.iter().map(|advice| advice.code).collect::<Vec<_>>(), ["header-misplaced"]);
+    let item = one(&claude(), &source(text), &file(&projected(&claude(), text)), Overwrite::Never);
+    assert_eq!(item.advice, []);
+}
+
+#[test]
+fn a_projection_of_another_tool_is_replaced_only_when_unedited() {
+    let mut old = claude();
+    old.id = "older".parse().unwrap();
+    let written = projected(&old, "# Simplify");
+    check(&claude(), &source("# Simplify"), &file(&written), "stale", ["update", "update"]);
+    check(
+        &claude(),
+        &source("# Simplify"),
+        &file(&format!("{written}x")),
+        "conflicted",
+        ["conflict", "update"],
+    );
+}
+
+#[test]
+fn a_path_belongs_to_the_first_tool_that_wants_it() {
+    let first = claude();
+    let mut second = tool("opencode", "./.claude//commands/simplify.md");
+    second.id = "second".parse().unwrap();
+    let mut disabled = claude();
+    disabled.id = "disabled".parse().unwrap();
+    disabled.enabled = false;
+    let claims = Claims::of(ROOT, [&disabled, &first, &second]);
+    assert_eq!(claims.holder(".claude/commands/simplify.md"), Some("simplify"));
+    let facts: Vec<ToolFacts<'_>> = [&first, &second]
+        .map(|tool| ToolFacts::gather(ROOT, tool, &source("a"), |_| TargetFacts::Absent))
+        .into();
+    let found = plan(&facts, &claims, Overwrite::Never, Depth::Status);
+    let states: Vec<_> = found.iter().map(|item| (item.status.as_str(), item.reason)).collect();
+    assert_eq!(states, [("missing", None), ("invalid", Some("path-taken"))]);
+}
+
+#[test]
+fn the_order_is_that_of_the_entry_and_unsupported_harnesses_are_left_out() {
+    let mut tool = tool("pi", "");
+    tool.supported_harnesses = ["codex", "claude", "pi", "codex"].map(str::to_owned).into();
+    tool.projections.insert("claude".to_owned(), "a.md".to_owned());
+    tool.projections.insert("codex".to_owned(), "b.md".to_owned());
+    tool.projections.insert("zed".to_owned(), "c.md".to_owned());
+    let facts = ToolFacts::gather(ROOT, &tool, &source("a"), |_| TargetFacts::Absent);
+    let items = plan_tool(&facts, &Claims::default(), Overwrite::Never, Depth::Status);
+    let harnesses: Vec<_> = items.iter().map(|item| (item.harness.as_str(), item.action.as_str())).collect();
+    assert_eq!(harnesses, [("codex", "create"), ("claude", "create"), ("pi", "skip")]);
+}
+
+#[test]
+fn only_a_full_plan_renders_what_is_not_there() {
+    let tool = claude();
+    let facts = ToolFacts::gather(ROOT, &tool, &source("a"), |_| TargetFacts::Absent);
+    let expected =
+        |depth| plan_tool(&facts, &Claims::default(), Overwrite::Never, depth)[0].expected_fingerprint;
+    assert_eq!(expected(Depth::Status), None);
+    assert_eq!(expected(Depth::Full), Some(Fingerprint::of_bytes(b"a\n")));
+}
+
+#[test]
+fn reports_have_the_keys_of_the_python_program() {
+    let written = projected(&claude(), "a");
+    let json = one(&claude(), &source("a"), &file(&written), Overwrite::Never)
+        .to_json(|path| format!("/project/{path}"));
+    let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+    let expect = [
+        "action",
+        "actual_projection_fingerprint",
+        "advice",
+        "detail",
+        "expected_fingerprint",
+        "expected_projection_fingerprint",
+        "family",
+        "harness",
+        "lossiness",
+        "managed",
+        "metadata",
+        "name",
+        "projection_path",
+        "reason",
+        "source_fingerprint",
+        "source_path",
+        "status",
+        "tool_id",
+    ];
+    assert_eq!(keys, expect);
+    assert_eq!(json.get("projection_path").unwrap().as_str(), Some("/project/.claude/commands/simplify.md"));
+    assert_eq!(json.get("metadata").unwrap().get("tool_id").unwrap().as_str(), Some("simplify"));
+}
+
+proptest! {
+    #[test]
+    fn what_was_applied_is_current_and_an_edit_conflicts(
+        text in any::<String>(),
+        path in prop::sample::select(vec!["a.md", "s/a/SKILL.md", "a.mdc", "a.toml", "a.py", "a.css"]),
+        position in any::<prop::sample::Index>(),
+        edit in "[a-z #-]{1,5}",
+    ) {
+        let tool = tool("claude", path);
+        let written = projected(&tool, &text);
+        let item = one(&tool, &source(&text), &file(&written), Overwrite::Never);
+        prop_assert_eq!(item.status, ProjectionStatus::Current, "{}", item.detail);
+        prop_assert_eq!(item.expected_fingerprint, item.actual_fingerprint);
+
+        // Any insertion behind the header's line is a local edit.
+        let (_, body) = Header::read(written.as_bytes()).unwrap();
+        let header_end = written.find("projection: {").map(|at| at + written[at..].find('\n').unwrap() + 1).unwrap();
+        let mut at = header_end + position.index(written.len() - header_end + 1);
+        while !written.is_char_boundary(at) {
+            at += 1;
+        }
+        let edited = format!("{}{edit}{}", &written[..at], &written[at..]);
+        let item = one(&tool, &source(&text), &file(&edited), Overwrite::Never);
+        if Header::read(edited.as_bytes()).is_some_and(|(_, found)| found != body) {
+            prop_assert_eq!(item.status, ProjectionStatus::Conflicted);
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in any::<Vec<u8>>(), text in any::<Vec<u8>>(), path in ".{0,12}") {
+        let tool = tool("claude", &path);
+        let _ = one(&tool, &SourceFacts::File(text), &TargetFacts::File(bytes), Overwrite::Force);
+    }
+}
