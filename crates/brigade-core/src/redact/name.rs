@@ -29,7 +29,7 @@ pub fn is_secret_name(name: &str) -> bool {
     classify(name).is_some()
 }
 
-/// Last words that turn a name into one about a secret.
+/// Last words that turn a name into one about a secret, sorted.
 const ABOUT: &[&str] = &[
     "age",
     "arn",
@@ -55,15 +55,15 @@ const ABOUT: &[&str] = &[
     "expiry",
     "field",
     "file",
-    "files",
     "filename",
+    "files",
     "folder",
     "format",
     "hint",
     "id",
     "ids",
-    "index",
     "in",
+    "index",
     "iteration",
     "kind",
     "label",
@@ -107,8 +107,8 @@ const ABOUT: &[&str] = &[
     "stdin",
     "store",
     "strategy",
-    "strength",
     "stream",
+    "strength",
     "suffix",
     "timeout",
     "total",
@@ -198,14 +198,15 @@ pub(super) fn classify(name: &str) -> Option<NameKind> {
     if matches!(name, "PWD" | "OLDPWD") || 256 < name.len() {
         return None;
     }
-    let words = words(name);
-    if words.last().is_some_and(|word| 1 < words.len() && ABOUT.contains(&word.as_str())) {
+    let spaced = spaced_words(name);
+    let words: Vec<&str> = spaced.split(' ').filter(|word| !word.is_empty()).map(without_number).collect();
+    if words.last().is_some_and(|word| 1 < words.len() && ABOUT.binary_search(word).is_ok()) {
         return None;
     }
     let mut found = None;
     for (index, word) in words.iter().enumerate() {
-        let before = index.checked_sub(1).map(|before| words[before].as_str());
-        match word.as_str() {
+        let before = index.checked_sub(1).map(|before| words[before]);
+        match *word {
             "authorization" => found = found.or(Some(NameKind::Authorization)),
             "token" if !before.is_some_and(|word| HARMLESS_TOKEN.contains(&word)) => {
                 found = found.or(Some(NameKind::Token));
@@ -241,46 +242,49 @@ fn is_certain(word: &str, before: Option<&str>, last: bool) -> bool {
     }
 }
 
-/// Splits a name into words in lower case.
-fn words(name: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
+/// Writes the words of a name in lower case, with spaces between them.
+///
+/// A number at the end, as in `API_KEY_1`, is no word.
+fn spaced_words(name: &str) -> String {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '_' | '-' | '.'));
+    let mut spaced = String::with_capacity(name.len() + 8);
     let mut chars = name.chars().peekable();
     let mut previous = ' ';
     while let Some(c) = chars.next() {
-        let next_is_lower = chars.peek().is_some_and(|next| next.is_lowercase());
-        // `apiKey` breaks before the K, `APIKey` before the K too, `APIs` nowhere.
-        let breaks = c.is_uppercase()
-            && (previous.is_lowercase()
+        if c.is_uppercase() {
+            // `apiKey` breaks before the K, `APIKey` before the K too, `APIs` nowhere.
+            let next_is_lower = chars.peek().is_some_and(|next| next.is_lowercase());
+            if previous.is_lowercase()
                 || previous.is_ascii_digit()
-                || (previous.is_uppercase() && next_is_lower));
-        if (breaks || matches!(c, '_' | '-' | '.' | ' ' | '/' | '[' | ']' | '$' | ':')) && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-        }
-        if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
+                || (previous.is_uppercase() && next_is_lower)
+            {
+                spaced.push(' ');
+            }
+            spaced.extend(c.to_lowercase());
+        } else if c.is_alphanumeric() {
+            spaced.push(c);
+        } else {
+            spaced.push(' ');
         }
         previous = c;
     }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    // `token2` and `API_KEY_1` are what they are without their number.
-    for word in &mut words {
-        let letters = word.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-        if letters != 0 {
-            word.truncate(letters);
-        }
-    }
-    if 1 < words.len() {
-        words.retain(|word| !word.bytes().all(|b| b.is_ascii_digit()));
-    }
-    words
+    spaced
+}
+
+/// Takes the number off a word: `token2` is a token.
+fn without_number(word: &str) -> &str {
+    let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    if letters.is_empty() { word } else { letters }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_list_that_is_searched_is_sorted() {
+        assert!(ABOUT.is_sorted());
+    }
 
     #[test]
     fn names_of_secrets() {
