@@ -1,1 +1,46 @@
 //! Diagnoses a workspace from facts that were read once.
+//!
+//! Owns the kinds of issues ([`IssueType`], one table), the checks that find them ([`diagnose`] on a [`Snapshot`]), what tells
+//! one issue from another ([`Issue::fingerprint`]), closeouts of projection issues ([`quiet`]), and the rows that issues
+//! become in the work inbox ([`import`]). Knows no disk, clock or process: whoever asks gathers the facts, and parts that
+//! were not gathered give no issues.
+//!
+//! ```
+//! use brigade_catalog::{Catalog, Level};
+//! use brigade_core::Timestamp;
+//! use brigade_doctor::{ConfigFile, IssueType, Snapshot, diagnose};
+//!
+//! let file = b"[[tool]]\nid = \"greet\"\nname = \"Greet\"\nfamily = \"script\"\n";
+//! let catalog = Catalog::parse(".brigade/tools.toml", Level::Project, file);
+//! let now = Timestamp::from_unix_micros(0);
+//! let snapshot = Snapshot { catalog: Some(ConfigFile::Read(&catalog)), ..Snapshot::new(now) };
+//! let issues = diagnose(&snapshot);
+//! assert_eq!(issues[0].kind, IssueType::MissingCommand);
+//! assert_eq!(issues[0].fix(), "${EDITOR:-vi} +1 .brigade/tools.toml");
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod issue_type;
+
+mod issue;
+
+mod mcp;
+mod snapshot;
+
+mod diagnose;
+
+mod inbox;
+mod parity;
+
+pub use diagnose::diagnose;
+pub use inbox::{INBOX_SOURCE, Import, InboxRow, RowStatus, import, source_item_key};
+pub use issue::{Issue, ProjectionMark};
+pub use issue_type::IssueType;
+pub use mcp::{McpProblem, McpServer, inspect_mcp};
+pub use parity::{Quieted, quiet};
+pub use snapshot::{
+    BrokenFile, CallState, CheckpointState, ConfigFile, Health, PolicyFacts, ProcessState, Quarantine,
+    RunState, RunnerState, RuntimeFacts, RuntimeState, Snapshot, ToolFiles,
+};

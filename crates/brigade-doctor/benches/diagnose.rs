@@ -1,0 +1,81 @@
+//! How long a diagnosis takes: 1,000 tools, 10,000 calls and 10,000 runs, all gathered.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use brigade_call::{Call, Receipt};
+use brigade_catalog::{Catalog, Level};
+use brigade_core::{Json, Timestamp};
+use brigade_doctor::{
+    CallState, ConfigFile, PolicyFacts, RunState, RunnerState, Snapshot, ToolFiles, diagnose, import,
+};
+use brigade_policy::PolicyState;
+
+fn main() {
+    divan::main();
+}
+
+const POLICY: &[u8] = b"allowed_families = [\"script\"]\ndenied_effects = [\"network\"]\nmax_timeout = 60\n\
+    env_bindings = { SAFE_ENV = \"SAFE_ENV\" }\n";
+
+fn catalog() -> Catalog {
+    let mut text = String::new();
+    for number in 0..1_000 {
+        let effect = if number % 10 == 0 { "network" } else { "local-read" };
+        write!(
+            text,
+            "[[tool]]\nid = \"tool-{number}\"\nname = \"Tool\"\nfamily = \"script\"\ncommand = \"python3 bin/x.py\"\n\
+             source_path = \"x.md\"\ninput_schema_path = \"x.json\"\neffects = [\"{effect}\"]\ntimeout = 30\n\
+             approval_mode = \"on-request\"\nenv_labels = [\"SAFE_ENV\"]\nargument_template = {{ path = \"{{path}}\" }}\n"
+        )
+        .expect("writing to a string cannot fail");
+    }
+    Catalog::parse("tools.toml", Level::Project, text.as_bytes())
+}
+
+fn status(number: usize) -> &'static str {
+    ["pending", "completed", "completed", "completed", "failed"][number % 5]
+}
+
+fn call(number: usize) -> Call {
+    let text = format!(
+        r#"{{"id": "call-{number}", "status": "{}", "tool_id": "tool-{}", "family": "script",
+            "created_at": "2026-01-01T00:00:00Z", "args": {{"path": "file-{number}", "depth": 3}}}}"#,
+        status(number),
+        number % 1_000
+    );
+    Call::from_record(Json::parse(&text).expect("it is JSON")).expect("it is a call").0
+}
+
+fn run(number: usize) -> RunState {
+    let text = format!(
+        r#"{{"id": "run-{number}", "status": "{}", "tool_id": "tool-{}", "family": "script", "call_id": "call-{number}",
+            "started_at": "2026-01-01T00:00:00Z", "args": {{"path": "file-{number}", "depth": 3}}}}"#,
+        status(number).replace("pending", "completed"),
+        number % 1_000
+    );
+    RunState::of(&Receipt::from_json(Json::parse(&text).expect("it is JSON")).expect("it is a receipt"))
+}
+
+#[divan::bench(args = ["diagnose", "import"])]
+fn workspace(bencher: divan::Bencher<'_, '_>, what: &str) {
+    let catalog = catalog();
+    let state = PolicyState::parse("policy.toml", Some(POLICY));
+    let calls: Vec<Call> = (0..10_000).map(call).collect();
+    let state_of = |call| CallState { call, changes: Vec::new(), runner: RunnerState::NotChecked };
+    let files: BTreeMap<&str, ToolFiles> = catalog.ids().map(|id| (id, ToolFiles::default())).collect();
+    let now = "2026-02-01".parse::<Timestamp>().expect("it is a date");
+    let snapshot = Snapshot {
+        catalog: Some(ConfigFile::Read(&catalog)),
+        files,
+        policy: Some(PolicyFacts { state: &state, environment: &|_: &str| true }),
+        calls: calls.iter().map(state_of).collect(),
+        runs: (0..10_000).map(run).collect(),
+        ..Snapshot::new(now)
+    };
+    let issues = diagnose(&snapshot);
+    match what {
+        "diagnose" => bencher.bench_local(|| diagnose(&snapshot)),
+        _ => bencher.bench_local(|| import(&issues, &[], now)),
+    }
+}

@@ -1,0 +1,59 @@
+//! What is wrong in configuration files.
+
+use brigade_catalog::Catalog;
+use brigade_core::{ConfigIssue, Place, Severity};
+
+use crate::{ConfigFile, Issue, IssueType, Snapshot};
+
+pub(super) fn catalog(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
+    match &snapshot.catalog {
+        None => {}
+        Some(ConfigFile::Missing { file }) => {
+            found.push(missing(IssueType::Config, file, "brigade tools init"));
+        }
+        Some(ConfigFile::Unreadable { file, why }) => found.push(unreadable(IssueType::Config, file, why)),
+        Some(ConfigFile::Read(catalog)) => {
+            found.extend(catalog.issues().iter().map(|issue| tool_entry(catalog, issue)));
+        }
+    }
+}
+
+fn tool_entry(catalog: &Catalog, issue: &ConfigIssue) -> Issue {
+    let tool = issue.entry.as_deref().and_then(|id| catalog.tool(id));
+    Issue {
+        family: tool.and_then(|tool| tool.family).map(|family| family.as_str().to_owned()),
+        description: tool.and_then(|tool| tool.description.clone()),
+        ..entry(IssueType::Config, issue)
+    }
+}
+
+/// Makes an issue of one that the reader of a file found; `kind` is for errors.
+pub(super) fn entry(kind: IssueType, issue: &ConfigIssue) -> Issue {
+    let kind = match issue.severity {
+        Severity::Error => kind,
+        Severity::Warning | Severity::Info if issue.message.starts_with("unknown key") => {
+            IssueType::UnknownKey
+        }
+        Severity::Warning | Severity::Info => IssueType::ConfigWarning,
+    };
+    let field = issue.field.clone().unwrap_or_default();
+    let mut detail =
+        if field.is_empty() { issue.message.clone() } else { format!("{field}: {}", issue.message) };
+    if let Some(hint) = &issue.hint {
+        detail.push_str(&format!(" ({hint})"));
+    }
+    Issue {
+        severity: issue.severity,
+        tool_id: issue.entry.clone(),
+        ..Issue::new(kind, detail).subject(field).evidence(issue.message.as_str()).at(issue.place.clone())
+    }
+}
+
+pub(super) fn missing(kind: IssueType, file: &str, fix: &'static str) -> Issue {
+    let issue = Issue::new(kind, format!("{file} does not exist")).evidence("missing").at(Place::file(file));
+    Issue { other_fix: Some(fix), ..issue }
+}
+
+pub(super) fn unreadable(kind: IssueType, file: &str, why: &str) -> Issue {
+    Issue::new(kind, format!("{file} cannot be read: {why}")).evidence("unreadable").at(Place::file(file))
+}

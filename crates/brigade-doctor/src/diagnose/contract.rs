@@ -1,0 +1,156 @@
+//! What is wrong with how a tool says it is called.
+
+use brigade_call::{FileFact, SchemaFact, Template};
+use brigade_catalog::{Family, Tool};
+use brigade_core::Place;
+use brigade_policy::{LabelProblem, check_label};
+
+use crate::{Issue, IssueType, ToolFiles};
+
+/// Fields whose names look like they hold a secret, and a label that looks like one. Broken entries are searched too.
+pub(super) fn unsafe_fields(tool: &Tool, found: &mut Vec<Issue>) {
+    for field in &tool.unsafe_fields {
+        let detail = format!("field {field} looks like it holds a secret; its value is not shown");
+        found.push(Issue::of_tool(IssueType::UnsafeAuthFields, tool, field, detail).subject(field.as_str()));
+    }
+    let label = tool.auth_label.as_deref().unwrap_or_default();
+    if check_label(label) == Err(LabelProblem::LooksLikeValue) {
+        let detail = "auth_label looks like a secret instead of a label; its value is not shown";
+        let issue = Issue::of_tool(IssueType::UnsafeAuthFields, tool, "auth_label", detail);
+        found.push(issue.subject("auth_label"));
+    }
+}
+
+pub(super) fn contract(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<Issue>) {
+    let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    let mut say = |kind, field, detail: &str| found.push(Issue::of_tool(kind, tool, field, detail));
+    let is_mcp = tool.family == Some(Family::Mcp);
+    let has_command = named(&tool.command);
+    if is_mcp && tool.has_contract() {
+        if !named(&tool.runtime_id) {
+            say(IssueType::MissingRuntime, "runtime_id", "runtime_id is not set, so calls have no server");
+        }
+        if !named(&tool.mcp_tool_name) {
+            let detail = "mcp_tool_name is not set, so the server cannot be asked for the tool";
+            say(IssueType::MissingMcpToolName, "mcp_tool_name", detail);
+        }
+    }
+    if !has_command && matches!(tool.family, Some(Family::Script | Family::Custom)) {
+        say(IssueType::MissingCommand, "command", "command is not set");
+    }
+    let callable = match tool.family {
+        Some(Family::Script | Family::Custom | Family::Mcp | Family::Openapi | Family::Graphql) => true,
+        Some(Family::Skill | Family::SlashCommand | Family::Superpower) | None => has_command,
+    };
+    if callable && !tool.has_contract() {
+        say(IssueType::MissingContract, "id", "the tool can be called and has no contract");
+    } else if callable && !named(&tool.input_schema_path) {
+        let detail = "input_schema_path is not set, so no call can be planned";
+        say(IssueType::MissingInputSchema, "input_schema_path", detail);
+    }
+    if let Some(files) = files {
+        schemas(tool, files, found);
+    }
+    labels(tool, found);
+    templates(tool, files, found);
+}
+
+fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
+    let input = ("input_schema_path", &files.input_schema, tool.input_schema_path.as_deref());
+    let output = ("output_schema_path", &files.output_schema, tool.output_schema_path.as_deref());
+    let missing = [IssueType::MissingInputSchema, IssueType::MissingOutputSchema];
+    let invalid = [IssueType::InvalidInputSchema, IssueType::InvalidOutputSchema];
+    let unsupported = [IssueType::UnsupportedInputSchema, IssueType::UnsupportedOutputSchema];
+    let schemas = [input, output];
+    for ((field, fact, _), kind) in schemas.iter().zip(missing) {
+        let SchemaFact::File(fact) = fact else { continue };
+        found.extend(file(kind, tool, field, fact));
+    }
+    for ((field, fact, path), kind) in schemas.iter().zip(invalid) {
+        let SchemaFact::NotJson(error) = fact else { continue };
+        let place = Place::at(path.unwrap_or_default(), error.line, error.column);
+        let issue = Issue::of_tool(kind, tool, field, format!("{field} is not JSON: {error}"));
+        found.push(issue.evidence(error.to_string()).at(place));
+    }
+    for ((field, fact, path), kind) in schemas.iter().zip(unsupported) {
+        let SchemaFact::Unsound(problems) = fact else { continue };
+        let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let detail = format!("{field}: {}", list.join("; "));
+        let issue = Issue::of_tool(kind, tool, field, detail).evidence(list.join("; "));
+        found.push(issue.at(Place::file(path.unwrap_or_default())));
+    }
+    found.extend(file(IssueType::MissingExamples, tool, "examples_path", &files.examples));
+}
+
+/// Says that a file which a field names is not there or cannot be read.
+pub(super) fn file(kind: IssueType, tool: &Tool, field: &str, fact: &FileFact) -> Option<Issue> {
+    let (detail, evidence) = match fact {
+        FileFact::Missing => (format!("{field} names a file that does not exist"), "missing"),
+        FileFact::Unreadable(why) => {
+            (format!("{field} names a file that cannot be read: {why}"), "unreadable")
+        }
+        // Paths that lead out are reported together, whatever the field.
+        FileFact::NotNamed | FileFact::Outside | FileFact::Present(_) => return None,
+    };
+    Some(Issue::of_tool(kind, tool, field, detail).evidence(evidence))
+}
+
+fn labels(tool: &Tool, found: &mut Vec<Issue>) {
+    for (index, label) in tool.env_labels.iter().enumerate() {
+        let Err(problem) = check_label(label) else { continue };
+        let number = index + 1;
+        let subject = match problem {
+            LabelProblem::Dangerous => label.clone(),
+            LabelProblem::LooksLikeValue | LabelProblem::NotAName => format!("number {number}"),
+        };
+        let detail = format!("env label {subject} {problem}");
+        let issue =
+            Issue::of_tool(IssueType::UnsafeEnvLabels, tool, &format!("env_labels[{number}]"), detail);
+        found.push(issue.subject(subject));
+    }
+}
+
+fn templates(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<Issue>) {
+    let schema = files.and_then(|files| files.input_schema.schema());
+    let mut say = |name: &str, subject: String, detail: String| {
+        let field = format!("argument_template.{name}");
+        found.push(Issue::of_tool(IssueType::BadArgumentTemplate, tool, &field, detail).subject(subject));
+    };
+    for (name, template) in &tool.argument_template {
+        if !is_name(name) {
+            say(
+                name,
+                name.clone(),
+                format!("argument_template.{name}: the name is not letters, digits and `_`"),
+            );
+        }
+        for word in bad_names(template) {
+            let detail = format!("argument_template.{name}: {{{word}}} is not the name of an argument");
+            say(name, format!("{name}:{word}"), detail);
+        }
+        let Some(schema) = schema.filter(|schema| schema.properties().next().is_some()) else { continue };
+        for word in Template::parse(template).names() {
+            if schema.property(word).is_none() {
+                let detail =
+                    format!("argument_template.{name}: the input schema describes no argument {word}");
+                say(name, format!("{name}:{word}"), detail);
+            }
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !text.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// Finds words in braces that are meant as names of arguments and are none, such as `{max-tokens}`.
+fn bad_names(template: &str) -> Vec<&str> {
+    let inside =
+        template.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(inside, _)| inside);
+    let meant = |word: &&str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte))
+    };
+    inside.filter(meant).filter(|word| !is_name(word)).collect()
+}

@@ -1,0 +1,130 @@
+//! What is wrong with the files and the program that a tool names.
+
+use std::time::Duration;
+
+use brigade_call::{DirectoryFact, FileFact, ProgramFact, SchemaFact};
+use brigade_catalog::Tool;
+use brigade_core::argv::Argv;
+use brigade_core::{Place, Timestamp, risk};
+
+use super::contract::file;
+use crate::{Issue, IssueType, McpProblem, ToolFiles};
+
+/// How old a health summary may be.
+const HEALTH_MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
+
+pub(super) fn files(tool: &Tool, files: &ToolFiles, now: Timestamp, found: &mut Vec<Issue>) {
+    outside(tool, files, found);
+    if files.directory == DirectoryFact::Missing {
+        found.push(Issue::of_tool(IssueType::MissingCwd, tool, "cwd", "cwd names no folder"));
+    }
+    found.extend(file(IssueType::MissingSource, tool, "source_path", &files.source));
+    found.extend(file(IssueType::MissingManifest, tool, "manifest_path", &files.manifest));
+    found.extend(file(IssueType::MissingSchema, tool, "schema_path", &files.schema));
+    if let Some(error) = &files.schema_error {
+        let path = tool.schema_path.as_deref().unwrap_or_default();
+        let detail = format!("schema_path is not JSON: {error}");
+        let issue = Issue::of_tool(IssueType::InvalidSchema, tool, "schema_path", detail);
+        found.push(issue.evidence(error.to_string()).at(Place::at(path, error.line, error.column)));
+    }
+    found.extend(file(IssueType::MissingHealth, tool, "health_path", &files.health));
+    if let Some(modified) = files.health_modified.filter(|modified| HEALTH_MAX_AGE < now.since(*modified)) {
+        let detail = format!("health_path was last written at {modified}");
+        found.push(Issue::of_tool(IssueType::StaleHealth, tool, "health_path", detail));
+    }
+}
+
+fn outside(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
+    let schema = |fact: &SchemaFact| matches!(fact, SchemaFact::File(FileFact::Outside));
+    let named = [
+        ("cwd", files.directory == DirectoryFact::Outside),
+        ("source_path", files.source == FileFact::Outside),
+        ("manifest_path", files.manifest == FileFact::Outside),
+        ("schema_path", files.schema == FileFact::Outside),
+        ("input_schema_path", schema(&files.input_schema)),
+        ("output_schema_path", schema(&files.output_schema)),
+        ("examples_path", files.examples == FileFact::Outside),
+        ("health_path", files.health == FileFact::Outside),
+    ];
+    let named = named.into_iter().filter(|(_, leads_out)| *leads_out).map(|(field, _)| field);
+    for field in named.chain(files.outside.iter().copied()) {
+        let detail = format!("{field} leads out of the workspace");
+        found.push(Issue::of_tool(IssueType::PathOutside, tool, field, detail).subject(field));
+    }
+}
+
+pub(super) fn command(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
+    let Some(command) = tool.command.as_deref().filter(|command| !command.is_empty()) else { return };
+    let argv = match Argv::parse(command) {
+        Ok(argv) => argv,
+        Err(error) => {
+            let detail = format!("command cannot be split into words: {error}");
+            found.push(
+                Issue::of_tool(IssueType::MissingCommand, tool, "command", detail).evidence("unparsable"),
+            );
+            return;
+        }
+    };
+    let program = brigade_core::text::short(argv.program(), 60);
+    match &files.program {
+        ProgramFact::NotFound => {
+            let detail = format!("the program `{program}` is not found on this host");
+            found.push(
+                Issue::of_tool(IssueType::MissingCommand, tool, "command", detail).evidence("not found"),
+            );
+        }
+        ProgramFact::Unreadable(why) => {
+            let detail = format!("the program `{program}` cannot be read: {why}");
+            found.push(
+                Issue::of_tool(IssueType::MissingCommand, tool, "command", detail).evidence("unreadable"),
+            );
+        }
+        ProgramFact::NotExecuted | ProgramFact::Found(_) => {}
+    }
+    found.extend(high_risk(&argv).map(|(detail, evidence)| {
+        Issue::of_tool(IssueType::HighRiskCommand, tool, "command", format!("command: {detail}"))
+            .evidence(evidence)
+    }));
+}
+
+/// Says what hides in a command line: for people, and as codes.
+pub(super) fn high_risk(argv: &Argv) -> Option<(String, String)> {
+    let risks = risk::judge(argv);
+    if risks.is_empty() {
+        return None;
+    }
+    let list: Vec<String> = risks.iter().map(ToString::to_string).collect();
+    let codes: Vec<&str> = risks.iter().map(risk::Risk::code).collect();
+    Some((list.join("; "), codes.join(" ")))
+}
+
+pub(super) fn mcp_servers(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
+    let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    let field = if named(&tool.manifest_path) {
+        "manifest_path"
+    } else if named(&tool.schema_path) {
+        "schema_path"
+    } else {
+        "source_path"
+    };
+    for server in &files.mcp_servers {
+        for problem in &server.problems {
+            let id = &server.id;
+            let (kind, detail) = match problem {
+                McpProblem::Invalid => {
+                    (IssueType::InvalidMcpServer, format!("server {id} is not a valid entry"))
+                }
+                McpProblem::MissingCommand => {
+                    (IssueType::MissingCommand, format!("server {id} has no command"))
+                }
+                McpProblem::HighRisk(risks) => {
+                    (IssueType::HighRiskCommand, format!("server {id}: {}", risks.join("; ")))
+                }
+                McpProblem::MissingTimeout => {
+                    (IssueType::MissingTimeout, format!("server {id} has no timeout"))
+                }
+            };
+            found.push(Issue::of_tool(kind, tool, field, detail).subject(format!("server {id}")));
+        }
+    }
+}

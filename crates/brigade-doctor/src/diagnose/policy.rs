@@ -1,0 +1,84 @@
+//! What the policy refuses, and what is wrong with it.
+
+use brigade_catalog::Tool;
+use brigade_core::Place;
+use brigade_policy::{CallFacts, PolicyState, SandboxMode, explain};
+
+use super::config;
+use crate::{Issue, IssueType, PolicyFacts, Snapshot};
+
+pub(super) fn policy(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
+    let Some(facts) = &snapshot.policy else { return };
+    let executable: Vec<&Tool> =
+        tools.iter().copied().filter(|tool| tool.is_executable() && !tool.is_broken).collect();
+    match facts.state {
+        PolicyState::Missing { file } => missing(snapshot, &executable, file, found),
+        PolicyState::Invalid { .. } | PolicyState::Valid(_) => {}
+    }
+    for issue in facts.state.issues() {
+        let issue = config::entry(IssueType::PolicyConfig, issue);
+        found.push(Issue { tool_id: Some("policy".to_owned()), ..issue });
+    }
+    if facts.state.policy().is_some() {
+        for tool in executable {
+            refusals(facts, tool, found);
+        }
+    }
+    sandbox(snapshot, facts, found);
+}
+
+/// A policy is missed only where something could run.
+fn missing(snapshot: &Snapshot<'_>, executable: &[&Tool], file: &str, found: &mut Vec<Issue>) {
+    let can_run = |tool: &&Tool| {
+        tool.has_contract() && tool.command.as_ref().is_some_and(|command| !command.is_empty())
+    };
+    if snapshot.catalog.is_none() || executable.iter().any(can_run) {
+        let issue =
+            Issue::new(IssueType::PolicyMissing, format!("{file} does not exist")).at(Place::file(file));
+        found.push(Issue { tool_id: Some("policy".to_owned()), ..issue });
+    }
+}
+
+fn refusals(facts: &PolicyFacts<'_>, tool: &Tool, found: &mut Vec<Issue>) {
+    for ruling in explain(facts.state, &CallFacts::of(tool), facts.environment).rulings {
+        let Some(blocker) = ruling.blocker else { continue };
+        let kind = match blocker.code.as_ref() {
+            "policy_denied_effect" => IssueType::PolicyDeniedEffect,
+            "policy_approval_mode" => IssueType::PolicyApproval,
+            "policy_timeout" => IssueType::PolicyTimeout,
+            "policy_runtime" => IssueType::PolicyRuntime,
+            "policy_env_unbound" | "policy_env_missing" => IssueType::PolicyMissingEnv,
+            // Reported with the tool, policy or not.
+            "unsafe_env_label" => continue,
+            _ => IssueType::PolicyBlocker,
+        };
+        let issue = Issue::of_tool(kind, tool, "id", blocker.message.as_str());
+        let subject = format!("{} {}", ruling.topic.as_str(), ruling.subject);
+        let place = blocker.place.clone();
+        found.push(issue.subject(subject).evidence(blocker.code.as_ref()).at(place));
+    }
+}
+
+fn sandbox(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut Vec<Issue>) {
+    let Some(gaps) = snapshot.sandbox_gaps.as_ref().filter(|gaps| !gaps.is_empty()) else { return };
+    let Some(policy) = facts.state.policy() else { return };
+    let rules = std::iter::once(&policy.sandbox).chain(policy.tool_sandbox.values());
+    // The strictest mode counts, wherever it stands.
+    let strictest = rules
+        .filter_map(|rules| rules.mode.as_ref())
+        .filter(|mode| mode.value != SandboxMode::Off)
+        .max_by_key(|mode| mode.value == SandboxMode::Enforce);
+    let Some(mode) = strictest else { return };
+    let effect = match mode.value {
+        SandboxMode::Enforce => "so calls are refused",
+        SandboxMode::BestEffort | SandboxMode::Off => "so calls run with what it can do",
+    };
+    let detail = format!("this system cannot enforce the sandbox in full, {effect}: {}", gaps.join("; "));
+    let issue =
+        Issue::new(IssueType::SandboxUnavailable, detail).evidence(gaps.join("; ")).at(mode.place.clone());
+    let severity = match mode.value {
+        SandboxMode::Enforce => IssueType::SandboxUnavailable.severity(),
+        SandboxMode::BestEffort | SandboxMode::Off => brigade_core::Severity::Warning,
+    };
+    found.push(Issue { severity, tool_id: Some("policy".to_owned()), ..issue });
+}

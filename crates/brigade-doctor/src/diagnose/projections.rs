@@ -1,0 +1,57 @@
+//! What is wrong with the files that harnesses read.
+
+use brigade_catalog::Tool;
+use brigade_core::Place;
+use brigade_projection::{OrphanCause, ProjectionItem, ProjectionStatus, Prunable};
+
+use crate::issue::ProjectionMark;
+use crate::{Issue, IssueType, Snapshot};
+
+pub(super) fn projections(tool: &Tool, items: &[&ProjectionItem], found: &mut Vec<Issue>) {
+    for item in items {
+        let kind = match item.status {
+            ProjectionStatus::Missing if item.projection_path.is_none() => IssueType::ParityGap,
+            ProjectionStatus::Missing => IssueType::MissingProjection,
+            ProjectionStatus::Stale => IssueType::StaleProjection,
+            ProjectionStatus::Conflicted => IssueType::ConflictedProjection,
+            ProjectionStatus::Unmanaged => IssueType::UnmanagedProjection,
+            ProjectionStatus::Invalid => IssueType::ProjectionRefused,
+            // The source is reported once, not for every harness.
+            ProjectionStatus::MissingSource | ProjectionStatus::Current => continue,
+        };
+        let reason = item.reason.unwrap_or_default();
+        found.push(Issue::of_projection(kind, tool, item).evidence(reason));
+    }
+}
+
+/// Files that were written for a tool or a target that is no longer in the catalog.
+pub(super) fn orphans(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
+    for orphan in snapshot.orphans {
+        let why = match &orphan.cause {
+            OrphanCause::ToolGone => "its tool is gone from the catalog",
+            OrphanCause::ToolDisabled => "its tool is disabled",
+            OrphanCause::HarnessDropped => "its tool no longer projects for this harness",
+            OrphanCause::Moved { .. } => "its tool projects to another file",
+        };
+        let mark = ProjectionMark {
+            harness: orphan.header.harness.clone(),
+            target: Some(orphan.path.clone()),
+            status: None,
+            source: None,
+            expected: None,
+            actual: Some(orphan.fingerprint),
+        };
+        let detail = format!("{}: {}: {why}", orphan.header.harness, orphan.path);
+        let issue = Issue {
+            tool_id: Some(orphan.header.tool_id.clone()),
+            family: Some(orphan.header.family.clone()),
+            projection: Some(mark),
+            ..Issue::new(IssueType::OrphanedProjection, detail)
+        };
+        let issue =
+            issue.subject(orphan.path.as_str()).evidence(orphan.cause.code()).at(Place::file(&orphan.path));
+        // A file that was edited holds somebody's own words, so removing it is not what is suggested.
+        let other_fix = (orphan.prunable != Prunable::Yes).then_some("brigade tools plan {tool}");
+        found.push(Issue { other_fix, ..issue });
+    }
+}

@@ -1,0 +1,228 @@
+//! What is wrong with calls, runs and checkpoints.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus};
+use brigade_core::{Fingerprint, Place, Timestamp};
+
+use crate::snapshot::asks;
+use crate::{BrokenFile, CallState, CheckpointState, Issue, IssueType, RunState, RunnerState, Snapshot};
+
+/// How long a call or a checkpoint may wait for a person.
+const MAX_WAIT: Duration = Duration::from_secs(72 * 60 * 60);
+
+/// How long a call usually runs at most.
+const MAX_RUN: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// When each thing that was asked for last succeeded.
+type Successes = HashMap<Fingerprint, Timestamp>;
+
+pub(super) fn calls(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
+    for quarantine in &snapshot.quarantines {
+        let file = &quarantine.file;
+        let lines =
+            if quarantine.lines == 1 { "1 line".to_owned() } else { format!("{} lines", quarantine.lines) };
+        let issue =
+            Issue::new(IssueType::QuarantinedLines, format!("{lines} could not be read and were set aside"));
+        let evidence = quarantine.lines.to_string();
+        found.push(
+            issue.subject(file.as_str()).evidence(evidence).at(Place::file(file)).object(file.as_str()),
+        );
+    }
+    let mut successes = Successes::new();
+    if snapshot.calls.iter().any(|state| has_failed(&state.call.status)) {
+        for call in snapshot.calls.iter().map(|state| state.call) {
+            if let (CallStatus::Completed, Some(at)) = (&call.status, call.completed_at.or(call.created_at)) {
+                succeeded(&mut successes, asks(&call.tool_id, &call.args), at);
+            }
+        }
+    }
+    for state in &snapshot.calls {
+        call(state, snapshot.now, &successes, found);
+    }
+}
+
+fn has_failed(status: &CallStatus) -> bool {
+    matches!(status, CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted)
+}
+
+fn succeeded(successes: &mut Successes, asks: Fingerprint, at: Timestamp) {
+    let last = successes.entry(asks).or_insert(at);
+    *last = at.max(*last);
+}
+
+/// Returns whether the same was asked for again later, and succeeded.
+fn is_made_good(successes: &Successes, asks: &Fingerprint, at: Option<Timestamp>) -> bool {
+    successes.get(asks).is_some_and(|success| at.is_none_or(|at| at < *success))
+}
+
+fn of_call(kind: IssueType, call: &Call, detail: String) -> Issue {
+    Issue {
+        tool_id: Some(call.tool_id.clone()),
+        family: Some(call.family.clone()),
+        call_id: Some(call.id.as_str().to_owned()),
+        ..Issue::new(kind, detail)
+    }
+}
+
+fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mut Vec<Issue>) {
+    let call = state.call;
+    let mut say = |kind: IssueType, detail: String| found.push(of_call(kind, call, detail));
+    let since = |at: Option<Timestamp>, limit: Duration| at.filter(|at| limit < now.since(*at));
+    match &call.status {
+        CallStatus::Pending => {
+            if let Some(at) = since(call.created_at, MAX_WAIT) {
+                say(IssueType::CallStalePending, format!("waits for a decision since {at}"));
+            }
+            if !call.blockers.is_empty() {
+                let count = call.blockers.len();
+                let reasons = if count == 1 { "reason" } else { "reasons" };
+                say(IssueType::CallBlocked, format!("cannot be approved for {count} {reasons}"));
+            }
+        }
+        CallStatus::Approved => {
+            if call.approval.is_none() {
+                let detail = "approved without binding the program's bytes, so it must be approved again";
+                say(IssueType::CallStaleApproved, detail.to_owned());
+            } else if !state.changes.is_empty() {
+                let issue = of_call(
+                    IssueType::CallStaleApproved,
+                    call,
+                    format!("no longer what was approved: {}", state.changes.join("; ")),
+                );
+                found.push(issue.evidence(state.changes.join("; ")));
+            }
+        }
+        CallStatus::Running => {
+            if state.runner == RunnerState::Gone {
+                say(
+                    IssueType::CallInterrupted,
+                    "its runner is gone, and what it did is not known".to_owned(),
+                );
+            } else if let Some(at) = since(call.started_at, MAX_RUN) {
+                say(IssueType::CallRunningStale, format!("runs since {at}"));
+            }
+        }
+        status @ (CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted) => {
+            let at = call.completed_at.or(call.created_at);
+            if is_made_good(successes, &asks(&call.tool_id, &call.args), at) {
+                return;
+            }
+            match (status, call.exit_code) {
+                (CallStatus::Interrupted, _) => {
+                    let detail = "its runner went away, and what it did is not known";
+                    say(IssueType::CallInterrupted, detail.to_owned());
+                }
+                (CallStatus::TimedOut, _) => {
+                    say(IssueType::CallFailed, "was ended at its timeout".to_owned());
+                }
+                (_, Some(code)) => say(IssueType::CallFailed, format!("failed with exit code {code}")),
+                (_, None) => say(IssueType::CallFailed, "failed".to_owned()),
+            }
+        }
+        CallStatus::Held => say(IssueType::CallHeld, "was put aside".to_owned()),
+        CallStatus::Rejected => say(IssueType::CallRejected, "was rejected".to_owned()),
+        CallStatus::Waiting | CallStatus::ResumePending | CallStatus::Completed | CallStatus::Other(_) => {}
+    }
+}
+
+fn of_broken(kind: IssueType, broken: &BrokenFile) -> Issue {
+    Issue::new(kind, broken.problem.as_str())
+        .subject(broken.file.as_str())
+        .evidence(broken.problem.as_str())
+        .at(Place::file(&broken.file))
+        .object(broken.file.as_str())
+}
+
+pub(super) fn runs(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
+    for broken in &snapshot.broken_receipts {
+        found.push(Issue { run_id: broken.id.clone(), ..of_broken(IssueType::RunReceiptInvalid, broken) });
+    }
+    for broken in &snapshot.ledger {
+        found.push(Issue { run_id: broken.id.clone(), ..of_broken(IssueType::RunLedgerBroken, broken) });
+    }
+    let mut successes = Successes::new();
+    for run in &snapshot.runs {
+        if let ("completed" | "resumed", Some(at)) = (run.status.as_str(), run.started_at) {
+            succeeded(&mut successes, run.asks, at);
+        }
+    }
+    for run in &snapshot.runs {
+        run_issues(run, &successes, found);
+    }
+}
+
+fn run_issues(run: &RunState, successes: &Successes, found: &mut Vec<Issue>) {
+    let of_run = |kind: IssueType, detail: String| Issue {
+        tool_id: Some(run.tool_id.clone()),
+        family: Some(run.family.clone()),
+        call_id: Some(run.call_id.clone()),
+        run_id: Some(run.id.clone()),
+        ..Issue::new(kind, detail)
+    };
+    if !is_made_good(successes, &run.asks, run.started_at) {
+        if run.timed_out || run.status == "timed-out" {
+            found.push(of_run(IssueType::RunTimedOut, "was ended at its timeout".to_owned()));
+        } else if run.status == "failed" {
+            let kind = if run.family == "mcp" { IssueType::McpExecutionFailed } else { IssueType::RunFailed };
+            found.push(of_run(kind, "failed".to_owned()));
+        }
+    }
+    if !run.missing_logs.is_empty() {
+        let logs = run.missing_logs.join(" and ");
+        found.push(of_run(IssueType::RunMissingLog, format!("the log of {logs} is gone")).evidence(logs));
+    }
+    if !run.replay_blockers.is_empty() {
+        let reasons = run.replay_blockers.join("; ");
+        found.push(
+            of_run(IssueType::RunReplayBlocked, format!("cannot be replayed: {reasons}")).evidence(reasons),
+        );
+    }
+}
+
+pub(super) fn checkpoints(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
+    for broken in &snapshot.broken_checkpoints {
+        let issue = of_broken(IssueType::CheckpointInvalid, broken);
+        found.push(Issue { checkpoint_id: broken.id.clone(), ..issue });
+    }
+    for state in &snapshot.checkpoints {
+        found.extend(checkpoint(state, snapshot.now));
+    }
+}
+
+fn checkpoint(state: &CheckpointState<'_>, now: Timestamp) -> Vec<Issue> {
+    let checkpoint: &Checkpoint = state.checkpoint;
+    let of_checkpoint = |kind: IssueType, detail: String| Issue {
+        tool_id: Some(checkpoint.tool_id.clone()),
+        call_id: Some(checkpoint.call_id.clone()),
+        run_id: Some(checkpoint.run_id.clone()),
+        checkpoint_id: Some(checkpoint.id.as_str().to_owned()),
+        ..Issue::new(kind, detail)
+    };
+    let mut found = Vec::new();
+    match &checkpoint.status {
+        CheckpointStatus::Pending | CheckpointStatus::Approved => {
+            if let Some(at) = checkpoint.expires_at.filter(|_| checkpoint.is_expired(now)) {
+                found.push(of_checkpoint(IssueType::CheckpointExpired, format!("expired at {at}")));
+            }
+            if let Some(at) = checkpoint.created_at.filter(|at| MAX_WAIT < now.since(*at)) {
+                found.push(of_checkpoint(IssueType::CheckpointStale, format!("waits since {at}")));
+            }
+            if !state.blockers.is_empty() {
+                let reasons = state.blockers.join("; ");
+                let issue =
+                    of_checkpoint(IssueType::CheckpointBlocked, format!("cannot be resumed: {reasons}"));
+                found.push(issue.evidence(reasons));
+            }
+        }
+        CheckpointStatus::Rejected => {
+            found.push(of_checkpoint(IssueType::CheckpointRejected, "was rejected".to_owned()));
+        }
+        CheckpointStatus::Failed => {
+            found.push(of_checkpoint(IssueType::CheckpointFailed, "its resume failed".to_owned()));
+        }
+        CheckpointStatus::Resumed | CheckpointStatus::Other(_) => {}
+    }
+    found
+}

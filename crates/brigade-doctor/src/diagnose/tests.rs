@@ -1,0 +1,581 @@
+//! One `check` on the kinds, tools and subjects of what is found.
+
+use std::collections::BTreeMap;
+
+use brigade_call::{
+    Approval, Binding, Call, CallStatus, Caller, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt,
+    SchemaFact,
+};
+use brigade_catalog::{Level, Runtimes};
+use brigade_core::{Dialect, Fingerprint, Json, Severity, Timestamp};
+use brigade_policy::PolicyState;
+use brigade_projection::{ProjectionAction, ProjectionStatus};
+use brigade_schema::Schema;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    BrokenFile, CallState, CheckpointState, Health, PolicyFacts, ProcessState, Quarantine, RunState,
+    RunnerState, RuntimeFacts, RuntimeState, ToolFiles, inspect_mcp, quiet,
+};
+
+const HOUR: i64 = 3_600_000_000;
+
+fn now() -> Timestamp {
+    hours_ago(0)
+}
+
+fn hours_ago(hours: i64) -> Timestamp {
+    Timestamp::from_unix_micros(1_700_000_000_000_000 - hours * HOUR)
+}
+
+fn parse(entries: &str) -> Catalog {
+    Catalog::parse("tools.toml", Level::Project, entries.as_bytes())
+}
+
+/// A script that is called without fault.
+const GREET: &str = "[[tool]]
+id = \"greet\"
+name = \"Greet\"
+family = \"script\"
+command = \"python3 bin/greet.py\"
+input_schema_path = \"greet.schema.json\"
+effects = [\"local-read\"]
+approval_mode = \"on-request\"
+timeout = 30
+";
+
+/// What was found, as `type tool subject`.
+fn marks(issues: &[Issue]) -> Vec<String> {
+    let mark = |issue: &Issue| {
+        assert!(!issue.detail.ends_with('.') && !issue.detail.is_empty(), "{issue:?}");
+        let tool = issue.tool_id.as_deref().unwrap_or("-");
+        format!("{} {tool} {}", issue.kind.code(), issue.subject).trim_end().to_owned()
+    };
+    issues.iter().map(mark).collect()
+}
+
+#[track_caller]
+fn check(snapshot: &Snapshot<'_>, expect: &[&str]) {
+    assert_eq!(marks(&diagnose(snapshot)), expect);
+}
+
+/// Checks a catalog and the files of its tool `greet`.
+#[track_caller]
+fn check_tool(entries: &str, files: ToolFiles, expect: &[&str]) {
+    let catalog = parse(entries);
+    let files = BTreeMap::from([("greet", files)]);
+    check(&Snapshot { files, ..of_catalog(&catalog) }, expect);
+}
+
+fn of_catalog(catalog: &Catalog) -> Snapshot<'_> {
+    Snapshot { catalog: Some(ConfigFile::Read(catalog)), ..Snapshot::new(now()) }
+}
+
+fn sound(schema: &str) -> SchemaFact {
+    let schema = Schema::compile_root(&Json::parse(schema).unwrap().to_serde()).unwrap();
+    SchemaFact::Sound { schema, fingerprint: Fingerprint::of_bytes(b"") }
+}
+
+#[test]
+fn a_tool_without_fault_has_no_issues() {
+    let input_schema = sound(r#"{"type": "object", "properties": {"path": {"type": "string"}}}"#);
+    check_tool(GREET, ToolFiles { input_schema, ..ToolFiles::default() }, &[]);
+}
+
+#[test]
+fn nothing_gathered_is_nothing_found() {
+    check(&Snapshot::new(now()), &[]);
+}
+
+#[test]
+fn the_catalog_comes_first() {
+    check(
+        &Snapshot { catalog: Some(ConfigFile::Missing { file: "tools.toml" }), ..Snapshot::new(now()) },
+        &["config -"],
+    );
+    let why = "not a file".to_owned();
+    let catalog = Some(ConfigFile::Unreadable { file: "tools.toml", why });
+    check(&Snapshot { catalog, ..Snapshot::new(now()) }, &["config -"]);
+    let broken = format!("{GREET}timout = 3\n[[tool]]\nid = \"bad\"\nname = \"Bad\"\nfamily = \"scripts\"\n");
+    check_tool(&broken, ToolFiles::default(), &["unknown_key greet timout", "config bad family"]);
+}
+
+#[test]
+fn disabled_tools_have_no_issues() {
+    check_tool(
+        "[[tool]]\nid = \"greet\"\nname = \"x\"\nfamily = \"script\"\nenabled = false\n",
+        ToolFiles::default(),
+        &[],
+    );
+}
+
+#[test]
+fn contracts_are_wanted_of_what_can_be_called() {
+    let entry = |family: &str, more: &str| {
+        format!("[[tool]]\nid = \"greet\"\nname = \"x\"\nfamily = \"{family}\"\n{more}")
+    };
+    let check =
+        |family, more, expect: &[&str]| check_tool(&entry(family, more), ToolFiles::default(), expect);
+    check("skill", "", &[]);
+    check("skill", "effects = [\"local-read\"]", &[]);
+    check("skill", "command = \"x\"", &["missing_contract greet"]);
+    check("graphql", "", &["missing_contract greet"]);
+    check("script", "", &["missing_command greet", "missing_contract greet"]);
+    check(
+        "mcp",
+        "effects = [\"network\"]",
+        &["missing_runtime greet", "missing_mcp_tool_name greet", "missing_input_schema greet"],
+    );
+}
+
+#[test]
+fn fields_that_look_like_secrets_are_named_without_their_value() {
+    let catalog =
+        parse(&format!("{GREET}api_key = \"hunter2\"\nauth_label = \"ghp_{}\"\n", "a1B2".repeat(9)));
+    let issues = diagnose(&of_catalog(&catalog));
+    let kinds = [
+        "unknown_key greet api_key",
+        "unsafe_auth_fields greet api_key",
+        "unsafe_auth_fields greet auth_label",
+    ];
+    assert_eq!(marks(&issues), kinds);
+    let text = format!("{issues:?}");
+    assert!(!text.contains("hunter2") && !text.contains("ghp_"));
+}
+
+#[test]
+fn every_file_that_a_tool_names_is_looked_at() {
+    let entry = format!("{GREET}schema_path = \"x.json\"\n");
+    let json_error = Json::parse_bytes(b"{\n  x", Dialect::Strict).unwrap_err();
+    let missing = || FileFact::Missing;
+    check_tool(
+        &entry,
+        ToolFiles {
+            source: missing(),
+            manifest: FileFact::Unreadable("permission denied".to_owned()),
+            schema: FileFact::Present(Fingerprint::of_bytes(b"")),
+            schema_error: Some(json_error.clone()),
+            input_schema: SchemaFact::NotJson(json_error),
+            output_schema: SchemaFact::Unsound(
+                Schema::compile(&Json::parse("3").unwrap().to_serde()).unwrap_err(),
+            ),
+            examples: missing(),
+            health: FileFact::Present(Fingerprint::of_bytes(b"")),
+            health_modified: Some(hours_ago(49)),
+            directory: DirectoryFact::Missing,
+            program: ProgramFact::NotFound,
+            mcp_servers: Vec::new(),
+            outside: vec!["runtime_health_path"],
+        },
+        &[
+            "invalid_input_schema greet",
+            "unsupported_output_schema greet",
+            "missing_examples greet",
+            "path_outside greet runtime_health_path",
+            "missing_cwd greet",
+            "missing_source greet",
+            "missing_manifest greet",
+            "invalid_schema greet",
+            "stale_health greet",
+            "missing_command greet",
+        ],
+    );
+    let files = ToolFiles { health: missing(), health_modified: Some(hours_ago(47)), ..ToolFiles::default() };
+    check_tool(&entry, files, &["missing_health greet"]);
+}
+
+#[test]
+fn templates_name_arguments_that_the_schema_describes() {
+    let entry = format!(
+        "{GREET}argument_template = {{ mode = \"--{{max-tokens}}\", path = \"{{path}}{{other}}\" }}\n"
+    );
+    let schema = r#"{"type": "object", "properties": {"path": {"type": "string"}}}"#;
+    check_tool(
+        &entry,
+        ToolFiles { input_schema: sound(schema), ..ToolFiles::default() },
+        &["bad_argument_template greet mode:max-tokens", "bad_argument_template greet path:other"],
+    );
+}
+
+#[test]
+fn unsafe_labels_are_one_issue_each() {
+    let entry = format!("{GREET}env_labels = [\"GITHUB_TOKEN\", \"PATH\", \"a=b\"]\n");
+    let expect = ["unsafe_env_labels greet PATH", "unsafe_env_labels greet number 3"];
+    check_tool(&entry, ToolFiles::default(), &expect);
+}
+
+#[test]
+fn risky_commands_and_servers_are_found() {
+    let entry = GREET.replace("python3 bin/greet.py", "bash -lc 'make'");
+    let document =
+        Json::parse(r#"{"mcpServers": {"a": {"timeout": 1}, "b": {"command": "x"}, "c": 1}}"#).unwrap();
+    let mcp_servers = inspect_mcp(&document).unwrap();
+    check_tool(
+        &entry,
+        ToolFiles { mcp_servers, ..ToolFiles::default() },
+        &[
+            "high_risk_command greet",
+            "missing_command greet server a",
+            "missing_timeout greet server b",
+            "invalid_mcp_server greet server c",
+        ],
+    );
+}
+
+fn item(catalog: &Catalog, status: ProjectionStatus, path: Option<&str>) -> ProjectionItem {
+    let tool = &catalog.tools()[0];
+    ProjectionItem {
+        tool_id: tool.id.clone(),
+        name: tool.name.clone(),
+        family: tool.family,
+        harness: "claude".to_owned(),
+        source_path: None,
+        projection_path: path.map(str::to_owned),
+        header: None,
+        status,
+        action: ProjectionAction::Skip,
+        reason: None,
+        detail: "a sentence".into(),
+        source_fingerprint: None,
+        expected_fingerprint: None,
+        actual_fingerprint: None,
+        lossiness: None,
+        advice: Vec::new(),
+    }
+}
+
+#[test]
+fn each_status_of_a_projection_has_its_type() {
+    let catalog = parse(GREET);
+    let check = |status, path, expect: &[&str]| {
+        let items = [item(&catalog, status, path)];
+        check(&Snapshot { projections: &items, ..of_catalog(&catalog) }, expect);
+    };
+    let path = Some("x.md");
+    check(ProjectionStatus::Missing, None, &["parity_gap greet"]);
+    check(ProjectionStatus::Missing, path, &["missing_projection greet"]);
+    check(ProjectionStatus::Stale, path, &["stale_projection greet"]);
+    check(ProjectionStatus::Conflicted, path, &["conflicted_projection greet"]);
+    check(ProjectionStatus::Unmanaged, path, &["unmanaged_projection greet"]);
+    check(ProjectionStatus::Invalid, Some(".git/hooks/x"), &["projection_refused greet"]);
+    check(ProjectionStatus::Current, path, &[]);
+    check(ProjectionStatus::MissingSource, path, &[]);
+}
+
+#[test]
+fn a_closeout_quiets_projections_alone_and_until_they_change() {
+    let catalog = parse(GREET);
+    let items =
+        [item(&catalog, ProjectionStatus::Missing, None), item(&catalog, ProjectionStatus::Stale, Some("x"))];
+    let wide_modes = vec!["a".to_owned()];
+    let issues = diagnose(&Snapshot { projections: &items, wide_modes, ..of_catalog(&catalog) });
+    let listed = [issues[0].fingerprint().to_hex(), issues[2].fingerprint().to_hex()].into();
+    let divided = quiet(issues.clone(), Some(&listed));
+    assert_eq!(divided.quieted, issues[..1]);
+    assert_eq!(divided.changed, issues[1..2]);
+    assert_eq!(divided.issues, issues[1..]);
+    assert_eq!(quiet(issues.clone(), None).issues, issues);
+}
+
+fn runtime_state() -> RuntimeState {
+    RuntimeState {
+        process: ProcessState::Running,
+        is_managed: true,
+        port_taken: false,
+        directory: DirectoryFact::Present,
+        program_found: true,
+        health: Health::Good,
+    }
+}
+
+#[test]
+fn runtimes_and_their_users_are_looked_at() {
+    let catalog = parse(&format!("{GREET}runtime_id = \"helper\"\nrequires_runtime = true\n"));
+    let file = b"[[runtime]]\nid = \"helper\"\nname = \"H\"\ncommand = \"sleep 9\"\nport = 80\n";
+    let runtimes = Runtimes::parse("runtimes.toml", Level::Project, file);
+    let with = |config: ConfigFile<'_, Runtimes>, state: RuntimeState, expect: &[&str]| {
+        let facts = RuntimeFacts { config, states: BTreeMap::from([("helper", state)]) };
+        check(&Snapshot { runtimes: Some(facts), ..of_catalog(&catalog) }, expect);
+    };
+    let read = || ConfigFile::Read(&runtimes);
+    with(read(), runtime_state(), &[]);
+    let missing = ConfigFile::Missing { file: "runtimes.toml" };
+    with(missing, runtime_state(), &["runtime_config -", "runtime_missing greet"]);
+    let stopped = RuntimeState { process: ProcessState::Stopped, port_taken: true, ..runtime_state() };
+    with(read(), stopped, &["runtime_port_conflict helper", "runtime_stopped greet"]);
+    let stale = RuntimeState { process: ProcessState::Stale, ..runtime_state() };
+    with(read(), stale, &["runtime_stale_pid helper", "runtime_unhealthy greet"]);
+    let unmanaged = RuntimeState { is_managed: false, ..runtime_state() };
+    with(read(), unmanaged, &["runtime_unhealthy greet"]);
+    let broken = RuntimeState {
+        health: Health::Bad("exit code 1".to_owned()),
+        directory: DirectoryFact::Missing,
+        program_found: false,
+        ..runtime_state()
+    };
+    with(
+        read(),
+        broken,
+        &[
+            "runtime_bad_command helper",
+            "runtime_missing_cwd helper",
+            "runtime_health_failed helper",
+            "runtime_unhealthy greet",
+        ],
+    );
+}
+
+#[track_caller]
+fn check_policy(entries: &str, policy: Option<&str>, gaps: Option<&[&str]>, expect: &[&str]) {
+    let catalog = parse(entries);
+    let state = PolicyState::parse("policy.toml", policy.map(str::as_bytes));
+    let facts = PolicyFacts { state: &state, environment: &|_: &str| false };
+    let sandbox_gaps = gaps.map(|gaps| gaps.iter().map(|gap| (*gap).to_owned()).collect());
+    check(&Snapshot { policy: Some(facts), sandbox_gaps, ..of_catalog(&catalog) }, expect);
+}
+
+#[test]
+fn policies_matter_for_what_can_run() {
+    let skill = "[[tool]]\nid = \"s\"\nname = \"s\"\nfamily = \"skill\"\neffects = [\"network\"]\ncommand = \"x\"\n\
+        input_schema_path = \"x\"\n";
+    check_policy(GREET, None, None, &["policy_missing policy"]);
+    check_policy(skill, None, None, &[]);
+    let denied =
+        "denied_effects = [\"network\", \"local-read\"]\nmax_timeout = 1\nallowed_families = [\"mcp\"]";
+    check_policy(skill, Some(denied), None, &[]);
+    check_policy(
+        GREET,
+        Some(denied),
+        None,
+        &[
+            "policy_blocker greet family script",
+            "policy_denied_effect greet effect local-read",
+            "policy_timeout greet timeout 30 s",
+        ],
+    );
+    check_policy(GREET, Some("max_timeout = \"x\""), None, &["policy_config policy max_timeout"]);
+    check_policy(GREET, Some("max_timout = 3"), None, &["unknown_key policy max_timout"]);
+    let label = format!("{GREET}env_labels = [\"SAFE_ENV\"]\n");
+    check_policy(&label, Some(""), None, &["policy_missing_env greet env_label SAFE_ENV"]);
+}
+
+#[test]
+fn a_sandbox_that_cannot_be_enforced_is_said() {
+    let gaps = Some(&["no Landlock"][..]);
+    check_policy(GREET, Some("sandbox.mode = \"enforce\""), gaps, &["sandbox_unavailable policy"]);
+    check_policy(GREET, Some("sandbox.mode = \"enforce\""), Some(&[]), &[]);
+    check_policy(GREET, Some("sandbox.mode = \"off\""), gaps, &[]);
+    let state = PolicyState::parse("policy.toml", Some(b"sandbox.mode = \"best-effort\""));
+    let policy = Some(PolicyFacts { state: &state, environment: &|_: &str| false });
+    let sandbox_gaps = Some(vec!["no Landlock".to_owned()]);
+    let issues = diagnose(&Snapshot { policy, sandbox_gaps, ..Snapshot::new(now()) });
+    assert_eq!(issues[0].severity, Severity::Warning);
+}
+
+fn call(id: &str, status: CallStatus) -> Call {
+    let record = format!(r#"{{"id": "{id}", "status": "pending", "tool_id": "greet", "family": "script"}}"#);
+    let (call, _) = Call::from_record(Json::parse(&record).unwrap()).unwrap();
+    Call { status, created_at: Some(hours_ago(1)), args: Json::from(id), ..call }
+}
+
+#[track_caller]
+fn check_calls(calls: &[Call], runner: RunnerState, changes: &[&str], expect: &[&str]) {
+    let state = |call| CallState {
+        call,
+        changes: changes.iter().map(|change| (*change).to_owned()).collect(),
+        runner,
+    };
+    let calls = calls.iter().map(state).collect();
+    check(&Snapshot { calls, ..Snapshot::new(now()) }, expect);
+}
+
+#[test]
+fn calls_that_need_somebody_are_found() {
+    let check = |call: Call, runner, expect: &[&str]| check_calls(&[call], runner, &[], expect);
+    let unknown = RunnerState::NotChecked;
+    check(call("a", CallStatus::Pending), unknown, &[]);
+    let old = Call { created_at: Some(hours_ago(73)), ..call("a", CallStatus::Pending) };
+    check(old, unknown, &["call_stale_pending greet"]);
+    check(call("a", CallStatus::Approved), unknown, &["call_stale_approved greet"]);
+    check(call("a", CallStatus::Held), unknown, &["call_held greet"]);
+    check(call("a", CallStatus::Rejected), unknown, &["call_rejected greet"]);
+    check(call("a", CallStatus::Failed), unknown, &["call_failed greet"]);
+    check(call("a", CallStatus::TimedOut), unknown, &["call_failed greet"]);
+    check(call("a", CallStatus::Interrupted), unknown, &["call_interrupted greet"]);
+    check(call("a", CallStatus::Completed), unknown, &[]);
+    let running = Call { started_at: Some(hours_ago(3)), ..call("a", CallStatus::Running) };
+    check(running.clone(), RunnerState::Alive, &["call_running_stale greet"]);
+    check(running.clone(), RunnerState::Gone, &["call_interrupted greet"]);
+    check(Call { started_at: Some(hours_ago(1)), ..running }, RunnerState::Alive, &[]);
+}
+
+#[test]
+fn an_approved_call_says_what_changed() {
+    let print = || Fingerprint::of_bytes(b"");
+    let binding = Binding {
+        args: print(),
+        contract: print(),
+        source: String::new(),
+        projections: print(),
+        policy: print(),
+        program: None,
+        files: BTreeMap::new(),
+        caller: Caller::from_record(None),
+    };
+    let approval = Some(Approval { fingerprint: print(), binding });
+    let approved = [Call { approval, ..call("a", CallStatus::Approved) }];
+    check_calls(&approved, RunnerState::NotChecked, &[], &[]);
+    check_calls(
+        &approved,
+        RunnerState::NotChecked,
+        &["the contract changed"],
+        &["call_stale_approved greet"],
+    );
+}
+
+#[test]
+fn a_failure_is_made_good_by_a_later_success_alone() {
+    let failed = |hours| Call {
+        completed_at: Some(hours_ago(hours)),
+        args: Json::Null,
+        ..call("f", CallStatus::Failed)
+    };
+    let done =
+        Call { completed_at: Some(hours_ago(5)), args: Json::Null, ..call("d", CallStatus::Completed) };
+    check_calls(&[failed(6), done.clone()], RunnerState::NotChecked, &[], &[]);
+    check_calls(&[done.clone(), failed(4)], RunnerState::NotChecked, &[], &["call_failed greet"]);
+    let other = Call { args: Json::from(true), ..done };
+    check_calls(&[failed(6), other], RunnerState::NotChecked, &[], &["call_failed greet"]);
+}
+
+fn run(status: &str, family: &str, started_at: &str) -> RunState {
+    let text = format!(
+        r#"{{"id": "run-1", "call_id": "call-1", "tool_id": "greet", "family": "{family}", "status": "{status}",
+            "args": {{"path": "x"}}, "started_at": "{started_at}"}}"#
+    );
+    RunState::of(&Receipt::from_json(Json::parse(&text).unwrap()).unwrap())
+}
+
+#[track_caller]
+fn check_runs(runs: &[RunState], expect: &[&str]) {
+    check(&Snapshot { runs: runs.to_vec(), ..Snapshot::new(now()) }, expect);
+}
+
+#[test]
+fn runs_that_went_wrong_are_found() {
+    let early = "2023-01-01";
+    check_runs(&[run("completed", "script", early)], &[]);
+    check_runs(&[run("failed", "script", early)], &["run_failed greet"]);
+    check_runs(&[run("failed", "mcp", early)], &["mcp_execution_failed greet"]);
+    check_runs(&[run("timed-out", "script", early)], &["run_timed_out greet"]);
+    check_runs(&[RunState { timed_out: true, ..run("failed", "script", early) }], &["run_timed_out greet"]);
+    check_runs(&[run("failed", "script", early), run("completed", "script", "2023-01-02")], &[]);
+    let blocked = vec!["the contract changed".to_owned()];
+    let run = RunState {
+        missing_logs: vec!["stdout"],
+        replay_blockers: blocked,
+        ..run("completed", "script", early)
+    };
+    check_runs(&[run], &["run_missing_log greet", "run_replay_blocked greet"]);
+}
+
+#[test]
+fn checkpoints_that_need_somebody_are_found() {
+    let checkpoint = |status: &str, created: i64, expires: i64| {
+        let text = format!(
+            r#"{{"id": "c", "status": "{status}", "call_id": "call-1", "tool_id": "greet", "run_id": "run-1",
+                "created_at": "{}", "expires_at": "{}"}}"#,
+            hours_ago(created),
+            hours_ago(expires)
+        );
+        Checkpoint::from_document(Json::parse(&text).unwrap()).unwrap()
+    };
+    let check = |checkpoint: Checkpoint, blockers: &[&str], expect: &[&str]| {
+        let blockers = blockers.iter().map(|blocker| (*blocker).to_owned()).collect();
+        let checkpoints = vec![CheckpointState { checkpoint: &checkpoint, blockers }];
+        check(&Snapshot { checkpoints, ..Snapshot::new(now()) }, expect);
+    };
+    check(checkpoint("pending", 1, -1), &[], &[]);
+    check(
+        checkpoint("pending", 73, 1),
+        &["x"],
+        &["checkpoint_expired greet", "checkpoint_stale greet", "checkpoint_blocked greet"],
+    );
+    check(checkpoint("rejected", 73, 1), &[], &["checkpoint_rejected greet"]);
+    check(checkpoint("failed", 73, 1), &[], &["checkpoint_failed greet"]);
+    check(checkpoint("resumed", 73, 1), &["x"], &[]);
+}
+
+#[test]
+fn the_state_as_a_whole_is_looked_at() {
+    let broken = |file: &str| BrokenFile { file: file.to_owned(), id: None, problem: "not JSON".to_owned() };
+    check(
+        &Snapshot {
+            quarantines: vec![Quarantine { file: "q.jsonl".to_owned(), lines: 2 }],
+            broken_receipts: vec![broken("r.json")],
+            ledger: vec![broken("ledger.jsonl")],
+            broken_checkpoints: vec![broken("c.json")],
+            wide_modes: vec!["a".to_owned(), "b".to_owned()],
+            ..Snapshot::new(now())
+        },
+        &[
+            "quarantined_lines - q.jsonl",
+            "run_receipt_invalid - r.json",
+            "run_ledger_broken - ledger.jsonl",
+            "checkpoint_invalid - c.json",
+            "wide_modes -",
+        ],
+    );
+}
+
+#[test]
+fn reports_have_the_keys_of_the_python_program() {
+    let catalog = parse(GREET);
+    let items = [item(&catalog, ProjectionStatus::Stale, Some("x.md"))];
+    let issues = diagnose(&Snapshot { projections: &items, ..of_catalog(&catalog) });
+    let json = issues[0].to_json(|path| format!("/w/{path}"));
+    let text = |key: &str| json.get(key).and_then(Json::as_str).unwrap_or_default();
+    assert_eq!(text("name"), "tool_stale_projection");
+    assert_eq!(text("status"), "warn");
+    assert_eq!(text("projection_target"), "/w/x.md");
+    assert_eq!(text("projection_status"), "stale");
+    assert_eq!(text("parity_fingerprint"), text("fingerprint"));
+    assert_eq!(text("fix"), "brigade tools apply greet");
+    assert_eq!(json.get("line").and_then(Json::as_i64), Some(1));
+    assert_eq!(json.get("call_id"), None);
+}
+
+proptest! {
+    #[test]
+    fn time_that_passes_does_not_change_fingerprints(hours in 0i64..1_000) {
+        let old = Call { created_at: Some(hours_ago(80)), ..call("a", CallStatus::Pending) };
+        let running = Call { started_at: Some(hours_ago(80)), ..call("b", CallStatus::Running) };
+        let calls: Vec<CallState<'_>> = [&old, &running]
+            .map(|call| CallState { call, changes: Vec::new(), runner: RunnerState::Alive })
+            .into();
+        let prints = |now| {
+            let issues = diagnose(&Snapshot { calls: calls.clone(), ..Snapshot::new(now) });
+            issues.iter().map(Issue::fingerprint).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(prints(hours_ago(-hours)), prints(now()));
+    }
+
+    #[test]
+    fn the_place_of_an_entry_does_not_change_fingerprints(lines in 0usize..50) {
+        let prints = |entries: &str| {
+            let catalog = parse(&format!("{entries}api_key = \"x\"\nenv_labels = [\"PATH\"]\n"));
+            diagnose(&of_catalog(&catalog)).iter().map(Issue::fingerprint).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(prints(&format!("{}{GREET}", "# more\n".repeat(lines))), prints(GREET));
+    }
+
+    #[test]
+    fn two_issues_never_share_a_key(labels in prop::collection::vec("[A-Z =]{1,4}", 0..6), names in "[a-z-]{1,3}") {
+        let template = format!("argument_template = {{ {names} = \"{{a-b}}{{c-d}}\" }}");
+        let catalog = parse(&format!("{GREET}env_labels = {labels:?}\n{template}\nsecret = 1\npassword = 1\n[[tool]]\n[[tool]]\n"));
+        let issues = diagnose(&of_catalog(&catalog));
+        let keys: std::collections::BTreeSet<String> = issues.iter().map(source_item_key).collect();
+        prop_assert_eq!(keys.len(), issues.len());
+    }
+}

@@ -1,0 +1,257 @@
+//! Issues as tasks in the work inbox, and which of them are there already.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use brigade_core::{Fingerprint, Json, StoredFingerprint, Timestamp};
+
+use crate::Issue;
+
+/// What the rows of this crate have as their source.
+pub const INBOX_SOURCE: &str = "tool-catalog";
+
+/// What the rows of this crate have as their kind.
+const KIND: &str = "task";
+
+/// What is known of a row of the inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InboxRow {
+    /// The word for where it stands.
+    pub status: RowStatus,
+    /// What it is about.
+    pub text: String,
+    /// Names the issue that it came from.
+    pub key: Option<String>,
+    /// The fingerprint of that issue; 16 digits in rows of the Python program.
+    pub fingerprint: Option<String>,
+}
+
+/// Where a row of the inbox stands, as far as imports care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowStatus {
+    /// It waits, or was promoted to work: the issue is there.
+    Open,
+    /// A person does not want to hear of it.
+    Dismissed,
+    /// Anything else, such as done: if the issue is found again, it is news.
+    Closed,
+}
+
+impl InboxRow {
+    /// Reads a row; `None` for rows of other sources and for what is no row.
+    pub fn of(row: &Json) -> Option<InboxRow> {
+        let text = |key: &str| row.get(key).and_then(Json::as_str);
+        if text("source") != Some(INBOX_SOURCE) || text("kind") != Some(KIND) {
+            return None;
+        }
+        let status = match text("status")? {
+            "pending" | "promoted" => RowStatus::Open,
+            "dismissed" => RowStatus::Dismissed,
+            _ => RowStatus::Closed,
+        };
+        let metadata = |key: &str| row.get("metadata")?.get(key)?.as_str().map(str::to_owned);
+        Some(InboxRow {
+            status,
+            text: text("text").unwrap_or_default().to_owned(),
+            key: metadata("source_item_key"),
+            fingerprint: metadata("source_fingerprint"),
+        })
+    }
+}
+
+/// What an import does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Import {
+    /// The rows to append, in the order of the issues.
+    pub created: Vec<Json>,
+    /// How many issues are there already.
+    pub skipped: usize,
+    /// How many issues were dismissed, and have not changed since.
+    pub dismissed: usize,
+}
+
+/// Decides which issues become new rows, given all rows that there are.
+///
+/// An issue is there already when an open row has its key and fingerprint, or, without such a row, its text. It stays dismissed
+/// as long as the last row with its key and fingerprint is. A row of the Python program has a fingerprint that cannot be
+/// compared, so each such row that is open or dismissed stands for one issue of its tool and type. Importing twice never adds
+/// a row the second time.
+pub fn import(issues: &[Issue], rows: &[InboxRow], now: Timestamp) -> Import {
+    let mut known = Known::of(rows);
+    let mut import = Import::default();
+    // Exact matches go first, so that a row of the Python program is left for an issue that has no row of its own.
+    let exact: Vec<Option<RowStatus>> = issues.iter().map(|issue| known.exact(issue)).collect();
+    for (issue, exact) in issues.iter().zip(exact) {
+        match exact.or_else(|| known.exact(issue)).or_else(|| known.adopted(issue)) {
+            Some(RowStatus::Open) => import.skipped += 1,
+            Some(RowStatus::Dismissed) => import.dismissed += 1,
+            Some(RowStatus::Closed) | None => {
+                let record = record(issue, now);
+                known.add(issue);
+                import.created.push(record);
+            }
+        }
+    }
+    import
+}
+
+/// The rows, by what they are found by.
+struct Known {
+    by_mark: HashMap<(String, String), RowStatus>,
+    open_texts: HashSet<String>,
+    adopted: HashMap<String, VecDeque<RowStatus>>,
+}
+
+impl Known {
+    fn of(rows: &[InboxRow]) -> Known {
+        let mut known =
+            Known { by_mark: HashMap::new(), open_texts: HashSet::new(), adopted: HashMap::new() };
+        for row in rows {
+            if row.status == RowStatus::Open {
+                known.open_texts.insert(normal(&row.text));
+            }
+            let (Some(key), Some(fingerprint)) = (&row.key, &row.fingerprint) else { continue };
+            let is_ours = fingerprint.parse::<StoredFingerprint>().is_ok_and(|stored| stored.is_full());
+            if !is_ours && row.status != RowStatus::Closed {
+                known.adopted.entry(key.clone()).or_default().push_back(row.status);
+            }
+            // The last row says how things stand, but an open one is there whatever came after it.
+            let status = known.by_mark.entry((key.clone(), fingerprint.clone())).or_insert(row.status);
+            if *status != RowStatus::Open {
+                *status = row.status;
+            }
+        }
+        known
+    }
+
+    fn exact(&self, issue: &Issue) -> Option<RowStatus> {
+        let mark = (source_item_key(issue), issue.fingerprint().to_hex());
+        let status = self.by_mark.get(&mark).copied();
+        match status {
+            Some(RowStatus::Open | RowStatus::Dismissed) => status,
+            Some(RowStatus::Closed) | None => {
+                self.open_texts.contains(&normal(&task_text(issue))).then_some(RowStatus::Open)
+            }
+        }
+    }
+
+    fn adopted(&mut self, issue: &Issue) -> Option<RowStatus> {
+        self.adopted.get_mut(&base_key(issue))?.pop_front()
+    }
+
+    fn add(&mut self, issue: &Issue) {
+        let mark = (source_item_key(issue), issue.fingerprint().to_hex());
+        self.by_mark.insert(mark, RowStatus::Open);
+        self.open_texts.insert(normal(&task_text(issue)));
+    }
+}
+
+/// Compares texts without regard to case and white space.
+fn normal(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// The key as the Python program has it: empty parts are kept.
+fn base_key(issue: &Issue) -> String {
+    let tool = issue.tool_id.as_deref().unwrap_or("catalog");
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    format!(
+        "{INBOX_SOURCE}:{tool}:{}:{}:{}:{}:{}",
+        issue.kind.code(),
+        issue.harness().unwrap_or_default(),
+        part(&issue.call_id),
+        part(&issue.run_id),
+        part(&issue.checkpoint_id)
+    )
+}
+
+/// Names an issue, so that the same one has the same key in every import, and two never share one.
+///
+/// That of the Python program, and the subject where there is one.
+pub fn source_item_key(issue: &Issue) -> String {
+    let base = base_key(issue);
+    if issue.subject.is_empty() { base } else { format!("{base}:{}", issue.subject) }
+}
+
+fn task_text(issue: &Issue) -> String {
+    let tool = issue.tool_id.as_deref().unwrap_or("catalog");
+    format!("Repair tool catalog issue {tool}/{}: {}", issue.kind.code(), issue.detail)
+}
+
+/// Writes the row of an issue.
+fn record(issue: &Issue, now: Timestamp) -> Json {
+    let tool = issue.tool_id.as_deref().unwrap_or("catalog");
+    let (key, fingerprint) = (source_item_key(issue), issue.fingerprint().to_hex());
+    let text = task_text(issue);
+    let acceptance = format!(
+        "`brigade tools doctor` no longer reports {tool}/{}; try: {}",
+        issue.kind.code(),
+        issue.fix()
+    );
+    let optional = |text: Option<&str>| Json::from(text.map(str::to_owned));
+    let target = issue.projection.as_ref().and_then(|mark| mark.target.as_deref());
+    let metadata = Json::object([
+        ("tool_id", Json::from(tool)),
+        ("tool_family", optional(issue.family.as_deref())),
+        ("tool_issue_type", Json::from(issue.kind.code())),
+        ("tool_harness", optional(issue.harness())),
+        ("tool_call_id", optional(issue.call_id.as_deref())),
+        ("tool_run_id", optional(issue.run_id.as_deref())),
+        ("tool_checkpoint_id", optional(issue.checkpoint_id.as_deref())),
+        ("projection_target", optional(target)),
+        ("tool_issue_detail", Json::from(issue.detail.as_str())),
+        ("source_item_key", Json::from(key.as_str())),
+        ("source_fingerprint", Json::from(fingerprint.as_str())),
+        ("provenance", provenance(&text)),
+    ]);
+    let at = Json::from(now.to_string());
+    Json::object([
+        ("id", Json::from(row_id(&text, &key, &fingerprint, now))),
+        ("kind", Json::from(KIND)),
+        ("source", Json::from(INBOX_SOURCE)),
+        ("text", Json::from(text)),
+        ("status", Json::from("pending")),
+        ("created_at", at.clone()),
+        ("updated_at", at),
+        ("type", Json::from("workflow")),
+        ("priority", Json::from("normal")),
+        ("template", Json::from("bugfix")),
+        ("acceptance", Json::from(vec![acceptance])),
+        ("metadata", metadata),
+    ])
+}
+
+/// Says that the text came from files of the workspace, which anybody may have written.
+fn provenance(text: &str) -> Json {
+    let hash = Fingerprint::of_bytes(text.as_bytes()).to_hex();
+    Json::object([
+        ("schema", Json::from("brigade.provenance-envelope.v1")),
+        ("attribution", Json::object([("source", Json::from(INBOX_SOURCE))])),
+        ("hashes", Json::object([("content", Json::from(hash))])),
+        ("trust", Json::object([("label", Json::from("untrusted"))])),
+    ])
+}
+
+/// The longest part of an id that comes from the text.
+const SLUG: usize = 48;
+
+fn row_id(text: &str, key: &str, fingerprint: &str, now: Timestamp) -> String {
+    let mut slug = String::new();
+    for word in text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        if SLUG < slug.len() + word.len() {
+            break;
+        }
+        if !slug.is_empty() {
+            slug.push('-');
+        }
+        slug.push_str(&word.to_ascii_lowercase());
+    }
+    let unique = Fingerprint::builder("brigade.inbox-row.v1")
+        .text("key", key)
+        .text("fingerprint", fingerprint)
+        .text("at", now.to_string().as_str())
+        .finish();
+    format!("{}-{KIND}-{slug}-{}", now.compact(), &unique.to_hex()[..6])
+}
+
+#[cfg(test)]
+mod tests;

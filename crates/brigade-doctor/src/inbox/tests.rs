@@ -1,0 +1,144 @@
+use brigade_catalog::{Family, Tool};
+use proptest::prelude::*;
+
+use super::*;
+use crate::IssueType;
+
+fn issue(subject: &str, evidence: &str) -> Issue {
+    let tool = Tool::new("greet", Family::Script).unwrap();
+    let detail = format!("argument_template.{subject}: is not right");
+    Issue::of_tool(IssueType::BadArgumentTemplate, &tool, "argument_template", detail)
+        .subject(subject)
+        .evidence(evidence)
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_unix_micros(1_700_000_000_000_000)
+}
+
+/// A row of the Python program about the same tool and type as [`issue`].
+fn foreign(status: RowStatus, fingerprint: &str) -> InboxRow {
+    InboxRow {
+        status,
+        text: "Repair something".to_owned(),
+        key: Some(base_key(&issue("a", ""))),
+        fingerprint: Some(fingerprint.to_owned()),
+    }
+}
+
+/// The rows that an import leaves.
+fn after(rows: &[InboxRow], import: &Import) -> Vec<InboxRow> {
+    let created = import.created.iter().map(|row| InboxRow::of(row).unwrap());
+    rows.iter().cloned().chain(created).collect()
+}
+
+/// Checks how many issues are created, skipped and dismissed, and that the next import creates nothing.
+#[track_caller]
+fn check(issues: &[Issue], rows: &[InboxRow], expect: (usize, usize, usize)) {
+    let first = import(issues, rows, now());
+    assert_eq!((first.created.len(), first.skipped, first.dismissed), expect);
+    let second = import(issues, &after(rows, &first), now());
+    assert_eq!((second.created.len(), second.dismissed), (0, expect.2));
+}
+
+fn with_status(issue: &Issue, status: RowStatus) -> InboxRow {
+    InboxRow { status, ..InboxRow::of(&record(issue, now())).unwrap() }
+}
+
+#[test]
+fn two_issues_of_one_tool_and_type_are_two_rows() {
+    check(&[issue("a", ""), issue("b", "")], &[], (2, 0, 0));
+}
+
+#[test]
+fn an_issue_that_is_there_is_skipped_until_it_is_closed() {
+    let one = issue("a", "");
+    check(std::slice::from_ref(&one), &[with_status(&one, RowStatus::Open)], (0, 1, 0));
+    check(std::slice::from_ref(&one), &[with_status(&one, RowStatus::Closed)], (1, 0, 0));
+}
+
+#[test]
+fn a_dismissed_issue_stays_dismissed_until_it_changes() {
+    let dismissed = with_status(&issue("a", "old"), RowStatus::Dismissed);
+    check(&[issue("a", "old")], std::slice::from_ref(&dismissed), (0, 0, 1));
+    check(&[issue("a", "new")], &[dismissed], (1, 0, 0));
+}
+
+#[test]
+fn an_issue_that_changes_back_and_forth_is_still_there() {
+    let rows =
+        [with_status(&issue("a", "x"), RowStatus::Open), with_status(&issue("a", "y"), RowStatus::Closed)];
+    check(&[issue("a", "x")], &rows, (0, 1, 0));
+}
+
+#[test]
+fn each_row_of_the_python_program_stands_for_one_issue() {
+    let rows =
+        [foreign(RowStatus::Open, "0123456789abcdef"), foreign(RowStatus::Dismissed, "fedcba9876543210")];
+    let issues = [issue("a", ""), issue("b", ""), issue("c", "")];
+    check(&issues[..2], &rows, (0, 1, 1));
+    check(&issues, &rows, (1, 1, 1));
+    check(&issues[..1], &[foreign(RowStatus::Closed, "0123456789abcdef")], (1, 0, 0));
+}
+
+#[test]
+fn a_row_has_the_shape_of_the_inbox() {
+    let row = record(&issue("a", ""), now());
+    let expect = Json::parse(
+        r#"{"acceptance": ["`brigade tools doctor` no longer reports greet/bad_argument_template; try: ${EDITOR:-vi} .brigade/tools.toml"],
+        "created_at": "2023-11-14T22:13:20+00:00",
+        "id": "20231114-221320-task-repair-tool-catalog-issue-greet-bad-argument-bc0ba3",
+        "kind": "task",
+        "metadata": {"projection_target": null,
+            "provenance": {"attribution": {"source": "tool-catalog"}, "hashes": {"content": "CONTENT"},
+                "schema": "brigade.provenance-envelope.v1", "trust": {"label": "untrusted"}},
+            "source_fingerprint": "FINGERPRINT",
+            "source_item_key": "tool-catalog:greet:bad_argument_template:::::a",
+            "tool_call_id": null, "tool_checkpoint_id": null, "tool_family": "script", "tool_harness": null, "tool_id": "greet",
+            "tool_issue_detail": "argument_template.a: is not right", "tool_issue_type": "bad_argument_template",
+            "tool_run_id": null},
+        "priority": "normal", "source": "tool-catalog", "status": "pending", "template": "bugfix",
+        "text": "Repair tool catalog issue greet/bad_argument_template: argument_template.a: is not right",
+        "type": "workflow", "updated_at": "2023-11-14T22:13:20+00:00"}"#
+            .replace("FINGERPRINT", &issue("a", "").fingerprint().to_hex())
+            .replace("CONTENT", &Fingerprint::of_bytes(task_text(&issue("a", "")).as_bytes()).to_hex())
+            .as_str(),
+    );
+    let id = row.get("id").and_then(Json::as_str).unwrap().to_owned();
+    let mut expect = expect.unwrap();
+    if let Json::Object(members) = &mut expect {
+        let stem = members["id"].as_str().and_then(|id| id.rsplit_once('-')).unwrap().0.to_owned();
+        assert!(id.starts_with(&stem) && id.len() == stem.len() + 7, "{id}");
+        members.insert("id".to_owned(), Json::from(id));
+    }
+    assert_eq!(row, expect);
+}
+
+fn any_status() -> impl Strategy<Value = RowStatus> {
+    prop::sample::select(&[RowStatus::Open, RowStatus::Dismissed, RowStatus::Closed][..])
+}
+
+proptest! {
+    #[test]
+    fn the_second_import_adds_nothing(
+        issues in prop::collection::vec(("[ab]", "[xy]"), 0..6),
+        ours in prop::collection::vec(("[ab]", "[xy]", any_status()), 0..6),
+        theirs in prop::collection::vec((any_status(), "[01]{16}"), 0..4),
+    ) {
+        let issues: Vec<Issue> = issues.iter().map(|(subject, evidence)| issue(subject, evidence)).collect();
+        let ours = ours.iter().map(|(subject, evidence, status)| with_status(&issue(subject, evidence), *status));
+        let theirs = theirs.iter().map(|(status, fingerprint)| foreign(*status, fingerprint));
+        let rows: Vec<InboxRow> = theirs.chain(ours).collect();
+        let first = import(&issues, &rows, now());
+        let second = import(&issues, &after(&rows, &first), now());
+        prop_assert!(second.created.is_empty());
+        prop_assert_eq!(first.created.len() + first.skipped + first.dismissed, issues.len());
+    }
+
+    #[test]
+    fn any_json_is_a_row_or_not(text in r#"[{}\[\]":,a-z0-9]{0,40}"#) {
+        if let Ok(json) = Json::parse(&text) {
+            let _ = InboxRow::of(&json);
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The facts of a workspace, read once by whoever asks for a diagnosis.
+
+use std::collections::BTreeMap;
+
+use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, SchemaFact};
+use brigade_catalog::{Catalog, Runtimes};
+use brigade_core::{Fingerprint, Json, JsonError, Timestamp};
+use brigade_policy::{Environment, PolicyState};
+use brigade_projection::{Orphan, ProjectionItem};
+
+use crate::McpServer;
+
+/// Everything that can be diagnosed. Parts that were not gathered are empty or absent, and give no issues.
+#[derive(Clone)]
+pub struct Snapshot<'a> {
+    /// The present.
+    pub now: Timestamp,
+    /// The catalog.
+    pub catalog: Option<ConfigFile<'a, Catalog>>,
+    /// What was found of the files that tools name, by the tool's id.
+    pub files: BTreeMap<&'a str, ToolFiles>,
+    /// The projections of all tools.
+    pub projections: &'a [ProjectionItem],
+    /// Managed files that no tool asks for.
+    pub orphans: &'a [Orphan],
+    /// The runtimes and how they stand.
+    pub runtimes: Option<RuntimeFacts<'a>>,
+    /// The policy, and which variables are set.
+    pub policy: Option<PolicyFacts<'a>>,
+    /// The calls in the queue.
+    pub calls: Vec<CallState<'a>>,
+    /// Files of lines that could not be read.
+    pub quarantines: Vec<Quarantine>,
+    /// The runs.
+    pub runs: Vec<RunState>,
+    /// Receipts that cannot be read.
+    pub broken_receipts: Vec<BrokenFile>,
+    /// What is wrong with the chain of receipts, by run or file.
+    pub ledger: Vec<BrokenFile>,
+    /// The checkpoints.
+    pub checkpoints: Vec<CheckpointState<'a>>,
+    /// Checkpoints that cannot be read.
+    pub broken_checkpoints: Vec<BrokenFile>,
+    /// What this system cannot enforce of a sandbox, in plain sentences; absent when it was not asked.
+    pub sandbox_gaps: Option<Vec<String>>,
+    /// Files of the state that are open to others, relative to the workspace.
+    pub wide_modes: Vec<String>,
+}
+
+impl<'a> Snapshot<'a> {
+    /// Starts from nothing but the present.
+    pub fn new(now: Timestamp) -> Snapshot<'a> {
+        Snapshot {
+            now,
+            catalog: None,
+            files: BTreeMap::new(),
+            projections: &[],
+            orphans: &[],
+            runtimes: None,
+            policy: None,
+            calls: Vec::new(),
+            quarantines: Vec::new(),
+            runs: Vec::new(),
+            broken_receipts: Vec::new(),
+            ledger: Vec::new(),
+            checkpoints: Vec::new(),
+            broken_checkpoints: Vec::new(),
+            sandbox_gaps: None,
+            wide_modes: Vec::new(),
+        }
+    }
+}
+
+/// A configuration file.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ConfigFile<'a, T> {
+    /// There is none.
+    Missing {
+        /// Its name, relative to the workspace.
+        file: &'a str,
+    },
+    /// There is one that cannot be read.
+    Unreadable {
+        /// Its name, relative to the workspace.
+        file: &'a str,
+        /// Why, without a final stop.
+        why: String,
+    },
+    /// What was understood of it, and its issues.
+    Read(&'a T),
+}
+
+impl<T> Clone for ConfigFile<'_, T> {
+    fn clone(&self) -> Self {
+        match self {
+            ConfigFile::Missing { file } => ConfigFile::Missing { file },
+            ConfigFile::Unreadable { file, why } => ConfigFile::Unreadable { file, why: why.clone() },
+            ConfigFile::Read(read) => ConfigFile::Read(read),
+        }
+    }
+}
+
+/// What was found of the files that one tool names.
+#[derive(Clone, Debug)]
+pub struct ToolFiles {
+    /// `source_path`
+    pub source: FileFact,
+    /// `manifest_path`
+    pub manifest: FileFact,
+    /// `schema_path`
+    pub schema: FileFact,
+    /// Why that is not JSON, when it is not.
+    pub schema_error: Option<JsonError>,
+    /// `input_schema_path`
+    pub input_schema: SchemaFact,
+    /// `output_schema_path`
+    pub output_schema: SchemaFact,
+    /// `examples_path`
+    pub examples: FileFact,
+    /// `health_path`
+    pub health: FileFact,
+    /// When that was last written.
+    pub health_modified: Option<Timestamp>,
+    /// `cwd`
+    pub directory: DirectoryFact,
+    /// The program that `command` names.
+    pub program: ProgramFact,
+    /// The servers of the MCP configuration that an MCP tool names, by [`inspect_mcp`](crate::inspect_mcp()).
+    pub mcp_servers: Vec<McpServer>,
+    /// Other fields whose paths lead out of the workspace, such as `runtime_health_path`.
+    pub outside: Vec<&'static str>,
+}
+
+impl Default for ToolFiles {
+    /// A tool that names no files.
+    fn default() -> ToolFiles {
+        ToolFiles {
+            source: FileFact::NotNamed,
+            manifest: FileFact::NotNamed,
+            schema: FileFact::NotNamed,
+            schema_error: None,
+            input_schema: SchemaFact::File(FileFact::NotNamed),
+            output_schema: SchemaFact::File(FileFact::NotNamed),
+            examples: FileFact::NotNamed,
+            health: FileFact::NotNamed,
+            health_modified: None,
+            directory: DirectoryFact::Present,
+            program: ProgramFact::NotExecuted,
+            mcp_servers: Vec::new(),
+            outside: Vec::new(),
+        }
+    }
+}
+
+/// The runtimes and how they stand.
+#[derive(Clone, Debug)]
+pub struct RuntimeFacts<'a> {
+    /// The file.
+    pub config: ConfigFile<'a, Runtimes>,
+    /// How each stands, by its id.
+    pub states: BTreeMap<&'a str, RuntimeState>,
+}
+
+/// How a runtime stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuntimeState {
+    /// Its process.
+    pub process: ProcessState,
+    /// Whether that process is the one that Brigade started.
+    pub is_managed: bool,
+    /// Whether its port answers although it does not run.
+    pub port_taken: bool,
+    /// Its folder.
+    pub directory: DirectoryFact,
+    /// Whether its program is on PATH or at its path.
+    pub program_found: bool,
+    /// Its health.
+    pub health: Health,
+}
+
+/// The process of a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessState {
+    /// There is none.
+    Stopped,
+    /// It runs.
+    Running,
+    /// There is metadata of one that is gone.
+    Stale,
+}
+
+/// The health of a runtime.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It was not asked.
+    NotChecked,
+    /// It is healthy.
+    Good,
+    /// It is not; the text says why, without what the health command printed.
+    Bad(String),
+}
+
+/// The policy, and which variables are set.
+#[derive(Clone, Copy)]
+pub struct PolicyFacts<'a> {
+    /// The policy.
+    pub state: &'a PolicyState,
+    /// Which variables are set.
+    pub environment: &'a dyn Environment,
+}
+
+/// A call in the queue.
+#[derive(Clone, Debug)]
+pub struct CallState<'a> {
+    /// The call.
+    pub call: &'a Call,
+    /// Of an approved call: what no longer matches the approval, in words such as `the contract changed`.
+    pub changes: Vec<String>,
+    /// Of a running call: whether its runner is there.
+    pub runner: RunnerState,
+}
+
+/// Whether the runner of a call is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunnerState {
+    /// It was not looked for.
+    NotChecked,
+    /// It is there.
+    Alive,
+    /// It is gone.
+    Gone,
+}
+
+/// A file of lines that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quarantine {
+    /// The file, relative to the workspace.
+    pub file: String,
+    /// How many lines it has.
+    pub lines: usize,
+}
+
+/// A file of the state that cannot be trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenFile {
+    /// The file, relative to the workspace.
+    pub file: String,
+    /// The run or checkpoint that it is about, where that is known.
+    pub id: Option<String>,
+    /// What is wrong, without a final stop and without text of the file.
+    pub problem: String,
+}
+
+/// What is known of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunState {
+    /// Its id.
+    pub id: String,
+    /// Its call.
+    pub call_id: String,
+    /// Its tool.
+    pub tool_id: String,
+    /// The family of that.
+    pub family: String,
+    /// The word for how it ended.
+    pub status: String,
+    /// When it started.
+    pub started_at: Option<Timestamp>,
+    /// Whether its timeout ended it.
+    pub timed_out: bool,
+    /// What it asked for: the same for runs of one tool with the same arguments.
+    pub asks: Fingerprint,
+    /// The logs that its receipt names and that are gone: `stdout`, `stderr`.
+    pub missing_logs: Vec<&'static str>,
+    /// Why it could not be replayed as things are.
+    pub replay_blockers: Vec<String>,
+}
+
+impl RunState {
+    /// Takes what a receipt says; logs and replay are not looked at.
+    pub fn of(receipt: &Receipt) -> RunState {
+        let document = receipt.document();
+        RunState {
+            id: receipt.id().to_owned(),
+            call_id: receipt.call_id().to_owned(),
+            tool_id: receipt.tool_id().to_owned(),
+            family: receipt.text("family").unwrap_or_default().to_owned(),
+            status: receipt.status().to_owned(),
+            started_at: receipt.started_at(),
+            timed_out: document.get("timed_out").and_then(Json::as_bool).unwrap_or(false),
+            asks: asks(receipt.tool_id(), document.get("args").unwrap_or(&Json::Null)),
+            missing_logs: Vec::new(),
+            replay_blockers: Vec::new(),
+        }
+    }
+}
+
+/// Fingerprints what a call or run asks for.
+pub(crate) fn asks(tool_id: &str, args: &Json) -> Fingerprint {
+    Fingerprint::builder("brigade.asks.v1").text("tool_id", tool_id).json("args", args).finish()
+}
+
+/// A stored checkpoint.
+#[derive(Clone, Debug)]
+pub struct CheckpointState<'a> {
+    /// The checkpoint.
+    pub checkpoint: &'a Checkpoint,
+    /// Why it could not be resumed as things are, besides its own status and time.
+    pub blockers: Vec<String>,
+}
