@@ -52,8 +52,9 @@ pub fn spawn_detached(spec: &Spec, files: &Files<'_>) -> Result<ProcessIdentity,
         Ok(Streams { stdin: crate::run::null()?, stdout: copy(files.stdout)?, stderr: copy(files.stderr)? })
     };
     let streams = open().map_err(|source: std::io::Error| SpawnError::at(Step::Pipes, source))?;
-    let sandbox = spec.sandbox.as_ref().map(prepare_without_keeper).transpose()?;
-    start_detached(Image::new(spec, streams, sandbox, OnParentDeath::LiveOn)?)
+    let mut image = Image::new(spec, streams, OnParentDeath::LiveOn)?;
+    image.sandbox = spec.sandbox.as_ref().map(prepare_without_keeper).transpose()?;
+    start_detached(image)
 }
 
 /// Ends the tree whose root has this identity: asked, given the grace, killed.

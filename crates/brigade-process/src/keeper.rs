@@ -18,6 +18,11 @@ mod platform;
 #[path = "keeper/unix.rs"]
 mod platform;
 
+// The keeper of other platforms works on Linux too, so its tests run here.
+#[cfg(all(test, target_os = "linux"))]
+#[path = "keeper/unix.rs"]
+mod thread;
+
 pub(crate) use platform::{METHOD, start_detached};
 
 /// What the keeper tells.
@@ -243,6 +248,75 @@ pub(crate) fn usage_of(usage: &libc::rusage) -> Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Starts a line of shell under the thread keeper, and listens until it is over.
+    #[cfg(target_os = "linux")]
+    fn under_thread(script: &str, ending: Ending, end: Option<Duration>) -> Vec<Report> {
+        use crate::launch::{OnParentDeath, Streams};
+
+        let mut spec = crate::Spec::new(crate::Program::at("/bin/sh"), "/");
+        spec.argv = ["sh", "-c", script].map(Into::into).to_vec();
+        spec.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let (output, output_end) = pipe().unwrap();
+        let streams = Streams {
+            stdin: crate::run::null().unwrap(),
+            stdout: output_end,
+            stderr: crate::run::null().unwrap(),
+        };
+        let image = Image::new(&spec, streams, OnParentDeath::Kill).unwrap();
+        let (reports, commands, hold) = thread::start(image, ending, Lines::open().unwrap()).unwrap();
+        let identity = first_report(&reports).unwrap();
+        if let Some(grace) = end {
+            // The program says that it is ready.
+            crate::launch::read_full(&output, &mut [0u8; 6]);
+            write_all(&commands, &(grace.as_millis() as u64).to_ne_bytes());
+        }
+        let mut heard = Vec::new();
+        let mut bytes = [0u8; RECORD];
+        while crate::launch::read_full(&reports, &mut bytes) == RECORD {
+            heard.push(Report::parse(&bytes).unwrap());
+        }
+        hold.wait();
+        assert!(!identity.is_alive());
+        heard
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_thread_keeper_ends_the_group() {
+        assert_eq!(thread::METHOD, crate::KillMethod::ProcessGroup);
+        let short = Duration::from_millis(100);
+        // Until the system collects an orphan, it counts as a member of the group.
+        let ending = Ending { linger: short, grace: short, kill_limit: Duration::from_secs(30) };
+        let exit = |heard: &[Report]| match heard {
+            [Report::Exited { status, .. }, Report::Finished { outlived }] => (exit_of(*status), *outlived),
+            other => panic!("{other:?}"),
+        };
+        let stubborn = "trap '' TERM; sleep 300 & echo ready; wait; sleep 300";
+        let cases = [
+            ("exit 3", None, (Exit::Code(3), 0)),
+            ("sleep 300 & exit 4", None, (Exit::Code(4), 1)),
+            (stubborn, Some(short), (Exit::Signal(9), 0)),
+            ("sleep 300 & echo ready; wait", Some(Duration::from_secs(100)), (Exit::Signal(15), 0)),
+        ];
+        std::thread::scope(|scope| {
+            for (script, end, expect) in cases {
+                scope.spawn(move || assert_eq!(exit(&under_thread(script, ending, end)), expect, "{script}"));
+            }
+        });
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_program_without_keeper_starts() {
+        use crate::launch::{OnParentDeath, Streams};
+
+        let null = || crate::run::null().unwrap();
+        let streams = Streams { stdin: null(), stdout: null(), stderr: null() };
+        let spec = crate::Spec::new(crate::Program::at("/bin/true"), "/");
+        let image = Image::new(&spec, streams, OnParentDeath::LiveOn).unwrap();
+        assert!(thread::start_detached(image).is_ok());
+    }
 
     #[test]
     fn reports_survive_the_pipe() {

@@ -12,6 +12,9 @@ use std::os::unix::fs::MetadataExt;
 use crate::sandbox::Prepared;
 use crate::{SpawnError, Spec, Step};
 
+/// How often a program that is open for writing is tried again, 2 ms apart.
+const BUSY_RETRIES: u32 = 100;
+
 /// Why the child could not become the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
@@ -69,6 +72,10 @@ struct Strings {
     pointers: Vec<*const libc::c_char>,
 }
 
+// SAFETY: the pointers lead into the owned strings, whose places do not change when `Strings` moves, and nothing writes
+// through them.
+unsafe impl Send for Strings {}
+
 impl Strings {
     fn new(owned: Vec<CString>) -> Strings {
         let mut pointers: Vec<_> = owned.iter().map(|text| text.as_ptr()).collect();
@@ -82,10 +89,10 @@ fn c_string(text: &OsStr, what: &'static str) -> Result<CString, SpawnError> {
 }
 
 impl Image {
+    /// Prepares everything but the sandbox, which is put in last, because it may leave something to tidy up.
     pub(crate) fn new(
         spec: &Spec,
         streams: Streams,
-        sandbox: Option<Prepared>,
         on_parent_death: OnParentDeath,
     ) -> Result<Image, SpawnError> {
         let path = c_string(spec.program.path().as_os_str(), "the program's path")?;
@@ -114,7 +121,7 @@ impl Image {
             directory: c_string(spec.directory.as_os_str(), "the folder")?,
             limits: limits(spec),
             streams: above_standard(streams).map_err(|source| SpawnError::at(Step::Pipes, source))?,
-            sandbox,
+            sandbox: None,
             on_parent_death,
         })
     }
@@ -174,7 +181,19 @@ impl Image {
         if let Some(sandbox) = &self.sandbox {
             sandbox.restrict().map_err(|errno| Failure { step: Step::Sandbox, errno })?;
         }
-        Err(Failure { step: Step::Execute, errno: self.execute() })
+        // Another thread of the caller may have forked while it was writing the program: until that fork executes its own
+        // program, this one counts as open for writing.
+        let mut errno = self.execute();
+        for _ in 0..BUSY_RETRIES {
+            if errno != libc::ETXTBSY {
+                break;
+            }
+            let moment = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+            // SAFETY: the time outlives the call, and nothing is written.
+            unsafe { libc::nanosleep(&moment, std::ptr::null_mut()) };
+            errno = self.execute();
+        }
+        Err(Failure { step: Step::Execute, errno })
     }
 
     fn execute(&self) -> i32 {

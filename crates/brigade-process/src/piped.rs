@@ -129,10 +129,11 @@ pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
     let pipes = || -> io::Result<_> { Ok((pipe()?, pipe()?, pipe()?)) };
     let ((stdin_end, stdin), (stdout, stdout_end), (stderr, stderr_end)) =
         pipes().map_err(|source| SpawnError::at(Step::Pipes, source))?;
-    let sandbox = spec.sandbox.as_ref().map(prepare).transpose()?;
-    let enforcement = sandbox.as_ref().map(Prepared::enforcement);
     let streams = Streams { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end };
-    let keeper = Keeper::start(Image::new(spec, streams, sandbox, OnParentDeath::Kill)?, ending)?;
+    let mut image = Image::new(spec, streams, OnParentDeath::Kill)?;
+    image.sandbox = spec.sandbox.as_ref().map(prepare).transpose()?;
+    let enforcement = image.sandbox.as_ref().map(Prepared::enforcement);
+    let keeper = Keeper::start(image, ending)?;
     Ok(Child {
         stdin: Some(stdin.into()),
         stdout: Some(stdout.into()),

@@ -107,9 +107,9 @@ impl Default for Control {
 pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcome, RunError> {
     let started = Instant::now();
     let (program_ends, ours) = open_streams(&spec.stdin)?;
-    let sandbox = spec.sandbox.as_ref().map(prepare).transpose().map_err(SpawnError::from)?;
-    let enforcement = sandbox.as_ref().map(Prepared::enforcement);
-    let image = Image::new(spec, program_ends, sandbox, OnParentDeath::Kill)?;
+    let mut image = Image::new(spec, program_ends, OnParentDeath::Kill)?;
+    image.sandbox = spec.sandbox.as_ref().map(prepare).transpose().map_err(SpawnError::from)?;
+    let enforcement = image.sandbox.as_ref().map(Prepared::enforcement);
     let keeper = Keeper::start(image, control.ending)?;
     let mut running = Running {
         control,

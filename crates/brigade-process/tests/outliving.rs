@@ -15,7 +15,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use brigade_process::{
-    EndedBy, Ending, Exit, Files, Program, Signal, Spec, kill_tree, spawn_detached, spawn_piped,
+    CancelSignal, CancelToken, EndedBy, Ending, Exit, Files, Program, Signal, Spec, kill_tree,
+    spawn_detached, spawn_piped,
 };
 use common::{Trial, fixture, living};
 
@@ -160,33 +161,56 @@ fn victim_that_runs_a_tree() {
     let mark = std::env::var("BRIGADE_TRIAL").unwrap();
     trial.spec.environment =
         vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()), ("BRIGADE_TRIAL".into(), mark.into())];
-    let control = brigade_process::Control { ending: ending(), ..Default::default() };
+    let signals = [CancelSignal::Interrupt, CancelSignal::Terminate, CancelSignal::Hangup];
+    let cancel = Some(CancelToken::on_signals(&signals).unwrap());
+    let control = brigade_process::Control { ending: ending(), cancel, ..Default::default() };
     let mut sink = |_: brigade_process::Stream, bytes: &[u8]| std::io::stderr().write_all(bytes);
-    let _ = brigade_process::run(&trial.spec, &mut sink, &control);
+    let outcome = brigade_process::run(&trial.spec, &mut sink, &control).unwrap();
+    write!(std::io::stderr(), "{:?}", outcome.ended_by).unwrap();
+}
+
+/// Starts the test above as a program of its own and returns when its tree is ready.
+fn start_victim(trial: &Trial, program: &str) -> std::process::Child {
+    let (name, value) = trial.mark.split_once('=').unwrap();
+    let mut victim = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", VICTIM, "--nocapture"])
+        .env(name, value)
+        .env("BRIGADE_VICTIM_RUNS", program)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut seen = Vec::new();
+    let stderr = victim.stderr.as_mut().unwrap();
+    while !seen.ends_with(b"ready\n") {
+        let mut byte = [0];
+        stderr.read_exact(&mut byte).unwrap();
+        seen.push(byte[0]);
+    }
+    victim
 }
 
 #[test]
 fn a_caller_that_is_killed_leaves_nothing_behind() {
     for program in ["grandchildren.sh", "ignores-term.sh", "setsid.py", "fork-storm.py"] {
         let trial = Trial::new(fixture(program));
-        let (name, value) = trial.mark.split_once('=').unwrap();
-        let mut victim = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", VICTIM, "--nocapture"])
-            .env(name, value)
-            .env("BRIGADE_VICTIM_RUNS", program)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut seen = Vec::new();
-        let mut stderr = victim.stderr.take().unwrap();
-        while !seen.ends_with(b"ready\n") {
-            let mut byte = [0];
-            stderr.read_exact(&mut byte).unwrap();
-            seen.push(byte[0]);
-        }
+        let mut victim = start_victim(&trial, program);
         victim.kill().unwrap();
         victim.wait().unwrap();
         wait_for_count(&trial.mark, |count| count == 0);
+    }
+}
+
+#[test]
+fn signals_to_the_caller_cancel_its_runs() {
+    for signal in [Signal::Interrupt, Signal::Terminate, Signal::Hangup] {
+        let trial = Trial::new(fixture("ignores-term.sh"));
+        let mut victim = start_victim(&trial, "ignores-term.sh");
+        brigade_process::ProcessIdentity::of(victim.id()).unwrap().signal(signal).unwrap();
+        let mut rest = String::new();
+        victim.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "Cancel");
+        assert!(victim.wait().unwrap().success());
+        trial.check_nothing_left();
     }
 }

@@ -34,8 +34,13 @@ pub(super) fn start(
 ) -> Result<(OwnedFd, OwnedFd, Hold), SpawnError> {
     let mut table = Table::with_room();
     let Lines { reports: (reports, reports_end), commands: (commands_end, commands) } = lines;
-    let pid = fork_into(|| keep(&image, ending, &commands_end, &reports_end, &mut table))
-        .map_err(|source| SpawnError::at(Step::Fork, source))?;
+    let forked = fork_into(|| keep(&image, ending, &commands_end, &reports_end, &mut table));
+    let pid = forked.map_err(|source| {
+        if let Some(sandbox) = &image.sandbox {
+            sandbox.remove_placeholders();
+        }
+        SpawnError::at(Step::Fork, source)
+    })?;
     // Closes the program's ends of its pipes here.
     drop(image);
     Ok((reports, commands, Hold(pid)))

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::launch::{Image, last_errno, read_full};
+use crate::launch::{Image, read_full};
 use crate::outcome::Step;
 use crate::{Ending, KillMethod, ProcessIdentity, SpawnError};
 
@@ -61,21 +61,24 @@ pub(crate) fn start_detached(image: Image) -> Result<ProcessIdentity, SpawnError
 
 fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedFd) {
     let mut connected = true;
-    let mut exited = false;
+    let mut exited: Option<Instant> = None;
     let mut asked: Option<Instant> = None;
     let mut killed: Option<Instant> = None;
+    // How many cannot be told here: at least one.
     let mut outlived = 0;
     loop {
-        if !exited && let Some((status, usage)) = collect(main) {
-            exited = true;
+        if exited.is_none()
+            && let Some((status, usage)) = collect(main)
+        {
+            exited = Some(Instant::now());
             Report::Exited { status, usage: usage_of(&usage) }.send(reports);
         }
         // The group's number stays taken as long as one member lives, so it cannot mean another group here.
-        if exited && !signal_group(main, 0) {
+        if exited.is_some() && !signal_group(main, 0) {
             break;
         }
         let now = Instant::now();
-        if exited && asked.is_none() {
+        if asked.is_none() && exited.is_some_and(|at| ending.linger <= now - at) {
             outlived = 1;
             signal_group(main, libc::SIGTERM);
             asked = now.checked_add(ending.grace);
@@ -122,9 +125,9 @@ fn collect(pid: libc::pid_t) -> Option<(libc::c_int, libc::rusage)> {
     }
 }
 
-/// Signals the group; says whether it has members.
+/// Signals the group; says whether it has members that can be signalled: where all that is left are zombies, some systems
+/// answer that it is not permitted.
 fn signal_group(group: libc::pid_t, signal: libc::c_int) -> bool {
     // SAFETY: no memory is involved.
-    let sent = unsafe { libc::kill(-group, signal) } == 0;
-    sent || last_errno() == libc::EPERM
+    unsafe { libc::kill(-group, signal) == 0 }
 }

@@ -1,12 +1,14 @@
 //! Reading and writing, as Landlock rules: what is not granted is denied.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, Scope,
 };
+
+use crate::launch::last_errno;
 
 use super::{LocalSockets, Network, SandboxError, SandboxProfile};
 
@@ -41,45 +43,86 @@ fn wrong(error: impl std::fmt::Display) -> SandboxError {
     SandboxError::Build(error.to_string())
 }
 
-/// Builds the ruleset. Every access this version knows is handled, so whatever has no rule is denied.
-pub(super) fn ruleset(profile: &SandboxProfile, version: u32, top: Top) -> Result<OwnedFd, SandboxError> {
-    let abi = ABI::from(i32::try_from(version).unwrap_or(i32::MAX));
-    let mut handled = AccessFs::from_all(abi);
-    if profile.local_sockets == LocalSockets::Allowed {
-        handled &= !BitFlags::from(AccessFs::ResolveUnix);
-    }
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(handled)
-        .map_err(wrong)?;
-    if profile.network == Network::Denied && 4 <= version {
-        ruleset = ruleset.handle_access(AccessNet::from_all(abi)).map_err(wrong)?;
-    }
-    if 6 <= version {
-        ruleset = ruleset.scope(Scope::from_all(abi)).map_err(wrong)?;
-    }
-    let mut rules = Rules { created: ruleset.create().map_err(wrong)?, handled };
-    let reading = AccessFs::from_read(abi);
-    // Nobody needs new device files, and with them a privileged user would read any disk.
-    let everything =
-        AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
-    for path in &profile.read {
-        rules.add(path, reading)?;
-    }
-    for device in DEVICES {
-        rules.add(Path::new(device), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev)?;
-    }
-    for path in &profile.write {
-        let protects = profile.deny_write.iter().any(|denied| denied.starts_with(path));
-        if top == Top::Open || !protects {
-            rules.add(path, everything)?;
-        } else {
+/// Everything a run may do with files, as the kernel holds it.
+#[derive(Debug)]
+pub(super) struct Ruleset {
+    descriptor: OwnedFd,
+    /// All rights that a writable folder gives.
+    everything: u64,
+}
+
+impl Ruleset {
+    /// Builds the ruleset. Every access this version knows is handled, so whatever has no rule is denied.
+    pub(super) fn new(profile: &SandboxProfile, version: u32, top: Top) -> Result<Ruleset, SandboxError> {
+        let abi = ABI::from(i32::try_from(version).unwrap_or(i32::MAX));
+        let mut handled = AccessFs::from_all(abi);
+        if profile.local_sockets == LocalSockets::Allowed {
+            handled &= !BitFlags::from(AccessFs::ResolveUnix);
+        }
+        let mut ruleset = landlock::Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(handled)
+            .map_err(wrong)?;
+        if profile.network == Network::Denied && 4 <= version {
+            ruleset = ruleset.handle_access(AccessNet::from_all(abi)).map_err(wrong)?;
+        }
+        if 6 <= version {
+            ruleset = ruleset.scope(Scope::from_all(abi)).map_err(wrong)?;
+        }
+        let mut rules = Rules { created: ruleset.create().map_err(wrong)?, handled };
+        let reading = AccessFs::from_read(abi);
+        // Nobody needs new device files, and with them a privileged user would read any disk.
+        let everything = handled & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+        for path in &profile.read {
             rules.add(path, reading)?;
-            rules.add_entries(path, &profile.deny_write, everything)?;
+        }
+        for device in DEVICES {
+            rules.add(Path::new(device), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev)?;
+        }
+        for path in &profile.write {
+            let protects = profile.deny_write.iter().any(|denied| denied.starts_with(path));
+            if top == Top::Open || !protects {
+                rules.add(path, everything)?;
+            } else {
+                rules.add(path, reading)?;
+                rules.add_entries(path, &profile.deny_write, everything)?;
+            }
+        }
+        let descriptor: Option<OwnedFd> = rules.created.into();
+        let descriptor =
+            descriptor.ok_or_else(|| SandboxError::Build("the kernel gave no ruleset".to_owned()))?;
+        Ok(Ruleset { descriptor, everything: everything.bits() })
+    }
+
+    /// Makes one more folder writable, before the rules are applied. Makes one plain system call; when it fails, the
+    /// folder is closed.
+    pub(super) fn allow_everything_beneath(&self, folder: &OwnedFd) {
+        /// `struct landlock_path_beneath_attr` of the kernel.
+        #[repr(C, packed)]
+        struct Beneath {
+            allowed: u64,
+            parent: libc::c_int,
+        }
+        const PATH_BENEATH: libc::c_int = 1;
+        let beneath = Beneath { allowed: self.everything, parent: folder.as_raw_fd() };
+        // SAFETY: the kernel only reads the structure, which has the layout of its own; both descriptors are open.
+        unsafe {
+            libc::syscall(
+                libc::SYS_landlock_add_rule,
+                self.descriptor.as_raw_fd(),
+                PATH_BENEATH,
+                std::ptr::from_ref(&beneath),
+                0,
+            );
         }
     }
-    let descriptor: Option<OwnedFd> = rules.created.into();
-    descriptor.ok_or_else(|| SandboxError::Build("the kernel gave no ruleset".to_owned()))
+
+    /// Applies the rules to the calling thread, for good. Makes one plain system call.
+    pub(super) fn restrict(&self) -> Result<(), i32> {
+        // SAFETY: the descriptor is a ruleset that is open.
+        let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, self.descriptor.as_raw_fd(), 0) };
+        if done == 0 { Ok(()) } else { Err(last_errno()) }
+    }
 }
 
 struct Rules {

@@ -1,12 +1,12 @@
 //! Puts the parts together, and applies them in the child with plain system calls.
 
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::path::Path;
 
 use crate::launch::last_errno;
 
 use super::calls::{self, Filter};
-use super::files;
+use super::files::{self, Ruleset};
 use super::mounts::{self, Mounts, Placeholder};
 use super::{Enforcement, Keeping, LocalSockets, Mode, Network, SandboxError, SandboxProfile};
 
@@ -14,7 +14,7 @@ use super::{Enforcement, Keeping, LocalSockets, Mode, Network, SandboxError, San
 #[derive(Debug)]
 pub(crate) struct Prepared {
     enforcement: Enforcement,
-    ruleset: Option<OwnedFd>,
+    ruleset: Option<Ruleset>,
     mounts: Option<Mounts>,
     filters: Vec<Filter>,
     placeholders: Vec<Placeholder>,
@@ -22,6 +22,26 @@ pub(crate) struct Prepared {
 }
 
 pub(super) fn prepare(profile: &SandboxProfile, keeping: Keeping) -> Result<Prepared, SandboxError> {
+    let mut placeholders = Vec::new();
+    let prepared = build(profile, keeping, &mut placeholders);
+    match prepared {
+        Ok(mut prepared) => {
+            prepared.placeholder_descriptors = placeholders.iter().map(Placeholder::descriptor).collect();
+            prepared.placeholders = placeholders;
+            Ok(prepared)
+        }
+        Err(error) => {
+            placeholders.iter().for_each(Placeholder::remove);
+            Err(error)
+        }
+    }
+}
+
+fn build(
+    profile: &SandboxProfile,
+    keeping: Keeping,
+    placeholders: &mut Vec<Placeholder>,
+) -> Result<Prepared, SandboxError> {
     let version = files::landlock_version().min(profile.landlock_at_most.unwrap_or(u32::MAX));
     let mut enforced = Vec::new();
     let mut missing = Vec::new();
@@ -45,13 +65,12 @@ pub(super) fn prepare(profile: &SandboxProfile, keeping: Keeping) -> Result<Prep
         }
     };
 
-    let mut placeholders = Vec::new();
     let mut mounts = None;
     // A link as a protected entry cannot be mounted over, only what it leads to.
     let links = profile.deny_write.iter().any(|path| path.is_symlink());
     if version != 0 && !links && mounts::supported() {
         if keeping == Keeping::Keeper {
-            placeholders = mounts::make_placeholders(mounts::protected(profile));
+            *placeholders = mounts::make_placeholders(mounts::protected(profile));
         }
         // Where nobody could take placeholders away later, the top level is closed instead.
         if keeping == Keeping::Asking || mounts::protected(profile).all(Path::exists) {
@@ -62,7 +81,7 @@ pub(super) fn prepare(profile: &SandboxProfile, keeping: Keeping) -> Result<Prep
     let mut ruleset = None;
     if version != 0 {
         let top = if mounts.is_some() { files::Top::Open } else { files::Top::Closed };
-        ruleset = Some(files::ruleset(profile, version, top)?);
+        ruleset = Some(Ruleset::new(profile, version, top)?);
         enforced.extend(["read", "write", "truncate"]);
         if mounts::protected(profile).next().is_some() {
             enforced.push("protected");
@@ -103,9 +122,14 @@ pub(super) fn prepare(profile: &SandboxProfile, keeping: Keeping) -> Result<Prep
             missing.push("before Landlock 6 abstract sockets can be connected to".to_owned());
         }
     }
-    let placeholder_descriptors = placeholders.iter().map(Placeholder::descriptor).collect();
-    let enforcement = Enforcement { mode: profile.mode, landlock: version, enforced, missing };
-    Ok(Prepared { enforcement, ruleset, mounts, filters, placeholders, placeholder_descriptors })
+    Ok(Prepared {
+        enforcement: Enforcement { mode: profile.mode, landlock: version, enforced, missing },
+        ruleset,
+        mounts,
+        filters,
+        placeholders: Vec::new(),
+        placeholder_descriptors: Vec::new(),
+    })
 }
 
 impl Prepared {
@@ -116,9 +140,16 @@ impl Prepared {
     /// Makes the private mounts. Before the working folder is entered, so that it is in them.
     pub(crate) fn enter_namespace(&self) -> Result<(), i32> {
         match &self.mounts {
-            Some(mounts) => mounts.enter(),
-            None => Ok(()),
+            Some(mounts) => mounts.enter()?,
+            None => return Ok(()),
         }
+        // Programs share memory and locks between their processes there. Without it they still start.
+        if let Some(ruleset) = &self.ruleset
+            && let Some(folder) = mounts::private_shared_memory()
+        {
+            ruleset.allow_everything_beneath(&folder);
+        }
+        Ok(())
     }
 
     /// Gives everything up, for good. The last step before the program is executed.
@@ -129,11 +160,7 @@ impl Prepared {
             return Err(last_errno());
         }
         if let Some(ruleset) = &self.ruleset {
-            // SAFETY: the descriptor is a ruleset that is open.
-            let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
-            if done != 0 {
-                return Err(last_errno());
-            }
+            ruleset.restrict()?;
         }
         self.filters.iter().try_for_each(Filter::install)
     }

@@ -6,7 +6,7 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -132,6 +132,19 @@ impl Mounts {
         }
         Ok(())
     }
+}
+
+/// Covers `/dev/shm`, which all processes of the machine share, with an empty one that is gone with the run. Makes plain
+/// system calls only; `None` when that is not possible.
+pub(super) fn private_shared_memory() -> Option<OwnedFd> {
+    use rustix::fs::{Mode, OFlags};
+
+    let (path, kind, size) = (c"/dev/shm", c"tmpfs", c"mode=1777,size=128m");
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    // SAFETY: all strings end with NUL.
+    let done =
+        unsafe { libc::mount(kind.as_ptr(), path.as_ptr(), kind.as_ptr(), flags, size.as_ptr().cast()) } == 0;
+    done.then(|| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()).flatten()
 }
 
 fn check(result: libc::c_int) -> Result<(), i32> {
