@@ -42,6 +42,6 @@ pub use fs::{
 };
 pub use lines::{Line, Lines};
 pub use lock::Lock;
-pub use many::read_many;
+pub use many::{in_parallel, read_many};
 pub use memory::MemoryFs;
 pub use path::{InvalidPath, RelPath};

@@ -1,4 +1,4 @@
-//! Reading thousands of small files on all processors.
+//! Thousands of small things on all processors, such as reading files.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,22 +20,26 @@ pub fn read_many<T: Send>(
     limit: u64,
     convert: impl Fn(usize, Result<Vec<u8>, FsError>) -> T + Sync,
 ) -> Vec<T> {
-    let one = |index: usize| convert(index, fs.read(&paths[index], limit));
+    in_parallel(paths.len(), |index| convert(index, fs.read(&paths[index], limit)))
+}
+
+/// Does something `count` times on all processors and returns what came of it, in order.
+pub fn in_parallel<T: Send>(count: usize, one: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    if paths.len() < WORTH_THREADS || threads == 1 {
-        return (0..paths.len()).map(one).collect();
+    if count < WORTH_THREADS || threads == 1 {
+        return (0..count).map(one).collect();
     }
     let next = AtomicUsize::new(0);
-    let batches: Mutex<Vec<(usize, Vec<T>)>> = Mutex::new(Vec::with_capacity(paths.len() / BATCH + 1));
+    let batches: Mutex<Vec<(usize, Vec<T>)>> = Mutex::new(Vec::with_capacity(count / BATCH + 1));
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let first = next.fetch_add(BATCH, Ordering::Relaxed);
-                    if paths.len() <= first {
+                    if count <= first {
                         return;
                     }
-                    let batch = (first..(first + BATCH).min(paths.len())).map(one).collect();
+                    let batch = (first..(first + BATCH).min(count)).map(&one).collect();
                     batches.lock().expect("no thread panics while it holds this").push((first, batch));
                 }
             });

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use brigade_call::ArgsProblem;
-use brigade_core::{Dialect, Json, Object};
+use brigade_core::{Json, Object};
 use brigade_fs::Fs;
 
-use crate::gather::DOCUMENT_LIMIT;
+use crate::files::{DOCUMENT_LIMIT, parse_json};
 use crate::workspace::Workspace;
 
 /// Where the arguments of a call come from.
@@ -53,8 +53,7 @@ impl Workspace {
             .fs
             .read_outside(&path, DOCUMENT_LIMIT)
             .map_err(|error| ArgsProblem::Unreadable(error.kind.to_string()))?;
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        Json::parse_bytes(bytes, Dialect::Strict)
+        parse_json(&bytes)
             .map_err(|error| ArgsProblem::NotJson { file: Some(path.display().to_string()), error })
     }
 }

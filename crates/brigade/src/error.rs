@@ -87,6 +87,14 @@ impl Error {
         &self.hints
     }
 
+    /// Returns the message with its hints behind it, for documents that have one text for both.
+    pub(crate) fn with_hints(&self) -> String {
+        if self.hints.is_empty() {
+            return self.message.clone();
+        }
+        format!("{} ({})", self.message, self.hints.join("; "))
+    }
+
     /// Returns the exit code that stands for it.
     pub fn exit(&self) -> Exit {
         match self.kind {

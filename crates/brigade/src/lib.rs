@@ -17,18 +17,23 @@
 #![warn(missing_docs)]
 
 mod args;
+mod catalog;
 mod context;
 mod error;
 mod exit;
+mod files;
 mod gather;
 mod load;
 mod policies;
 mod policy_json;
 mod report;
 mod setup;
+mod survey;
 mod workspace;
 
 pub use brigade_core as core;
+pub use brigade_policy::Blocker;
+pub use brigade_process::{CancelSignal, CancelToken};
 
 pub use args::ArgsSource;
 pub use context::{Context, DEFAULT_LOCK_TIMEOUT};

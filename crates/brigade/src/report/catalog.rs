@@ -186,6 +186,48 @@ impl Report for CatalogReport {
     }
 }
 
+/// `tools list` for people: what the catalog alone says.
+#[derive(Clone, Debug, Serialize)]
+pub struct ToolLinesReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// Whether the catalog has no error.
+    pub valid: bool,
+    /// The errors of the catalog.
+    pub errors: Vec<String>,
+    /// The enabled tools.
+    pub tools: Vec<ToolLine>,
+}
+
+impl Report for ToolLinesReport {
+    const SCHEMA: &'static str = "brigade.tool-lines.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// One tool on one line.
+#[derive(Clone, Debug, Serialize)]
+pub struct ToolLine {
+    /// The id.
+    pub id: String,
+    /// The name for people.
+    pub name: String,
+    /// The family; absent when the entry is broken.
+    pub family: Option<String>,
+    /// The description.
+    pub description: String,
+    /// The harnesses that should see it.
+    pub supported_harnesses: Vec<String>,
+    /// Whether an error in the entry makes it unusable.
+    pub broken: bool,
+}
+
 /// `tools show`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShowReport {

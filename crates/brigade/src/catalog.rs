@@ -1,0 +1,301 @@
+//! Operations on the catalog.
+
+use std::collections::BTreeMap;
+
+use brigade_call::FileFact;
+use brigade_catalog::{ApprovalMode, Catalog, Level, Tool};
+use brigade_core::{Json, Object};
+use brigade_doctor::{ConfigFile, Issue, Snapshot, diagnose};
+use brigade_schema::Requirement;
+
+use crate::error::Error;
+use crate::files::{ToolReader, parse_json};
+use crate::gather::Config;
+use crate::report::{
+    ArgumentDescription, Contract, ContractHealth, ContractsReport, DescribeReport, McpSummary, Origin,
+    Report as _, SearchReport, ShowReport, ToolLine, ToolLinesReport, ToolSummary,
+};
+use crate::survey::Surveyed;
+use crate::workspace::{CATALOG, Workspace};
+
+impl Workspace {
+    /// Lists the enabled tools as the catalog has them, without looking at any other file.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn tool_lines(&self) -> Result<ToolLinesReport, Error> {
+        let catalog = self.catalog()?;
+        let line = |tool: &Tool| ToolLine {
+            id: tool.id.as_str().to_owned(),
+            name: tool.name.clone(),
+            family: tool.family.map(|family| family.as_str().to_owned()),
+            description: tool.description.clone().unwrap_or_default(),
+            supported_harnesses: tool.supported_harnesses.clone(),
+            broken: tool.is_broken,
+        };
+        Ok(ToolLinesReport {
+            schema: ToolLinesReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(CATALOG),
+            valid: catalog.is_valid(),
+            errors: Workspace::errors_of(&catalog),
+            tools: catalog.tools().iter().filter(|tool| tool.enabled).map(line).collect(),
+        })
+    }
+
+    /// Shows one tool and its projections.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
+        let config = self.config()?;
+        let (tool, error) = match self.tool(&config.catalog, id) {
+            Ok(tool) => (self.survey(&config, &[tool]).pop(), None),
+            Err(error) => (None, Some(error.with_hints())),
+        };
+        Ok(ShowReport {
+            schema: ShowReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(CATALOG),
+            tool: tool.map(|surveyed| self.tool_summary(&surveyed)),
+            error,
+        })
+    }
+
+    /// Finds enabled tools whose id, name, family or description contains a text, whatever its case.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn search(&self, query: &str) -> Result<SearchReport, Error> {
+        let config = self.config()?;
+        let found: Vec<&Tool> =
+            config.catalog.search(query).into_iter().filter(|tool| tool.enabled).collect();
+        let matches: Vec<ToolSummary> =
+            self.survey(&config, &found).iter().map(|surveyed| self.tool_summary(surveyed)).collect();
+        Ok(SearchReport {
+            schema: SearchReport::SCHEMA,
+            target: self.target(),
+            query: query.to_owned(),
+            match_count: matches.len(),
+            matches,
+        })
+    }
+
+    /// Describes how a tool is called.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn describe(&self, id: &str) -> Result<DescribeReport, Error> {
+        let config = self.config()?;
+        let mut report = DescribeReport {
+            schema: DescribeReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(CATALOG),
+            valid: config.catalog.is_valid(),
+            errors: Workspace::errors_of(&config.catalog),
+            tool: None,
+            arguments: Vec::new(),
+            examples: Json::Null,
+            issues: Vec::new(),
+            issue_count: 0,
+            error: None,
+        };
+        let tool = match self.tool(&config.catalog, id) {
+            Ok(tool) => tool,
+            Err(error) => {
+                report.error = Some(error.with_hints());
+                return Ok(report);
+            }
+        };
+        let surveyed = self.survey(&config, &[tool]);
+        let issues = self.tool_issues(&config, &surveyed);
+        report.tool = Some(self.contract(tool));
+        report.arguments = surveyed.first().map(arguments).unwrap_or_default();
+        let reader = ToolReader { workspace: self, tool, outside: &[] };
+        report.examples = reader
+            .document(tool.examples_path.as_deref())
+            .bytes()
+            .and_then(|bytes| parse_json(bytes).ok())
+            .unwrap_or_default();
+        report.issues = self.issues_json(issues.iter().filter(|issue| concerns(issue, tool)));
+        report.issue_count = report.issues.len();
+        Ok(report)
+    }
+
+    /// Lists the contracts of the enabled tools and what is wrong with them.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn contracts(&self) -> Result<ContractsReport, Error> {
+        let config = self.config()?;
+        let tools = enabled(&config.catalog);
+        let surveyed = self.survey(&config, &tools);
+        let issues = self.tool_issues(&config, &surveyed);
+        let mut by_tool: BTreeMap<&str, Vec<&Issue>> = BTreeMap::new();
+        for issue in &issues {
+            if let Some(tool_id) = &issue.tool_id {
+                by_tool.entry(tool_id).or_default().push(issue);
+            }
+        }
+        let health = |tool: &&Tool| {
+            let own = by_tool.get(tool.id.as_str()).cloned().unwrap_or_default();
+            ContractHealth {
+                contract: self.contract(tool),
+                issue_count: own.len(),
+                issues: self.issues_json(own),
+            }
+        };
+        let contracts: Vec<ContractHealth> = tools.iter().map(health).collect();
+        Ok(ContractsReport {
+            schema: ContractsReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(CATALOG),
+            valid: config.catalog.is_valid(),
+            errors: Workspace::errors_of(&config.catalog),
+            contract_count: contracts.len(),
+            contracts,
+            issue_count: issues.len(),
+            issues: self.issues_json(&issues),
+        })
+    }
+
+    /// Diagnoses the catalog and the files that its tools name, and nothing else.
+    fn tool_issues(&self, config: &Config, surveyed: &[Surveyed<'_>]) -> Vec<Issue> {
+        let mut snapshot = Snapshot::new(self.now());
+        snapshot.catalog = Some(ConfigFile::Read(&config.catalog));
+        snapshot.files =
+            surveyed.iter().map(|surveyed| (surveyed.tool.id.as_str(), surveyed.files.clone())).collect();
+        let projections: Vec<_> =
+            surveyed.iter().flat_map(|surveyed| surveyed.projections.iter().cloned()).collect();
+        snapshot.projections = &projections;
+        diagnose(&snapshot)
+    }
+
+    /// Writes issues as reports have them.
+    pub(crate) fn issues_json<'i>(&self, issues: impl IntoIterator<Item = &'i Issue>) -> Vec<Json> {
+        issues.into_iter().map(|issue| issue.to_json(|path| self.absolute(path))).collect()
+    }
+
+    pub(crate) fn tool_summary(&self, surveyed: &Surveyed<'_>) -> ToolSummary {
+        let tool = surveyed.tool;
+        let absolute = |path: &Option<String>| {
+            path.as_deref().filter(|path| !path.is_empty()).map(|path| self.absolute(path))
+        };
+        let coverage = surveyed.projections.iter();
+        let paths: BTreeMap<String, String> =
+            tool.projections.iter().map(|(harness, path)| (harness.clone(), self.absolute(path))).collect();
+        ToolSummary {
+            id: tool.id.as_str().to_owned(),
+            name: tool.name.clone(),
+            family: family(tool),
+            enabled: tool.enabled,
+            description: tool.description.clone().unwrap_or_default(),
+            supported_harnesses: tool.supported_harnesses.clone(),
+            projection_coverage: coverage
+                .map(|item| (item.harness.clone(), item.status.as_str().to_owned()))
+                .collect(),
+            schema_available: matches!(surveyed.files.schema, FileFact::Present(_)),
+            manifest_available: matches!(surveyed.files.manifest, FileFact::Present(_)),
+            auth_label: tool.auth_label.clone(),
+            tool_count: surveyed.tool_count(),
+            contract: self.contract(tool),
+            origin: origin(tool),
+            broken: tool.is_broken,
+            source_path: absolute(&tool.source_path),
+            source_fingerprint: tool.source_path.as_ref().and_then(|_| surveyed.source_fingerprint()),
+            manifest_path: absolute(&tool.manifest_path),
+            schema_path: absolute(&tool.schema_path),
+            health_path: absolute(&tool.health_path),
+            command: tool.command.clone(),
+            projection_paths: Some(paths).filter(|paths| !paths.is_empty()),
+            mcp: surveyed
+                .mcp_server_ids
+                .as_ref()
+                .map(|ids| McpSummary { server_count: ids.len(), server_ids: ids.clone() }),
+        }
+    }
+
+    fn contract(&self, tool: &Tool) -> Contract {
+        let absolute = |path: &Option<String>| {
+            path.as_deref().filter(|path| !path.is_empty()).map(|path| self.absolute(path))
+        };
+        Contract {
+            tool_id: tool.id.as_str().to_owned(),
+            name: tool.name.clone(),
+            family: family(tool),
+            description: tool.description.clone().unwrap_or_default(),
+            command: tool.command.clone(),
+            timeout: tool.timeout.map(|timeout| timeout.get()),
+            auth_label: tool.auth_label.clone(),
+            cwd: tool.cwd.clone(),
+            runtime_id: tool.runtime_id.clone(),
+            requires_runtime: tool.requires_runtime,
+            runtime_health_path: tool.runtime_health_path.clone(),
+            mcp_server_id: tool.mcp_server_id.clone(),
+            mcp_tool_name: tool.mcp_tool_name.clone(),
+            approval_mode: tool.approval_mode.unwrap_or(ApprovalMode::Never).as_str().to_owned(),
+            permissions: tool.permissions.clone(),
+            effects: tool.effects.clone(),
+            env_labels: tool.env_labels.clone(),
+            argument_template: tool.argument_template.clone(),
+            input_schema_path: absolute(&tool.input_schema_path),
+            output_schema_path: absolute(&tool.output_schema_path),
+            examples_path: absolute(&tool.examples_path),
+            has_contract: tool.has_contract(),
+        }
+    }
+}
+
+/// Returns the enabled tools of a catalog.
+pub(crate) fn enabled(catalog: &Catalog) -> Vec<&Tool> {
+    catalog.tools().iter().filter(|tool| tool.enabled).collect()
+}
+
+fn family(tool: &Tool) -> Option<String> {
+    tool.family.map(|family| family.as_str().to_owned())
+}
+
+fn concerns(issue: &Issue, tool: &Tool) -> bool {
+    issue.tool_id.as_deref() == Some(tool.id.as_str())
+}
+
+fn origin(tool: &Tool) -> Origin {
+    Origin {
+        level: match tool.origin.level {
+            Level::Project => "project",
+            Level::User => "user",
+            Level::Discovered => "discovered",
+        },
+        file: tool.origin.place.file.clone(),
+        line: tool.origin.place.line,
+    }
+}
+
+fn arguments(surveyed: &Surveyed<'_>) -> Vec<ArgumentDescription> {
+    let Some(schema) = surveyed.input_schema() else {
+        return Vec::new();
+    };
+    let describe = |property: brigade_schema::Property<'_>| ArgumentDescription {
+        name: property.name.to_owned(),
+        kind: property.describe_type(),
+        required: property.requirement == Requirement::Required,
+        description: property.description.map(str::to_owned),
+    };
+    schema.properties().map(describe).collect()
+}
+
+/// Returns an issue list's first issue, as reports have it.
+pub(crate) fn top(issues: &[Json]) -> Json {
+    issues.first().cloned().unwrap_or(Json::Null)
+}
+
+/// Counts words, as reports have it.
+pub(crate) fn counts<'w>(words: impl IntoIterator<Item = &'w str>) -> Json {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in words {
+        *counts.entry(word).or_default() += 1;
+    }
+    let members: Object =
+        counts.into_iter().map(|(word, count)| (word.to_owned(), Json::from(count))).collect();
+    Json::Object(members)
+}

@@ -1,0 +1,263 @@
+//! The files that one tool's entry names.
+
+use std::path::{Path, PathBuf};
+
+use brigade_call::{DirectoryFact, FileFact, ProgramBinding, ProgramFact, SchemaFact};
+use brigade_catalog::Tool;
+use brigade_core::{Argv, Dialect, Fingerprint, Json, JsonError};
+use brigade_exec::{OpenedProgram, resolve_program};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
+use brigade_projection::{PathRefusal, SourceFacts, TargetFacts};
+use brigade_schema::Schema;
+
+use crate::workspace::Workspace;
+
+/// The largest schema, example or argument file that is read.
+pub(crate) const DOCUMENT_LIMIT: u64 = 16 << 20;
+
+/// The largest source or projection that is read.
+const SOURCE_LIMIT: u64 = 64 << 20;
+
+/// What a path of the entry led to.
+#[derive(Clone, Debug)]
+pub(crate) enum Found {
+    NotNamed,
+    Missing,
+    Unreadable(String),
+    Outside,
+    Bytes(Vec<u8>),
+}
+
+impl Found {
+    pub(crate) fn fact(&self) -> FileFact {
+        match self {
+            Found::NotNamed => FileFact::NotNamed,
+            Found::Missing => FileFact::Missing,
+            Found::Unreadable(why) => FileFact::Unreadable(why.clone()),
+            Found::Outside => FileFact::Outside,
+            Found::Bytes(bytes) => FileFact::Present(Fingerprint::of_bytes(bytes)),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        if let Found::Bytes(bytes) = self { Some(bytes) } else { None }
+    }
+
+    /// Gives the bytes away as the source of projections.
+    pub(crate) fn into_source(self) -> SourceFacts {
+        match self {
+            Found::NotNamed => SourceFacts::NotConfigured,
+            Found::Missing => SourceFacts::Absent,
+            Found::Unreadable(_) => SourceFacts::Unreadable,
+            Found::Outside => SourceFacts::Refused(PathRefusal::OutsideWorkspace),
+            Found::Bytes(bytes) => SourceFacts::File(bytes),
+        }
+    }
+}
+
+/// Reads the files of one tool, those outside the workspace only where the policy lists their folder.
+pub(crate) struct ToolReader<'g> {
+    pub(crate) workspace: &'g Workspace,
+    pub(crate) tool: &'g Tool,
+    /// `[paths] outside` of the policy.
+    pub(crate) outside: &'g [String],
+}
+
+impl ToolReader<'_> {
+    /// Does something at the place that a path of the entry leads to.
+    fn at<T>(
+        &self,
+        path: &str,
+        inside: impl Fn(&RelPath) -> Result<T, FsError>,
+        outside: impl Fn(&Path) -> Result<T, FsError>,
+    ) -> Result<Reached<T>, FsError> {
+        // Nearly every path is a plain one, which the disk itself keeps inside.
+        if let Ok(plain) = path.parse::<RelPath>().map_err(drop)
+            && !path.starts_with('~')
+        {
+            match inside(&plain) {
+                Err(FsError { kind: FsErrorKind::Outside, .. }) => {}
+                done => return done.map(|value| Reached::Inside(plain, value)),
+            }
+        }
+        match self.workspace.fs.resolve(path, self.workspace.context.home())? {
+            Location::Inside(path) => inside(&path).map(|value| Reached::Inside(path, value)),
+            Location::Outside(path) if self.is_allowed(&path)? => {
+                outside(&path).map(|value| Reached::Outside(path, value))
+            }
+            Location::Outside(_) => Ok(Reached::Refused),
+        }
+    }
+
+    fn is_allowed(&self, path: &Path) -> Result<bool, FsError> {
+        for folder in self.outside {
+            if let Location::Outside(folder) =
+                self.workspace.fs.resolve(folder, self.workspace.context.home())?
+                && path.starts_with(&folder)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn read(&self, path: Option<&str>, limit: u64) -> Found {
+        let Some(path) = path.filter(|path| !path.is_empty()) else {
+            return Found::NotNamed;
+        };
+        let fs = &self.workspace.fs;
+        match self.at(path, |path| fs.read(path, limit), |path| fs.read_outside(path, limit)) {
+            Ok(Reached::Inside(_, bytes) | Reached::Outside(_, bytes)) => Found::Bytes(bytes),
+            Ok(Reached::Refused) => Found::Outside,
+            Err(error) if error.is_not_found() => Found::Missing,
+            Err(error) => Found::Unreadable(error.kind.to_string()),
+        }
+    }
+
+    /// Reads a schema, example, manifest or health file.
+    pub(crate) fn document(&self, path: Option<&str>) -> Found {
+        self.read(path, DOCUMENT_LIMIT)
+    }
+
+    /// Reads the source.
+    pub(crate) fn source(&self) -> Found {
+        self.read(self.tool.source_path.as_deref(), SOURCE_LIMIT)
+    }
+
+    /// Reads and compiles a schema.
+    pub(crate) fn schema(&self, path: Option<&str>) -> SchemaFact {
+        match self.document(path) {
+            Found::Bytes(bytes) => compile_schema(&bytes),
+            found => SchemaFact::File(found.fact()),
+        }
+    }
+
+    /// Looks at a file without reading it.
+    pub(crate) fn metadata(&self, path: &str) -> Option<Metadata> {
+        let fs = &self.workspace.fs;
+        match self.at(path, |path| fs.metadata(path), |path| fs.metadata_outside(path)) {
+            Ok(Reached::Inside(_, metadata) | Reached::Outside(_, metadata)) => Some(metadata),
+            Ok(Reached::Refused) | Err(_) => None,
+        }
+    }
+
+    /// Tells whether a path leads out of the workspace to where the policy does not allow.
+    pub(crate) fn leads_out(&self, path: Option<&str>) -> bool {
+        let Some(path) = path.filter(|path| !path.is_empty()) else {
+            return false;
+        };
+        let fs = &self.workspace.fs;
+        let nothing = |result: Result<Metadata, FsError>| match result {
+            Err(error) if error.kind == FsErrorKind::Outside => Err(error),
+            _ => Ok(()),
+        };
+        let reached =
+            self.at(path, |path| nothing(fs.metadata(path)), |path| nothing(fs.metadata_outside(path)));
+        matches!(reached, Ok(Reached::Refused))
+    }
+
+    /// Finds the folder that the tool's program starts in.
+    pub(crate) fn directory(&self) -> (PathBuf, DirectoryFact) {
+        let fs = &self.workspace.fs;
+        let Some(cwd) = self.tool.cwd.as_deref().filter(|cwd| !cwd.is_empty()) else {
+            return (fs.root().to_owned(), DirectoryFact::Present);
+        };
+        let fact = |metadata: Metadata| match metadata.kind {
+            FileKind::Directory => DirectoryFact::Present,
+            FileKind::File | FileKind::Link | FileKind::Other => DirectoryFact::Missing,
+        };
+        match self.at(cwd, |path| fs.metadata(path), |path| fs.metadata_outside(path)) {
+            Ok(Reached::Inside(path, metadata)) => {
+                let folder =
+                    if path.is_root() { fs.root().to_owned() } else { fs.root().join(path.as_path()) };
+                (folder, fact(metadata))
+            }
+            Ok(Reached::Outside(path, metadata)) => (path, fact(metadata)),
+            Ok(Reached::Refused) => (fs.root().to_owned(), DirectoryFact::Outside),
+            Err(_) => (fs.root().to_owned(), DirectoryFact::Missing),
+        }
+    }
+
+    /// Splits the command.
+    pub(crate) fn argv(&self) -> Option<Argv> {
+        Argv::parse(self.tool.command.as_deref()?).ok()
+    }
+
+    /// Opens the program of the command and reads it whole.
+    pub(crate) fn program(&self, directory: &Path) -> (Option<OpenedProgram>, ProgramFact) {
+        let fs = &self.workspace.fs;
+        let Some(argv) = self.argv() else {
+            return (None, ProgramFact::NotFound);
+        };
+        let path_variable = self.workspace.context.environment.get("PATH");
+        let is_program = |path: &Path| {
+            let metadata = fs.metadata_outside(path);
+            metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)
+        };
+        let found = resolve_program(argv.program(), directory, path_variable, is_program)
+            .or_else(|| brigade_itself(argv.program()));
+        let Some(path) = found else {
+            return (None, ProgramFact::NotFound);
+        };
+        match OpenedProgram::open(&path) {
+            Ok(program) => {
+                let shown = match path.strip_prefix(fs.root()) {
+                    Ok(inside) => inside.display().to_string(),
+                    Err(_) => path.display().to_string(),
+                };
+                let binding = ProgramBinding { path: shown, sha256: program.fingerprint() };
+                (Some(program), ProgramFact::Found(binding))
+            }
+            Err(error) => (None, ProgramFact::Unreadable(error.kind().to_string())),
+        }
+    }
+}
+
+/// Where a path of the entry led.
+enum Reached<T> {
+    Inside(RelPath, T),
+    Outside(PathBuf, T),
+    Refused,
+}
+
+/// Looks at what stands where a projection goes.
+pub(crate) fn target_facts(fs: &dyn Fs, path: &str) -> TargetFacts {
+    let Ok(path) = path.parse::<RelPath>() else {
+        return TargetFacts::Refused(PathRefusal::OutsideWorkspace);
+    };
+    match fs.read(&path, SOURCE_LIMIT) {
+        Ok(bytes) => TargetFacts::File(bytes),
+        Err(error) => match error.kind {
+            FsErrorKind::NotFound => TargetFacts::Absent,
+            FsErrorKind::NotADirectory => TargetFacts::Refused(PathRefusal::ParentIsFile),
+            FsErrorKind::Outside => TargetFacts::Refused(PathRefusal::SymlinkOut),
+            FsErrorKind::NotAFile => match fs.metadata(&path).map(|metadata| metadata.kind) {
+                Ok(FileKind::Directory) => TargetFacts::Directory,
+                _ => TargetFacts::Unreadable,
+            },
+            _ => TargetFacts::Unreadable,
+        },
+    }
+}
+
+/// Reads a file's bytes as JSON, a byte order mark skipped.
+pub(crate) fn parse_json(bytes: &[u8]) -> Result<Json, JsonError> {
+    Json::parse_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), Dialect::Strict)
+}
+
+/// Reads a schema file's bytes as the root schema of a contract.
+fn compile_schema(bytes: &[u8]) -> SchemaFact {
+    let json = match parse_json(bytes) {
+        Ok(json) => json,
+        Err(error) => return SchemaFact::NotJson(error),
+    };
+    match Schema::compile_root(&json.to_serde()) {
+        Ok(schema) => SchemaFact::Sound { schema, fingerprint: Fingerprint::of_bytes(bytes) },
+        Err(problems) => SchemaFact::Unsound(problems),
+    }
+}
+
+/// A tool may call Brigade by its name although it is not on PATH.
+fn brigade_itself(word: &str) -> Option<PathBuf> {
+    if word == "brigade" { brigade_process::current_program().ok() } else { None }
+}

@@ -1,0 +1,128 @@
+//! Reading the files of many tools at once, for lists and health.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use brigade_call::{ProgramFact, SchemaFact};
+use brigade_catalog::{Family, Tool};
+use brigade_core::Fingerprint;
+use brigade_doctor::{McpServer, ToolFiles, inspect_mcp};
+use brigade_fs::in_parallel;
+use brigade_projection::{Depth, Overwrite, ProjectionItem};
+
+use crate::files::{Found, ToolReader, parse_json};
+use crate::gather::{Config, other_paths_outside};
+use crate::workspace::Workspace;
+
+/// What was found of one tool.
+pub(crate) struct Surveyed<'c> {
+    pub(crate) tool: &'c Tool,
+    pub(crate) files: ToolFiles,
+    pub(crate) projections: Vec<ProjectionItem>,
+    /// The length of a list `tools` in the tool's schema.
+    pub(crate) listed_tools: Option<usize>,
+    /// The names of the servers of an MCP config.
+    pub(crate) mcp_server_ids: Option<Vec<String>>,
+}
+
+impl Workspace {
+    /// Reads the files of tools, on all processors when there are many.
+    pub(crate) fn survey<'c>(&self, config: &Config, tools: &[&'c Tool]) -> Vec<Surveyed<'c>> {
+        let outside: Vec<String> = config
+            .policy
+            .policy()
+            .map(|policy| policy.outside_paths.values().cloned().collect())
+            .unwrap_or_default();
+        let programs = Programs::default();
+        in_parallel(tools.len(), |index| self.survey_one(config, tools[index], &outside, &programs))
+    }
+
+    fn survey_one<'c>(
+        &self,
+        config: &Config,
+        tool: &'c Tool,
+        outside: &[String],
+        programs: &Programs,
+    ) -> Surveyed<'c> {
+        let reader = ToolReader { workspace: self, tool, outside };
+        let (directory, directory_fact) = reader.directory();
+        let source = reader.source();
+        let manifest = reader.document(tool.manifest_path.as_deref());
+        let schema = reader.document(tool.schema_path.as_deref());
+        let schema_json = schema.bytes().map(parse_json);
+        let health = reader.document(tool.health_path.as_deref());
+        let mcp = mcp_config(tool, [&manifest, &schema, &source]);
+        let files = ToolFiles {
+            source: source.fact(),
+            manifest: manifest.fact(),
+            schema: schema.fact(),
+            schema_error: schema_json.as_ref().and_then(|json| json.as_ref().err().cloned()),
+            input_schema: reader.schema(tool.input_schema_path.as_deref()),
+            output_schema: reader.schema(tool.output_schema_path.as_deref()),
+            examples: reader.document(tool.examples_path.as_deref()).fact(),
+            health: health.fact(),
+            health_modified: tool
+                .health_path
+                .as_deref()
+                .filter(|_| health.bytes().is_some())
+                .and_then(|path| reader.metadata(path))
+                .map(|metadata| metadata.modified),
+            directory: directory_fact,
+            program: programs.find(&reader, directory),
+            mcp_servers: mcp.clone().unwrap_or_default(),
+            outside: other_paths_outside(&reader),
+        };
+        let listed_tools =
+            schema_json.and_then(Result::ok).and_then(|json| Some(json.get("tools")?.as_array()?.len()));
+        let projections =
+            self.project(tool, &config.claims, source.into_source(), Overwrite::Never, Depth::Status);
+        let mcp_server_ids = mcp.map(|servers| servers.into_iter().map(|server| server.id).collect());
+        Surveyed { tool, files, projections, listed_tools, mcp_server_ids }
+    }
+}
+
+impl Surveyed<'_> {
+    /// Returns the fingerprint of the source, or what the catalog says in its place.
+    pub(crate) fn source_fingerprint(&self) -> Option<String> {
+        let read = self.files.source.fingerprint().map(Fingerprint::to_hex);
+        read.or_else(|| self.tool.fingerprint.clone())
+    }
+
+    /// Returns the input schema, when it can be used.
+    pub(crate) fn input_schema(&self) -> Option<&brigade_schema::Schema> {
+        SchemaFact::schema(&self.files.input_schema)
+    }
+
+    /// Returns how many tools stand behind the entry.
+    pub(crate) fn tool_count(&self) -> usize {
+        let servers = self.mcp_server_ids.as_ref().map(Vec::len).filter(|count| 0 < *count);
+        self.listed_tools.or(servers).unwrap_or(1)
+    }
+}
+
+/// Looks at the MCP config of an MCP tool: its manifest, else its schema, else its source.
+fn mcp_config(tool: &Tool, candidates: [&Found; 3]) -> Option<Vec<McpServer>> {
+    if tool.family != Some(Family::Mcp) {
+        return None;
+    }
+    let named = candidates.into_iter().find(|found| !matches!(found, Found::NotNamed))?;
+    inspect_mcp(&parse_json(named.bytes()?).ok()?)
+}
+
+/// The programs that were looked for: many tools name the same one.
+#[derive(Default)]
+struct Programs(Mutex<HashMap<(String, PathBuf), ProgramFact>>);
+
+impl Programs {
+    fn find(&self, reader: &ToolReader<'_>, directory: PathBuf) -> ProgramFact {
+        let Some(argv) = reader.argv() else {
+            return ProgramFact::NotExecuted;
+        };
+        // Only a path depends on the folder.
+        let folder = if argv.program().contains('/') { directory.clone() } else { PathBuf::new() };
+        let key = (argv.program().to_owned(), folder);
+        let mut known = self.0.lock().expect("no thread panics while it holds this");
+        known.entry(key).or_insert_with(|| reader.program(&directory).1).clone()
+    }
+}
