@@ -99,6 +99,9 @@ impl Comment {
     }
 }
 
+/// The extensions that nearly all targets have; they stand first because looking at them is what planning does most.
+const PROSE: &[&str] = &["md", "mdc", "markdown", "txt", "html", "htm", "xml", "svg"];
+
 /// Names of files whose format has no comments, or that are no text.
 const WITHOUT_COMMENTS: &[&str] = &[
     "json",
@@ -240,6 +243,9 @@ pub fn comment_of(path: &str, body: &str) -> Option<Comment> {
         Some((stem, extension)) if !stem.is_empty() => extension,
         _ => return Some(if body.starts_with("#!") { Comment::Hash } else { Comment::Html }),
     };
+    if PROSE.contains(&extension) {
+        return Some(Comment::Html);
+    }
     if WITHOUT_COMMENTS.contains(&extension) {
         return None;
     }

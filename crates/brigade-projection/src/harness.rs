@@ -149,6 +149,18 @@ pub fn harnesses() -> &'static [Harness] {
     table::HARNESSES
 }
 
+/// Returns the folders, relative to a workspace, where projections are usually found; for looking for orphans.
+///
+/// They are those of the table, and those that earlier versions of `init` proposed. Sorted, none within another.
+pub fn folders() -> Vec<&'static str> {
+    let of_place = |place: &HarnessPlace| place.path.split("/{id}").next().unwrap_or(place.path);
+    let places = table::HARNESSES.iter().flat_map(|harness| harness.places);
+    let mut folders: Vec<&str> = places.map(of_place).chain(table::EARLIER_FOLDERS.iter().copied()).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    folders
+}
+
 /// Returns a harness by the name that tools.toml has.
 pub fn harness(name: &str) -> Option<&'static Harness> {
     table::HARNESSES.iter().find(|harness| harness.name == name)
@@ -183,6 +195,19 @@ mod tests {
                 assert!(harness.place_for(*family).is_some(), "{} {family}", harness.name);
             }
         }
+    }
+
+    #[test]
+    fn folders_are_sorted_and_none_is_within_another() {
+        let folders = folders();
+        for pair in folders.windows(2) {
+            assert!(pair[0] < pair[1], "{pair:?}");
+        }
+        for folder in &folders {
+            assert!(!folder.contains('{') && !folder.ends_with('/'), "{folder}");
+            assert!(folders.iter().all(|other| !folder.starts_with(&format!("{other}/"))), "{folder}");
+        }
+        assert!(folders.contains(&".claude/commands") && folders.contains(&".aider/commands"));
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub use facts::{
     wanted,
 };
 pub use harness::{
-    FieldValue, FrontMatterField, Harness, HarnessPlace, Lossiness, PlaceFormat, harness, harnesses,
+    FieldValue, FrontMatterField, Harness, HarnessPlace, Lossiness, PlaceFormat, folders, harness, harnesses,
 };
 pub use header::Header;
 pub use item::{Advice, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionStatus};

@@ -55,7 +55,7 @@ impl Claims {
     }
 }
 
-/// Plans the projections of several tools, in their order.
+/// Plans the projections of several tools, in their order; disabled tools are the caller's to leave out.
 pub fn plan(
     facts: &[ToolFacts<'_>],
     claims: &Claims,

@@ -139,7 +139,14 @@ pub(crate) fn render_shape(
     let is_prose = matches!(family, Family::Skill | Family::SlashCommand | Family::Superpower);
     let body = match &shape.layout {
         Layout::TomlCommand if is_prose && has_extension(tool.source_path.as_deref(), "toml") => text,
-        Layout::TomlCommand => toml::command(tool, &text),
+        Layout::TomlCommand => {
+            if is_prose && (text.contains("!{") || text.contains("@{")) {
+                let message =
+                    "the source holds `!{` or `@{`, with which such a command runs programs or inserts files";
+                advice.push(Advice { code: "command-injection", message: message.to_owned() });
+            }
+            toml::command(tool, &text)
+        }
         Layout::FrontMatter { fields, folder } => {
             let wanted = wanted_fields(tool, fields, folder.as_deref());
             let body = front_matter::complete(&text, &wanted).unwrap_or(text);

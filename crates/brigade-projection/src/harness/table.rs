@@ -339,3 +339,25 @@ pub(super) const HARNESSES: &[Harness] = &[
         note: Some("documentation only; no program is written"),
     },
 ];
+
+/// Folders of the targets that earlier versions of `init` proposed and that are not those of a place above.
+pub(super) const EARLIER_FOLDERS: &[&str] = &[
+    ".adal/commands",
+    ".aider/commands",
+    ".amp/instructions",
+    ".antigravity/commands",
+    ".antigravity/superpowers",
+    ".copilot/instructions",
+    ".crush/instructions",
+    ".goose/commands",
+    ".grok/instructions",
+    ".hermes/commands",
+    ".hermes/superpowers",
+    ".kimi/commands",
+    ".openclaw/commands",
+    ".openclaw/superpowers",
+    ".opencode/superpowers",
+    ".openhands/instructions",
+    ".pi/commands",
+    ".pi/superpowers",
+];

@@ -6,6 +6,7 @@ use super::*;
 use crate::facts::SourceFacts;
 use crate::header::Header;
 use crate::render::{header_of, render};
+use crate::writes::planned_writes;
 
 const ROOT: &str = "/project";
 
@@ -276,8 +277,13 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_never_panic(bytes in any::<Vec<u8>>(), text in any::<Vec<u8>>(), path in ".{0,12}") {
+    fn arbitrary_bytes_never_panic(bytes in any::<Vec<u8>>(), text in any::<Vec<u8>>(), path in "[a-z.]{1,4}(/[a-zA-Z.~]{1,9}){0,2}|.{1,12}") {
         let tool = tool("claude", &path);
-        let _ = one(&tool, &SourceFacts::File(text), &TargetFacts::File(bytes), Overwrite::Force);
+        let facts = [ToolFacts::gather(ROOT, &tool, &SourceFacts::File(text), |_| TargetFacts::File(bytes.clone()))];
+        let now = Timestamp::from_unix_micros(0);
+        for write in planned_writes(&facts, &Claims::default(), Overwrite::Force, now).writes {
+            prop_assert!(Header::read(&write.bytes).is_some());
+            let _ = write.diff();
+        }
     }
 }

@@ -130,6 +130,17 @@ fn toml_sources_are_not_wrapped_again() {
 }
 
 #[test]
+fn text_that_a_toml_command_would_act_on_is_pointed_out() {
+    let path = ".gemini/commands/tidy-up.toml";
+    let advice = |text: &str| {
+        let rendered = render(&tool(Family::SlashCommand), "gemini", path, &SourceText::new(text)).unwrap();
+        rendered.advice.iter().map(|advice| advice.code).collect::<Vec<_>>()
+    };
+    assert_eq!(advice("Say `println!{}`."), ["command-injection"]);
+    assert_eq!(advice("Say hello."), [""; 0]);
+}
+
+#[test]
 fn a_page_in_a_program_is_comments() {
     let source = SourceText::new("text */\n");
     for (path, open) in [("scripts/a.py", "#"), ("scripts/a.js", "//"), ("scripts/a.css", "/*")] {
