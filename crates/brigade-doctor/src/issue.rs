@@ -6,7 +6,7 @@ use brigade_catalog::{Family, Tool};
 use brigade_core::{Fingerprint, Json, Object, Place, Severity};
 use brigade_projection::{ProjectionItem, ProjectionStatus};
 
-use crate::IssueType;
+use crate::{Area, IssueType};
 
 /// Something wrong in a workspace, in one sentence.
 ///
@@ -126,6 +126,15 @@ impl Issue {
         Issue { object: Some(object.into()), ..self }
     }
 
+    /// Returns what it is about: the file, for what is wrong in the policy or the runtimes.
+    pub fn area(&self) -> Area {
+        match (self.kind.area(), self.tool_id.as_deref(), self.family.as_deref()) {
+            (Area::Catalog, Some("policy"), None) => Area::Policy,
+            (Area::Catalog, _, Some("runtime")) => Area::Runtime,
+            (area, _, _) => area,
+        }
+    }
+
     /// Returns the harness of the projection that it concerns.
     pub fn harness(&self) -> Option<&str> {
         self.projection.as_ref().map(|mark| mark.harness.as_str())
@@ -239,6 +248,17 @@ impl Issue {
         }
         Json::Object(members)
     }
+}
+
+/// Returns the worst issue; the first of them when there are several.
+pub fn top_issue<'i>(issues: impl IntoIterator<Item = &'i Issue>) -> Option<&'i Issue> {
+    let mut top: Option<&Issue> = None;
+    for issue in issues {
+        if top.is_none_or(|top| top.severity < issue.severity) {
+            top = Some(issue);
+        }
+    }
+    top
 }
 
 /// Quotes a word for a shell, where it needs that.

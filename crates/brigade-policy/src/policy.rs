@@ -169,6 +169,8 @@ impl SandboxMode {
 /// `[sandbox]`, or `[sandbox.tool.ID]`, which adds to it for one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SandboxRules {
+    /// Where the table stands; absent when it is not written.
+    pub place: Option<Place>,
     /// Whether runs are confined; that of the tool replaces the general one.
     pub mode: Option<Located<SandboxMode>>,
     /// What may be read besides the system, the program and the workspace.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use brigade_catalog::{ApprovalMode, Family};
 use brigade_core::Place;
+use brigade_core::redact::{MARK, looks_secret_value};
 
 use crate::document::Located;
 use crate::label::{LabelProblem, check_label};
@@ -160,15 +161,16 @@ impl Judge<'_> {
     fn effects(&mut self, policy: &Policy) {
         let effects: Vec<&String> = unique(self.facts.effects);
         for effect in &effects {
+            let name = shown(effect);
             if let Some(rule) = policy.denied_effects.find(effect) {
                 let hint = format!(
-                    "remove \"{effect}\" from denied_effects in {}{}",
+                    "remove \"{name}\" from denied_effects in {}{}",
                     rule.place,
                     self.or_change("effects")
                 );
-                let message = format!("effect `{effect}` is in denied_effects of {}", self.file);
+                let message = format!("effect `{name}` is in denied_effects of {}", self.file);
                 let blocker = Blocker::new("policy_denied_effect", message).at(rule.place.clone()).hint(hint);
-                self.deny(Topic::Effect, effect, "denied_effects", blocker);
+                self.deny(Topic::Effect, name, "denied_effects", blocker);
             }
         }
         for effect in effects {
@@ -178,10 +180,11 @@ impl Judge<'_> {
             if denied && listed {
                 continue;
             }
-            let message = format!("effect `{effect}` is not in allowed_effects of {}", self.file);
+            let name = shown(effect);
+            let message = format!("effect `{name}` is not in allowed_effects of {}", self.file);
             let refusal = Refusal { code: "policy_effect_not_allowed", field: "effects", message };
             let list = ("allowed_effects", &policy.allowed_effects);
-            self.allow_list(Topic::Effect, effect, list, Some(effect), refusal);
+            self.allow_list(Topic::Effect, name, list, Some(effect), refusal);
         }
     }
 
@@ -227,10 +230,11 @@ impl Judge<'_> {
 
     fn runtime(&mut self, policy: &Policy) {
         let Some(runtime) = self.facts.runtime_id else { return };
-        let message = format!("runtime `{runtime}` is not in allowed_runtimes of {}", self.file);
+        let name = shown(runtime);
+        let message = format!("runtime `{name}` is not in allowed_runtimes of {}", self.file);
         let refusal = Refusal { code: "policy_runtime", field: "runtime_id", message };
         let list = ("allowed_runtimes", &policy.allowed_runtimes);
-        self.allow_list(Topic::Runtime, runtime, list, Some(&runtime.to_owned()), refusal);
+        self.allow_list(Topic::Runtime, name, list, Some(&runtime.to_owned()), refusal);
     }
 
     /// Rules on the labels that are fit to be names; the others are only refused, in [`Judge::labels`].
@@ -297,6 +301,11 @@ struct Refusal<'a> {
     code: &'static str,
     field: &'a str,
     message: String,
+}
+
+/// Returns a label of a tool as it may be repeated: one that looks like a secret is not.
+fn shown(label: &str) -> &str {
+    if looks_secret_value(label).is_some() { MARK } else { label }
 }
 
 fn unique(texts: &[String]) -> Vec<&String> {

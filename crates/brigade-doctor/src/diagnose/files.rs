@@ -5,6 +5,8 @@ use std::time::Duration;
 use brigade_call::{DirectoryFact, FileFact, ProgramFact, SchemaFact};
 use brigade_catalog::Tool;
 use brigade_core::argv::Argv;
+use brigade_core::redact::{MARK, looks_secret_value};
+use brigade_core::text::short;
 use brigade_core::{Place, Timestamp, risk};
 
 use super::contract::file;
@@ -65,7 +67,7 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
             return;
         }
     };
-    let program = brigade_core::text::short(argv.program(), 60);
+    let program = shown(argv.program());
     match &files.program {
         ProgramFact::NotFound => {
             let detail = format!("the program `{program}` is not found on this host");
@@ -85,6 +87,11 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
         Issue::of_tool(IssueType::HighRiskCommand, tool, "command", format!("command: {detail}"))
             .evidence(evidence)
     }));
+}
+
+/// Returns a name from a command or a file as it may be repeated: short, and without what looks like a secret.
+pub(super) fn shown(name: &str) -> String {
+    if looks_secret_value(name).is_some() { MARK.to_owned() } else { short(name, 60) }
 }
 
 /// Says what hides in a command line: for people, and as codes.
@@ -109,7 +116,7 @@ pub(super) fn mcp_servers(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>
     };
     for server in &files.mcp_servers {
         for problem in &server.problems {
-            let id = &server.id;
+            let id = shown(&server.id);
             let (kind, detail) = match problem {
                 McpProblem::Invalid => {
                     (IssueType::InvalidMcpServer, format!("server {id} is not a valid entry"))

@@ -1,11 +1,11 @@
 //! What the policy refuses, and what is wrong with it.
 
 use brigade_catalog::Tool;
-use brigade_core::Place;
+use brigade_core::{Place, closest};
 use brigade_policy::{CallFacts, PolicyState, SandboxMode, explain};
 
 use super::config;
-use crate::{Issue, IssueType, PolicyFacts, Snapshot};
+use crate::{ConfigFile, Issue, IssueType, PolicyFacts, Snapshot};
 
 pub(super) fn policy(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
     let Some(facts) = &snapshot.policy else { return };
@@ -19,12 +19,28 @@ pub(super) fn policy(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<I
         let issue = config::entry(IssueType::PolicyConfig, issue);
         found.push(Issue { tool_id: Some("policy".to_owned()), ..issue });
     }
+    unknown_tools(snapshot, facts, found);
     if facts.state.policy().is_some() {
         for tool in executable {
             refusals(facts, tool, found);
         }
     }
     sandbox(snapshot, facts, found);
+}
+
+/// Tables `[sandbox.tool.ID]` that no tool has the id of.
+fn unknown_tools(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut Vec<Issue>) {
+    let (Some(ConfigFile::Read(catalog)), Some(policy)) = (&snapshot.catalog, facts.state.policy()) else {
+        return;
+    };
+    for (id, rules) in policy.tool_sandbox.iter().filter(|(id, _)| catalog.tool(id).is_none()) {
+        let meant = closest(id, catalog.ids())
+            .map_or_else(String::new, |meant| format!(" (did you mean `{meant}`?)"));
+        let detail = format!("sandbox.tool.{id}: no tool has this id{meant}");
+        let issue = Issue::new(IssueType::ConfigWarning, detail).subject(format!("sandbox.tool.{id}"));
+        let issue = issue.evidence("no tool").at(rules.place.clone());
+        found.push(Issue { tool_id: Some("policy".to_owned()), ..issue });
+    }
 }
 
 /// A policy is missed only where something could run.

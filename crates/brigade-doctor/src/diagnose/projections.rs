@@ -8,6 +8,7 @@ use crate::issue::ProjectionMark;
 use crate::{Issue, IssueType, Snapshot};
 
 pub(super) fn projections(tool: &Tool, items: &[&ProjectionItem], found: &mut Vec<Issue>) {
+    missing_source(tool, items, found);
     for item in items {
         let kind = match item.status {
             ProjectionStatus::Missing if item.projection_path.is_none() => IssueType::ParityGap,
@@ -16,11 +17,29 @@ pub(super) fn projections(tool: &Tool, items: &[&ProjectionItem], found: &mut Ve
             ProjectionStatus::Conflicted => IssueType::ConflictedProjection,
             ProjectionStatus::Unmanaged => IssueType::UnmanagedProjection,
             ProjectionStatus::Invalid => IssueType::ProjectionRefused,
-            // The source is reported once, not for every harness.
             ProjectionStatus::MissingSource | ProjectionStatus::Current => continue,
         };
         let reason = item.reason.unwrap_or_default();
         found.push(Issue::of_projection(kind, tool, item).evidence(reason));
+    }
+}
+
+/// A source that gives no text is reported once, not for every harness, and not when its file was reported already.
+fn missing_source(tool: &Tool, items: &[&ProjectionItem], found: &mut Vec<Issue>) {
+    let is_reported = |issue: &&Issue| match issue.kind {
+        IssueType::MissingSource => true,
+        IssueType::PathOutside => issue.subject == "source_path",
+        _ => false,
+    };
+    let of_this_tool =
+        found.iter().rev().take_while(|issue| issue.tool_id.as_deref() == Some(tool.id.as_str()));
+    if of_this_tool.into_iter().any(|issue| is_reported(&issue)) {
+        return;
+    }
+    if let Some(item) = items.iter().find(|item| item.status == ProjectionStatus::MissingSource) {
+        let detail = format!("source_path: {}", item.detail.trim_end_matches('.'));
+        let issue = Issue::of_tool(IssueType::MissingSource, tool, "source_path", detail);
+        found.push(issue.evidence(item.reason.unwrap_or_default()));
     }
 }
 

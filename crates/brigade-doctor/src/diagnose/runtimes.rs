@@ -62,7 +62,7 @@ fn one(runtime: &Runtime, state: Option<&RuntimeState>, found: &mut Vec<Issue>) 
                 say(IssueType::RuntimeHighRiskCommand, "command", format!("command: {detail}"), codes);
             }
             if state.is_some_and(|state| !state.program_found) {
-                let program = brigade_core::text::short(argv.program(), 60);
+                let program = files::shown(argv.program());
                 let detail = format!("the program `{program}` is not found on this host");
                 say(IssueType::RuntimeBadCommand, "command", detail, "not found".to_owned());
             }

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     BrokenFile, CallState, CheckpointState, Health, PolicyFacts, ProcessState, Quarantine, RunState,
-    RunnerState, RuntimeFacts, RuntimeState, ToolFiles, inspect_mcp, quiet,
+    RunnerState, RuntimeFacts, RuntimeState, ToolFiles, inspect_mcp, quiet, top_issue,
 };
 
 const HOUR: i64 = 3_600_000_000;
@@ -260,7 +260,19 @@ fn each_status_of_a_projection_has_its_type() {
     check(ProjectionStatus::Unmanaged, path, &["unmanaged_projection greet"]);
     check(ProjectionStatus::Invalid, Some(".git/hooks/x"), &["projection_refused greet"]);
     check(ProjectionStatus::Current, path, &[]);
-    check(ProjectionStatus::MissingSource, path, &[]);
+    check(ProjectionStatus::MissingSource, path, &["missing_source greet"]);
+}
+
+#[test]
+fn a_missing_source_is_said_once() {
+    let catalog = parse(GREET);
+    let items = [
+        item(&catalog, ProjectionStatus::MissingSource, Some("x")),
+        item(&catalog, ProjectionStatus::MissingSource, None),
+    ];
+    let files = BTreeMap::from([("greet", ToolFiles { source: FileFact::Missing, ..ToolFiles::default() })]);
+    check(&Snapshot { projections: &items, ..of_catalog(&catalog) }, &["missing_source greet"]);
+    check(&Snapshot { projections: &items, files, ..of_catalog(&catalog) }, &["missing_source greet"]);
 }
 
 #[test]
@@ -356,8 +368,30 @@ fn policies_matter_for_what_can_run() {
     );
     check_policy(GREET, Some("max_timeout = \"x\""), None, &["policy_config policy max_timeout"]);
     check_policy(GREET, Some("max_timout = 3"), None, &["unknown_key policy max_timout"]);
+    check_policy(
+        GREET,
+        Some("sandbox.tool.gret.mode = \"off\""),
+        None,
+        &["config_warning policy sandbox.tool.gret"],
+    );
     let label = format!("{GREET}env_labels = [\"SAFE_ENV\"]\n");
     check_policy(&label, Some(""), None, &["policy_missing_env greet env_label SAFE_ENV"]);
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_about_that_file() {
+    let catalog = parse(&format!("{GREET}timout = 3\n"));
+    let state = PolicyState::parse("policy.toml", Some(b"max_timout = 3\nmax_timeout = 1"));
+    let policy = Some(PolicyFacts { state: &state, environment: &|_: &str| false });
+    let file = b"[[runtime]]\nid = \"h\"\nname = \"h\"\ncommand = \"x\"\nprt = 80\n";
+    let read = Runtimes::parse("runtimes.toml", Level::Project, file);
+    let runtimes = Some(RuntimeFacts { config: ConfigFile::Read(&read), states: BTreeMap::new() });
+    let issues = diagnose(&Snapshot { policy, runtimes, ..of_catalog(&catalog) });
+    let areas: Vec<&str> = issues.iter().map(|issue| issue.area().as_str()).collect();
+    assert_eq!(areas, ["catalog", "runtime", "policy", "policy"]);
+    assert_eq!(top_issue(&issues), issues.first());
+    let worst = Issue { severity: Severity::Error, ..issues[1].clone() };
+    assert_eq!(top_issue([&issues[0], &worst]), Some(&worst));
 }
 
 #[test]

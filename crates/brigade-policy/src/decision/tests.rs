@@ -120,6 +120,18 @@ fn unsafe_labels_block_with_and_without_a_policy() {
 }
 
 #[test]
+fn a_token_in_the_place_of_a_label_is_not_repeated() {
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let policy =
+        format!("denied_effects = [\"{token}\"]\nallowed_effects = [\"x\"]\nallowed_runtimes = [\"x\"]");
+    let (effects, runtime_id) = (vec![token.clone()], Some(token.clone()));
+    let tool = Tool { effects, runtime_id, env_labels: Vec::new(), ..tool() };
+    let expect = ["policy_denied_effect:1", "policy_effect_not_allowed:2", "policy_runtime:3"];
+    check(Some(&policy), &tool, &expect);
+    assert!(!format!("{:?}", decision_on(Some(&policy), &tool).blockers).contains(&token));
+}
+
+#[test]
 fn an_invalid_policy_blocks_everything() {
     check(Some("denied_effects = ["), &tool(), &["policy_invalid:1"]);
     check(

@@ -77,7 +77,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 env_bindings(reader, value, policy);
             }
             "max_output_bytes" => policy.max_output_bytes = reader.size("max_output_bytes", value),
-            "sandbox" => sandbox(reader, value, policy),
+            "sandbox" => sandbox(reader, place, value, policy),
             "paths" => {
                 for (key, value) in reader.table("paths", value).into_iter().flatten() {
                     match key.get_ref().as_ref() {
@@ -214,14 +214,15 @@ fn paths(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<Located
     items
 }
 
-fn sandbox(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy) {
+fn sandbox(reader: &mut Reader<'_>, place: Place, value: &Value<'_>, policy: &mut Policy) {
     let Some(table) = reader.table("sandbox", value) else { return };
-    policy.sandbox = sandbox_rules(reader, table, "sandbox.", SANDBOX);
+    policy.sandbox = sandbox_rules(reader, place, table, "sandbox.", SANDBOX);
     let tools = table.get("tool").and_then(|value| reader.table("sandbox.tool", value));
     for (id, value) in tools.into_iter().flatten() {
         let prefix = format!("sandbox.tool.{}.", id.get_ref());
         let Some(table) = reader.table(prefix.trim_end_matches('.'), value) else { continue };
-        let rules = sandbox_rules(reader, table, &prefix, TOOL_SANDBOX);
+        let place = reader.place(&id.span());
+        let rules = sandbox_rules(reader, place, table, &prefix, TOOL_SANDBOX);
         policy.tool_sandbox.insert(id.get_ref().trim().to_owned(), rules);
     }
     let modes = policy.tool_sandbox.values().chain([&policy.sandbox]);
@@ -231,8 +232,14 @@ fn sandbox(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy) {
     }
 }
 
-fn sandbox_rules(reader: &mut Reader<'_>, table: &DeTable<'_>, prefix: &str, known: &[&str]) -> SandboxRules {
-    let mut rules = SandboxRules::default();
+fn sandbox_rules(
+    reader: &mut Reader<'_>,
+    place: Place,
+    table: &DeTable<'_>,
+    prefix: &str,
+    known: &[&str],
+) -> SandboxRules {
+    let mut rules = SandboxRules { place: Some(place), ..SandboxRules::default() };
     for (key, value) in table {
         let field = format!("{prefix}{}", key.get_ref());
         match key.get_ref().as_ref() {
