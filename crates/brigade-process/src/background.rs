@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::keeper::start_detached;
 use crate::launch::{Image, OnParentDeath, Streams};
 use crate::outcome::Step;
-use crate::sandbox::prepare_without_keeper;
+use crate::sandbox::{Keeping, prepare};
 use crate::{KillMethod, ProcessIdentity, SpawnError, Spec};
 
 #[cfg(target_os = "linux")]
@@ -53,7 +53,7 @@ pub fn spawn_detached(spec: &Spec, files: &Files<'_>) -> Result<ProcessIdentity,
     };
     let streams = open().map_err(|source: std::io::Error| SpawnError::at(Step::Pipes, source))?;
     let mut image = Image::new(spec, streams, OnParentDeath::LiveOn)?;
-    image.sandbox = spec.sandbox.as_ref().map(prepare_without_keeper).transpose()?;
+    image.sandbox = prepare(spec, Keeping::Nobody)?;
     start_detached(image)
 }
 

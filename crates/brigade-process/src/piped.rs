@@ -10,7 +10,7 @@ use crate::keeper::{Keeper, METHOD};
 use crate::launch::{Image, OnParentDeath, Streams, pipe};
 use crate::outcome::{Captured, EndedBy, Outcome, RunError, SpawnError, Step};
 use crate::progress::Progress;
-use crate::sandbox::{Prepared, prepare};
+use crate::sandbox::{Keeping, Prepared, prepare};
 use crate::{Ending, Enforcement, ProcessIdentity, Spec};
 
 /// A running program with pipes to it.
@@ -131,7 +131,7 @@ pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
         pipes().map_err(|source| SpawnError::at(Step::Pipes, source))?;
     let streams = Streams { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end };
     let mut image = Image::new(spec, streams, OnParentDeath::Kill)?;
-    image.sandbox = spec.sandbox.as_ref().map(prepare).transpose()?;
+    image.sandbox = prepare(spec, Keeping::Keeper)?;
     let enforcement = image.sandbox.as_ref().map(Prepared::enforcement);
     let keeper = Keeper::start(image, ending)?;
     Ok(Child {

@@ -11,7 +11,7 @@ use crate::keeper::{Keeper, METHOD};
 use crate::launch::{Image, OnParentDeath, Streams, pipe, write_quietly};
 use crate::outcome::{Captured, EndedBy, Outcome, RunError, SpawnError, Step};
 use crate::progress::Progress;
-use crate::sandbox::{Prepared, prepare};
+use crate::sandbox::{Keeping, Prepared, prepare};
 use crate::{CancelToken, Input, ProcessIdentity, Spec};
 
 /// How much is read at once.
@@ -108,7 +108,7 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
     let started = Instant::now();
     let (program_ends, ours) = open_streams(&spec.stdin)?;
     let mut image = Image::new(spec, program_ends, OnParentDeath::Kill)?;
-    image.sandbox = spec.sandbox.as_ref().map(prepare).transpose().map_err(SpawnError::from)?;
+    image.sandbox = prepare(spec, Keeping::Keeper).map_err(SpawnError::from)?;
     let enforcement = image.sandbox.as_ref().map(Prepared::enforcement);
     let keeper = Keeper::start(image, control.ending)?;
     let mut running = Running {

@@ -7,16 +7,23 @@
 //! | network, local sockets | system call filter | |
 //! | protected entries of a writable folder | read-only mounts of an own namespace; else Landlock with a closed top level | |
 //! | attributes (mode, owner, times) outside of writable paths | read-only mounts | where namespaces are permitted |
+//! | configuration of git in the home, which git insists on reading, seems empty | mounts | where namespaces are permitted |
+//! | `/dev/shm` of the run's own | mounts | where namespaces are permitted |
 //! | signals to other processes, device control | Landlock 6 and 5 | Linux 6.12, 6.10 |
 //! | tracing, mounting, kernel modules, keys, io_uring and the like | system call filter | |
 //!
 //! [`Mode::Enforce`] demands reading, writing, truncating, network and local sockets; what else a kernel lacks is
 //! told in [`Enforcement::missing`]. Rules are built by the caller and applied between fork and exec, for the program
 //! and everything it starts, for good.
+//!
+//! Not covered: the list of processes and their command lines in `/proc` can be read; a folder cannot be hidden, only
+//! closed; the network is open or closed as a whole. Programs for another word size than ours are killed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use crate::Spec;
 
 #[cfg(target_os = "linux")]
 mod calls;
@@ -125,7 +132,7 @@ pub enum SandboxError {
 impl SandboxProfile {
     /// Says what running this profile would enforce here, or why it would be refused. Starts nothing.
     pub fn check(&self) -> Result<Enforcement, SandboxError> {
-        Ok(platform::prepare(self, Keeping::Asking)?.enforcement())
+        Ok(platform::prepare(self, None, Keeping::Asking)?.enforcement())
     }
 }
 
@@ -140,12 +147,8 @@ pub(crate) enum Keeping {
     Asking,
 }
 
-/// Builds the rules of a run that a keeper watches.
-pub(crate) fn prepare(profile: &SandboxProfile) -> Result<Prepared, SandboxError> {
-    platform::prepare(profile, Keeping::Keeper)
-}
-
-/// Builds the rules of a program that nobody watches.
-pub(crate) fn prepare_without_keeper(profile: &SandboxProfile) -> Result<Prepared, SandboxError> {
-    platform::prepare(profile, Keeping::Nobody)
+/// Builds the rules of a run, when it has any.
+pub(crate) fn prepare(spec: &Spec, keeping: Keeping) -> Result<Option<Prepared>, SandboxError> {
+    let home = spec.environment.iter().find(|(name, _)| name == "HOME").map(|(_, value)| Path::new(value));
+    spec.sandbox.as_ref().map(|profile| platform::prepare(profile, home, keeping)).transpose()
 }

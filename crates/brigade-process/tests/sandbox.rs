@@ -451,6 +451,17 @@ fn honest_programs_work() {
     assert!(check_works(&ground, "python3", &["-c", script], reading.clone()).contains("from a child"));
     assert!(check_works(&ground, "git", &["status", "--short"], reading.clone()).contains("src/"));
     assert_eq!(check_works(&ground, "git", &["config", "core.bare"], reading.clone()), "false\n");
+    if reading.check().unwrap().enforced.contains(&"attributes") {
+        fs::write(ground.home.join(".gitconfig"), "[user]\n\tname = Somebody\n").unwrap();
+        assert_eq!(
+            check_works(&ground, "git", &["config", "--get", "core.bare"], reading.clone()),
+            "false\n"
+        );
+        assert_eq!(check_works(&ground, "cat", &[".git/../../home/.gitconfig"], reading.clone()), "");
+        let mut granted = reading.clone();
+        granted.read.push(ground.home.join(".gitconfig"));
+        assert_eq!(check_works(&ground, "git", &["config", "user.name"], granted), "Somebody\n");
+    }
     let script = "const fs = require('fs'), os = require('os');\
         fs.writeFileSync(os.tmpdir() + '/x', '1');\
         console.log(require('child_process').execFileSync('/bin/sh', ['-c', 'echo from a child']).toString());\

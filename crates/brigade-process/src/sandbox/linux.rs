@@ -21,9 +21,13 @@ pub(crate) struct Prepared {
     placeholder_descriptors: Vec<RawFd>,
 }
 
-pub(super) fn prepare(profile: &SandboxProfile, keeping: Keeping) -> Result<Prepared, SandboxError> {
+pub(super) fn prepare(
+    profile: &SandboxProfile,
+    home: Option<&Path>,
+    keeping: Keeping,
+) -> Result<Prepared, SandboxError> {
     let mut placeholders = Vec::new();
-    let prepared = build(profile, keeping, &mut placeholders);
+    let prepared = build(profile, home, keeping, &mut placeholders);
     match prepared {
         Ok(mut prepared) => {
             prepared.placeholder_descriptors = placeholders.iter().map(Placeholder::descriptor).collect();
@@ -39,6 +43,7 @@ pub(super) fn prepare(profile: &SandboxProfile, keeping: Keeping) -> Result<Prep
 
 fn build(
     profile: &SandboxProfile,
+    home: Option<&Path>,
     keeping: Keeping,
     placeholders: &mut Vec<Placeholder>,
 ) -> Result<Prepared, SandboxError> {
@@ -74,7 +79,7 @@ fn build(
         }
         // Where nobody could take placeholders away later, the top level is closed instead.
         if keeping == Keeping::Asking || mounts::protected(profile).all(Path::exists) {
-            mounts = Some(Mounts::new(profile)?);
+            mounts = Some(Mounts::new(profile, home)?);
         }
     }
 

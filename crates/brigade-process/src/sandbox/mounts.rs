@@ -25,11 +25,24 @@ enum Kind {
     WithUser,
 }
 
+/// Files in the home that git reads or dies: it takes "not there" for an answer, but not "not permitted".
+const CONFIGURATION: [&str; 4] =
+    [".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"];
+
+/// What a path is in the new view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum View {
+    Writable,
+    ReadOnly,
+    /// A file that seems empty.
+    Empty,
+}
+
 /// One path with a mount of its own.
 #[derive(Debug)]
 struct Place {
     path: CString,
-    writable: bool,
+    view: View,
 }
 
 /// The mounts of one run, outermost first.
@@ -47,6 +60,19 @@ pub(super) fn protected(profile: &SandboxProfile) -> impl Iterator<Item = &Path>
         profile.write.iter().any(|write| path.starts_with(write) && write.exists() && *path != write)
     };
     profile.deny_write.iter().filter(within).map(PathBuf::as_path)
+}
+
+/// The files of [`CONFIGURATION`] that are there and may not be read.
+pub(super) fn closed_configuration<'a>(
+    profile: &'a SandboxProfile,
+    home: &'a Path,
+) -> impl Iterator<Item = PathBuf> + 'a {
+    let granted =
+        |path: &Path| profile.read.iter().chain(&profile.write).any(|granted| path.starts_with(granted));
+    CONFIGURATION
+        .iter()
+        .filter_map(|name| home.join(name).canonicalize().ok())
+        .filter(move |path| path.is_file() && !granted(path))
 }
 
 /// Whether this process may make such mounts; tried once, in a child.
@@ -70,21 +96,27 @@ fn kind() -> Option<Kind> {
 }
 
 impl Mounts {
-    pub(super) fn new(profile: &SandboxProfile) -> Result<Mounts, SandboxError> {
+    pub(super) fn new(profile: &SandboxProfile, home: Option<&Path>) -> Result<Mounts, SandboxError> {
         let kind = kind().ok_or_else(|| SandboxError::Unsupported("no mount namespaces".to_owned()))?;
-        let mut places: Vec<(&Path, bool)> = Vec::new();
+        let mut places: Vec<(PathBuf, View)> = Vec::new();
         for path in profile.write.iter().filter(|path| path.exists()) {
-            places.push((path, !is_read_only(path)));
+            let view = if is_read_only(path) { View::ReadOnly } else { View::Writable };
+            places.push((path.clone(), view));
         }
-        places.extend(protected(profile).filter(|path| path.exists()).map(|path| (path, false)));
-        // What is beneath comes later; of two for the same path the one that denies.
-        places.sort_by_key(|(path, writable)| (path.components().count(), !*writable));
+        places.extend(
+            protected(profile).filter(|path| path.exists()).map(|path| (path.to_owned(), View::ReadOnly)),
+        );
+        if let Some(home) = home {
+            places.extend(closed_configuration(profile, home).map(|path| (path, View::Empty)));
+        }
+        // What is beneath comes later; of two for the same path the one that gives less.
+        places.sort_by_key(|(path, view)| (path.components().count(), *view));
         let places = places
             .into_iter()
-            .map(|(path, writable)| {
+            .map(|(path, view)| {
                 let path = CString::new(path.as_os_str().as_bytes());
                 let path = path.map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))?;
-                Ok(Place { path, writable })
+                Ok(Place { path, view })
             })
             .collect::<Result<_, SandboxError>>()?;
         Ok(Mounts::of(kind, places))
@@ -121,13 +153,24 @@ impl Mounts {
         set_read_only(c"/", true, libc::AT_RECURSIVE)?;
         for place in &self.places {
             let path = place.path.as_ptr();
-            // SAFETY: the path ends with NUL; with these flags the other pointers are not read.
-            check(unsafe { libc::mount(path, path, none, libc::MS_BIND | libc::MS_REC, none.cast()) })?;
-            if place.writable {
-                // Only this mount, not others beneath it: they may have been read-only all along.
-                set_read_only(&place.path, false, 0)?;
-            } else {
-                set_read_only(&place.path, true, libc::AT_RECURSIVE)?;
+            let (source, flags) = match place.view {
+                View::Writable | View::ReadOnly => (path, libc::MS_BIND | libc::MS_REC),
+                View::Empty => (c"/dev/null".as_ptr(), libc::MS_BIND),
+            };
+            // SAFETY: both paths end with NUL; with these flags the other pointers are not read.
+            let mounted = check(unsafe { libc::mount(source, path, none, flags, none.cast()) });
+            match place.view {
+                View::Writable => {
+                    mounted?;
+                    // Only this mount, not others beneath it: they may have been read-only all along.
+                    set_read_only(&place.path, false, 0)?;
+                }
+                View::ReadOnly => {
+                    mounted?;
+                    set_read_only(&place.path, true, libc::AT_RECURSIVE)?;
+                }
+                // Without it the file is closed, which is as safe.
+                View::Empty => {}
             }
         }
         Ok(())

@@ -14,7 +14,11 @@ impl Prepared {
     }
 }
 
-pub(super) fn prepare(profile: &SandboxProfile, _keeping: Keeping) -> Result<Prepared, SandboxError> {
+pub(super) fn prepare(
+    profile: &SandboxProfile,
+    _home: Option<&std::path::Path>,
+    _keeping: Keeping,
+) -> Result<Prepared, SandboxError> {
     match profile.mode {
         Mode::Enforce => Err(SandboxError::Unsupported(SENTENCE.to_owned())),
         Mode::BestEffort => Ok(Prepared(Enforcement {
