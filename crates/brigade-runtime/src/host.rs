@@ -1,0 +1,69 @@
+//! What a runtime and its health command get from the machine.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// The variables that a runtime inherits; those whose names start with `LC_` too.
+const INHERITED: &[&str] = &["PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "SHELL", "TERM"];
+
+/// Where programs are looked for when `PATH` is not set.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The variable that all processes of one start of a runtime carry, so that strays are found when it is stopped.
+pub(crate) const INSTANCE_VARIABLE: &str = "BRIGADE_RUNTIME_INSTANCE";
+
+/// What the caller knows of the machine, read once.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    /// All variables of the calling process. Runtimes get a few of them.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Folders outside the workspace that the policy lets runtimes run in; absolute, without links.
+    pub outside: Vec<PathBuf>,
+}
+
+impl Host {
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
+    }
+
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.variable("HOME").map(Path::new)
+    }
+
+    /// Returns the folders that programs are looked for in; relative ones count for nothing.
+    pub(crate) fn program_folders(&self) -> Vec<PathBuf> {
+        let path = self.variable("PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
+        std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect()
+    }
+
+    /// Returns the environment of a runtime's processes, sorted by name.
+    pub(crate) fn child_environment(&self) -> Vec<(OsString, OsString)> {
+        let is_inherited = |name: &OsStr| {
+            name.to_str().is_some_and(|name| INHERITED.contains(&name) || name.starts_with("LC_"))
+        };
+        let mut variables: Vec<(OsString, OsString)> =
+            self.environment.iter().filter(|(name, _)| is_inherited(name)).cloned().collect();
+        variables.sort();
+        variables.dedup_by(|second, first| second.0 == first.0);
+        variables
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtimes_get_a_few_variables_only() {
+        let pairs =
+            [("TOKEN", "x"), ("PATH", "/bin:here"), ("LC_ALL", "C"), ("LD_PRELOAD", "x"), ("HOME", "/h")];
+        let host = Host {
+            environment: pairs.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            outside: Vec::new(),
+        };
+        let names: Vec<OsString> = host.child_environment().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["HOME", "LC_ALL", "PATH"]);
+        assert_eq!(host.program_folders(), [PathBuf::from("/bin")]);
+        assert_eq!(host.home(), Some(Path::new("/h")));
+    }
+}

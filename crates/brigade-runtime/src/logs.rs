@@ -1,0 +1,208 @@
+//! The logs of runtimes.
+//!
+//! A runtime appends to its logs itself, so they grow while nobody looks. They are rotated when it is started: a log of
+//! [`LOG_CAP`] bytes or more becomes `.1`, in the place of an older one.
+
+mod follow;
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use brigade_catalog::Runtime;
+use brigade_core::redact::Redactor;
+use brigade_fs::{Fs, FsError, ReadFile, RelPath};
+use rustix::fs::{Mode, OFlags};
+
+use crate::error::RuntimeError;
+use crate::paths::Paths;
+use crate::supervisor::Supervisor;
+
+pub use follow::FollowFrom;
+
+/// How long a log may be when a runtime is started, in bytes.
+pub const LOG_CAP: u64 = 16 << 20;
+
+/// How much of a log is read for its last lines.
+const TAIL_LIMIT: u64 = 4 << 20;
+
+/// How much of a log the report of a failed start holds.
+const END_LIMIT: u64 = 4096;
+const END_LINES: usize = 20;
+
+/// One of the two logs of a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LogStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl LogStream {
+    /// Both.
+    pub const ALL: [LogStream; 2] = [LogStream::Stdout, LogStream::Stderr];
+
+    /// Returns `stdout` or `stderr`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            LogStream::Stdout => "stdout",
+            LogStream::Stderr => "stderr",
+        }
+    }
+}
+
+/// The last lines of a log, as bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogTail {
+    /// The bytes, from the beginning of a line; the last line may not be finished.
+    pub bytes: Vec<u8>,
+    /// Whether there is more before them.
+    pub is_cut: bool,
+    /// How long the log was when it was read, in bytes; there the next read goes on.
+    pub end: u64,
+}
+
+/// What a runtime wrote before its start failed: the last 20 lines of each log, at most 4 KiB, with secrets masked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogEnd {
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Supervisor<'_> {
+    /// Returns the last lines of a log. A log that is not there is empty.
+    ///
+    /// Looks at no more than 4 MiB, and not into the older, rotated file.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or its path leads out of the workspace.
+    pub fn tail(&self, runtime: &Runtime, stream: LogStream, lines: usize) -> Result<LogTail, RuntimeError> {
+        let path = self.log_path(runtime, stream)?;
+        match self.fs.open(&path) {
+            Ok(file) => Ok(last_lines(&*file, 0, lines, TAIL_LIMIT)?),
+            Err(error) if error.is_not_found() => Ok(LogTail::default()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn log_path(&self, runtime: &Runtime, stream: LogStream) -> Result<RelPath, RuntimeError> {
+        let paths = Paths::find(self.fs, self.host, runtime);
+        let path = match stream {
+            LogStream::Stdout => paths.stdout,
+            LogStream::Stderr => paths.stderr,
+        };
+        path.ok_or(RuntimeError::Outside { field: "log_path" })
+    }
+
+    /// Returns what was written to a log since it had a length.
+    pub(crate) fn log_end(&self, path: &RelPath, since: u64) -> String {
+        let read = self.fs.open(path).and_then(|file| last_lines(&*file, since, END_LINES, END_LIMIT));
+        let bytes = read.map(|tail| tail.bytes).unwrap_or_default();
+        Redactor::new(&[]).redact_str(&String::from_utf8_lossy(&bytes))
+    }
+}
+
+/// Reads the last lines behind an offset, at most `limit` bytes.
+fn last_lines(file: &dyn ReadFile, since: u64, lines: usize, limit: u64) -> Result<LogTail, FsError> {
+    let end = file.len()?;
+    let from = end.saturating_sub(limit).max(since.min(end));
+    let bytes = file.read_range(from, usize::try_from(end - from).unwrap_or(usize::MAX))?;
+    let mut start = start_of_last_lines(&bytes, lines);
+    // A line whose beginning was not read is no line, unless it is all there is.
+    if start == 0
+        && since < from
+        && let Some(first) = bytes.iter().position(|b| *b == b'\n')
+    {
+        start = if first + 1 < bytes.len() { first + 1 } else { 0 };
+    }
+    let is_cut = since < from + start as u64;
+    Ok(LogTail { is_cut, end: from + bytes.len() as u64, bytes: bytes[start..].to_vec() })
+}
+
+fn start_of_last_lines(bytes: &[u8], lines: usize) -> usize {
+    if lines == 0 {
+        return bytes.len();
+    }
+    let content = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let ends = content.iter().enumerate().rev().filter(|(_, b)| **b == b'\n');
+    ends.map(|(at, _)| at + 1).nth(lines - 1).unwrap_or(0)
+}
+
+/// Opens a log for a runtime to append to, rotated where it is too long; tells how long it is.
+pub(crate) fn open_log(fs: &dyn Fs, path: &RelPath) -> Result<(File, u64), RuntimeError> {
+    rotate(fs, path)?;
+    match fs.create(path, 0o600) {
+        Ok(_) => {}
+        Err(error) if error.is_exists() => fs.set_mode(path, 0o600)?,
+        Err(error) => return Err(error.into()),
+    }
+    let opened = fs.open(path)?;
+    let refuse = |source: std::io::Error| RuntimeError::Log { path: path.to_string(), source };
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NOCTTY;
+    let file = rustix::fs::open(fs.root().join(path.as_path()), flags, Mode::empty())
+        .map_err(|errno| refuse(errno.into()))?;
+    // The seam hands out no descriptors, so the file is opened once more by its path and compared.
+    let stat = rustix::fs::fstat(file.as_fd()).map_err(|errno| refuse(errno.into()))?;
+    let id = opened.id()?;
+    #[allow(clippy::unnecessary_cast, reason = "the types of these fields differ between platforms")]
+    let is_same = (stat.st_dev as u64, stat.st_ino as u64) == (id.device, id.inode);
+    if !is_same {
+        return Err(refuse(std::io::Error::other("it was replaced while it was opened")));
+    }
+    Ok((File::from(file), opened.len()?))
+}
+
+fn rotate(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
+    let length = match fs.metadata(path) {
+        Ok(metadata) => metadata.len,
+        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if length < LOG_CAP {
+        return Ok(());
+    }
+    let older =
+        path.parent().join(&format!("{}.1", path.name())).expect("a name with an extension is a name");
+    fs.rename(path, &older)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, lines: usize, limit: u64, expect: (&str, bool)) {
+        let fs = brigade_fs::MemoryFs::new();
+        let path: RelPath = "log".parse().unwrap();
+        fs.write_cache(&path, text.as_bytes()).unwrap();
+        let tail = last_lines(&*fs.open(&path).unwrap(), 0, lines, limit).unwrap();
+        assert_eq!((String::from_utf8(tail.bytes).unwrap().as_str(), tail.is_cut), expect);
+    }
+
+    #[test]
+    fn the_last_lines_begin_at_the_beginning_of_a_line() {
+        check("a\nb\nc\n", 2, 100, ("b\nc\n", true));
+        check("a\nb\nc", 2, 100, ("b\nc", true));
+        check("a\nb\nc\n", 9, 100, ("a\nb\nc\n", false));
+        check("a\nb\nc\n", 0, 100, ("", true));
+        check("aaaa\nb\nc\n", 9, 6, ("b\nc\n", true));
+        check("aaaaaaaa\n", 9, 4, ("aaa\n", true));
+        check("", 9, 100, ("", false));
+    }
+
+    #[test]
+    fn a_long_log_makes_room_once() {
+        let fs = brigade_fs::MemoryFs::new();
+        let path: RelPath = "log".parse().unwrap();
+        let older: RelPath = "log.1".parse().unwrap();
+        fs.write_cache(&path, b"short").unwrap();
+        rotate(&fs, &path).unwrap();
+        assert!(!fs.exists(&older).unwrap());
+        fs.write_cache(&path, &vec![b'x'; LOG_CAP as usize]).unwrap();
+        rotate(&fs, &path).unwrap();
+        assert_eq!(fs.metadata(&older).unwrap().len, LOG_CAP);
+        assert!(!fs.exists(&path).unwrap());
+    }
+}

@@ -1,0 +1,459 @@
+//! Starting a runtime.
+
+use std::fmt;
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use brigade_catalog::Runtime;
+use brigade_core::{Fingerprint, Json, Object};
+use brigade_fs::{FileMode, RelPath};
+use brigade_process::{CancelToken, Files, ProcessIdentity, kill_tree, spawn_detached};
+
+use crate::command::Command;
+use crate::error::RuntimeError;
+use crate::facts::RuntimeFacts;
+use crate::health::{self, Check, Health, Probe};
+use crate::host::INSTANCE_VARIABLE;
+use crate::issue::RuntimeIssue;
+use crate::logs::{LogEnd, open_log};
+use crate::record::{Record, Start};
+use crate::standing::Standing;
+use crate::stop::GRACE;
+use crate::supervisor::{Seen, Supervisor, object, standing_issue};
+use crate::system;
+
+/// How long a process must have lived before it counts as started, when nothing but that can be looked at.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// The first pause between two looks at the health; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(15);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// How a start is controlled.
+#[derive(Clone, Debug)]
+pub struct StartOptions {
+    /// How long the runtime may take to be ready; its `timeout`, else 5 s, when absent.
+    pub ready_within: Option<Duration>,
+    /// How long to wait for another start or stop of the same runtime.
+    pub lock_timeout: Duration,
+    /// Ends the start, and what it started, when triggered.
+    pub cancel: Option<CancelToken>,
+}
+
+/// What a start is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartProgress {
+    /// What an earlier process left was removed.
+    Cleared,
+    /// The process is there.
+    Spawned {
+        /// Its number.
+        pid: u32,
+    },
+    /// It is not ready yet.
+    Waiting {
+        /// How long it has been running.
+        elapsed: Duration,
+        /// What is missing.
+        detail: String,
+    },
+}
+
+/// What came of a start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartOutcome {
+    /// It runs and is ready.
+    Started {
+        /// The process.
+        process: ProcessIdentity,
+        /// What the health check found; also remembered.
+        health: Health,
+        /// How long that took.
+        ready_after: Duration,
+    },
+    /// It was running already; nothing was done.
+    AlreadyRunning {
+        /// The process.
+        process: ProcessIdentity,
+    },
+    /// It may not be started; nothing was done.
+    Refused {
+        /// Every reason.
+        blockers: Vec<RuntimeIssue>,
+    },
+    /// It was started and did not become ready. Nothing of it runs any more, except for the survivors.
+    Failed {
+        /// Why.
+        reason: NotReady,
+        /// What it wrote.
+        log: LogEnd,
+        /// Processes that could not be ended.
+        survivors: Vec<u32>,
+    },
+}
+
+/// Why a runtime did not become ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotReady {
+    /// The system could not start it.
+    NotSpawned {
+        /// The system's reason.
+        detail: String,
+    },
+    /// Its process ended. A runtime stays in the foreground; one that puts itself into the background counts as ended.
+    Ended {
+        /// How long it lived, roughly.
+        after: Duration,
+    },
+    /// Its time was over.
+    TimedOut {
+        /// How much time it had.
+        after: Duration,
+        /// What was missing.
+        detail: String,
+    },
+    /// The end was asked for.
+    Interrupted,
+}
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotReady::NotSpawned { detail } => f.write_str(detail),
+            NotReady::Ended { after } => {
+                write!(f, "its process ended after {:.1} s, before it was ready", after.as_secs_f64())
+            }
+            NotReady::TimedOut { after, detail } => {
+                write!(f, "not ready after {} s: {detail}; stopped again", after.as_secs_f64())
+            }
+            NotReady::Interrupted => f.write_str("interrupted; stopped again"),
+        }
+    }
+}
+
+impl StartOutcome {
+    /// Returns the members of the report, around the runtime as it is now.
+    pub fn to_json(&self, runtime: &RuntimeFacts) -> Object {
+        let mut members = object([("runtime", Json::Object(runtime.to_json()))]);
+        let counts =
+            |started: u32, skipped: u32| object([("started", started.into()), ("skipped", skipped.into())]);
+        match self {
+            StartOutcome::Started { process, health, ready_after } => {
+                members.extend(counts(1, 0));
+                members.extend(object([
+                    ("pid", process.pid().into()),
+                    ("pid_path", runtime.pid_path.as_str().into()),
+                    ("metadata_path", runtime.metadata_path.as_str().into()),
+                    ("health", health.to_json()),
+                    ("ready_after_seconds", ready_after.as_secs_f64().into()),
+                ]));
+            }
+            StartOutcome::AlreadyRunning { process } => {
+                members.extend(counts(0, 1));
+                members.extend(object([
+                    ("pid", process.pid().into()),
+                    ("reason", "the runtime is running already".into()),
+                ]));
+            }
+            StartOutcome::Refused { blockers } => {
+                let details: Vec<Json> = blockers.iter().map(|issue| issue.to_json().into()).collect();
+                let texts: Vec<Json> = blockers.iter().map(|issue| issue.detail.as_str().into()).collect();
+                members.extend(counts(0, 0));
+                members.extend(object([
+                    ("blockers", Json::Array(texts)),
+                    ("blocker_details", Json::Array(details)),
+                    ("error", "the runtime may not be started".into()),
+                ]));
+            }
+            StartOutcome::Failed { reason, log, survivors } => {
+                members.extend(counts(0, 0));
+                members.extend(object([
+                    ("blockers", Json::Array(Vec::new())),
+                    ("error", reason.to_string().into()),
+                    ("stdout", log.stdout.as_str().into()),
+                    ("stderr", log.stderr.as_str().into()),
+                    ("survivors", survivors.iter().map(|pid| Json::from(*pid)).collect::<Vec<_>>().into()),
+                ]));
+            }
+        }
+        members
+    }
+}
+
+/// A process that was started a moment ago.
+struct Begun {
+    process: ProcessIdentity,
+    instance: String,
+    at: Instant,
+    logs: OpenLogs,
+}
+
+/// The logs, and how long they were before.
+struct OpenLogs {
+    stdout: (RelPath, File, u64),
+    stderr: (RelPath, File, u64),
+}
+
+impl OpenLogs {
+    fn end(&self, supervisor: &Supervisor<'_>) -> LogEnd {
+        LogEnd {
+            stdout: supervisor.log_end(&self.stdout.0, self.stdout.2),
+            stderr: supervisor.log_end(&self.stderr.0, self.stderr.2),
+        }
+    }
+}
+
+impl Supervisor<'_> {
+    /// Starts a runtime and waits until it is ready.
+    ///
+    /// Ready means that its health command succeeds and something of it listens on its port, as far as these are
+    /// configured; else, that it has lived for a moment. When the time is over, a health command that succeeds is enough.
+    /// One that does not become ready is stopped again, so that nothing is left running that a status calls unhealthy from
+    /// its first moment.
+    ///
+    /// # Errors
+    /// When a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
+    pub fn start(
+        &self,
+        runtime: &Runtime,
+        options: &StartOptions,
+        progress: &mut dyn FnMut(StartProgress),
+    ) -> Result<StartOutcome, RuntimeError> {
+        let seen = self.look(runtime)?;
+        if let Some(process) = seen.process() {
+            return Ok(StartOutcome::AlreadyRunning { process: process.clone() });
+        }
+        if let Some(refused) = self.refuse(runtime, &seen) {
+            return Ok(refused);
+        }
+        for folder in seen.paths.folders() {
+            self.fs.create_dir_all(&folder)?;
+        }
+        let lock = self.fs.lock(&seen.paths.lock, &self.holder("start"), options.lock_timeout)?;
+        // Another start or stop may have been at work.
+        let seen = self.look(runtime)?;
+        if let Some(process) = seen.process() {
+            return Ok(StartOutcome::AlreadyRunning { process: process.clone() });
+        }
+        if let Some(refused) = self.refuse(runtime, &seen) {
+            return Ok(refused);
+        }
+        if seen.record.is_newer() {
+            return Err(RuntimeError::Newer { path: seen.paths.metadata.to_string() });
+        }
+        if self.clear(&seen)? {
+            progress(StartProgress::Cleared);
+        }
+        if let Some(conflict) = self.port_conflict(runtime, &seen) {
+            return Ok(StartOutcome::Refused { blockers: vec![conflict] });
+        }
+        let begun = match self.begin(runtime, &seen)? {
+            Ok(begun) => begun,
+            Err(failed) => return Ok(failed),
+        };
+        // From here on it is recorded: others may see and stop it while it gets ready.
+        drop(lock);
+        progress(StartProgress::Spawned { pid: begun.process.pid() });
+        match self.await_ready(runtime, &seen.check, &begun, options, progress) {
+            Ok(probe) => {
+                let health = probe.at(self.clock.now());
+                health::remember(self.fs, &seen.paths, runtime, &begun.process, &health)?;
+                let process = begun.process;
+                Ok(StartOutcome::Started { process, health, ready_after: begun.at.elapsed() })
+            }
+            Err(reason) => {
+                let survivors = self.undo(runtime, &begun, &reason.to_string(), options)?;
+                Ok(StartOutcome::Failed { reason, log: begun.logs.end(self), survivors })
+            }
+        }
+    }
+
+    /// Returns every reason why a runtime may not be started, without starting it; empty when it runs already.
+    ///
+    /// # Errors
+    /// When its files cannot be read.
+    pub fn blockers(&self, runtime: &Runtime) -> Result<Vec<RuntimeIssue>, RuntimeError> {
+        let seen = self.look(runtime)?;
+        if seen.process().is_some() {
+            return Ok(Vec::new());
+        }
+        let mut blockers = seen.blockers.clone();
+        blockers.extend(self.unmanaged(runtime, &seen));
+        blockers.extend(self.port_conflict(runtime, &seen));
+        Ok(blockers)
+    }
+
+    fn refuse(&self, runtime: &Runtime, seen: &Seen) -> Option<StartOutcome> {
+        let mut blockers = seen.blockers.clone();
+        blockers.extend(self.unmanaged(runtime, seen));
+        (!blockers.is_empty()).then_some(StartOutcome::Refused { blockers })
+    }
+
+    fn unmanaged(&self, runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+        match seen.standing {
+            Standing::Unmanaged(_) => standing_issue(runtime, seen),
+            Standing::Stopped | Standing::Running(_) | Standing::Stale(_) => None,
+        }
+    }
+
+    /// Opens the logs, records the start, and creates the process.
+    fn begin(&self, runtime: &Runtime, seen: &Seen) -> Result<Result<Begun, StartOutcome>, RuntimeError> {
+        let (Some(command), Some(directory), Some(pid_path), Some(stdout), Some(stderr)) =
+            (&seen.command, &seen.paths.directory, &seen.paths.pid, &seen.paths.stdout, &seen.paths.stderr)
+        else {
+            // Each of these has an issue when it is absent.
+            return Ok(Err(StartOutcome::Refused { blockers: seen.blockers.clone() }));
+        };
+        let logs = OpenLogs { stdout: self.open(stdout)?, stderr: self.open(stderr)? };
+        let starter = ProcessIdentity::current().map_err(RuntimeError::Identity)?;
+        let instance = self.instance(runtime, &starter);
+        let start = Start {
+            runtime_id: runtime.id.as_str(),
+            command: &runtime.command,
+            cwd: &directory.shown,
+            at: self.clock.now(),
+            pid_path: pid_path.as_str(),
+            stdout_path: stdout.as_str(),
+            stderr_path: stderr.as_str(),
+            instance: &instance,
+        };
+        self.keep_copy(&seen.record, &seen.paths.metadata)?;
+        let record = seen.record.starting(&start, &starter);
+        self.save(&record, &seen.paths.metadata)?;
+        let at = Instant::now();
+        let process = match self.spawn(command, &instance, &logs) {
+            Ok(process) => process,
+            Err(error) => {
+                let reason = NotReady::NotSpawned { detail: error.to_string() };
+                self.save(&record.stopped(self.clock.now(), &reason.to_string()), &seen.paths.metadata)?;
+                let log = logs.end(self);
+                return Ok(Err(StartOutcome::Failed { reason, log, survivors: Vec::new() }));
+            }
+        };
+        let saved = self.save(&record.started(&process), &seen.paths.metadata).and_then(|()| {
+            let text = format!("{}\n", process.pid());
+            Ok(self.fs.write_atomic(pid_path, text.as_bytes(), FileMode::Private)?)
+        });
+        if let Err(error) = saved {
+            // Without a record nobody could stop it.
+            kill_tree(&process, Some(&mark(&instance)), GRACE);
+            return Err(error);
+        }
+        Ok(Ok(Begun { process, instance, at, logs }))
+    }
+
+    fn open(&self, path: &RelPath) -> Result<(RelPath, File, u64), RuntimeError> {
+        let (file, length) = open_log(self.fs, path)?;
+        Ok((path.clone(), file, length))
+    }
+
+    fn spawn(
+        &self,
+        command: &Command,
+        instance: &str,
+        logs: &OpenLogs,
+    ) -> Result<ProcessIdentity, brigade_process::SpawnError> {
+        let mut spec = command.spec(self.host);
+        spec.environment.push((INSTANCE_VARIABLE.into(), instance.into()));
+        spawn_detached(&spec, &Files { stdout: &logs.stdout.1, stderr: &logs.stderr.1 })
+    }
+
+    fn await_ready(
+        &self,
+        runtime: &Runtime,
+        check: &Check,
+        begun: &Begun,
+        options: &StartOptions,
+        progress: &mut dyn FnMut(StartProgress),
+    ) -> Result<Probe, NotReady> {
+        let limit = options.ready_within.unwrap_or_else(|| runtime.health_timeout().duration());
+        let cancel = options.cancel.as_ref();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if cancel.is_some_and(CancelToken::is_cancelled) {
+                return Err(NotReady::Interrupted);
+            }
+            let left = limit.saturating_sub(begun.at.elapsed());
+            let probe_limit = runtime.health_timeout().duration().min(left.max(FIRST_PAUSE));
+            let probe = health::probe(self.host, check, &begun.process, probe_limit, cancel);
+            let port = match (check, runtime.port) {
+                (Check::Command(_) | Check::Refused(_), Some(port)) => {
+                    Some(health::probe_port(port, &begun.process))
+                }
+                (Check::Port(_) | Check::None, _) | (_, None) => None,
+            };
+            let elapsed = begun.at.elapsed();
+            if !begun.process.is_alive() {
+                return Err(NotReady::Ended { after: elapsed });
+            }
+            let listens = match check {
+                Check::Port(_) => probe.ok,
+                Check::Command(_) | Check::Refused(_) | Check::None => {
+                    port.as_ref().is_some_and(|port| port.ok)
+                }
+            };
+            let has_settled = listens || SETTLE.min(limit) <= elapsed;
+            let missing = if probe.ok { port.filter(|port| !port.ok) } else { Some(probe.clone()) };
+            match missing {
+                None if has_settled => return Ok(probe),
+                Some(missing) if limit <= elapsed => {
+                    return if probe.ok {
+                        let detail = format!("{}, but {}", probe.detail, missing.detail);
+                        Ok(Probe { ok: true, detail })
+                    } else {
+                        Err(NotReady::TimedOut { after: limit, detail: missing.detail })
+                    };
+                }
+                Some(missing) => progress(StartProgress::Waiting { elapsed, detail: missing.detail }),
+                None => {}
+            }
+            let left = limit.saturating_sub(begun.at.elapsed()).max(Duration::from_millis(1));
+            system::wait(Some(&begun.process), cancel, pause.min(left));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Ends what a start brought up, unless somebody else has stopped or even started it anew since.
+    fn undo(
+        &self,
+        runtime: &Runtime,
+        begun: &Begun,
+        reason: &str,
+        options: &StartOptions,
+    ) -> Result<Vec<u32>, RuntimeError> {
+        let ended = kill_tree(&begun.process, Some(&mark(&begun.instance)), GRACE);
+        let seen = self.look(runtime)?;
+        let _lock = self.fs.lock(&seen.paths.lock, &self.holder("start"), options.lock_timeout)?;
+        let seen = self.look(runtime)?;
+        if seen.record.instance() == Some(&begun.instance) && ended.survivors.is_empty() {
+            self.forget(&seen, reason)?;
+        }
+        Ok(ended.survivors.iter().map(ProcessIdentity::pid).collect())
+    }
+
+    fn instance(&self, runtime: &Runtime, starter: &ProcessIdentity) -> String {
+        let root = self.fs.root().to_string_lossy();
+        let now = self.clock.now().unix_micros().to_string();
+        Fingerprint::builder("brigade.runtime-instance.v1")
+            .text("root", &*root)
+            .text("runtime", runtime.id.as_str())
+            .text("at", now.as_str())
+            .text("starter", starter.to_string().as_str())
+            .finish()
+            .to_hex()[..32]
+            .to_owned()
+    }
+
+    pub(crate) fn save(&self, record: &Record, path: &RelPath) -> Result<(), RuntimeError> {
+        Ok(self.fs.write_atomic(path, &record.bytes(), FileMode::Private)?)
+    }
+
+    pub(crate) fn holder(&self, action: &str) -> String {
+        format!("process {} (brigade tools runtime {action})", std::process::id())
+    }
+}
+
+/// The variable of a start, as it stands in an environment.
+pub(crate) fn mark(instance: &str) -> String {
+    format!("{INSTANCE_VARIABLE}={instance}")
+}

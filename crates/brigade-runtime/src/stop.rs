@@ -1,0 +1,225 @@
+//! Stopping a runtime, and starting it anew.
+
+use std::time::Duration;
+
+use brigade_catalog::Runtime;
+use brigade_core::{Json, Object};
+use brigade_fs::{FileMode, RelPath};
+use brigade_process::{Ended, KillMethod, ProcessIdentity, kill_tree};
+
+use crate::error::RuntimeError;
+use crate::facts::RuntimeFacts;
+use crate::issue::RuntimeIssue;
+use crate::record::{LIMIT, PidFile, Record, Source};
+use crate::standing::Standing;
+use crate::start::{StartOptions, StartOutcome, StartProgress, mark};
+use crate::supervisor::{Seen, Supervisor, object, standing_issue};
+
+/// How long the processes of a runtime may take to end when they are asked to.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
+/// What came of a stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopOutcome {
+    /// It ran, and its whole tree has ended.
+    Stopped {
+        /// The process.
+        process: ProcessIdentity,
+        /// How many processes there were.
+        processes: u32,
+        /// How many of them did not end when they were asked to and were killed.
+        killed: u32,
+        /// How far that reaches on this system.
+        method: KillMethod,
+    },
+    /// It did not run.
+    NotRunning {
+        /// What was found.
+        reason: String,
+    },
+    /// A process runs that nothing proves to be it; it was left alone.
+    Refused {
+        /// Why, and what to do.
+        issue: RuntimeIssue,
+    },
+    /// It could not be ended.
+    Survived {
+        /// The process.
+        process: ProcessIdentity,
+        /// What lives on.
+        survivors: Vec<u32>,
+    },
+}
+
+impl StopOutcome {
+    /// Tells whether the runtime does not run now.
+    pub fn is_stopped(&self) -> bool {
+        match self {
+            StopOutcome::Stopped { .. } | StopOutcome::NotRunning { .. } => true,
+            StopOutcome::Refused { .. } | StopOutcome::Survived { .. } => false,
+        }
+    }
+
+    /// Returns the members of the report, around the runtime as it is now.
+    pub fn to_json(&self, runtime: &RuntimeFacts) -> Object {
+        let mut members = object([("runtime", Json::Object(runtime.to_json()))]);
+        members.extend(match self {
+            StopOutcome::Stopped { process, processes, killed, method } => object([
+                ("stopped", 1.into()),
+                ("pid", process.pid().into()),
+                ("processes", (*processes).into()),
+                ("killed", (*killed).into()),
+                ("method", method.name().into()),
+            ]),
+            StopOutcome::NotRunning { reason } => {
+                object([("stopped", 0.into()), ("reason", reason.as_str().into())])
+            }
+            StopOutcome::Refused { issue } => object([
+                ("stopped", 0.into()),
+                ("error", issue.detail.as_str().into()),
+                ("fix", issue.fix.clone().into()),
+            ]),
+            StopOutcome::Survived { process, survivors } => object([
+                ("stopped", 0.into()),
+                ("pid", process.pid().into()),
+                ("error", "some of its processes could not be ended".into()),
+                ("survivors", survivors.iter().map(|pid| Json::from(*pid)).collect::<Vec<_>>().into()),
+            ]),
+        });
+        members
+    }
+}
+
+/// What came of a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestartOutcome {
+    /// What came of the stop; absent when it was not tried, because the start would be refused.
+    pub stop: Option<StopOutcome>,
+    /// What came of the start; absent when the stop failed.
+    pub start: Option<StartOutcome>,
+}
+
+impl Supervisor<'_> {
+    /// Stops a runtime: its whole tree is asked to end, and after 2 s killed. What an earlier process left is removed.
+    ///
+    /// Only the recorded process is signalled, what descends from it, and what carries the mark of its start.
+    ///
+    /// # Errors
+    /// When a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
+    pub fn stop(&self, runtime: &Runtime, lock_timeout: Duration) -> Result<StopOutcome, RuntimeError> {
+        let nothing = || StopOutcome::NotRunning { reason: "the runtime is not running".to_owned() };
+        let seen = self.look(runtime)?;
+        // Where nothing was ever started there is nothing to lock, and a stop creates no files.
+        if seen.record.source == Source::Missing && seen.pid_file == PidFile::Missing {
+            return Ok(nothing());
+        }
+        self.fs.create_dir_all(&seen.paths.lock.parent())?;
+        let _lock = self.fs.lock(&seen.paths.lock, &self.holder("stop"), lock_timeout)?;
+        let seen = self.look(runtime)?;
+        if seen.record.is_newer() {
+            return Err(RuntimeError::Newer { path: seen.paths.metadata.to_string() });
+        }
+        match &seen.standing {
+            Standing::Running(process) => {
+                let mark = seen.record.instance().map(mark);
+                let ended = kill_tree(process, mark.as_deref(), GRACE);
+                if !ended.survivors.is_empty() {
+                    let survivors = ended.survivors.iter().map(ProcessIdentity::pid).collect();
+                    return Ok(StopOutcome::Survived { process: process.clone(), survivors });
+                }
+                self.keep_copy(&seen.record, &seen.paths.metadata)?;
+                self.forget(&seen, "stopped")?;
+                let Ended { signalled, killed, method, .. } = ended;
+                Ok(StopOutcome::Stopped { process: process.clone(), processes: signalled, killed, method })
+            }
+            Standing::Unmanaged(_) => Ok(match standing_issue(runtime, &seen) {
+                Some(issue) => StopOutcome::Refused { issue },
+                None => nothing(),
+            }),
+            Standing::Stale(_) => {
+                self.clear(&seen)?;
+                self.keep_copy(&seen.record, &seen.paths.metadata)?;
+                self.forget(&seen, "stale pid")?;
+                Ok(StopOutcome::NotRunning { reason: "stale pid: what it left was removed".to_owned() })
+            }
+            Standing::Stopped => {
+                self.clear(&seen)?;
+                Ok(nothing())
+            }
+        }
+    }
+
+    /// Stops a runtime and starts it. One that could not be started again is not stopped.
+    ///
+    /// # Errors
+    /// As [`Supervisor::stop`] and [`Supervisor::start`].
+    pub fn restart(
+        &self,
+        runtime: &Runtime,
+        options: &StartOptions,
+        progress: &mut dyn FnMut(StartProgress),
+    ) -> Result<RestartOutcome, RuntimeError> {
+        let blockers = self.look(runtime)?.blockers;
+        if !blockers.is_empty() {
+            return Ok(RestartOutcome { stop: None, start: Some(StartOutcome::Refused { blockers }) });
+        }
+        let stop = self.stop(runtime, options.lock_timeout)?;
+        let start = if stop.is_stopped() { Some(self.start(runtime, options, progress)?) } else { None };
+        Ok(RestartOutcome { stop: Some(stop), start })
+    }
+
+    /// Ends and removes what a process that is gone has left: strays with the mark of its start, and the pid file. Tells
+    /// whether there was anything.
+    pub(crate) fn clear(&self, seen: &Seen) -> Result<bool, RuntimeError> {
+        let mut found = false;
+        let was_stopped = seen.record.json.contains_key("stopped_at");
+        let root = seen.record.identity().or_else(|| seen.record.unfinished_start());
+        if let (false, Some(root), Some(instance)) = (was_stopped, root, seen.record.instance()) {
+            found |= 0 < kill_tree(&root, Some(&mark(instance)), GRACE).signalled;
+        }
+        if let (Standing::Stale(_), Some(path)) = (&seen.standing, &seen.paths.pid) {
+            found |= self.remove(path)?;
+        }
+        Ok(found)
+    }
+
+    /// Writes down that a runtime was stopped.
+    pub(crate) fn forget(&self, seen: &Seen, reason: &str) -> Result<(), RuntimeError> {
+        // The metadata first: with it the pid file is known to be stale, and without it nothing is.
+        if seen.record.source != Source::Missing {
+            self.save(&seen.record.stopped(self.clock.now(), reason), &seen.paths.metadata)?;
+        }
+        if let (PidFile::Pid(_) | PidFile::Broken, Some(path)) = (seen.pid_file, &seen.paths.pid) {
+            self.remove(path)?;
+        }
+        Ok(())
+    }
+
+    fn remove(&self, path: &RelPath) -> Result<bool, RuntimeError> {
+        match self.fs.remove(path) {
+            Ok(()) => {
+                self.fs.sync_dir(&path.parent())?;
+                Ok(true)
+            }
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Keeps what is about to be replaced and was not written by this version: `.0.30.0` of the older program,
+    /// `.unreadable` of anything else.
+    pub(crate) fn keep_copy(&self, record: &Record, path: &RelPath) -> Result<(), RuntimeError> {
+        let extension = match record.source {
+            Source::Missing | Source::Current | Source::Newer => return Ok(()),
+            Source::Original => "0.30.0",
+            Source::Unreadable => "unreadable",
+        };
+        let copy = path.parent().join(&format!("{}.{extension}", path.name()));
+        let copy = copy.expect("a name with an extension is a name");
+        if !self.fs.exists(&copy)? {
+            let bytes = self.fs.read(path, LIMIT)?;
+            self.fs.write_atomic(&copy, &bytes, FileMode::Private)?;
+        }
+        Ok(())
+    }
+}

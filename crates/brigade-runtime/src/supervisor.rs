@@ -1,0 +1,336 @@
+//! Looking at runtimes.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use brigade_catalog::Runtime;
+use brigade_core::argv::Argv;
+use brigade_core::{Clock, Object, Severity};
+use brigade_fs::{Fs, RelPath};
+use brigade_process::{CancelToken, ProcessIdentity};
+
+use crate::command::Command;
+use crate::error::RuntimeError;
+use crate::facts::{RuntimeFacts, RuntimeState};
+use crate::health::{self, Check, Health};
+use crate::host::Host;
+use crate::issue::{IssueType, RuntimeIssue};
+use crate::paths::{HealthFile, Paths};
+use crate::record::{PidFile, Record, Source};
+use crate::standing::{Standing, standing};
+use crate::system::{self, Holders};
+
+/// How many health checks run at the same time.
+const PARALLEL: usize = 64;
+
+/// Whether health is checked, which may run commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    /// No command is run; what was found last is told instead.
+    Skip,
+    /// Running runtimes are checked, all at the same time, and what was found is remembered.
+    Run,
+}
+
+/// Looks after the runtimes of one workspace. Does nothing by itself: no process, no thread outlives a call of it.
+#[derive(Clone, Copy)]
+pub struct Supervisor<'a> {
+    pub(crate) fs: &'a dyn Fs,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) host: &'a Host,
+}
+
+/// One runtime, as it was found.
+pub(crate) struct Seen {
+    pub(crate) paths: Paths,
+    pub(crate) record: Record,
+    pub(crate) pid_file: PidFile,
+    pub(crate) standing: Standing,
+    pub(crate) command: Option<Command>,
+    pub(crate) check: Check,
+    /// What keeps it from being started, whatever runs.
+    pub(crate) blockers: Vec<RuntimeIssue>,
+}
+
+impl Seen {
+    pub(crate) fn process(&self) -> Option<&ProcessIdentity> {
+        if let Standing::Running(identity) = &self.standing { Some(identity) } else { None }
+    }
+}
+
+impl<'a> Supervisor<'a> {
+    /// Looks after the workspace that is the root of `fs`.
+    pub fn new(fs: &'a dyn Fs, clock: &'a dyn Clock, host: &'a Host) -> Supervisor<'a> {
+        Supervisor { fs, clock, host }
+    }
+
+    /// Tells what is known of these runtimes, in their order. Never starts or ends one.
+    ///
+    /// A state file that cannot be read is an issue of its runtime.
+    pub fn facts(
+        &self,
+        runtimes: &[Runtime],
+        checks: Checks,
+        cancel: Option<&CancelToken>,
+    ) -> Vec<RuntimeFacts> {
+        let seen: Vec<Result<Seen, RuntimeError>> =
+            runtimes.iter().map(|runtime| self.look(runtime)).collect();
+        let processes: Vec<u32> =
+            seen.iter().flatten().filter_map(|seen| Some(seen.process()?.pid())).collect();
+        let holders =
+            system::holders(&runtimes.iter().filter_map(|runtime| runtime.port).collect(), &processes);
+        let found = match checks {
+            Checks::Skip => vec![None; runtimes.len()],
+            Checks::Run => self.check_all(runtimes, &seen, cancel),
+        };
+        let each = runtimes.iter().zip(seen).zip(found);
+        each.map(|((runtime, seen), health)| match seen {
+            Ok(seen) => self.facts_of(runtime, seen, &holders, health),
+            Err(error) => unreadable(runtime, &error, self),
+        })
+        .collect()
+    }
+
+    /// Tells what is known of one runtime.
+    pub fn facts_of_one(
+        &self,
+        runtime: &Runtime,
+        checks: Checks,
+        cancel: Option<&CancelToken>,
+    ) -> RuntimeFacts {
+        let mut facts = self.facts(std::slice::from_ref(runtime), checks, cancel);
+        facts.remove(0)
+    }
+
+    /// Reads the files of one runtime and asks the system for its process.
+    pub(crate) fn look(&self, runtime: &Runtime) -> Result<Seen, RuntimeError> {
+        let paths = Paths::find(self.fs, self.host, runtime);
+        let record = Record::read(self.fs, &paths.metadata)?;
+        let pid_file = match &paths.pid {
+            Some(path) => PidFile::read(self.fs, path)?,
+            None => PidFile::Missing,
+        };
+        let standing = standing(pid_file, &record, &runtime.command);
+        let mut blockers = Vec::new();
+        if runtime.is_broken {
+            let detail = "the entry has errors";
+            blockers.push(RuntimeIssue::of_runtime(runtime, IssueType::Config, Severity::Error, detail));
+        }
+        let directory = paths.directory.as_ref();
+        let command = Command::check(self.host, runtime, "command", &runtime.command, directory)
+            .map_err(|issues| blockers.extend(issues))
+            .ok();
+        let check = match runtime.health_command.as_deref().filter(|text| !text.trim().is_empty()) {
+            Some(text) => match Command::check(self.host, runtime, "health_command", text, directory) {
+                Ok(command) => Check::Command(Box::new(command)),
+                Err(issues) => {
+                    let why =
+                        issues.first().map_or("its folder is missing", |issue| &issue.detail).to_owned();
+                    blockers.extend(issues);
+                    Check::Refused(why)
+                }
+            },
+            None => runtime.port.map_or(Check::None, Check::Port),
+        };
+        blockers.extend(paths.issues.iter().cloned());
+        if pid_file == PidFile::Foreign {
+            let detail = "`pid_path` names a file that is not a pid file";
+            blockers.push(RuntimeIssue::of_field(runtime, IssueType::Config, "pid_path", detail));
+        }
+        Ok(Seen { paths, record, pid_file, standing, command, check, blockers })
+    }
+
+    /// Checks the health of all that run, and remembers what was found.
+    fn check_all(
+        &self,
+        runtimes: &[Runtime],
+        seen: &[Result<Seen, RuntimeError>],
+        cancel: Option<&CancelToken>,
+    ) -> Vec<Option<Health>> {
+        let running: Vec<(usize, &Runtime, &Seen, &ProcessIdentity)> = runtimes
+            .iter()
+            .zip(seen)
+            .enumerate()
+            .filter_map(|(index, (runtime, seen))| {
+                let seen = seen.as_ref().ok()?;
+                Some((index, runtime, seen, seen.process()?))
+            })
+            .collect();
+        let found = Mutex::new(vec![None; runtimes.len()]);
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some((index, runtime, seen, process)) =
+                running.get(next.fetch_add(1, Ordering::Relaxed))
+            {
+                let timeout = runtime.health_timeout().duration();
+                let probe = health::probe(self.host, &seen.check, process, timeout, cancel);
+                let health = probe.at(self.clock.now());
+                found.lock().unwrap_or_else(PoisonError::into_inner)[*index] = Some(health);
+            }
+        };
+        std::thread::scope(|scope| {
+            // The calling thread is one of them, so a system that has no thread to spare only takes longer.
+            for _ in 1..running.len().min(PARALLEL) {
+                if std::thread::Builder::new().name("health".to_owned()).spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            work();
+        });
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for (index, runtime, seen, process) in running {
+            if let Some(health) = &found[index] {
+                // Remembering is a convenience: a workspace that cannot be written can still be looked at.
+                let _ = health::remember(self.fs, &seen.paths, runtime, process, health);
+            }
+        }
+        found
+    }
+
+    fn facts_of(
+        &self,
+        runtime: &Runtime,
+        seen: Seen,
+        holders: &Holders,
+        health: Option<Health>,
+    ) -> RuntimeFacts {
+        let last_health =
+            health.clone().or_else(|| health::remembered(self.fs, &seen.paths.health, &seen.record));
+        let (state, pid) = match &seen.standing {
+            Standing::Stopped => (RuntimeState::Stopped, None),
+            Standing::Running(identity) => (RuntimeState::Running, Some(identity.pid())),
+            Standing::Unmanaged(pid) => (RuntimeState::Running, Some(*pid)),
+            Standing::Stale(pid) => (RuntimeState::Stale, *pid),
+        };
+        let mut issues = seen.blockers.clone();
+        issues.extend(standing_issue(runtime, &seen));
+        issues.extend(port_issue(runtime, &seen.standing, holders));
+        if let Some(health) = health.as_ref().filter(|health| !health.ok) {
+            let detail = health.detail.as_str();
+            issues.push(
+                RuntimeIssue::of_runtime(runtime, IssueType::HealthFailed, Severity::Warning, detail)
+                    .with_fix(advice("logs", runtime)),
+            );
+        }
+        RuntimeFacts {
+            cwd: seen
+                .paths
+                .directory
+                .as_ref()
+                .map_or_else(|| runtime.cwd().to_owned(), |found| found.shown.clone()),
+            pid,
+            state,
+            managed: seen.process().is_some(),
+            started_at: seen.process().and_then(|_| seen.record.started_at()),
+            pid_path: shown(seen.paths.pid.as_ref(), || runtime.pid_path()),
+            metadata_path: seen.paths.metadata.to_string(),
+            stdout_log_path: shown(seen.paths.stdout.as_ref(), || format!("{}.stdout", runtime.log_path())),
+            stderr_log_path: shown(seen.paths.stderr.as_ref(), || format!("{}.stderr", runtime.log_path())),
+            health_path: runtime.health_path.as_ref().filter(|path| !path.is_empty()).map(|path| match &seen
+                .paths
+                .health
+            {
+                HealthFile::Own(path) => path.to_string(),
+                HealthFile::InMetadata => seen.paths.metadata.to_string(),
+                HealthFile::Nowhere => path.clone(),
+            }),
+            health,
+            last_health,
+            metadata: matches!(seen.record.source, Source::Original | Source::Current | Source::Newer)
+                .then_some(seen.record.json),
+            issues,
+            ..configured(runtime)
+        }
+    }
+
+    /// Returns who else listens on the runtime's port, when somebody does.
+    pub(crate) fn port_conflict(&self, runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+        let ports: BTreeSet<u16> = runtime.port.into_iter().collect();
+        port_issue(runtime, &seen.standing, &system::holders(&ports, &[]))
+    }
+}
+
+fn configured(runtime: &Runtime) -> RuntimeFacts {
+    RuntimeFacts {
+        id: runtime.id.to_string(),
+        name: runtime.name.clone(),
+        enabled: runtime.enabled,
+        command: runtime.command.clone(),
+        cwd: runtime.cwd().to_owned(),
+        port: runtime.port,
+        pid: None,
+        state: RuntimeState::Stopped,
+        managed: false,
+        started_at: None,
+        pid_path: runtime.pid_path(),
+        metadata_path: String::new(),
+        stdout_log_path: format!("{}.stdout", runtime.log_path()),
+        stderr_log_path: format!("{}.stderr", runtime.log_path()),
+        health_path: runtime.health_path.clone(),
+        health: None,
+        last_health: None,
+        metadata: None,
+        issues: Vec::new(),
+    }
+}
+
+/// What can be told of a runtime whose files cannot be read.
+fn unreadable(runtime: &Runtime, error: &RuntimeError, supervisor: &Supervisor<'_>) -> RuntimeFacts {
+    let paths = Paths::find(supervisor.fs, supervisor.host, runtime);
+    let mut issues = paths.issues;
+    let detail = error.to_string();
+    issues.push(RuntimeIssue::of_runtime(runtime, IssueType::Config, Severity::Error, detail));
+    RuntimeFacts { metadata_path: paths.metadata.to_string(), issues, ..configured(runtime) }
+}
+
+fn shown(path: Option<&RelPath>, configured: impl FnOnce() -> String) -> String {
+    path.map_or_else(configured, RelPath::to_string)
+}
+
+/// Returns the issue about the process, when there is one.
+pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+    let pid_path = shown(seen.paths.pid.as_ref(), || runtime.pid_path());
+    match &seen.standing {
+        Standing::Stopped | Standing::Running(_) => None,
+        Standing::Stale(_) => {
+            let detail = "a pid file is left, and what it names is not this runtime any more";
+            let issue = RuntimeIssue::of_runtime(runtime, IssueType::StalePid, Severity::Warning, detail);
+            Some(issue.with_fix(advice("stop", runtime)))
+        }
+        Standing::Unmanaged(pid) => {
+            let detail =
+                "a process that may be this runtime runs, but nothing proves that Brigade started it";
+            let issue = RuntimeIssue::of_runtime(runtime, IssueType::Unmanaged, Severity::Warning, detail);
+            let fix = format!("if process {pid} is this runtime, end it yourself; else remove `{pid_path}`");
+            Some(issue.with_fix(fix))
+        }
+    }
+}
+
+fn port_issue(runtime: &Runtime, standing: &Standing, holders: &Holders) -> Option<RuntimeIssue> {
+    let port = runtime.port?;
+    let holder = holders.get(&port).filter(|holder| holder.is_local)?;
+    let is_other = match standing {
+        Standing::Running(identity) => holder.belongs_to(identity) == Some(false),
+        Standing::Unmanaged(_) => false,
+        Standing::Stopped | Standing::Stale(_) => true,
+    };
+    is_other.then(|| {
+        let detail = format!("port {port} is in use by {}", holder.describe());
+        RuntimeIssue::of_field(runtime, IssueType::PortConflict, "port", detail)
+            .with_severity(Severity::Warning)
+            .with_fix("end that process, or configure another `port`")
+    })
+}
+
+/// Returns the command line that acts on the runtime.
+pub(crate) fn advice(action: &str, runtime: &Runtime) -> String {
+    let words = ["brigade", "tools", "runtime", action, runtime.id.as_str()].map(str::to_owned).to_vec();
+    Argv::new(words).map_or_else(|_| format!("brigade tools runtime {action}"), |argv| argv.to_string())
+}
+
+/// Returns an object of these members.
+pub(crate) fn object<const N: usize>(members: [(&str, brigade_core::Json); N]) -> Object {
+    members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}

@@ -1,0 +1,71 @@
+//! What the system tells of processes and ports, beyond who a process is.
+
+use std::collections::BTreeMap;
+
+use brigade_core::Timestamp;
+use brigade_process::ProcessIdentity;
+
+#[cfg(target_os = "linux")]
+#[path = "system/linux.rs"]
+mod platform;
+#[cfg(not(target_os = "linux"))]
+#[path = "system/unix.rs"]
+mod platform;
+
+pub(crate) use platform::{holders, wait};
+
+/// A process that runs now, as far as the system tells of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Observed {
+    pub(crate) identity: ProcessIdentity,
+    /// When it started.
+    pub(crate) started: Option<Timestamp>,
+    /// Its arguments, the zeroth included.
+    pub(crate) argv: Option<Vec<String>>,
+    /// Whether it leads a session of its own, as every runtime does.
+    pub(crate) leads_session: Option<bool>,
+}
+
+/// Looks at the process that has this number now; none when it has ended.
+pub(crate) fn observe(pid: u32) -> Option<Observed> {
+    let identity = ProcessIdentity::of(pid).ok().filter(ProcessIdentity::is_alive)?;
+    let observed = Observed {
+        started: platform::started(&identity),
+        argv: platform::argv(pid),
+        leads_session: platform::leads_session(pid),
+        identity,
+    };
+    // The number may have come to mean another process in between.
+    observed.identity.is_alive().then_some(observed)
+}
+
+/// Who listens on a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    /// The process, where the system tells.
+    pub(crate) pid: Option<u32>,
+    /// The name of its program.
+    pub(crate) program: Option<String>,
+    /// Whether it listens where a local client looks: at a loopback address or at all.
+    pub(crate) is_local: bool,
+}
+
+impl Holder {
+    /// Names the holder, for a sentence.
+    pub(crate) fn describe(&self) -> String {
+        match (self.pid, &self.program) {
+            (Some(pid), Some(program)) => format!("process {pid} ({program})"),
+            (Some(pid), None) => format!("process {pid}"),
+            (None, _) => "a process of somebody else".to_owned(),
+        }
+    }
+
+    /// Tells whether the holder is the process, descends from it or is in its session; `None` when the system does not tell
+    /// who it is.
+    pub(crate) fn belongs_to(&self, root: &ProcessIdentity) -> Option<bool> {
+        self.pid.map(|pid| platform::belongs(pid, root.pid()))
+    }
+}
+
+/// The ports that somebody listens on.
+pub(crate) type Holders = BTreeMap<u16, Holder>;

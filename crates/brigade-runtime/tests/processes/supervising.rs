@@ -1,0 +1,392 @@
+//! Real processes, started and stopped.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use crate::workspace::{Ender, LONG, Workspace, free_port, options, until};
+use brigade_core::Json;
+use brigade_process::{CancelToken, ProcessIdentity};
+use brigade_runtime::{
+    Checks, IssueType, NotReady, RuntimeError, RuntimeState, StartOptions, StartOutcome, StartProgress,
+    StopOutcome,
+};
+
+/// The example of the documentation, with a port that is free.
+fn seed_example(port: u16) -> Workspace {
+    Workspace::new(&format!(
+        "[[runtime]]\nid = 'r'\nname = 'Local Helper'\nenabled = true\ncommand = 'python3 -m http.server {port} --bind 127.0.0.1'\n\
+         cwd = '.'\nport = {port}\nhealth_command = 'python3 --version'\nhealth_path = '.brigade/tools/runtime/r.json'\n\
+         pid_path = '.brigade/tools/runtime/r.pid'\nlog_path = '.brigade/tools/runtime/r.log'\ntimeout = 30\n"
+    ))
+}
+
+#[test]
+fn the_documented_example_starts_serves_and_stops() {
+    let port = free_port();
+    let workspace = seed_example(port);
+    let before = workspace.facts(Checks::Run);
+    assert_eq!((before.state, before.issues.len(), before.health), (RuntimeState::Stopped, 0, None));
+    let mut seen = Vec::new();
+    let outcome = workspace.start_noting(&mut |step| seen.push(step));
+    let StartOutcome::Started { process, health, .. } = outcome else { panic!("{outcome:?}") };
+    assert!(health.ok);
+    assert_eq!(seen[0], StartProgress::Spawned { pid: process.pid() });
+    std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let facts = workspace.facts(Checks::Run);
+    assert!(facts.is_usable() && facts.issues.is_empty(), "{facts:?}");
+    assert_eq!(facts.pid, Some(process.pid()));
+    // Health and metadata live in one file, and neither costs the other anything.
+    let metadata = workspace.metadata();
+    assert_eq!(metadata.get("health_ok"), Some(&Json::Bool(true)));
+    assert_eq!(metadata.get("cwd").and_then(Json::as_str), Some("."));
+    assert_eq!(metadata.get("pid_path").and_then(Json::as_str), Some(".brigade/tools/runtime/r.pid"));
+    assert_eq!(workspace.read(".brigade/tools/runtime/r.pid"), format!("{}\n", process.pid()));
+    for (file, mode) in
+        [("", 0o700), ("/r.pid", 0o600), ("/r.json", 0o600), ("/r.log.stdout", 0o600), ("/r.lock", 0o600)]
+    {
+        let path = workspace.path(&format!(".brigade/tools/runtime{file}"));
+        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, mode, "{file}");
+    }
+    let outcome = workspace.stop();
+    assert!(matches!(outcome, StopOutcome::Stopped { killed: 0, .. }), "{outcome:?}");
+    assert!(!process.is_alive());
+    let facts = workspace.facts(Checks::Run);
+    assert_eq!((facts.state, facts.issues.len()), (RuntimeState::Stopped, 0));
+    assert!(facts.last_health.unwrap().ok, "what was found last is still told");
+    assert!(!workspace.path(".brigade/tools/runtime/r.pid").exists());
+    assert!(workspace.metadata().get("stopped_at").is_some());
+    assert!(matches!(workspace.stop(), StopOutcome::NotRunning { .. }));
+}
+
+#[test]
+fn a_second_start_starts_nothing() {
+    let workspace = Workspace::one("sleep 300", "");
+    let outcomes: Vec<StartOutcome> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| workspace.start())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let started = outcomes.iter().filter(|outcome| matches!(outcome, StartOutcome::Started { .. })).count();
+    let skipped =
+        outcomes.iter().filter(|outcome| matches!(outcome, StartOutcome::AlreadyRunning { .. })).count();
+    assert_eq!((started, skipped), (1, 7), "{outcomes:?}");
+}
+
+#[test]
+fn a_stop_ends_the_whole_tree() {
+    let workspace = Workspace::one("python3 tree.py", "");
+    workspace.write(
+        "tree.py",
+        "import os, signal, time\n\
+         def note(name):\n    open(name + '.new', 'w').write(str(os.getpid()))\n    os.rename(name + '.new', name)\n\
+         if os.fork() == 0:\n    os.setsid()\n    note('left-session')\n    time.sleep(300)\n\
+         if os.fork() == 0:\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    note('ignores-term')\n    time.sleep(300)\n\
+         if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        note('daemon')\n        time.sleep(300)\n    os._exit(0)\n\
+         time.sleep(300)\n",
+    );
+    let root = workspace.must_start();
+    let names = ["left-session", "ignores-term", "daemon"];
+    until(|| names.iter().all(|name| workspace.path(name).exists()));
+    let members: Vec<ProcessIdentity> = names
+        .iter()
+        .map(|name| ProcessIdentity::of(workspace.read(name).parse().unwrap()).unwrap())
+        .collect();
+    let outcome = workspace.stop();
+    let StopOutcome::Stopped { processes, killed, .. } = outcome else { panic!("{outcome:?}") };
+    assert_eq!((processes, killed), (4, 1));
+    assert!(!root.is_alive() && members.iter().all(|member| !member.is_alive()));
+}
+
+#[test]
+fn a_reused_number_is_neither_running_nor_signalled() {
+    let workspace = Workspace::one("sleep 300", "");
+    let process = Ender(workspace.must_start());
+    for change in
+        [("start_time", Json::from(process.0.start_time() + 1)), ("boot_id", Json::from("another-boot"))]
+    {
+        let before = workspace.metadata();
+        workspace.edit_metadata(&[change]);
+        let facts = workspace.facts(Checks::Run);
+        assert_eq!((facts.state, facts.managed, facts.running()), (RuntimeState::Stale, false, false));
+        assert_eq!(workspace.issue_types(), ["runtime_stale_pid"]);
+        // The mark is the other way to find processes; here it is as old as the number.
+        workspace.edit_metadata(&[("instance", Json::from("of-another-start"))]);
+        assert!(matches!(workspace.stop(), StopOutcome::NotRunning { .. }));
+        assert!(process.0.is_alive());
+        assert_eq!(workspace.facts(Checks::Run).state, RuntimeState::Stopped);
+        workspace.write(".brigade/tools/runtime/r.json", &before.to_pretty());
+        workspace.write(".brigade/tools/runtime/r.pid", &process.0.pid().to_string());
+    }
+    assert!(workspace.facts(Checks::Run).managed);
+}
+
+#[test]
+fn a_start_clears_a_stale_pid_file() {
+    let workspace = Workspace::one("sleep 300", "");
+    let first = workspace.must_start();
+    first.signal(brigade_process::Signal::Kill).unwrap();
+    until(|| !first.is_alive());
+    assert_eq!(workspace.facts(Checks::Skip).state, RuntimeState::Stale);
+    let mut steps = Vec::new();
+    let outcome = workspace.start_noting(&mut |step| steps.push(step));
+    assert!(matches!(outcome, StartOutcome::Started { .. }), "{outcome:?}");
+    assert_eq!(steps[0], StartProgress::Cleared);
+}
+
+#[test]
+fn what_a_killed_starter_left_is_found_again() {
+    let workspace = Workspace::one("sleep 300", "");
+    let process = workspace.must_start();
+    let me = ProcessIdentity::current().unwrap();
+    workspace.edit_metadata(&[
+        ("pid", Json::Null),
+        ("start_time", Json::Null),
+        ("starting", Json::from(me.start_time())),
+    ]);
+    std::fs::remove_file(workspace.path(".brigade/tools/runtime/r.pid")).unwrap();
+    let second = workspace.must_start();
+    assert!(!process.is_alive() && second.is_alive());
+}
+
+#[test]
+fn what_does_not_get_ready_is_stopped_and_its_words_are_told() {
+    let workspace = Workspace::one("python3 fails.py", "");
+    workspace
+        .write("fails.py", "import sys\nprint('hello')\nsys.exit('no such key: password=hunter2example')\n");
+    let StartOutcome::Failed { reason: NotReady::Ended { .. }, log, survivors } = workspace.start() else {
+        panic!("it ends at once")
+    };
+    assert_eq!((log.stdout.as_str(), survivors.len()), ("hello\n", 0));
+    assert!(log.stderr.starts_with("no such key") && !log.stderr.contains("hunter2"), "{}", log.stderr);
+
+    let workspace = Workspace::one("sleep 300", "health_command = 'false'\ntimeout = 0.3");
+    let mut pid = 0;
+    let outcome = workspace.start_noting(&mut |step| {
+        if let StartProgress::Spawned { pid: spawned } = step {
+            pid = spawned;
+        }
+    });
+    let StartOutcome::Failed { reason: NotReady::TimedOut { detail, .. }, .. } = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(detail, "the health command ended with exit code 1");
+    assert!(ProcessIdentity::of(pid).is_err() || !ProcessIdentity::of(pid).unwrap().is_alive());
+    assert_eq!(workspace.facts(Checks::Run).state, RuntimeState::Stopped);
+    let reason = workspace.metadata().get("stop_reason").and_then(Json::as_str).unwrap().to_owned();
+    assert!(reason.starts_with("not ready after 0.3 s"), "{reason}");
+}
+
+#[test]
+fn a_port_that_opens_late_is_waited_for() {
+    let port = free_port();
+    let workspace = Workspace::one("python3 late.py", &format!("port = {port}\ntimeout = 30"));
+    workspace.write(
+        "late.py",
+        &format!(
+            "import os, socket, time\nwhile not os.path.exists('go'):\n    time.sleep(0.01)\n\
+             s = socket.create_server(('127.0.0.1', {port}))\ntime.sleep(300)\n"
+        ),
+    );
+    let mut waits = 0;
+    let outcome = workspace.start_noting(&mut |step| {
+        if let StartProgress::Waiting { detail, .. } = step {
+            assert_eq!(detail, format!("nothing listens on port {port}"));
+            waits += 1;
+            workspace.write("go", "");
+        }
+    });
+    assert!(matches!(outcome, StartOutcome::Started { .. }), "{outcome:?}");
+    assert!(1 <= waits);
+}
+
+#[test]
+fn an_interrupted_start_leaves_nothing() {
+    let workspace = Workspace::one("sleep 300", &format!("port = {}\ntimeout = 60", free_port()));
+    let cancel = CancelToken::new().unwrap();
+    let options = StartOptions { cancel: Some(cancel.clone()), ..options() };
+    let mut process = None;
+    let outcome = workspace.supervisor().start(&workspace.runtimes[0], &options, &mut |step| {
+        if let StartProgress::Spawned { pid } = step {
+            process = Some(ProcessIdentity::of(pid).unwrap());
+            cancel.cancel();
+        }
+    });
+    let outcome = outcome.unwrap();
+    assert!(matches!(outcome, StartOutcome::Failed { reason: NotReady::Interrupted, .. }), "{outcome:?}");
+    assert!(!process.unwrap().is_alive());
+}
+
+#[test]
+fn a_port_in_use_is_refused_with_its_holder() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let workspace = Workspace::one("sleep 300", &format!("port = {port}"));
+    let StartOutcome::Refused { blockers } = workspace.start() else { panic!("the port is in use") };
+    assert_eq!(blockers.len(), 1);
+    assert_eq!(blockers[0].issue_type, IssueType::PortConflict);
+    let expect = format!("port {port} is in use by process {} (", std::process::id());
+    assert!(blockers[0].detail.starts_with(&expect), "{}", blockers[0].detail);
+    assert_eq!(workspace.issue_types(), ["runtime_port_conflict"]);
+}
+
+#[test]
+fn every_reason_against_a_start_is_told_and_nothing_is_written() {
+    let workspace =
+        Workspace::one("sh -c 'sleep 300'", "cwd = 'none'\npid_path = '../r.pid'\nhealth_command = \"x 'y\"");
+    let types = |outcome| match outcome {
+        StartOutcome::Refused { blockers } => {
+            blockers.iter().map(|issue| issue.issue_type.as_str()).collect::<Vec<_>>()
+        }
+        other => panic!("{other:?}"),
+    };
+    let expect =
+        ["runtime_high_risk_command", "runtime_bad_command", "runtime_outside_path", "runtime_missing_cwd"];
+    assert_eq!(types(workspace.start()), expect);
+    let workspace = Workspace::one("sleep 300", "pid_path = 'README.md'");
+    workspace.write("README.md", "# Title\n");
+    assert_eq!(types(workspace.start()), ["runtime_config"]);
+    assert_eq!(workspace.read("README.md"), "# Title\n");
+    assert!(!workspace.path(".brigade").exists());
+}
+
+#[test]
+fn a_runtime_gets_few_variables_and_no_input() {
+    let workspace = Workspace::one("python3 env.py", "");
+    workspace.write(
+        "env.py",
+        "import os, sys, time\nprint(sorted(os.environ), repr(sys.stdin.read()), os.getsid(0) == os.getpid(), flush=True)\ntime.sleep(300)\n",
+    );
+    workspace.must_start();
+    let log = ".brigade/tools/runtime/r.log.stdout";
+    until(|| workspace.read(log).ends_with('\n'));
+    let text = workspace.read(log);
+    // Python adds LC_CTYPE to an environment without a locale.
+    let text = text.replace("'LC_CTYPE', ", "");
+    assert_eq!(text, "['BRIGADE_RUNTIME_INSTANCE', 'HOME', 'PATH'] '' True\n");
+}
+
+#[test]
+fn a_process_of_the_older_program_is_managed_only_with_proof() {
+    let workspace = Workspace::one("sleep 300", "");
+    let process = workspace.must_start();
+    let older = [
+        ("version", Json::Null),
+        ("start_time", Json::Null),
+        ("boot_id", Json::Null),
+        ("instance", Json::Null),
+    ];
+    workspace.edit_metadata(&older);
+    let facts = workspace.facts(Checks::Run);
+    assert!(facts.managed && facts.is_usable(), "start time, command and session fit");
+    // The health file of the default configuration took the place of the metadata.
+    let whole = workspace.metadata();
+    workspace.edit_metadata(&[("command", Json::Null), ("cwd", Json::Null), ("pid_path", Json::Null)]);
+    assert!(workspace.facts(Checks::Run).managed);
+    // Started at another time: the number means somebody else by now.
+    workspace.edit_metadata(&[("started_at", Json::from("2020-01-01T00:00:00+00:00"))]);
+    assert_eq!(workspace.facts(Checks::Run).state, RuntimeState::Stale);
+    // No metadata: it may be ours, which is no proof.
+    std::fs::remove_file(workspace.path(".brigade/tools/runtime/r.json")).unwrap();
+    let facts = workspace.facts(Checks::Run);
+    assert_eq!((facts.running(), facts.managed), (true, false));
+    assert_eq!(workspace.issue_types(), ["runtime_unmanaged"]);
+    assert!(matches!(workspace.stop(), StopOutcome::Refused { .. }));
+    assert!(matches!(workspace.start(), StartOutcome::Refused { .. }));
+    assert!(process.is_alive());
+    workspace.write(".brigade/tools/runtime/r.json", &whole.to_pretty());
+    assert!(matches!(workspace.stop(), StopOutcome::Stopped { .. }));
+    assert!(!process.is_alive());
+    assert_eq!(workspace.read(".brigade/tools/runtime/r.json.0.30.0"), whole.to_pretty());
+}
+
+#[test]
+fn metadata_of_a_newer_version_is_read_and_not_rewritten() {
+    let workspace = Workspace::one("sleep 300", "");
+    let process = Ender(workspace.must_start());
+    workspace.edit_metadata(&[("version", Json::from(2))]);
+    let before = workspace.read(".brigade/tools/runtime/r.json");
+    assert!(workspace.facts(Checks::Run).managed);
+    let stopped = workspace.supervisor().stop(&workspace.runtimes[0], LONG);
+    assert!(matches!(stopped, Err(RuntimeError::Newer { .. })), "{stopped:?}");
+    assert!(process.0.is_alive());
+    assert_eq!(workspace.read(".brigade/tools/runtime/r.json"), before);
+}
+
+#[test]
+fn a_restart_starts_anew_and_does_not_stop_what_could_not_start() {
+    let mut workspace = Workspace::one("sleep 300", "");
+    let first = workspace.must_start();
+    let restarted = workspace.supervisor().restart(&workspace.runtimes[0], &options(), &mut |_| ()).unwrap();
+    assert!(restarted.stop.unwrap().is_stopped());
+    let Some(StartOutcome::Started { process: second, .. }) = restarted.start else { panic!() };
+    assert!(!first.is_alive() && second.is_alive());
+    workspace.runtimes[0].command = "sudo sleep 300".to_owned();
+    let restarted = workspace.supervisor().restart(&workspace.runtimes[0], &options(), &mut |_| ()).unwrap();
+    assert!(restarted.stop.is_none() && matches!(restarted.start, Some(StartOutcome::Refused { .. })));
+    assert!(second.is_alive());
+}
+
+#[test]
+fn health_is_found_out_and_remembered_among_what_the_file_holds() {
+    let workspace =
+        Workspace::one("sleep 300", "health_command = 'test -e healthy'\nhealth_path = 'state/health.json'");
+    workspace.write("healthy", "");
+    workspace.write("state/health.json", "{\"note\": 1}");
+    workspace.must_start();
+    let health = || Json::parse(&workspace.read("state/health.json")).unwrap();
+    assert_eq!(health().get("health_ok"), Some(&Json::Bool(true)));
+    assert_eq!(health().get("note"), Some(&Json::from(1)));
+    assert_eq!(health().get("runtime_id").and_then(Json::as_str), Some("r"));
+    std::fs::remove_file(workspace.path("healthy")).unwrap();
+    let listed = workspace.facts(Checks::Skip);
+    assert!(listed.health.is_none() && listed.last_health.unwrap().ok, "a list runs no command");
+    let facts = workspace.facts(Checks::Run);
+    assert!(!facts.health.unwrap().ok);
+    assert_eq!(facts.issues[0].issue_type, IssueType::HealthFailed);
+    assert_eq!(health().get("health_ok"), Some(&Json::Bool(false)));
+}
+
+#[test]
+fn a_health_command_has_a_time_limit() {
+    let workspace = Workspace::one("sleep 300", "");
+    workspace.must_start();
+    let mut runtime = workspace.runtimes[0].clone();
+    runtime.health_command = Some("sleep 300".to_owned());
+    runtime.timeout = Some(brigade_catalog::Seconds::new(0.2).unwrap());
+    let health = workspace.supervisor().facts_of_one(&runtime, Checks::Run, None).health.unwrap();
+    assert_eq!((health.ok, health.detail.as_str()), (false, "the health command took longer than 0.2 s"));
+    runtime.health_command = Some("sh -c true".to_owned());
+    let health = workspace.supervisor().facts_of_one(&runtime, Checks::Run, None).health.unwrap();
+    assert!(health.detail.starts_with("the health command was not run: "), "{}", health.detail);
+}
+
+#[test]
+fn fifty_runtimes_are_looked_at_together() {
+    let entries: Vec<String> = (0..50)
+        .map(|n| {
+            format!(
+                "[[runtime]]\nid = 'r{n}'\nname = 'R'\ncommand = 'sleep 300'\nhealth_command = 'sleep 0.5'\n"
+            )
+        })
+        .collect();
+    let mut workspace = Workspace::new(&entries.concat());
+    for runtime in &mut workspace.runtimes {
+        runtime.health_command = None;
+    }
+    std::thread::scope(|scope| {
+        for runtime in &workspace.runtimes {
+            let supervisor = workspace.supervisor();
+            scope.spawn(move || supervisor.start(runtime, &options(), &mut |_| ()).unwrap());
+        }
+    });
+    for runtime in &mut workspace.runtimes {
+        runtime.health_command = Some("sleep 0.5".to_owned());
+    }
+    let start = Instant::now();
+    let facts = workspace.supervisor().facts(&workspace.runtimes, Checks::Run, None);
+    let took = start.elapsed();
+    assert!(facts.iter().all(|facts| facts.is_usable()), "{facts:#?}");
+    // One after the other they would take 25 s; the machine may be busy with other tests.
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    eprintln!("50 runtimes: {took:?}");
+}

@@ -1,0 +1,159 @@
+//! A workspace with runtimes in it, all of which are ended when the test is over.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use brigade_catalog::{Level, Runtime, Runtimes};
+use brigade_core::{Dialect, Json, SystemClock};
+use brigade_fs::DiskFs;
+use brigade_process::{ProcessIdentity, Signal};
+use brigade_runtime::{
+    Checks, Host, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
+};
+
+/// More than any test takes.
+pub const LONG: Duration = Duration::from_secs(60);
+
+pub struct Workspace {
+    folder: tempfile::TempDir,
+    pub fs: DiskFs,
+    pub host: Host,
+    pub runtimes: Vec<Runtime>,
+}
+
+impl Workspace {
+    /// A workspace whose runtimes.toml is this.
+    pub fn new(toml: &str) -> Workspace {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("w");
+        fs::create_dir(&root).unwrap();
+        let parsed = Runtimes::parse("runtimes.toml", Level::Project, toml.as_bytes());
+        let pair = |name: &str, value: &str| (name.into(), value.into());
+        let environment = vec![
+            pair("PATH", &format!("{}:/usr/bin:/bin", python_folder().display())),
+            pair("HOME", "/nonexistent"),
+            pair("SECRET_TOKEN", "never"),
+        ];
+        Workspace {
+            fs: DiskFs::open(&root).unwrap(),
+            host: Host { environment, outside: Vec::new() },
+            runtimes: parsed.runtimes().to_vec(),
+            folder,
+        }
+    }
+
+    /// One runtime `r` with this command and these further lines.
+    pub fn one(command: &str, more: &str) -> Workspace {
+        Workspace::new(&format!("[[runtime]]\nid = 'r'\nname = 'R'\ncommand = \"{command}\"\n{more}\n"))
+    }
+
+    pub fn supervisor(&self) -> Supervisor<'_> {
+        Supervisor::new(&self.fs, &SystemClock, &self.host)
+    }
+
+    pub fn path(&self, relative: &str) -> PathBuf {
+        self.folder.path().join("w").join(relative)
+    }
+
+    pub fn write(&self, relative: &str, text: &str) {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn read(&self, relative: &str) -> String {
+        fs::read_to_string(self.path(relative)).unwrap()
+    }
+
+    pub fn metadata(&self) -> Json {
+        Json::parse_bytes(self.read(".brigade/tools/runtime/r.json").as_bytes(), Dialect::Strict).unwrap()
+    }
+
+    /// Replaces members of the metadata; `null` removes one.
+    pub fn edit_metadata(&self, members: &[(&str, Json)]) {
+        let mut object = self.metadata().as_object().unwrap().clone();
+        for (key, value) in members {
+            match value {
+                Json::Null => object.remove(*key),
+                value => object.insert((*key).to_owned(), value.clone()),
+            };
+        }
+        self.write(".brigade/tools/runtime/r.json", &Json::Object(object).to_pretty());
+    }
+
+    pub fn start(&self) -> StartOutcome {
+        self.start_noting(&mut |_| ())
+    }
+
+    pub fn start_noting(&self, progress: &mut dyn FnMut(StartProgress)) -> StartOutcome {
+        self.supervisor().start(&self.runtimes[0], &options(), progress).unwrap()
+    }
+
+    #[track_caller]
+    pub fn must_start(&self) -> ProcessIdentity {
+        match self.start() {
+            StartOutcome::Started { process, .. } => process,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn stop(&self) -> StopOutcome {
+        self.supervisor().stop(&self.runtimes[0], LONG).unwrap()
+    }
+
+    pub fn facts(&self, checks: Checks) -> RuntimeFacts {
+        self.supervisor().facts_of_one(&self.runtimes[0], checks, None)
+    }
+
+    pub fn issue_types(&self) -> Vec<&'static str> {
+        self.facts(Checks::Run).issues.iter().map(|issue| issue.issue_type.as_str()).collect()
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        for runtime in &self.runtimes {
+            let _ = self.supervisor().stop(runtime, LONG);
+        }
+    }
+}
+
+pub fn options() -> StartOptions {
+    StartOptions { ready_within: None, lock_timeout: LONG, cancel: None }
+}
+
+/// Ends a process of a test when it is over.
+pub struct Ender(pub ProcessIdentity);
+
+impl Drop for Ender {
+    fn drop(&mut self) {
+        let _ = self.0.signal(Signal::Kill);
+    }
+}
+
+/// Polls what cannot be waited on.
+#[track_caller]
+pub fn until(what: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !what() {
+        assert!(start.elapsed() < LONG, "it never came true");
+        std::thread::yield_now();
+    }
+}
+
+/// A port that nobody listens on.
+pub fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The folder of the Python itself that a shim on `PATH` may lead to.
+fn python_folder() -> &'static Path {
+    static FOUND: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    FOUND.get_or_init(|| {
+        let asked =
+            std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+        let path = PathBuf::from(String::from_utf8(asked.unwrap().stdout).unwrap().trim());
+        path.parent().unwrap().to_owned()
+    })
+}
