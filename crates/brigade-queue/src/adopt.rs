@@ -1,0 +1,164 @@
+//! Taking over the state of the Python program, version 0.30.0.
+//!
+//! Happens once, before the first write. The original journal is copied byte for byte first; receipts and checkpoints stay
+//! as they are; the ledger gets an entry for each receipt, marked as adopted.
+
+use std::collections::HashMap;
+
+use brigade_call::{LedgerLink, ReceiptLink, RecordVersion};
+use brigade_core::{Fingerprint, Json, Object, Timestamp};
+use brigade_fs::{FileMode, Fs, FsError, ReadFile, RelPath, Replacement, read_many};
+
+use crate::checkpoints;
+use crate::error::QueueError;
+use crate::layout;
+use crate::ledger::{self, NewEntry};
+use crate::record::StoredCall;
+use crate::runs;
+use crate::view::View;
+
+/// What adopted calls are linked with.
+#[derive(Debug, Default)]
+pub(crate) struct Adoption {
+    /// Places in the ledger by run.
+    receipts: HashMap<String, LedgerLink>,
+    /// Checkpoints by call.
+    checkpoints: HashMap<String, Object>,
+    /// The workspace, as absolute paths in the records begin.
+    root: String,
+}
+
+impl Adoption {
+    /// Makes our record of the Python program's; others stay as they are, byte for byte.
+    pub(crate) fn convert(&self, line: Vec<u8>, sequence: u64) -> Vec<u8> {
+        let Some(mut stored) = StoredCall::from_line(&line, sequence) else { return line };
+        if stored.version != RecordVersion::Adopted {
+            return line;
+        }
+        let call = &mut stored.call;
+        let run_id = call.claim.as_ref().map(|claim| claim.run_id.as_str());
+        if let Some(link) = run_id.and_then(|run_id| self.receipts.get(run_id))
+            && let Some(path) = run_id.and_then(runs::receipt_path)
+        {
+            call.receipt = Some(ReceiptLink { path: path.to_string(), ledger: Some(link.clone()) });
+        }
+        for json in [&mut call.policy, &mut call.projection_summary] {
+            self.make_relative(json);
+        }
+        if let Some(checkpoints) = self.checkpoints.get(call.id.as_str()) {
+            stored.checkpoints = checkpoints.clone();
+        }
+        stored.revision = 1;
+        let mut line = stored.to_line().into_bytes();
+        line.pop();
+        line
+    }
+
+    /// Cuts the workspace off the paths in a value, so that the workspace can be moved.
+    fn make_relative(&self, json: &mut Json) {
+        match json {
+            Json::String(text) => {
+                let inside = text.strip_prefix(&self.root).and_then(|rest| rest.strip_prefix('/'));
+                if let Some(inside) = inside.filter(|_| !self.root.is_empty()).map(str::to_owned) {
+                    *text = inside;
+                }
+            }
+            Json::Array(elements) => elements.iter_mut().for_each(|element| self.make_relative(element)),
+            Json::Object(members) => members
+                .iter_mut()
+                .filter(|(key, _)| key.ends_with("_path") || matches!(key.as_str(), "projections"))
+                .for_each(|(_, member)| self.make_relative(member)),
+            Json::Null | Json::Bool(_) | Json::Number(_) => {}
+        }
+    }
+}
+
+/// Copies the original journal, enters the receipts into the ledger, and collects what calls are linked with.
+pub(crate) fn adopt_files(view: &View, now: Timestamp) -> Result<Adoption, QueueError> {
+    let fs = &*view.fs;
+    if let Some(journal) = &view.state.journal
+        && !journal.file.is_empty()?
+    {
+        copy_original(fs, &*journal.file)?;
+    }
+    let mut adoption = Adoption { root: fs.root().to_string_lossy().into_owned(), ..Adoption::default() };
+    adoption.receipts = adopt_receipts(fs, now)?;
+    for (_, result) in checkpoints::read_all(fs)? {
+        if let Ok(checkpoint) = result {
+            let document = Json::Object(checkpoint.to_document());
+            let of_call = adoption.checkpoints.entry(checkpoint.call_id).or_default();
+            of_call.insert(checkpoint.id.as_str().to_owned(), document);
+        }
+    }
+    Ok(adoption)
+}
+
+/// Copies the journal as it is; a copy that is there already, from an adoption that a crash stopped, is enough.
+fn copy_original(fs: &dyn Fs, file: &dyn ReadFile) -> Result<(), FsError> {
+    let mut number = 0;
+    let path = loop {
+        let path = layout::original_copy(number);
+        match fs.open(&path) {
+            Ok(copy) if is_equal(file, &*copy)? => return Ok(()),
+            Err(error) if error.is_not_found() => break path,
+            Ok(_) | Err(_) => number += 1,
+        }
+    };
+    let mut copy = Replacement::begin(fs, &path, FileMode::Private)?;
+    let mut offset = 0;
+    loop {
+        let bytes = file.read_range(offset, CHUNK)?;
+        if bytes.is_empty() {
+            break;
+        }
+        offset += bytes.len() as u64;
+        copy.write(&bytes)?;
+    }
+    copy.commit()
+}
+
+const CHUNK: usize = 1 << 20;
+
+fn is_equal(left: &dyn ReadFile, right: &dyn ReadFile) -> Result<bool, FsError> {
+    let length = left.len()?;
+    if length != right.len()? {
+        return Ok(false);
+    }
+    let mut offset = 0;
+    while offset < length {
+        if left.read_range(offset, CHUNK)? != right.read_range(offset, CHUNK)? {
+            return Ok(false);
+        }
+        offset += CHUNK as u64;
+    }
+    Ok(true)
+}
+
+/// Enters the receipts that are not in the ledger, the oldest first, and returns the places of all.
+fn adopt_receipts(fs: &dyn Fs, now: Timestamp) -> Result<HashMap<String, LedgerLink>, QueueError> {
+    let mut links = HashMap::new();
+    if let Some(file) = ledger::open(fs)? {
+        for entry in ledger::find_prefix(&*file, "")? {
+            let link = LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 };
+            links.insert(entry.run_id, link);
+        }
+    }
+    let stem = |path: &RelPath| path.name().strip_suffix(".json").unwrap_or_default().to_owned();
+    let mut paths = runs::files(fs)?;
+    paths.retain(|path| !links.contains_key(&stem(path)));
+    let mut entries: Vec<NewEntry> = read_many(fs, &paths, runs::RECEIPT_LIMIT, |index, bytes| {
+        let receipt_sha256 = Fingerprint::of_bytes(bytes.as_deref().unwrap_or_default());
+        let read = runs::read_receipt(&paths[index], bytes);
+        let (started_at, status) = match read {
+            Ok(stored) => (stored.receipt.sort_key().to_owned(), stored.receipt.status().to_owned()),
+            // Before all others, because it has no time.
+            Err(_) => (String::new(), "unreadable".to_owned()),
+        };
+        NewEntry { run_id: stem(&paths[index]), receipt_sha256, started_at, status, is_adopted: true }
+    });
+    entries.sort_by(|left, right| (&left.started_at, &left.run_id).cmp(&(&right.started_at, &right.run_id)));
+    for entry in ledger::append(fs, &entries, now)? {
+        links.insert(entry.run_id, LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 });
+    }
+    Ok(links)
+}

@@ -1,0 +1,94 @@
+//! Looking over the whole state.
+
+use std::collections::BTreeMap;
+
+use brigade_fs::{FileKind, Lines, is_temporary};
+
+use crate::error::QueueError;
+use crate::queue::QueueView;
+use crate::state::Damage;
+use crate::view::View;
+use crate::{layout, ledger};
+
+/// What the state looks like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Check {
+    /// Calls by status.
+    pub calls: BTreeMap<String, u64>,
+    /// Runs by how they ended.
+    pub runs: BTreeMap<String, u64>,
+    /// Bytes of the journal.
+    pub journal_bytes: u64,
+    /// Files of finished calls.
+    pub segments: u64,
+    /// Whether the Python program's state is still to be adopted by the first write.
+    pub is_unadopted: bool,
+    /// What cannot be read.
+    pub damage: Vec<Damage>,
+    /// Quarantine files, and how many lines each holds.
+    pub quarantined: Vec<(String, u64)>,
+    /// Files that a crash left behind, or that are being written right now.
+    pub temporary: Vec<String>,
+}
+
+/// What a compaction did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compaction {
+    /// Whether it took over the state of the Python program.
+    pub is_adoption: bool,
+    /// Finished calls that moved out of the journal.
+    pub moved: u64,
+    /// Unreadable lines that moved to a quarantine.
+    pub quarantined: u64,
+    /// Files that were removed: replaced segments and what crashes left.
+    pub removed: u64,
+}
+
+pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
+    let fs = &*view.fs;
+    let mut check = Check {
+        calls: view.call_counts()?,
+        segments: view.state.segments.len() as u64,
+        is_unadopted: view.state.is_unadopted() && view.state.journal.is_some(),
+        damage: view.state.damage()?,
+        ..Check::default()
+    };
+    if let Some(journal) = &view.state.journal {
+        check.journal_bytes = journal.file.len()?;
+    }
+    match view.run_counts() {
+        Ok(runs) => check.runs = runs,
+        Err(_) if ledger::exists(fs)? => check.damage.push(Damage {
+            path: layout::ledger().to_string(),
+            line: None,
+            problem: "it is not a file",
+        }),
+        Err(error) => return Err(error),
+    }
+    for folder in [layout::tools(), layout::segments(), layout::runs(), layout::checkpoints()] {
+        let Ok(entries) = fs.list_dir(&folder) else { continue };
+        for entry in entries {
+            let Ok(path) = folder.join(&entry.name) else { continue };
+            if is_temporary(&entry.name) {
+                check.temporary.push(path.to_string());
+            } else if entry.name.contains(".quarantine-") {
+                let lines = match entry.kind {
+                    FileKind::File => count_lines(view, &path)?,
+                    FileKind::Directory | FileKind::Link | FileKind::Other => 0,
+                };
+                check.quarantined.push((path.to_string(), lines));
+            }
+        }
+    }
+    Ok(check)
+}
+
+fn count_lines(view: &View, path: &brigade_fs::RelPath) -> Result<u64, QueueError> {
+    let file = view.fs.open(path)?;
+    let mut lines = Lines::new(&*file, 0, file.len()?);
+    let mut count = 0;
+    while lines.next_line()?.is_some() {
+        count += 1;
+    }
+    Ok(count)
+}

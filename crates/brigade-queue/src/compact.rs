@@ -1,0 +1,335 @@
+//! Rewriting the journal: finished calls move to segments, unreadable lines to a quarantine, and records of the Python
+//! program become ours.
+//!
+//! Everything that is written before the journal is replaced counts for nothing until then; everything that is removed
+//! is removed afterwards. So a crash at any instant leaves the old state or the new one.
+
+use std::collections::HashSet;
+
+use brigade_core::Timestamp;
+use brigade_fs::{FileMode, Fs, FsError, ReadFile, Replacement, is_temporary};
+
+use crate::adopt::{self, Adoption};
+use crate::check::Compaction;
+use crate::entry::{Content, Entry, Span, look};
+use crate::error::QueueError;
+use crate::index::IndexData;
+use crate::layout;
+use crate::log::{Listed, Log};
+use crate::state::{Header, JOURNAL_VERSION, State, is_living, segments_on_disk};
+use crate::view::View;
+
+/// How many lines are converted at a time.
+const BATCH: usize = 2_048;
+
+/// A file of calls that is being written.
+struct Output<'a> {
+    replacement: Replacement<'a, dyn Fs + 'a>,
+    buffer: Vec<u8>,
+    offset: u64,
+    entries: Vec<Entry>,
+}
+
+impl<'a> Output<'a> {
+    fn begin(fs: &'a dyn Fs, path: &brigade_fs::RelPath) -> Result<Output<'a>, FsError> {
+        let replacement = Replacement::begin(fs, path, FileMode::Private)?;
+        Ok(Output { replacement, buffer: Vec::new(), offset: 0, entries: Vec::new() })
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> Result<(), FsError> {
+        self.offset += bytes.len() as u64;
+        self.buffer.extend_from_slice(bytes);
+        if 1 << 20 <= self.buffer.len() {
+            self.replacement.write(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes a call's line, which has no line feed.
+    fn line(&mut self, line: &[u8], sequence: u64) -> Result<(), FsError> {
+        if let Content::Call(peeked) = look(line) {
+            let length = u32::try_from(line.len()).unwrap_or(u32::MAX);
+            self.entries.push(peeked.at(Span { offset: self.offset, length }, sequence));
+        }
+        self.bytes(line)?;
+        self.bytes(b"\n")
+    }
+
+    fn commit(mut self) -> Result<Vec<Entry>, FsError> {
+        self.replacement.write(&self.buffer)?;
+        self.replacement.commit()?;
+        Ok(self.entries)
+    }
+}
+
+/// Replaces the journal by one that is clean and short, and loads the state anew.
+pub(crate) fn rewrite(view: &mut View, now: Timestamp) -> Result<Compaction, QueueError> {
+    let fs = view.fs.clone();
+    let fs: &dyn Fs = &*fs;
+    let mut report = Compaction::default();
+    fs.create_dir_all(&layout::segments())?;
+    let adoption = if view.state.is_unadopted() {
+        report.is_adoption = true;
+        adopt::adopt_files(view, now)?
+    } else {
+        Adoption::default()
+    };
+    if view.state.is_blocked {
+        fs.rename(&layout::calls(), &layout::quarantine(free_quarantine(fs)?))?;
+        fs.sync_dir(&layout::tools())?;
+    }
+    report.quarantined = quarantine(fs, &view.state)?;
+    write_files(fs, &view.state, &adoption, &mut report)?;
+    view.state = State::load(&view.fs)?;
+    report.removed = clean_up(fs, &view.state);
+    Ok(report)
+}
+
+/// Writes the new segment and the new journal.
+fn write_files(
+    fs: &dyn Fs,
+    state: &State,
+    adoption: &Adoption,
+    report: &mut Compaction,
+) -> Result<(), QueueError> {
+    let mut listed = match &state.journal {
+        Some(journal) => journal.list(None)?,
+        None => Vec::new(),
+    };
+    listed.sort_unstable_by_key(|listed| (listed.sequence, listed.span.offset));
+    let (living, finished): (Vec<Listed>, Vec<Listed>) =
+        listed.into_iter().partition(|listed| is_living(listed.status));
+
+    let mut header = state.header.clone().unwrap_or_default();
+    header.version = JOURNAL_VERSION;
+    header.generation += 1;
+    header.sequence = state.max_sequence()?;
+    header.segments = state.segments.iter().map(|segment| segment.generation).collect();
+
+    if !finished.is_empty() || state.is_unadopted() {
+        let kept = segments_to_keep(state, finished.len() as u64)?;
+        let merged = &state.segments[kept..];
+        if !finished.is_empty() || !merged.is_empty() {
+            let number = segments_on_disk(fs)?.last().copied().unwrap_or(0).max(header.generation) + 1;
+            let path = layout::segment(number);
+            let mut output = Output::begin(fs, &path)?;
+            write_segment(state, &finished, merged, adoption, &mut output)?;
+            let entries = output.commit()?;
+            save_index(fs, &path, &layout::segment_index(number), &entries, number)?;
+            header.segments.truncate(kept);
+            header.segments.push(number);
+        }
+        report.moved = finished.len() as u64;
+    }
+
+    let mut output = Output::begin(fs, &layout::calls())?;
+    output.bytes(header.to_line().as_bytes())?;
+    if let Some(journal) = &state.journal {
+        convert(journal, &living, adoption, |line, sequence| output.line(line, sequence))?;
+    }
+    let length = output.offset;
+    let entries = output.commit()?;
+    if 64 * 1024 <= length {
+        save_index(fs, &layout::calls(), &layout::journal_index(), &entries, header.generation)?;
+    }
+    Ok(())
+}
+
+/// Decides how many of the oldest segments stay as they are; the others are merged with the new lines.
+///
+/// A segment is merged when it is not more than twice as long as everything newer, so their number grows with the logarithm
+/// of the history, and each line is rewritten as many times at most.
+fn segments_to_keep(state: &State, new_lines: u64) -> Result<usize, QueueError> {
+    if state.is_unadopted() {
+        return Ok(0);
+    }
+    let mut kept = state.segments.len();
+    let mut newer = new_lines;
+    while let Some(segment) = kept.checked_sub(1).map(|last| &state.segments[last]) {
+        let lines: u64 = segment.counts()?.iter().sum();
+        if newer * 2 < lines {
+            break;
+        }
+        newer += lines;
+        kept -= 1;
+    }
+    Ok(kept)
+}
+
+/// Merges segments and finished lines of the journal by their sequence.
+fn write_segment(
+    state: &State,
+    finished: &[Listed],
+    merged: &[Log],
+    adoption: &Adoption,
+    output: &mut Output<'_>,
+) -> Result<(), QueueError> {
+    // Of two lines of one call in two files, which a crash can leave, the journal's is the later one and comes first.
+    let mut order: Vec<(usize, Listed)> = Vec::new();
+    for (number, segment) in merged.iter().enumerate() {
+        order.extend(segment.list(None)?.into_iter().map(|listed| (number, listed)));
+    }
+    order.extend(finished.iter().map(|listed| (merged.len(), *listed)));
+    order.sort_unstable_by_key(|(source, listed)| {
+        (listed.sequence, std::cmp::Reverse(*source), listed.span.offset)
+    });
+    let mut ids: HashSet<Box<str>> = HashSet::new();
+    let mut last_sequence = None;
+    let mut write = |line: &[u8], sequence: u64| -> Result<(), FsError> {
+        if last_sequence != Some(sequence) {
+            ids.clear();
+            last_sequence = Some(sequence);
+        }
+        match look(line) {
+            Content::Call(peeked) if !ids.insert(peeked.id.clone()) => Ok(()),
+            Content::Call(_) | Content::Header | Content::Blank | Content::Broken => {
+                output.line(line, sequence)
+            }
+        }
+    };
+    let mut start = 0;
+    while start < order.len() {
+        let source = order[start].0;
+        let run = order[start..].iter().take(BATCH).take_while(|(other, _)| *other == source).count();
+        let part: Vec<Listed> = order[start..start + run].iter().map(|(_, listed)| *listed).collect();
+        match (merged.get(source), &state.journal) {
+            (Some(segment), _) => {
+                for listed in part {
+                    write(&segment.line(listed.span)?, listed.sequence)?;
+                }
+            }
+            (None, Some(journal)) => convert(journal, &part, adoption, &mut write)?,
+            (None, None) => {}
+        }
+        start += run;
+    }
+    Ok(())
+}
+
+/// Reads lines, makes ours of those of the Python program, and hands them on in order.
+fn convert(
+    log: &Log,
+    listed: &[Listed],
+    adoption: &Adoption,
+    mut write: impl FnMut(&[u8], u64) -> Result<(), FsError>,
+) -> Result<(), QueueError> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    for batch in listed.chunks(BATCH) {
+        let one = |listed: &Listed| -> Result<Vec<u8>, FsError> {
+            Ok(adoption.convert(log.line(listed.span)?, listed.sequence))
+        };
+        if threads == 1 || batch.len() < 256 || log.scanned()?.foreign == 0 {
+            for listed in batch {
+                write(&one(listed)?, listed.sequence)?;
+            }
+            continue;
+        }
+        let parts: Vec<Result<Vec<Vec<u8>>, FsError>> = std::thread::scope(|scope| {
+            let workers: Vec<_> = batch
+                .chunks(batch.len().div_ceil(threads))
+                .map(|part| scope.spawn(move || part.iter().map(one).collect()))
+                .collect();
+            workers.into_iter().map(|worker| worker.join().expect("converting does not panic")).collect()
+        });
+        let mut sequences = batch.iter().map(|listed| listed.sequence);
+        for part in parts {
+            for (line, sequence) in part?.iter().zip(&mut sequences) {
+                write(line, sequence)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn save_index(
+    fs: &dyn Fs,
+    data: &brigade_fs::RelPath,
+    index: &brigade_fs::RelPath,
+    entries: &[Entry],
+    generation: u64,
+) -> Result<(), FsError> {
+    let data: Box<dyn ReadFile> = fs.open(data)?;
+    let bytes = IndexData::of(entries).encode(&*data, data.len()?, entries.len() as u64, generation)?;
+    // Only a cache: without it, readers scan.
+    let _ = fs.write_cache(index, &bytes);
+    Ok(())
+}
+
+fn free_quarantine(fs: &dyn Fs) -> Result<u64, FsError> {
+    let mut number = 1;
+    while fs.exists(&layout::quarantine(number))? {
+        number += 1;
+    }
+    Ok(number)
+}
+
+/// Copies unreadable lines to a quarantine file and returns how many there are.
+fn quarantine(fs: &dyn Fs, state: &State) -> Result<u64, QueueError> {
+    let Some(journal) = &state.journal else { return Ok(0) };
+    let broken = &journal.scanned()?.broken;
+    if broken.is_empty() {
+        return Ok(0);
+    }
+    let mut bytes = Vec::new();
+    for span in broken {
+        // A line longer than a span can say goes in as far as it reaches.
+        bytes.extend_from_slice(&journal.line(*span)?);
+        bytes.push(b'\n');
+    }
+    let number = free_quarantine(fs)?;
+    // After a crash between this and the new journal, the same lines come again.
+    let is_there = 1 < number
+        && matches!(fs.read(&layout::quarantine(number - 1), bytes.len() as u64), Ok(last) if last == bytes);
+    if !is_there {
+        fs.create_new_durable(&layout::quarantine(number), &bytes)?;
+    }
+    Ok(broken.len() as u64)
+}
+
+/// Removes segments that no journal names and temporary files, and returns how many. What cannot be removed stays.
+fn clean_up(fs: &dyn Fs, state: &State) -> u64 {
+    let Some(header) = &state.header else { return 0 };
+    let mut removed = 0;
+    let mut remove = |path: brigade_fs::RelPath| removed += u64::from(fs.remove(&path).is_ok());
+    for folder in [layout::segments(), layout::runs(), layout::checkpoints(), layout::tools()] {
+        let Ok(entries) = fs.list_dir(&folder) else { continue };
+        for entry in entries {
+            let Ok(path) = folder.join(&entry.name) else { continue };
+            // Others also write in the folder above; only what is ours there is known to be left over.
+            let is_ours = folder != layout::tools() || entry.name.starts_with(".calls.");
+            let number = entry.name.strip_suffix(".index").map(|stem| format!("{stem}.jsonl"));
+            let number = layout::segment_number(number.as_deref().unwrap_or(&entry.name));
+            let is_unnamed = folder == layout::segments()
+                && number.is_some_and(|number| !header.segments.contains(&number));
+            if is_unnamed || (is_temporary(&entry.name) && is_ours) {
+                remove(path);
+            }
+        }
+    }
+    removed
+}
+
+/// Tells whether rewriting is due: more lines stand in the journal for nothing than it is worth.
+pub(crate) fn is_due(state: &State) -> Result<bool, QueueError> {
+    let Some(journal) = &state.journal else { return Ok(false) };
+    let (dead, living) = journal.dead_and_living()?;
+    Ok(256 + living / 2 < dead)
+}
+
+/// Tells whether rewriting must come before the next append.
+pub(crate) fn is_needed(state: &State) -> Result<bool, QueueError> {
+    let Some(journal) = &state.journal else { return Ok(true) };
+    let scanned = journal.scanned()?;
+    Ok(state.is_unadopted() || state.is_blocked || scanned.foreign != 0 || !scanned.broken.is_empty())
+}
+
+/// Refuses a journal that a newer version of Brigade wrote.
+pub(crate) fn require_our_version(state: &State) -> Result<(), QueueError> {
+    match &state.header {
+        Some(Header { version, .. }) if JOURNAL_VERSION < *version => {
+            Err(QueueError::Newer(layout::calls().to_string()))
+        }
+        Some(_) | None => Ok(()),
+    }
+}

@@ -1,0 +1,86 @@
+//! Why the queue could not be read or changed.
+
+use brigade_call::{CheckpointRefusal, WrongStep};
+use brigade_core::{CallId, CheckpointId, RunId};
+use brigade_fs::FsError;
+use thiserror::Error;
+
+/// Why the queue could not be read or changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum QueueError {
+    /// The disk, or the lock.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    /// No call has this id.
+    #[error("no call `{0}`")]
+    NoSuchCall(CallId),
+    /// No checkpoint has this id.
+    #[error("no checkpoint `{0}`")]
+    NoSuchCheckpoint(CheckpointId),
+    /// The id of a new call is in use.
+    #[error("there is a call `{0}` already")]
+    IdTaken(CallId),
+    /// The call was changed by somebody else since it was read.
+    #[error("call {id} was changed meanwhile; look at it again")]
+    Changed {
+        /// The call.
+        id: CallId,
+    },
+    /// The step does not follow from where the call stands.
+    #[error("call {id}: {reason}")]
+    WrongStep {
+        /// The call.
+        id: CallId,
+        /// Why not.
+        reason: WrongStep,
+    },
+    /// The checkpoint cannot be answered.
+    #[error("checkpoint {id}: {reason}")]
+    Checkpoint {
+        /// The checkpoint.
+        id: CheckpointId,
+        /// Why not.
+        reason: CheckpointRefusal,
+    },
+    /// The call does not wait for this checkpoint.
+    #[error("call {call} does not wait for checkpoint {id}")]
+    NotWaiting {
+        /// The checkpoint.
+        id: CheckpointId,
+        /// Its call.
+        call: String,
+    },
+    /// The call is not running in this run.
+    #[error("call {call} is not running as {run}")]
+    NotThisRun {
+        /// The call.
+        call: CallId,
+        /// The run that wanted to end.
+        run: RunId,
+    },
+    /// A run of this id has a receipt already.
+    #[error("there is a receipt of run `{0}` already")]
+    RunTaken(RunId),
+    /// A receipt says something that a run of this call cannot end with.
+    #[error("the receipt of run {run} cannot be recorded: {reason}")]
+    BadReceipt {
+        /// The run.
+        run: RunId,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A newer version of Brigade wrote it; it is readable and never rewritten.
+    #[error(
+        "`{0}` was written by a newer version of Brigade and is left as it is; use that version to change it"
+    )]
+    Newer(String),
+    /// A stored line cannot be read although its place is known.
+    #[error("`{path}`, byte {offset}: not a call record")]
+    BadRecord {
+        /// The file.
+        path: String,
+        /// Where the line begins.
+        offset: u64,
+    },
+}

@@ -1,0 +1,532 @@
+//! The cache that finds lines in a file of calls: a file beside it, which can be deleted at any time.
+//!
+//! Three sorted sections of fixed-size records, cut into blocks: by id (for ids and their prefixes), by what makes two
+//! calls ask for the same, and by status and age. A lookup reads the directory and one block, whatever the size. The index
+//! is bound to its data file by the length it covers, by samples of the bytes, and by the journal's generation; blocks
+//! and directory carry checksums; and the line that is found is checked by whoever looks it up.
+
+use brigade_fs::{FsError, ReadFile};
+
+use crate::entry::{CODES, Entry, Span, StatusCode, hash};
+
+const MAGIC: &[u8; 8] = b"brgidx\0\x01";
+/// Magic, covered, samples, generation, greatest sequence, two counts of records, lines, counts by status.
+const HEADER: usize = 8 * 8 + 8 * CODES;
+/// How many bytes of an id are in the index.
+pub(crate) const ID_BYTES: usize = 32;
+const BLOCK: usize = 4096;
+
+/// The shape of a section: bytes of a record, and of the key it starts with.
+struct Shape {
+    record: usize,
+    key: usize,
+}
+
+const BY_ID: Shape = Shape { record: 64, key: ID_BYTES };
+const BY_DUPLICATE: Shape = Shape { record: 32, key: 8 };
+const BY_STATUS: Shape = Shape { record: 48, key: 24 };
+const SHAPES: [Shape; 3] = [BY_ID, BY_DUPLICATE, BY_STATUS];
+
+impl Shape {
+    fn per_block(&self) -> usize {
+        BLOCK / self.record
+    }
+}
+
+/// Why an index cannot answer.
+#[derive(Debug)]
+pub(crate) enum IndexError {
+    Fs(FsError),
+    /// It is damaged, or does not belong to its file any more.
+    Unusable,
+}
+
+impl From<FsError> for IndexError {
+    fn from(error: FsError) -> IndexError {
+        IndexError::Fs(error)
+    }
+}
+
+/// What a section knows of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub(crate) span: Span,
+    pub(crate) status: StatusCode,
+    pub(crate) id_hash: u64,
+    /// Only from the section by status.
+    pub(crate) created: i64,
+    /// Only from the section by status.
+    pub(crate) sequence: u64,
+}
+
+/// An index that belongs to its data file.
+pub(crate) struct Index {
+    file: Box<dyn ReadFile>,
+    pub(crate) covered: u64,
+    /// Lines in the covered part, those that later ones replace included.
+    pub(crate) lines: u64,
+    pub(crate) max_sequence: u64,
+    pub(crate) counts: [u64; CODES],
+    sections: Vec<Section>,
+}
+
+struct Section {
+    shape: &'static Shape,
+    count: u64,
+    start: u64,
+    directory: Vec<u8>,
+}
+
+/// The number of an id.
+pub(crate) fn id_hash(id: &str) -> u64 {
+    hash(&[id.as_bytes()])
+}
+
+/// The part of an id that is in the index.
+pub(crate) fn id_key(id: &str) -> [u8; ID_BYTES] {
+    let mut key = [0; ID_BYTES];
+    let length = id.len().min(ID_BYTES);
+    key[..length].copy_from_slice(&id.as_bytes()[..length]);
+    key
+}
+
+/// A number over the first and last bytes of a range and some between.
+fn sample(data: &dyn ReadFile, covered: u64) -> Result<u64, FsError> {
+    const PIECE: u64 = 64;
+    let mut state = covered;
+    let pieces = 16;
+    let last = covered.saturating_sub(4 * PIECE);
+    for number in 0..=pieces {
+        let (offset, length) =
+            if number == pieces { (last, 4 * PIECE) } else { (last / pieces * number, PIECE) };
+        let length = usize::try_from(length.min(covered - offset)).expect("at most a few hundred");
+        let bytes = data.read_range(offset, length)?;
+        state = hash(&[&state.to_le_bytes(), &bytes]);
+    }
+    Ok(state)
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Signed numbers in an order that bytes have.
+fn ordered(value: i64) -> [u8; 8] {
+    (value.cast_unsigned() ^ (1 << 63)).to_be_bytes()
+}
+
+fn from_ordered(bytes: &[u8]) -> i64 {
+    (u64::from_be_bytes(bytes.try_into().expect("eight bytes")) ^ (1 << 63)).cast_signed()
+}
+
+/// Everything that an index holds, in memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IndexData {
+    sections: [Vec<u8>; 3],
+    counts: [u64; CODES],
+    max_sequence: u64,
+}
+
+impl IndexData {
+    pub(crate) fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> IndexData {
+        let mut data = IndexData::default();
+        data.add(entries);
+        data.sort();
+        data
+    }
+
+    fn add<'a>(&mut self, entries: impl IntoIterator<Item = &'a Entry>) {
+        for entry in entries {
+            let id_hash = id_hash(&entry.id).to_le_bytes();
+            let offset = entry.span.offset.to_le_bytes();
+            let length = entry.span.length.to_le_bytes();
+            let status = entry.status.byte();
+            let [by_id, by_duplicate, by_status] = &mut self.sections;
+            for part in
+                [id_key(&entry.id).as_slice(), &id_hash, &offset, &length, &[status, 0, 0, 0], &[0; 8]]
+            {
+                by_id.extend_from_slice(part);
+            }
+            if entry.status.counts_for_duplicates() {
+                let key = entry.duplicate_key.to_be_bytes();
+                for part in [key.as_slice(), &id_hash, &offset, &length, &[status, 0, 0, 0]] {
+                    by_duplicate.extend_from_slice(part);
+                }
+            }
+            let sequence = entry.sequence.to_be_bytes();
+            for part in [
+                [status].as_slice(),
+                &ordered(entry.created),
+                &sequence,
+                &[0; 7],
+                &id_hash,
+                &offset,
+                &length,
+                &[0; 4],
+            ] {
+                by_status.extend_from_slice(part);
+            }
+            self.counts[usize::from(status)] += 1;
+            self.max_sequence = self.max_sequence.max(entry.sequence);
+        }
+    }
+
+    fn sort(&mut self) {
+        for (section, shape) in self.sections.iter_mut().zip(&SHAPES) {
+            let mut records: Vec<&[u8]> = section.chunks_exact(shape.record).collect();
+            if !records.is_sorted() {
+                records.sort_unstable();
+                *section = records.concat();
+            }
+        }
+    }
+
+    /// Returns the bytes of the index file for a data file.
+    pub(crate) fn encode(
+        &self,
+        data: &dyn ReadFile,
+        covered: u64,
+        lines: u64,
+        generation: u64,
+    ) -> Result<Vec<u8>, FsError> {
+        let mut bytes =
+            Vec::with_capacity(self.sections.iter().map(Vec::len).sum::<usize>() * 33 / 32 + 4096);
+        let count = |section: usize| (self.sections[section].len() / SHAPES[section].record) as u64;
+        bytes.extend_from_slice(MAGIC);
+        for value in
+            [covered, sample(data, covered)?, generation, self.max_sequence, count(0), count(1), lines]
+        {
+            bytes.extend_from_slice(&value.to_le_bytes());
+        }
+        for value in self.counts {
+            bytes.extend_from_slice(&value.to_le_bytes());
+        }
+        for (section, shape) in self.sections.iter().zip(&SHAPES) {
+            for block in section.chunks(shape.per_block() * shape.record) {
+                bytes.extend_from_slice(&block[..shape.key]);
+            }
+        }
+        bytes.extend_from_slice(&hash(&[&bytes]).to_le_bytes());
+        for (section, shape) in self.sections.iter().zip(&SHAPES) {
+            for block in section.chunks(shape.per_block() * shape.record) {
+                bytes.extend_from_slice(block);
+                bytes.extend_from_slice(&hash(&[block]).to_le_bytes());
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+impl Index {
+    /// Opens an index if it belongs to the data file.
+    pub(crate) fn open(
+        file: Box<dyn ReadFile>,
+        data: &dyn ReadFile,
+        generation: u64,
+    ) -> Result<Index, IndexError> {
+        let header = file.read_range(0, HEADER)?;
+        if header.len() < HEADER || !header.starts_with(MAGIC) || number(&header, 24) != generation {
+            return Err(IndexError::Unusable);
+        }
+        let covered = number(&header, 8);
+        let by_id = number(&header, 40);
+        let counts = [by_id, number(&header, 48), by_id];
+        // Before its checksum is known to be right, nothing here may be believed too far.
+        let length = file.len()?;
+        if counts.iter().any(|count| length < *count) || data.len()? < covered {
+            return Err(IndexError::Unusable);
+        }
+        let blocks = |section: usize| counts[section].div_ceil(SHAPES[section].per_block() as u64);
+        let directory: u64 = (0..3).map(|section| blocks(section) * SHAPES[section].key as u64).sum();
+        let size = HEADER + usize::try_from(directory).map_err(|_| IndexError::Unusable)?;
+        let head = file.read_range(0, size + 8)?;
+        if head.len() < size + 8 || number(&head, size) != hash(&[&head[..size]]) {
+            return Err(IndexError::Unusable);
+        }
+        if number(&head, 16) != sample(data, covered)? {
+            return Err(IndexError::Unusable);
+        }
+        let mut sections = Vec::with_capacity(3);
+        let mut directory_start = HEADER;
+        let mut start = size as u64 + 8;
+        for (shape, count) in SHAPES.iter().zip(counts) {
+            let blocks = count.div_ceil(shape.per_block() as u64);
+            let directory_length = usize::try_from(blocks).map_err(|_| IndexError::Unusable)? * shape.key;
+            let directory = head[directory_start..directory_start + directory_length].to_vec();
+            sections.push(Section { shape, count, start, directory });
+            directory_start += directory_length;
+            start += count * shape.record as u64 + blocks * 8;
+        }
+        let mut by_status = [0; CODES];
+        for (code, count) in by_status.iter_mut().enumerate() {
+            *count = number(&head, 64 + 8 * code);
+        }
+        let max_sequence = number(&head, 32);
+        let lines = number(&head, 56);
+        Ok(Index { file, covered, lines, max_sequence, counts: by_status, sections })
+    }
+
+    /// Reads a block and checks it.
+    fn block(&self, section: &Section, number_of: usize) -> Result<Vec<u8>, IndexError> {
+        let per_block = section.shape.per_block();
+        let first = (number_of * per_block) as u64;
+        let records =
+            usize::try_from((section.count - first).min(per_block as u64)).expect("at most one block");
+        let size = records * section.shape.record;
+        let offset = section.start + (number_of * (per_block * section.shape.record + 8)) as u64;
+        let mut block = self.file.read_range(offset, size + 8)?;
+        if block.len() < size + 8 || number(&block, size) != hash(&[&block[..size]]) {
+            return Err(IndexError::Unusable);
+        }
+        block.truncate(size);
+        Ok(block)
+    }
+
+    /// Calls `found` for the records whose key starts with `prefix`, in order, until it says no.
+    fn scan(
+        &self,
+        section: usize,
+        prefix: &[u8],
+        mut found: impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), IndexError> {
+        let section = &self.sections[section];
+        let keys = section.directory.len() / section.shape.key;
+        let first_key = |block: usize| &section.directory[block * section.shape.key..][..section.shape.key];
+        // The first block that can hold the prefix is the one before the first that starts with or behind it.
+        let (mut low, mut high) = (0, keys);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if first_key(middle) < prefix {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        for block in low.saturating_sub(1)..keys {
+            if first_key(block) > prefix && !first_key(block).starts_with(prefix) {
+                return Ok(());
+            }
+            for record in self.block(section, block)?.chunks_exact(section.shape.record) {
+                if record.starts_with(prefix) {
+                    if !found(record) {
+                        return Ok(());
+                    }
+                } else if prefix < record {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hit(record: &[u8], at: usize, status: u8) -> Option<Hit> {
+        let length = u32::from_le_bytes(record[at + 16..at + 20].try_into().expect("four bytes"));
+        Some(Hit {
+            span: Span { offset: number(record, at + 8), length },
+            status: StatusCode::from_byte(status)?,
+            id_hash: number(record, at),
+            created: 0,
+            sequence: 0,
+        })
+    }
+
+    /// Finds lines by the beginning of their id; longer beginnings than the index holds find more than was asked for.
+    pub(crate) fn by_id_prefix(
+        &self,
+        prefix: &str,
+        mut found: impl FnMut(Hit) -> bool,
+    ) -> Result<(), IndexError> {
+        let key = &prefix.as_bytes()[..prefix.len().min(ID_BYTES)];
+        let mut damaged = false;
+        self.scan(0, key, |record| match Index::hit(record, ID_BYTES, record[ID_BYTES + 20]) {
+            Some(hit) => found(hit),
+            None => {
+                damaged = true;
+                false
+            }
+        })?;
+        if damaged { Err(IndexError::Unusable) } else { Ok(()) }
+    }
+
+    /// Finds the line of an id; rarely more than one.
+    pub(crate) fn by_id(&self, id: &str) -> Result<Vec<Hit>, IndexError> {
+        let wanted = id_hash(id);
+        let mut hits = Vec::new();
+        self.scan(0, &id_key(id), |record| {
+            hits.extend(
+                Index::hit(record, ID_BYTES, record[ID_BYTES + 20]).filter(|hit| hit.id_hash == wanted),
+            );
+            true
+        })?;
+        Ok(hits)
+    }
+
+    /// Finds lines that may ask for the same.
+    pub(crate) fn by_duplicate_key(&self, key: u64) -> Result<Vec<Hit>, IndexError> {
+        let mut hits = Vec::new();
+        self.scan(1, &key.to_be_bytes(), |record| {
+            hits.extend(Index::hit(record, 8, record[28]));
+            true
+        })?;
+        Ok(hits)
+    }
+
+    /// Lists the lines of one status, or of all, oldest first within a status.
+    pub(crate) fn by_status(&self, status: Option<StatusCode>) -> Result<Vec<Hit>, IndexError> {
+        let mut hits = Vec::new();
+        let prefix = status.map(|status| [status.byte()]);
+        self.scan(2, prefix.as_ref().map_or(&[], |prefix| prefix), |record| {
+            hits.extend(Index::hit(record, 24, record[0]).map(|hit| Hit {
+                created: from_ordered(&record[1..9]),
+                sequence: u64::from_be_bytes(record[9..17].try_into().expect("eight bytes")),
+                ..hit
+            }));
+            true
+        })?;
+        Ok(hits)
+    }
+
+    /// Returns the data of a new index: these records without the replaced ones, and the new ones.
+    pub(crate) fn extended<'a>(
+        &self,
+        is_replaced: impl Fn(u64) -> bool,
+        entries: impl IntoIterator<Item = &'a Entry>,
+    ) -> Result<IndexData, IndexError> {
+        let mut data = IndexData { max_sequence: self.max_sequence, ..IndexData::default() };
+        let hash_at = [ID_BYTES, 8, 24];
+        for (number_of, section) in self.sections.iter().enumerate() {
+            for block in 0..section.directory.len() / section.shape.key {
+                for record in self.block(section, block)?.chunks_exact(section.shape.record) {
+                    if !is_replaced(number(record, hash_at[number_of])) {
+                        data.sections[number_of].extend_from_slice(record);
+                        if number_of == 2 {
+                            let code = usize::from(record[0]);
+                            *data.counts.get_mut(code).ok_or(IndexError::Unusable)? += 1;
+                        }
+                    }
+                }
+            }
+        }
+        data.add(entries);
+        data.sort();
+        Ok(data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::{FileMode, Fs, MemoryFs, RelPath};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn entries(count: u64) -> Vec<Entry> {
+        (0..count)
+            .map(|sequence| Entry {
+                id: format!("call-{:016x}", hash(&[&sequence.to_le_bytes()])).into(),
+                span: Span { offset: sequence * 10, length: 9 },
+                status: StatusCode::from_byte(u8::try_from(sequence % 11).unwrap()).unwrap(),
+                created: i64::try_from(sequence).unwrap() - 50,
+                sequence,
+                duplicate_key: sequence / 3,
+            })
+            .collect()
+    }
+
+    fn file(fs: &MemoryFs, name: &str, bytes: &[u8]) -> Box<dyn ReadFile> {
+        let path: RelPath = name.parse().unwrap();
+        fs.write_atomic(&path, bytes, FileMode::Private).unwrap();
+        fs.open(&path).unwrap()
+    }
+
+    fn index(entries: &[Entry]) -> (MemoryFs, Index) {
+        let fs = MemoryFs::new();
+        let data = file(&fs, "data", &vec![b'x'; 10_000]);
+        let bytes = IndexData::of(entries).encode(&*data, 10_000, 5, 7).unwrap();
+        let index = Index::open(file(&fs, "index", &bytes), &*data, 7).unwrap_or_else(|_| panic!("usable"));
+        (fs, index)
+    }
+
+    #[test]
+    fn every_line_is_found_by_id_prefix_status_and_duplicate_key() {
+        for count in [0, 1, 63, 64, 65, 1_000] {
+            let entries = entries(count);
+            let (_fs, index) = index(&entries);
+            for entry in &entries {
+                let spans: Vec<Span> = index.by_id(&entry.id).unwrap().iter().map(|hit| hit.span).collect();
+                assert_eq!(spans, [entry.span]);
+                let same = index.by_duplicate_key(entry.duplicate_key).unwrap();
+                assert_eq!(
+                    same.iter().any(|hit| hit.span == entry.span),
+                    entry.status.counts_for_duplicates()
+                );
+            }
+            assert!(index.by_id("call-none").unwrap().is_empty());
+            for prefix in ["", "call-", "call-0", "call-ff", "d"] {
+                let mut found = 0;
+                index
+                    .by_id_prefix(prefix, |_| {
+                        found += 1;
+                        true
+                    })
+                    .unwrap();
+                assert_eq!(found, entries.iter().filter(|entry| entry.id.starts_with(prefix)).count());
+            }
+            let pending = index.by_status(StatusCode::from_byte(0)).unwrap();
+            assert!(pending.is_sorted_by_key(|hit| hit.created));
+            assert_eq!(pending.len() as u64, index.counts[0]);
+            assert_eq!(index.by_status(None).unwrap().len() as u64, count);
+        }
+    }
+
+    #[test]
+    fn an_extended_index_is_the_one_of_all_lines() {
+        let old = entries(500);
+        let (_fs, index) = index(&old);
+        let mut revised = old[100].clone();
+        revised.span = Span { offset: 9_000, length: 5 };
+        revised.status = StatusCode::OTHER;
+        let replaced = id_hash(&revised.id);
+        let extended = index.extended(|hash| hash == replaced, [&revised]).unwrap();
+        let mut all = old;
+        all[100] = revised;
+        let expect = IndexData::of(&all);
+        assert_eq!(extended.sections, expect.sections);
+        assert_eq!(extended.counts, expect.counts);
+    }
+
+    #[test]
+    fn an_index_of_another_file_is_not_used() {
+        let (fs, _) = index(&entries(10));
+        let open = |fs: &MemoryFs, data: &dyn ReadFile, generation| {
+            Index::open(fs.open(&"index".parse().unwrap()).unwrap(), data, generation).is_ok()
+        };
+        let data = file(&fs, "data", &vec![b'x'; 10_000]);
+        assert!(open(&fs, &*data, 7));
+        assert!(!open(&fs, &*data, 8));
+        assert!(open(&fs, &*file(&fs, "grown", &vec![b'x'; 10_001]), 7));
+        assert!(!open(&fs, &*file(&fs, "short", &vec![b'x'; 9_999]), 7));
+        let mut changed = vec![b'x'; 10_000];
+        changed[9_999] = b'y';
+        assert!(!open(&fs, &*file(&fs, "changed", &changed), 7));
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_index_is_refused_or_answers_rightly(at in 0usize..70_000, bit in 0u8..8) {
+            let entries = entries(300);
+            let fs = MemoryFs::new();
+            let data = file(&fs, "data", &vec![b'x'; 10_000]);
+            let mut bytes = IndexData::of(&entries).encode(&*data, 10_000, 5, 7).unwrap();
+            let at = at % bytes.len();
+            bytes[at] ^= 1 << bit;
+            if let Ok(index) = Index::open(file(&fs, "index", &bytes), &*data, 7) {
+                for entry in &entries {
+                    if let Ok(hits) = index.by_id(&entry.id) {
+                        prop_assert_eq!(hits[0].span, entry.span);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! A file of calls that is searched: its index for the part that the index covers, a scan for the rest.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Bound;
+use std::sync::{Arc, OnceLock};
+
+use brigade_fs::{Fs, FsError, Lines, ReadFile, RelPath};
+
+use crate::entry::{CODES, Content, Entry, Span, StatusCode, look};
+use crate::error::QueueError;
+use crate::index::{Hit, ID_BYTES, Index, IndexData, IndexError, id_hash};
+
+/// The latest line of a call, found.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) line: Vec<u8>,
+    /// For records that have no sequence of their own.
+    pub(crate) sequence: u64,
+}
+
+/// A line by its place in the order of things, before it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) created: i64,
+    pub(crate) sequence: u64,
+    pub(crate) span: Span,
+    pub(crate) status: StatusCode,
+}
+
+/// What a scan found in a part of a file.
+#[derive(Debug, Default)]
+pub(crate) struct Scanned {
+    /// The latest line of each call.
+    entries: BTreeMap<Box<str>, Entry>,
+    hashes: HashSet<u64>,
+    by_duplicate: HashMap<u64, Vec<Box<str>>>,
+    /// Lines that are nothing we know.
+    pub(crate) broken: Vec<Span>,
+    /// Lines that have no sequence: records of the Python program.
+    pub(crate) foreign: u64,
+    /// Calls' lines, those that later ones replace included.
+    lines: u64,
+    max_sequence: u64,
+    /// Where the next line begins.
+    pub(crate) end: u64,
+    /// Whether the last line lacks its line feed; it is broken unless it is a whole record.
+    pub(crate) is_unterminated: bool,
+}
+
+impl Scanned {
+    fn starting_at(offset: u64, max_sequence: u64) -> Scanned {
+        Scanned { end: offset, max_sequence, ..Scanned::default() }
+    }
+
+    /// Takes in the lines of a range. `known` tells the sequence of a call that stands in the indexed part.
+    fn scan(&mut self, file: &dyn ReadFile, end: u64) -> Result<(), FsError> {
+        let mut lines = Lines::new(file, self.end, end);
+        while let Some(line) = lines.next_line()? {
+            let length = u32::try_from(line.bytes.len()).unwrap_or(u32::MAX);
+            let span = Span { offset: line.offset, length };
+            self.end = line.offset + line.bytes.len() as u64 + u64::from(line.is_complete);
+            self.is_unterminated = !line.is_complete;
+            // A line of 4 GiB cannot be pointed at, and is no record of anybody.
+            let content = if length == u32::MAX { Content::Broken } else { look(line.bytes) };
+            match content {
+                Content::Call(peeked) => {
+                    let existing = self.entries.get(&peeked.id).map(|entry| entry.sequence);
+                    self.foreign += u64::from(peeked.sequence.is_none());
+                    let sequence = peeked.sequence.or(existing).unwrap_or(self.max_sequence + 1);
+                    self.add(peeked.at(span, sequence));
+                }
+                Content::Header | Content::Blank => {}
+                Content::Broken => self.broken.push(span),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, entry: Entry) {
+        self.lines += 1;
+        self.max_sequence = self.max_sequence.max(entry.sequence);
+        self.hashes.insert(id_hash(&entry.id));
+        if entry.status.counts_for_duplicates() {
+            let same = self.by_duplicate.entry(entry.duplicate_key).or_default();
+            if !same.contains(&entry.id) {
+                same.push(entry.id.clone());
+            }
+        }
+        self.entries.insert(entry.id.clone(), entry);
+    }
+}
+
+/// The index and what was scanned behind it.
+#[derive(Default)]
+struct Parts {
+    index: Option<Index>,
+    scanned: Scanned,
+}
+
+/// A file of calls.
+pub(crate) struct Log {
+    fs: Arc<dyn Fs>,
+    pub(crate) path: RelPath,
+    index_path: RelPath,
+    pub(crate) file: Box<dyn ReadFile>,
+    /// The journal's generation, or the segment's number.
+    pub(crate) generation: u64,
+    /// Where the first call's line begins.
+    start: u64,
+    parts: OnceLock<Parts>,
+    /// Takes the place of `parts` when the index turns out to be damaged.
+    rebuilt: OnceLock<Parts>,
+}
+
+/// From this length on, a journal gets an index.
+const WORTH_INDEX: u64 = 64 * 1024;
+
+impl Log {
+    pub(crate) fn new(
+        fs: Arc<dyn Fs>,
+        path: RelPath,
+        index_path: RelPath,
+        file: Box<dyn ReadFile>,
+        generation: u64,
+        start: u64,
+    ) -> Log {
+        let (parts, rebuilt) = (OnceLock::new(), OnceLock::new());
+        Log { fs, path, index_path, file, generation, start, parts, rebuilt }
+    }
+
+    fn parts(&self) -> Result<&Parts, FsError> {
+        if let Some(parts) = self.rebuilt.get().or_else(|| self.parts.get()) {
+            return Ok(parts);
+        }
+        let parts = self.open_parts()?;
+        Ok(self.parts.get_or_init(|| parts))
+    }
+
+    fn open_parts(&self) -> Result<Parts, FsError> {
+        let index = self.open_index()?;
+        let (start, max_sequence) =
+            index.as_ref().map_or((self.start, 0), |index| (index.covered, index.max_sequence));
+        let mut scanned = Scanned::starting_at(start, max_sequence);
+        // Asked after the index was opened, so that the file is not shorter than what the index covers.
+        scanned.scan(&*self.file, self.file.len()?)?;
+        Ok(Parts { index, scanned })
+    }
+
+    fn open_index(&self) -> Result<Option<Index>, FsError> {
+        if self.file.len()? < WORTH_INDEX {
+            return Ok(None);
+        }
+        let Ok(file) = self.fs.open(&self.index_path) else { return Ok(None) };
+        match Index::open(file, &*self.file, self.generation) {
+            Ok(index) => Ok(Some(index)),
+            Err(IndexError::Unusable) => Ok(None),
+            Err(IndexError::Fs(error)) => Err(error),
+        }
+    }
+
+    /// Asks the index and what was scanned behind it; when the index is damaged, scans the whole file and asks again.
+    fn ask<T>(
+        &self,
+        question: impl Fn(Option<&Index>, &Scanned) -> Result<T, IndexError>,
+    ) -> Result<T, QueueError> {
+        let parts = self.parts()?;
+        match question(parts.index.as_ref(), &parts.scanned) {
+            Ok(answer) => return Ok(answer),
+            Err(IndexError::Fs(error)) => return Err(error.into()),
+            Err(IndexError::Unusable) => {}
+        }
+        let mut scanned = Scanned::starting_at(self.start, 0);
+        scanned.scan(&*self.file, self.file.len()?)?;
+        let parts = self.rebuilt.get_or_init(|| Parts { index: None, scanned });
+        match question(None, &parts.scanned) {
+            Ok(answer) => Ok(answer),
+            Err(IndexError::Fs(error)) => Err(error.into()),
+            Err(IndexError::Unusable) => {
+                Err(QueueError::BadRecord { path: self.path.to_string(), offset: self.start })
+            }
+        }
+    }
+
+    /// Reads a line.
+    pub(crate) fn line(&self, span: Span) -> Result<Vec<u8>, FsError> {
+        self.file.read_range(span.offset, span.length as usize)
+    }
+
+    /// Reads the line that an index points at and checks that a call's record stands there.
+    fn checked(&self, hit: &Hit) -> Result<(Box<str>, Found), IndexError> {
+        let line = self.line(hit.span)?;
+        match look(&line) {
+            Content::Call(peeked) if id_hash(&peeked.id) == hit.id_hash => {
+                Ok((peeked.id, Found { line, sequence: peeked.sequence.unwrap_or(hit.sequence) }))
+            }
+            Content::Call(_) | Content::Header | Content::Blank | Content::Broken => {
+                Err(IndexError::Unusable)
+            }
+        }
+    }
+
+    fn scanned_line(&self, entry: &Entry) -> Result<Found, FsError> {
+        Ok(Found { line: self.line(entry.span)?, sequence: entry.sequence })
+    }
+
+    /// Finds the latest line of a call.
+    pub(crate) fn find(&self, id: &str) -> Result<Option<Found>, QueueError> {
+        self.ask(|index, scanned| {
+            if let Some(entry) = scanned.entries.get(id) {
+                return Ok(Some(self.scanned_line(entry)?));
+            }
+            let Some(index) = index else { return Ok(None) };
+            for hit in index.by_id(id)? {
+                let (found_id, found) = self.checked(&hit)?;
+                if &*found_id == id {
+                    return Ok(Some(found));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// Finds the calls whose id starts with a prefix, at most `limit` of them, sorted by id.
+    pub(crate) fn find_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Box<str>>, QueueError> {
+        self.ask(|index, scanned| {
+            let behind = scanned
+                .entries
+                .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
+                .map(|(id, _)| id);
+            let mut ids: Vec<Box<str>> =
+                behind.take_while(|id| id.starts_with(prefix)).take(limit).cloned().collect();
+            if let Some(index) = index {
+                let mut hits = Vec::new();
+                index.by_id_prefix(prefix, |hit| {
+                    if !scanned.hashes.contains(&hit.id_hash) {
+                        hits.push(hit);
+                    }
+                    // A longer prefix than the index holds finds too many, which are sorted out below.
+                    hits.len() < limit || ID_BYTES < prefix.len()
+                })?;
+                for hit in hits {
+                    let (id, _) = self.checked(&hit)?;
+                    if id.starts_with(prefix) {
+                        ids.push(id);
+                    }
+                }
+            }
+            ids.sort_unstable();
+            ids.truncate(limit);
+            Ok(ids)
+        })
+    }
+
+    /// Finds the lines that may ask for the same as a call with this key.
+    pub(crate) fn find_duplicates(&self, key: u64) -> Result<Vec<Found>, QueueError> {
+        self.ask(|index, scanned| {
+            let mut found = Vec::new();
+            for id in scanned.by_duplicate.get(&key).into_iter().flatten() {
+                // The latest line of that call may be another one by now.
+                if let Some(entry) = scanned.entries.get(id)
+                    && entry.duplicate_key == key
+                    && entry.status.counts_for_duplicates()
+                {
+                    found.push(self.scanned_line(entry)?);
+                }
+            }
+            if let Some(index) = index {
+                for hit in index.by_duplicate_key(key)? {
+                    if !scanned.hashes.contains(&hit.id_hash) {
+                        found.push(self.checked(&hit)?.1);
+                    }
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Lists the latest lines of one status, or of all, in no order.
+    pub(crate) fn list(&self, status: Option<StatusCode>) -> Result<Vec<Listed>, QueueError> {
+        self.ask(|index, scanned| {
+            let mut listed: Vec<Listed> = scanned
+                .entries
+                .values()
+                .filter(|entry| status.is_none_or(|status| status == entry.status))
+                .map(|entry| Listed {
+                    created: entry.created,
+                    sequence: entry.sequence,
+                    span: entry.span,
+                    status: entry.status,
+                })
+                .collect();
+            if let Some(index) = index {
+                let hits = index.by_status(status)?;
+                listed.extend(hits.iter().filter(|hit| !scanned.hashes.contains(&hit.id_hash)).map(|hit| {
+                    Listed {
+                        created: hit.created,
+                        sequence: hit.sequence,
+                        span: hit.span,
+                        status: hit.status,
+                    }
+                }));
+            }
+            Ok(listed)
+        })
+    }
+
+    /// Counts the calls by their status.
+    pub(crate) fn counts(&self) -> Result<[u64; CODES], QueueError> {
+        self.ask(|index, scanned| {
+            let mut counts = index.map_or([0; CODES], |index| index.counts);
+            for entry in scanned.entries.values() {
+                if let Some(index) = index {
+                    for hit in index.by_id(&entry.id)? {
+                        let count = &mut counts[usize::from(hit.status.byte())];
+                        *count = count.checked_sub(1).ok_or(IndexError::Unusable)?;
+                    }
+                }
+                counts[usize::from(entry.status.byte())] += 1;
+            }
+            Ok(counts)
+        })
+    }
+
+    /// Returns the greatest sequence in the file.
+    pub(crate) fn max_sequence(&self) -> Result<u64, FsError> {
+        Ok(self.parts()?.scanned.max_sequence)
+    }
+
+    /// Returns what the scan found behind the index.
+    pub(crate) fn scanned(&self) -> Result<&Scanned, FsError> {
+        Ok(&self.parts()?.scanned)
+    }
+
+    /// Counts the lines whose place is not here any more: finished calls, and lines that later ones replace.
+    pub(crate) fn dead_and_living(&self) -> Result<(u64, u64), QueueError> {
+        let counts = self.counts()?;
+        let finished = |(code, count): (usize, &u64)| {
+            let code = u8::try_from(code).ok().and_then(StatusCode::from_byte);
+            if code.is_some_and(StatusCode::is_finished) { *count } else { 0 }
+        };
+        let finished: u64 = counts.iter().enumerate().map(finished).sum();
+        let calls: u64 = counts.iter().sum();
+        let parts = self.parts()?;
+        let lines = parts.index.as_ref().map_or(0, |index| index.lines) + parts.scanned.lines;
+        Ok((finished + lines.saturating_sub(calls), calls - finished))
+    }
+
+    /// Takes in what was appended to the file by the holder of the lock.
+    pub(crate) fn extend(&mut self) -> Result<(), FsError> {
+        let end = self.file.len()?;
+        if let Some(mut rebuilt) = self.rebuilt.take() {
+            rebuilt.scanned.scan(&*self.file, end)?;
+            self.parts = OnceLock::from(rebuilt);
+            return Ok(());
+        }
+        match self.parts.get_mut() {
+            Some(parts) => parts.scanned.scan(&*self.file, end),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a new index when enough lines stand behind the one there is. Only the holder of the lock may do this.
+    pub(crate) fn refresh_index(&self) -> Result<(), FsError> {
+        let parts = self.parts()?;
+        let covered = parts.index.as_ref().map_or(0, |index| index.covered);
+        let behind = parts.scanned.end - covered.max(self.start);
+        if behind < WORTH_INDEX.max(covered / 128)
+            || parts.scanned.foreign != 0
+            || !parts.scanned.broken.is_empty()
+        {
+            return Ok(());
+        }
+        self.write_index()
+    }
+
+    /// Writes the index of the whole file. Only the holder of the lock may do this.
+    pub(crate) fn write_index(&self) -> Result<(), FsError> {
+        let parts = self.parts()?;
+        let Parts { index, scanned } = parts;
+        let data = match index {
+            None => Ok(IndexData::of(scanned.entries.values())),
+            Some(index) => index.extended(|hash| scanned.hashes.contains(&hash), scanned.entries.values()),
+        };
+        // A damaged index is only not extended; the next reader finds out and scans.
+        let Ok(data) = data else { return Ok(()) };
+        let lines = index.as_ref().map_or(0, |index| index.lines) + scanned.lines;
+        let bytes = data.encode(&*self.file, scanned.end, lines, self.generation)?;
+        self.fs.write_cache(&self.index_path, &bytes)
+    }
+}

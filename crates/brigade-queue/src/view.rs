@@ -1,0 +1,351 @@
+//! Reading the queue: calls with the eyes of a reader who knows which runners are alive.
+
+use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use brigade_call::{CallStatus, LedgerLink, Receipt, ReceiptLink, RunEnd, Runner};
+use brigade_core::{CallId, IdPrefix, Timestamp};
+use brigade_fs::{Fs, Lines};
+
+use crate::check::{self, Check};
+use crate::checkpoints::{self, CheckpointList, StoredCheckpoint};
+use crate::entry::{Content, StatusCode, look};
+use crate::error::QueueError;
+use crate::log::{Found, Listed, Log};
+use crate::queue::{CANDIDATES, Calls, Match, QueueView};
+use crate::record::StoredCall;
+use crate::runs::{self, BadReceipt, RunList, Runs, StoredReceipt};
+use crate::state::{Damage, State};
+use crate::verify::{self, Verification};
+use crate::{layout, ledger};
+
+/// Tells whether the process that runs a call is still there.
+pub type IsAlive = dyn Fn(&Runner) -> bool + Send + Sync;
+
+/// The queue at one moment.
+pub(crate) struct View {
+    pub(crate) fs: Arc<dyn Fs>,
+    pub(crate) state: State,
+    pub(crate) is_alive: Arc<IsAlive>,
+}
+
+/// How a run that its receipt describes leaves its call.
+pub(crate) fn run_end(
+    receipt: &Receipt,
+    path: String,
+    ledger: Option<LedgerLink>,
+    now: Timestamp,
+) -> Result<RunEnd, &'static str> {
+    let document = receipt.document();
+    let ids = match document.get("checkpoint_ids").and_then(|ids| ids.as_array()) {
+        Some(ids) => ids.iter().map(|id| id.as_str()?.parse().ok()).collect::<Option<Vec<_>>>(),
+        None => Some(receipt.text("checkpoint_id").and_then(|id| id.parse().ok()).into_iter().collect()),
+    };
+    let checkpoint_ids = ids.ok_or("its checkpoint ids are not all ids")?;
+    let status = match receipt.status() {
+        "resumed" => CallStatus::Completed,
+        word => CallStatus::from_word(word),
+    };
+    let checkpoint_ids = match status {
+        CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+            Vec::new()
+        }
+        CallStatus::Waiting if checkpoint_ids.is_empty() => return Err("it waits for no checkpoint"),
+        CallStatus::Waiting => checkpoint_ids,
+        CallStatus::Pending
+        | CallStatus::Approved
+        | CallStatus::Rejected
+        | CallStatus::Held
+        | CallStatus::Running
+        | CallStatus::ResumePending
+        | CallStatus::Other(_) => return Err("no run ends with its status"),
+    };
+    Ok(RunEnd {
+        timed_out: document.get("timed_out").and_then(|json| json.as_bool()).unwrap_or(false),
+        status,
+        completed_at: receipt.completed_at().unwrap_or(now),
+        exit_code: receipt.exit_code(),
+        checkpoint_ids,
+        receipt: ReceiptLink { path, ledger },
+    })
+}
+
+impl View {
+    /// Parses a line that was found.
+    pub(crate) fn parse(&self, found: &Found, log: &Log) -> Result<StoredCall, QueueError> {
+        StoredCall::from_line(&found.line, found.sequence)
+            .ok_or_else(|| QueueError::BadRecord { path: log.path.to_string(), offset: 0 })
+    }
+
+    /// Returns a call as it is stored.
+    pub(crate) fn stored(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
+        for log in self.state.logs() {
+            if let Some(found) = log.find(id.as_str())? {
+                return self.parse(&found, log).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Shows a stored call as it stands: one whose runner is gone as its receipt says, or interrupted.
+    pub(crate) fn as_it_stands(&self, mut stored: StoredCall) -> StoredCall {
+        if !stored.is_abandoned(&*self.is_alive) {
+            return stored;
+        }
+        if let Some(claim) = &stored.call.claim {
+            let path = layout::receipt(&claim.run_id);
+            if let Ok(found) = runs::read_receipt(&path, self.fs.read(&path, runs::RECEIPT_LIMIT)) {
+                let now = stored.call.started_at.unwrap_or(Timestamp::from_unix_micros(0));
+                if let Ok(end) = run_end(&found.receipt, found.path, None, now)
+                    && let Ok(call) = stored.call.clone().finish(end)
+                {
+                    stored.call = call;
+                    return stored;
+                }
+            }
+        }
+        stored.call.status = CallStatus::Interrupted;
+        stored
+    }
+
+    /// Lists the stored calls of a status that stand in the journal.
+    pub(crate) fn living(&self, status: &CallStatus) -> Result<Vec<StoredCall>, QueueError> {
+        let Some(journal) = &self.state.journal else { return Ok(Vec::new()) };
+        let mut listed = journal.list(Some(StatusCode::of(status)))?;
+        listed.sort_unstable_by_key(|listed| (listed.created, listed.sequence));
+        listed.iter().map(|listed| self.read_listed(journal, listed)).collect()
+    }
+
+    fn read_listed(&self, log: &Log, listed: &Listed) -> Result<StoredCall, QueueError> {
+        let line = log.line(listed.span)?;
+        StoredCall::from_line(&line, listed.sequence)
+            .ok_or_else(|| QueueError::BadRecord { path: log.path.to_string(), offset: listed.span.offset })
+    }
+
+    /// Hands out all calls by their sequence, merging journal and segments.
+    fn for_all(&self, found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>) -> Result<(), QueueError> {
+        let mut sources: Vec<Source<'_>> = Vec::new();
+        for log in self.state.logs() {
+            sources.push(Source::new(
+                log,
+                self.state.journal.as_ref().is_some_and(|journal| std::ptr::eq(journal, log)),
+            )?);
+        }
+        let mut heap = BinaryHeap::new();
+        for (number, source) in sources.iter_mut().enumerate() {
+            if let Some(sequence) = source.advance()? {
+                heap.push(std::cmp::Reverse((sequence, number)));
+            }
+        }
+        let mut last: Option<(u64, CallId)> = None;
+        while let Some(std::cmp::Reverse((sequence, number))) = heap.pop() {
+            let source = &mut sources[number];
+            let stored = StoredCall::from_line(&source.line, sequence);
+            if let Some(next) = source.advance()? {
+                heap.push(std::cmp::Reverse((next, number)));
+            }
+            let Some(stored) = stored else { continue };
+            // A crash between two steps of a compaction leaves a call in two files; the first source is the newer.
+            let this = (sequence, stored.call.id.clone());
+            if last.as_ref() == Some(&this) {
+                continue;
+            }
+            last = Some(this);
+            if found(self.as_it_stands(stored)).is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands out the calls that stand at a status, the oldest first.
+    fn for_status(
+        &self,
+        status: &CallStatus,
+        found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>,
+    ) -> Result<(), QueueError> {
+        let code = StatusCode::of(status);
+        let mut listed: Vec<(i64, u64, &Log, Listed)> = Vec::new();
+        for log in self.state.logs() {
+            // Abandoned calls stand elsewhere than they are stored, and records of newer versions have a code of their own.
+            for code in [Some(code), Some(StatusCode::of(&CallStatus::Running)), Some(StatusCode::NEWER)] {
+                let is_journal =
+                    self.state.journal.as_ref().is_some_and(|journal| std::ptr::eq(journal, log));
+                if code.is_some_and(|code| code.is_finished()) || is_journal {
+                    let of_code = log.list(code)?;
+                    listed.extend(of_code.into_iter().map(|item| (item.created, item.sequence, log, item)));
+                }
+            }
+        }
+        listed.sort_by_key(|(created, sequence, _, item)| (*created, *sequence, item.span.offset));
+        listed.dedup_by(|next, kept| std::ptr::eq(next.2, kept.2) && next.3.span == kept.3.span);
+        let mut last: Option<CallId> = None;
+        for (_, _, log, item) in listed {
+            let stored = self.as_it_stands(self.read_listed(log, &item)?);
+            if stored.call.status != *status || last.as_ref() == Some(&stored.call.id) {
+                continue;
+            }
+            last = Some(stored.call.id.clone());
+            if found(stored).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The calls of one file by their sequence.
+struct Source<'a> {
+    log: &'a Log,
+    order: Order<'a>,
+    /// The line that comes next.
+    line: Vec<u8>,
+}
+
+enum Order<'a> {
+    /// Revisions stand in any order, so their places are sorted.
+    Listed(std::vec::IntoIter<Listed>),
+    /// A segment is sorted as it is.
+    File(Lines<'a>),
+}
+
+impl<'a> Source<'a> {
+    fn new(log: &'a Log, is_journal: bool) -> Result<Source<'a>, QueueError> {
+        let order = if is_journal {
+            let mut listed = log.list(None)?;
+            listed.sort_unstable_by_key(|listed| (listed.sequence, listed.span.offset));
+            Order::Listed(listed.into_iter())
+        } else {
+            Order::File(Lines::new(&*log.file, 0, log.file.len()?))
+        };
+        Ok(Source { log, order, line: Vec::new() })
+    }
+
+    /// Reads the next line and returns its sequence.
+    fn advance(&mut self) -> Result<Option<u64>, QueueError> {
+        match &mut self.order {
+            Order::Listed(listed) => {
+                let Some(next) = listed.next() else { return Ok(None) };
+                self.line = self.log.line(next.span)?;
+                Ok(Some(next.sequence))
+            }
+            Order::File(lines) => {
+                while let Some(line) = lines.next_line()? {
+                    if let Content::Call(peeked) = look(line.bytes) {
+                        self.line.clear();
+                        self.line.extend_from_slice(line.bytes);
+                        return Ok(Some(peeked.sequence.unwrap_or(0)));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl QueueView for View {
+    fn call(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
+        Ok(self.stored(id)?.map(|stored| self.as_it_stands(stored)))
+    }
+
+    fn find_call(&self, prefix: &IdPrefix) -> Result<Match<StoredCall>, QueueError> {
+        if let Ok(id) = prefix.as_str().parse::<CallId>()
+            && let Some(exact) = self.call(&id)?
+        {
+            return Ok(Match::One(exact));
+        }
+        if prefix.as_str().is_empty() {
+            return Ok(Match::None);
+        }
+        let ids = self.state.find_prefix(prefix.as_str(), CANDIDATES)?;
+        Ok(match ids.as_slice() {
+            [] => Match::None,
+            [one] => match one.parse::<CallId>() {
+                Ok(id) => self.call(&id)?.map_or(Match::None, Match::One),
+                Err(_) => Match::None,
+            },
+            many => Match::Ambiguous(many.iter().map(|id| id.to_string()).collect()),
+        })
+    }
+
+    fn for_each_call(
+        &self,
+        which: &Calls,
+        found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>,
+    ) -> Result<(), QueueError> {
+        match which {
+            Calls::All => self.for_all(found),
+            Calls::Of(status) => self.for_status(status, found),
+        }
+    }
+
+    fn call_counts(&self) -> Result<BTreeMap<String, u64>, QueueError> {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        let mut add = |word: &str, count: u64| {
+            if 0 < count {
+                *counts.entry(word.to_owned()).or_default() += count;
+            }
+        };
+        for (code, count) in (0u8..).zip(self.state.counts()?) {
+            match StatusCode::from_byte(code).and_then(StatusCode::status) {
+                // These are counted one by one below, because they may stand elsewhere.
+                Some(CallStatus::Running) | None => {}
+                Some(status) => add(status.as_str(), count),
+            }
+        }
+        for code in [StatusCode::of(&CallStatus::Running), StatusCode::OTHER, StatusCode::NEWER] {
+            for log in self.state.journal.iter() {
+                for listed in log.list(Some(code))? {
+                    add(self.as_it_stands(self.read_listed(log, &listed)?).call.status.as_str(), 1);
+                }
+            }
+        }
+        Ok(counts)
+    }
+
+    fn runs(&self, which: Runs) -> Result<RunList, QueueError> {
+        Ok(runs::list(&*self.fs, which)?)
+    }
+
+    fn find_run(&self, prefix: &IdPrefix) -> Result<Match<Result<StoredReceipt, BadReceipt>>, QueueError> {
+        runs::find(&*self.fs, prefix, CANDIDATES)
+    }
+
+    fn run_counts(&self) -> Result<BTreeMap<String, u64>, QueueError> {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        match ledger::open(&*self.fs)? {
+            Some(file) => {
+                for entry in ledger::find_prefix(&*file, "")? {
+                    *counts.entry(entry.status).or_default() += 1;
+                }
+            }
+            None => {
+                for stored in runs::list(&*self.fs, Runs::All)?.receipts {
+                    *counts.entry(stored.receipt.status().to_owned()).or_default() += 1;
+                }
+            }
+        }
+        Ok(counts)
+    }
+
+    fn checkpoints(&self) -> Result<CheckpointList, QueueError> {
+        checkpoints::list(self)
+    }
+
+    fn find_checkpoint(&self, prefix: &IdPrefix) -> Result<Match<StoredCheckpoint>, QueueError> {
+        checkpoints::find(self, prefix)
+    }
+
+    fn verify(&self, from: u64) -> Result<Verification, QueueError> {
+        verify::verify(self, from)
+    }
+
+    fn damage(&self) -> Result<Vec<Damage>, QueueError> {
+        Ok(self.state.damage()?)
+    }
+
+    fn check(&self) -> Result<Check, QueueError> {
+        check::check(self)
+    }
+}
