@@ -149,3 +149,14 @@ pub struct ProjectionFacts {
     /// What an approval binds of them.
     pub fingerprint: Fingerprint,
 }
+
+/// The runtime that a call depends on, looked at right before a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RuntimeFact {
+    /// The call depends on none.
+    NotNeeded,
+    /// It runs, is managed and healthy; as receipts show it.
+    Ready(Json),
+    /// It cannot serve the call.
+    NotReady(Vec<Blocker>),
+}

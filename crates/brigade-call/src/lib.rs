@@ -37,7 +37,7 @@ pub use call::{
 };
 pub use checkpoint::{Checkpoint, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
 pub use contract::{ContractFiles, approval_required, contract_fingerprint};
-pub use facts::{ArgsProblem, DirectoryFact, FileFact, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact};
+pub use facts::{ArgsProblem, DirectoryFact, FileFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact, SchemaFact};
 pub use plan::{Plan, plan};
 pub use receipt::{NotAReceipt, Receipt};
 pub use record::{NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER, blocker_to_json};

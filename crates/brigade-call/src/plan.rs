@@ -467,6 +467,13 @@ impl Plan {
         Some(Blocker::new("program_not_found", message).field("command"))
     }
 
+    /// Returns the words of the command line as they can be shown; empty when it cannot be put together or holds a
+    /// secret.
+    pub fn shown_argv(&self) -> Vec<String> {
+        let words = self.argv.as_ref().filter(|_| !self.holds_secret()).map(Argv::words).unwrap_or_default();
+        Redactor::new(&[]).redact_argv(words).iter().map(|word| word.as_str().to_owned()).collect()
+    }
+
     pub(crate) fn argv(&self) -> Option<&Argv> {
         self.argv.as_ref()
     }

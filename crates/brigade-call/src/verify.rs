@@ -1,11 +1,12 @@
 //! The gate: nothing runs but a [`VerifiedCall`], and only [`verify`] makes one.
 
-use brigade_core::{Argv, CallId, Timestamp};
+use brigade_core::{Argv, CallId, Json, Timestamp};
 use brigade_policy::{Blocker, Decision};
 
 use crate::binding::{Binding, Change};
 use crate::call::Call;
 use crate::checkpoint::Checkpoint;
+use crate::facts::RuntimeFact;
 use crate::plan::Plan;
 use crate::status::{CallStatus, Step};
 
@@ -25,6 +26,7 @@ pub struct VerifiedCall {
     plan: Plan,
     argv: Argv,
     resume: Option<Resume>,
+    runtime: Json,
 }
 
 /// What a resumed script is told.
@@ -51,6 +53,7 @@ pub struct Refusal {
 pub fn verify(
     call: Call,
     plan: Plan,
+    runtime: RuntimeFact,
     purpose: Purpose<'_>,
     now: Timestamp,
 ) -> Result<VerifiedCall, Box<Refusal>> {
@@ -69,6 +72,14 @@ pub fn verify(
     }
     blockers.extend(plan.blockers().iter().cloned());
     blockers.extend(plan.program_blocker());
+    let runtime = match runtime {
+        RuntimeFact::NotNeeded => Json::Null,
+        RuntimeFact::Ready(runtime) => runtime,
+        RuntimeFact::NotReady(reasons) => {
+            blockers.extend(reasons);
+            Json::Null
+        }
+    };
     match plan.argv().cloned() {
         Some(argv) if blockers.is_empty() => {
             let resume = match purpose {
@@ -77,7 +88,7 @@ pub fn verify(
                     checkpoints.first().map(|checkpoint| Resume { checkpoint: checkpoint.clone() })
                 }
             };
-            Ok(VerifiedCall { call, plan, argv, resume })
+            Ok(VerifiedCall { call, plan, argv, resume, runtime })
         }
         _ => Err(Box::new(Refusal { blockers, changes })),
     }
@@ -196,6 +207,11 @@ impl VerifiedCall {
     /// Returns the folder that the program starts in, as the catalog names it; absent for the workspace.
     pub fn directory(&self) -> Option<&str> {
         self.plan.directory()
+    }
+
+    /// Returns the runtime that the call depends on, as receipts show it; `null` without one.
+    pub fn runtime(&self) -> &Json {
+        &self.runtime
     }
 
     /// Returns what the script is told when it goes on behind a checkpoint.

@@ -38,8 +38,6 @@ pub struct Execution<'a> {
     pub paths: RunPaths,
     /// The folder that the script drops checkpoints into; it exists and is empty.
     pub checkpoint_dir: &'a RelPath,
-    /// The runtime that the call depends on, as the receipt shows it.
-    pub runtime: Json,
     /// Ends the run early.
     pub cancel: Option<CancelToken>,
     /// The present.
@@ -132,8 +130,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs) -> Finished {
         paths: &execution.paths,
         directory: &shown_directory(execution),
         sandbox,
-        runtime: execution.runtime.clone(),
-        checkpoints: &checkpoints,
+        runtime: execution.call.runtime().clone(),
         bound_labels: execution.environment.bound(execution.call).into_keys().collect(),
         redactor: &redactor,
     });

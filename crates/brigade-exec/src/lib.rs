@@ -19,4 +19,4 @@ pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, Logs, execute};
 pub use program::{OpenedProgram, resolve_program};
-pub use receipt::RunPaths;
+pub use receipt::{RunPaths, with_checkpoints};

@@ -39,7 +39,6 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) directory: &'a str,
     pub(crate) sandbox: Json,
     pub(crate) runtime: Json,
-    pub(crate) checkpoints: &'a [Checkpoint],
     pub(crate) bound_labels: Vec<String>,
     pub(crate) redactor: &'a Redactor,
 }
@@ -112,18 +111,10 @@ pub(crate) fn receipt(parts: &ReceiptParts<'_>) -> Receipt {
     if let Some(compaction) = compaction(parts.stdout, parts.stderr) {
         put("output_compaction", compaction);
     }
-    if let Some(first) = parts.checkpoints.first() {
-        put("checkpoint_id", Json::from(first.id.as_str()));
-        put("checkpoint", Json::Object(first.to_document()));
-        let ids: Vec<&str> = parts.checkpoints.iter().map(|checkpoint| checkpoint.id.as_str()).collect();
-        put("checkpoint_ids", Json::from(ids));
-    }
     if let Some(resume) = parts.call.resume() {
         let checkpoint = &resume.checkpoint;
         put("resumed_checkpoint_id", Json::from(checkpoint.id.as_str()));
-        if parts.checkpoints.is_empty() {
-            put("checkpoint_id", Json::from(checkpoint.id.as_str()));
-        }
+        put("checkpoint_id", Json::from(checkpoint.id.as_str()));
         put("original_call_id", Json::from(call.id.as_str()));
         put("original_run_id", Json::from(checkpoint.run_id.as_str()));
         put("resume_run_id", Json::from(parts.run_id.as_str()));
@@ -138,6 +129,18 @@ pub(crate) fn receipt(parts: &ReceiptParts<'_>) -> Receipt {
         );
     }
     Receipt::from_json(Json::Object(document)).expect("id, call id and status were just put in")
+}
+
+/// Adds the checkpoints that a run left, as they are stored, to its receipt.
+pub fn with_checkpoints(receipt: &Receipt, checkpoints: &[Checkpoint]) -> Receipt {
+    let mut document = receipt.document().clone();
+    if let Some(first) = checkpoints.first() {
+        let ids: Vec<&str> = checkpoints.iter().map(|checkpoint| checkpoint.id.as_str()).collect();
+        document.insert("checkpoint_id".to_owned(), Json::from(first.id.as_str()));
+        document.insert("checkpoint".to_owned(), Json::Object(first.to_document()));
+        document.insert("checkpoint_ids".to_owned(), Json::from(ids));
+    }
+    Receipt::from_json(Json::Object(document)).expect("a receipt with more keys is one")
 }
 
 /// Returns the exit code of a run; negative for a signal, absent when it timed out or was never seen.

@@ -45,6 +45,15 @@ impl DiskFs {
         Ok(metadata_of(&stat.explain("read", &path.to_string_lossy())?))
     }
 
+    /// Removes a folder that is empty. Not durable before [`Fs::sync_dir`].
+    ///
+    /// # Errors
+    /// When it is not there or not empty.
+    pub fn remove_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        let (parent, name) = self.parent("remove", path)?;
+        rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR).explain("remove", path.as_str())
+    }
+
     fn open_fd(&self, operation: &'static str, path: &RelPath, flags: OFlags) -> Result<OwnedFd, FsError> {
         self.root.open_beneath(path.as_path(), flags, Mode::empty()).explain(operation, path.as_str())
     }

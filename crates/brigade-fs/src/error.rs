@@ -77,7 +77,8 @@ pub enum FsErrorKind {
 }
 
 impl FsError {
-    pub(crate) fn new(operation: &'static str, path: impl Into<String>, kind: FsErrorKind) -> FsError {
+    /// Makes an error of what was tried, on which path, and what went wrong.
+    pub fn new(operation: &'static str, path: impl Into<String>, kind: FsErrorKind) -> FsError {
         let path = path.into();
         FsError { operation, path: if path.is_empty() { ".".to_owned() } else { path }, kind }
     }

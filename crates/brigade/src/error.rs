@@ -2,6 +2,7 @@
 
 use brigade_fs::{FsError, FsErrorKind};
 use brigade_policy::Blocker;
+use brigade_queue::QueueError;
 use thiserror::Error;
 
 use crate::exit::Exit;
@@ -117,6 +118,15 @@ impl From<FsError> for Error {
         match hint {
             Some(hint) => made.hint(hint),
             None => made,
+        }
+    }
+}
+
+impl From<QueueError> for Error {
+    fn from(error: QueueError) -> Error {
+        match error {
+            QueueError::Fs(error) => error.into(),
+            error => Error::new(ErrorKind::Refused, error.to_string()),
         }
     }
 }

@@ -98,7 +98,7 @@ impl Workspace {
         overwrite: Overwrite,
         depth: Depth,
     ) -> Vec<ProjectionItem> {
-        let look = |path: &str| target_facts(&self.fs, path);
+        let look = |path: &str| target_facts(&*self.fs, path);
         let facts = ToolFacts::gather(&self.target(), tool, &source, look);
         plan_tool(&facts, claims, overwrite, depth)
     }

@@ -17,16 +17,21 @@
 #![warn(missing_docs)]
 
 mod args;
+mod calls;
 mod catalog;
+mod checkpoints;
 mod context;
 mod error;
 mod exit;
 mod files;
 mod gather;
+mod history;
 mod load;
 mod policies;
 mod policy_json;
 mod report;
+mod running;
+mod sample;
 mod setup;
 mod survey;
 mod workspace;
@@ -36,9 +41,13 @@ pub use brigade_policy::Blocker;
 pub use brigade_process::{CancelSignal, CancelToken};
 
 pub use args::ArgsSource;
+pub use calls::{Blocked, CallFilter};
 pub use context::{Context, DEFAULT_LOCK_TIMEOUT};
 pub use error::{Error, ErrorKind};
 pub use exit::Exit;
+pub use history::RunFilter;
 pub use report::*;
+pub use running::RunTarget;
+pub use sample::NewFile;
 pub use setup::{Existing, Ignore};
 pub use workspace::Workspace;

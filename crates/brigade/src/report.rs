@@ -5,12 +5,14 @@
 
 mod calls;
 mod catalog;
+mod checkpoints;
 mod policy;
 mod runs;
 mod setup;
 
 pub use calls::*;
 pub use catalog::*;
+pub use checkpoints::*;
 pub use policy::*;
 pub use runs::*;
 pub use setup::*;

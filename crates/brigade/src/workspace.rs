@@ -1,9 +1,11 @@
 //! A workspace: the folder that holds `.brigade`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use brigade_core::Timestamp;
 use brigade_fs::{DiskFs, Fs, RelPath};
+use brigade_queue::{JournalQueue, is_alive};
 
 use crate::context::Context;
 use crate::error::{Error, ErrorKind};
@@ -23,6 +25,9 @@ pub(crate) const CALLS: &str = ".brigade/tools/calls.jsonl";
 /// The folder of receipts and logs.
 pub(crate) const RUNS: &str = ".brigade/tools/runs";
 
+/// The folder of checkpoints.
+pub(crate) const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
+
 /// The folder that marks a workspace.
 const MARKER: &str = ".brigade";
 
@@ -33,7 +38,7 @@ pub(crate) const CONFIG_LIMIT: u64 = 256 << 20;
 ///
 /// Opening reads nothing but the folder; each operation reads the files that it needs, once.
 pub struct Workspace {
-    pub(crate) fs: DiskFs,
+    pub(crate) fs: Arc<DiskFs>,
     pub(crate) context: Context,
 }
 
@@ -46,7 +51,7 @@ impl Workspace {
         let target = context.expand(target);
         let fs = DiskFs::open(&target)
             .map_err(|error| Error::new(ErrorKind::Usage, format!("the target cannot be used: {error}")))?;
-        Ok(Workspace { fs, context })
+        Ok(Workspace { fs: Arc::new(fs), context })
     }
 
     /// Opens the nearest folder that holds `.brigade`, from `start` upwards; `start` itself when none does.
@@ -64,7 +69,7 @@ impl Workspace {
             if let Ok(fs) = candidate
                 && fs.exists(&rel(MARKER)).unwrap_or(false)
             {
-                return Ok(Workspace { fs, context: workspace.context });
+                return Ok(Workspace { fs: Arc::new(fs), context: workspace.context });
             }
         }
         Ok(workspace)
@@ -91,6 +96,12 @@ impl Workspace {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.context.clock.now()
+    }
+
+    /// Opens the queue; touches nothing.
+    pub(crate) fn queue(&self) -> JournalQueue {
+        let holder = format!("process {}, since {}", std::process::id(), self.now());
+        JournalQueue::new(self.fs.clone(), holder, self.context.lock_timeout, Arc::new(is_alive))
     }
 
     /// Returns the workspace as reports name it.

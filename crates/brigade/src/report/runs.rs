@@ -96,3 +96,43 @@ impl Report for ReplayReport {
         if self.created == 1 { Exit::Done } else { Exit::Refused }
     }
 }
+
+/// `run verify`.
+#[derive(Clone, Debug, Serialize)]
+pub struct LedgerReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The folder of receipts and logs.
+    pub runs_path: String,
+    /// Whether everything fits together.
+    pub valid: bool,
+    /// How many entries were checked.
+    pub checked: u64,
+    /// Whether the receipts are in the ledger; those of the Python program enter it with the first write.
+    pub adopted: bool,
+    /// What does not fit, the first one first.
+    pub findings: Vec<LedgerFinding>,
+}
+
+impl Report for LedgerReport {
+    const SCHEMA: &'static str = "brigade.run-verify.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// One thing that does not fit.
+#[derive(Clone, Debug, Serialize)]
+pub struct LedgerFinding {
+    /// The place in the ledger, from 1.
+    pub sequence: Option<u64>,
+    /// The run.
+    pub run_id: String,
+    /// `changed`, `removed`, `reordered`, `added` or `cut-off`.
+    pub problem: &'static str,
+    /// What was found.
+    pub detail: &'static str,
+}

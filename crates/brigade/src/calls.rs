@@ -1,0 +1,421 @@
+//! Operations on calls: plan, queue, look, decide.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use brigade_call::{Call, CallStatus, Plan, blocker_to_json};
+use brigade_core::{IdPrefix, Json, Object, Timestamp};
+use brigade_policy::Blocker;
+use brigade_projection::blocking;
+use brigade_queue::{Calls, Enqueued, Match, OnDuplicate, Queue, QueueError, Review, StoredCall};
+
+use crate::args::ArgsSource;
+use crate::error::{Error, ErrorKind};
+use crate::gather::{Config, Planned};
+use crate::report::{CallReport, PlanReport, QueueReport, Report as _, ReviewReport};
+use crate::workspace::{CALLS, CATALOG, Workspace};
+
+/// What to do with a call that has blockers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Blocked {
+    /// Store nothing.
+    #[default]
+    Refuse,
+    /// Store it; it cannot be approved as long as it is blocked.
+    Include,
+}
+
+/// Which calls to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallFilter {
+    /// Only those of this status.
+    pub status: Option<String>,
+    /// Only those of this tool.
+    pub tool: Option<String>,
+    /// Only the newest so many.
+    pub limit: Option<usize>,
+}
+
+impl Workspace {
+    /// Plans a call: validates the arguments, renders them, and finds every reason against it. Reads and runs nothing else.
+    ///
+    /// # Errors
+    /// When the disk fails, or there is no such tool.
+    pub fn plan_call(&self, tool_id: &str, args: &ArgsSource) -> Result<PlanReport, Error> {
+        let config = self.config()?;
+        let tool = self.tool(&config.catalog, tool_id)?;
+        let planned = self.plan_tool(&config, tool, self.args(args))?;
+        Ok(self.plan_report(&planned))
+    }
+
+    /// Plans a call and stores it for a person's decision, unless one that asks for the same is there.
+    ///
+    /// A call with an argument that looks like a secret is never stored.
+    ///
+    /// # Errors
+    /// When the disk fails, or there is no such tool.
+    pub fn queue_call(
+        &self,
+        tool_id: &str,
+        args: &ArgsSource,
+        blocked: Blocked,
+    ) -> Result<QueueReport, Error> {
+        let config = self.config()?;
+        let tool = self.tool(&config.catalog, tool_id)?;
+        let planned = self.plan_tool(&config, tool, self.args(args))?;
+        let plan = &planned.plan;
+        if let Some(reason) = not_to_be_queued(plan, blocked) {
+            return Ok(self.queue_report(plan, Json::Null, Some(reason), [0, 0]));
+        }
+        let now = self.now();
+        let queue = self.queue();
+        let mut locked = queue.lock(now)?;
+        let mut stored = locked.enqueue_all(
+            1,
+            OnDuplicate::Skip,
+            &mut |_, is_taken| plan.to_call(now, None, is_taken),
+            now,
+        )?;
+        Ok(match stored.pop() {
+            Some(Enqueued::Queued(call)) => self.queue_report(plan, self.call_json(&call.call), None, [1, 0]),
+            Some(Enqueued::Duplicate(call)) => {
+                let reason = format!("a call that asks for the same is {}", call.call.status);
+                self.queue_report(plan, self.call_json(&call.call), Some(reason), [0, 1])
+            }
+            Some(Enqueued::Rejected(call)) => {
+                let reason =
+                    "the same call was rejected; change its arguments or the tool's contract".to_owned();
+                self.queue_report(plan, self.call_json(&call.call), Some(reason), [0, 1])
+            }
+            None => unreachable!("one call was handed in, so one comes back"),
+        })
+    }
+
+    /// Hands out calls in the order of their creation, one after the other, and never holds more than those of `limit`.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn for_each_call(
+        &self,
+        filter: &CallFilter,
+        found: &mut dyn FnMut(&Call) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let queue = self.queue();
+        let view = queue.read()?;
+        let which = match &filter.status {
+            Some(status) => Calls::Of(CallStatus::from_word(status)),
+            None => Calls::All,
+        };
+        let fits = |call: &Call| filter.tool.as_ref().is_none_or(|tool| call.tool_id == *tool);
+        let Some(limit) = filter.limit else {
+            view.for_each_call(&which, &mut |stored| {
+                if fits(&stored.call) { found(&stored.call) } else { ControlFlow::Continue(()) }
+            })?;
+            return Ok(());
+        };
+        let mut newest: VecDeque<Call> = VecDeque::new();
+        view.for_each_call(&which, &mut |stored| {
+            if fits(&stored.call) {
+                newest.push_back(stored.call);
+                if limit < newest.len() {
+                    newest.pop_front();
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        for call in &newest {
+            if found(call).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the calls by status, as reports have it.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn call_counts(&self) -> Result<Json, Error> {
+        let counts = self.queue().read()?.call_counts()?;
+        Ok(Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count)))))
+    }
+
+    /// Returns the queue's file, as reports name it.
+    pub fn calls_path(&self) -> String {
+        self.absolute(CALLS)
+    }
+
+    /// Shows one call.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn call_show(&self, prefix: &IdPrefix) -> Result<CallReport, Error> {
+        let queue = self.queue();
+        let found = queue.read()?.find_call(prefix)?;
+        let (call, error) = one_call(found, prefix);
+        Ok(CallReport {
+            schema: CallReport::SCHEMA,
+            target: self.target(),
+            calls_path: self.calls_path(),
+            call: call.map_or(Json::Null, |stored| self.call_json(&stored.call)),
+            candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
+            error: error.map(|error| error.to_string()),
+        })
+    }
+
+    /// Approves a pending or held call: binds everything that decides what would run, as it is now. Runs nothing.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn approve(&self, prefix: &IdPrefix) -> Result<ReviewReport, Error> {
+        let stored = match self.find_call(prefix)? {
+            Ok(stored) => stored,
+            Err(error) => return Ok(self.review_refused(None, error)),
+        };
+        let call = &stored.call;
+        if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
+            let error = Error::new(ErrorKind::Refused, wrong.to_string());
+            return Ok(self.review_refused(Some(call), error));
+        }
+        let planned = match self.plan_again(call)? {
+            Ok((_, planned)) => planned,
+            Err(error) => return Ok(self.review_refused(Some(call), error)),
+        };
+        match planned.plan.approvable(call) {
+            Ok(binding) => self.review(&stored, Review::Approve(Box::new(binding))),
+            Err(blockers) => {
+                let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id));
+                Ok(self.review_refused(Some(call), error.because(blockers)))
+            }
+        }
+    }
+
+    /// Rejects a call, with a reason.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn reject(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
+        self.decline(prefix, Review::Reject(clean_reason(reason)?))
+    }
+
+    /// Puts a call aside, with a reason.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn hold(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
+        self.decline(prefix, Review::Hold(clean_reason(reason)?))
+    }
+
+    fn decline(&self, prefix: &IdPrefix, review: Review) -> Result<ReviewReport, Error> {
+        match self.find_call(prefix)? {
+            Ok(stored) => self.review(&stored, review),
+            Err(error) => Ok(self.review_refused(None, error)),
+        }
+    }
+
+    /// Records a decision at the revision that was looked at.
+    fn review(&self, stored: &StoredCall, review: Review) -> Result<ReviewReport, Error> {
+        let now = self.now();
+        let queue = self.queue();
+        let mut locked = queue.lock(now)?;
+        match locked.review(&stored.call.id, stored.revision, review, now) {
+            Ok(stored) => Ok(ReviewReport {
+                schema: ReviewReport::SCHEMA,
+                target: self.target(),
+                calls_path: self.calls_path(),
+                call: self.call_json(&stored.call),
+                error: None,
+                blockers: Vec::new(),
+                blocker_details: Vec::new(),
+                candidates: Vec::new(),
+            }),
+            Err(
+                error @ (QueueError::WrongStep { .. } | QueueError::Changed { .. } | QueueError::Newer(_)),
+            ) => {
+                let error = Error::new(ErrorKind::Refused, error.to_string());
+                Ok(self.review_refused(Some(&stored.call), error))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn review_refused(&self, call: Option<&Call>, error: Error) -> ReviewReport {
+        ReviewReport {
+            schema: ReviewReport::SCHEMA,
+            target: self.target(),
+            calls_path: self.calls_path(),
+            call: call.map_or(Json::Null, |call| self.call_json(call)),
+            blockers: messages(error.blockers()),
+            blocker_details: details(error.blockers()),
+            candidates: error.could_be().to_vec(),
+            error: Some(error.with_hints()),
+        }
+    }
+
+    /// Finds the call that is meant.
+    pub(crate) fn find_call(&self, prefix: &IdPrefix) -> Result<Result<StoredCall, Error>, Error> {
+        let queue = self.queue();
+        let found = queue.read()?.find_call(prefix)?;
+        let (call, error) = one_call(found, prefix);
+        Ok(call.ok_or_else(|| error.unwrap_or_else(|| no_call(prefix))))
+    }
+
+    /// Plans a stored call once more, of its own arguments and today's facts.
+    pub(crate) fn plan_again(&self, call: &Call) -> Result<Result<(Config, Planned), Error>, Error> {
+        let config = self.config()?;
+        let planned = match self.tool(&config.catalog, &call.tool_id) {
+            Ok(tool) => self.plan_tool(&config, tool, Ok(call.args.clone()))?,
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(Ok((config, planned)))
+    }
+
+    pub(crate) fn plan_report(&self, planned: &Planned) -> PlanReport {
+        let plan = &planned.plan;
+        let absolute = |path: &str| self.absolute(path);
+        PlanReport {
+            schema: PlanReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(CATALOG),
+            valid: plan.blockers().is_empty(),
+            tool_id: plan.tool_id().to_owned(),
+            plan: plan.summary().clone(),
+            blockers: messages(plan.blockers()),
+            blocker_details: details(plan.blockers()),
+            policy: self.policy_with_paths(plan.policy()),
+            validation_errors: plan.violations().to_vec(),
+            projection_blockers: blocking(&planned.projections)
+                .into_iter()
+                .map(|item| item.to_json(absolute))
+                .collect(),
+            projection_summary: self.projections_with_paths(plan.projection_summary()),
+            contract_fingerprint: Some(plan.binding().contract.to_hex()),
+            source_fingerprint: Some(plan.binding().source.clone()),
+            call_fingerprint: Some(plan.call_fingerprint().to_hex()),
+            argv: plan.shown_argv(),
+        }
+    }
+
+    fn queue_report(
+        &self,
+        plan: &Plan,
+        call: Json,
+        reason: Option<String>,
+        [created, skipped]: [u8; 2],
+    ) -> QueueReport {
+        QueueReport {
+            schema: QueueReport::SCHEMA,
+            target: self.target(),
+            calls_path: self.calls_path(),
+            created,
+            skipped,
+            blocked: u8::from(!plan.blockers().is_empty()),
+            call,
+            reason,
+            blockers: messages(plan.blockers()),
+            blocker_details: details(plan.blockers()),
+        }
+    }
+
+    /// Writes a call as reports have it: the record, with absolute paths.
+    pub fn call_json(&self, call: &Call) -> Json {
+        let mut record = call.to_record();
+        record.remove("record_version");
+        if let Some(Json::String(path)) = record.get("receipt_path") {
+            let path = self.absolute(path);
+            record.insert("receipt_path".to_owned(), Json::from(path));
+        }
+        for (key, with_paths) in [
+            ("policy", self.policy_with_paths(&call.policy)),
+            ("projection_summary", self.projections_with_paths(&call.projection_summary)),
+        ] {
+            record.insert(key.to_owned(), with_paths);
+        }
+        Json::Object(record)
+    }
+
+    pub(crate) fn policy_with_paths(&self, policy: &Json) -> Json {
+        let mut policy = policy.clone();
+        if let Json::Object(members) = &mut policy {
+            self.make_absolute(members, "policy_path");
+        }
+        policy
+    }
+
+    pub(crate) fn projections_with_paths(&self, summary: &Json) -> Json {
+        let mut summary = summary.clone();
+        if let Json::Object(members) = &mut summary
+            && let Some(Json::Array(rows)) = members.get_mut("projections")
+        {
+            for row in rows {
+                if let Json::Object(row) = row {
+                    self.make_absolute(row, "projection_path");
+                }
+            }
+        }
+        summary
+    }
+
+    pub(crate) fn make_absolute(&self, members: &mut Object, key: &str) {
+        if let Some(Json::String(path)) = members.get_mut(key) {
+            *path = self.absolute(path);
+        }
+    }
+}
+
+/// Says why a plan is not stored, when it is not.
+fn not_to_be_queued(plan: &Plan, blocked: Blocked) -> Option<String> {
+    if plan.holds_secret() {
+        return Some("an argument looks like a secret, so the call is not stored".to_owned());
+    }
+    match blocked {
+        Blocked::Refuse if !plan.blockers().is_empty() => Some("the call is blocked".to_owned()),
+        Blocked::Refuse | Blocked::Include => None,
+    }
+}
+
+/// Takes secrets out of a reason that a person typed.
+pub(crate) fn clean_reason(reason: &str) -> Result<String, Error> {
+    let reason = reason.trim();
+    if reason.is_empty() {
+        return Err(Error::new(ErrorKind::Usage, "a reason is needed").hint("--reason \"why\""));
+    }
+    Ok(brigade_core::redact::Redactor::new(&[]).redact_str(reason))
+}
+
+fn one_call(found: Match<StoredCall>, prefix: &IdPrefix) -> (Option<StoredCall>, Option<Error>) {
+    match found {
+        Match::One(stored) => (Some(stored), None),
+        Match::None => (None, Some(no_call(prefix))),
+        Match::Ambiguous(candidates) => (None, Some(ambiguous("call", prefix, candidates))),
+    }
+}
+
+fn no_call(prefix: &IdPrefix) -> Error {
+    let shown = brigade_core::text::escape_terminal(prefix.as_str()).into_owned();
+    Error::new(ErrorKind::NotFound, format!("no call matches `{shown}`")).hint("brigade tools call list")
+}
+
+pub(crate) fn ambiguous(what: &str, prefix: &IdPrefix, candidates: Vec<String>) -> Error {
+    let shown = brigade_core::text::escape_terminal(prefix.as_str()).into_owned();
+    Error::new(
+        ErrorKind::Ambiguous,
+        format!("`{shown}` could be more than one {what}: {}", candidates.join(", ")),
+    )
+    .candidates(candidates)
+}
+
+/// Returns reasons as sentences.
+pub(crate) fn messages(blockers: &[Blocker]) -> Vec<String> {
+    blockers.iter().map(ToString::to_string).collect()
+}
+
+/// Returns reasons with code, place and the way to change them.
+pub(crate) fn details(blockers: &[Blocker]) -> Vec<Json> {
+    blockers.iter().map(blocker_to_json).collect()
+}
+
+/// Returns how long ago something was, for sorting the oldest first.
+pub(crate) fn age_key(call: &Call) -> (bool, Option<Timestamp>) {
+    (call.created_at.is_none(), call.created_at)
+}

@@ -1,0 +1,214 @@
+//! Operations on checkpoints.
+
+use brigade_call::{Checkpoint, CheckpointStatus};
+use brigade_core::{IdPrefix, Json};
+use brigade_queue::{Answer, Match, Queue, QueueError, StoredCheckpoint};
+
+use crate::calls::{ambiguous, clean_reason};
+use crate::catalog::counts;
+use crate::error::{Error, ErrorKind};
+use crate::report::{
+    CheckpointListReport, CheckpointReport, CheckpointReviewReport, Report as _, ResumeReport,
+};
+use crate::workspace::{CHECKPOINTS, Workspace};
+
+impl Workspace {
+    /// Lists the checkpoints, newest first.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn checkpoint_list(&self) -> Result<CheckpointListReport, Error> {
+        let list = self.queue().read()?.checkpoints()?;
+        let checkpoints: Vec<Json> =
+            list.checkpoints.iter().map(|stored| self.checkpoint_json(stored)).collect();
+        let errors: Vec<Json> = list
+            .errors
+            .iter()
+            .map(|bad| {
+                Json::object([
+                    ("checkpoint_path", Json::from(self.absolute(&bad.path))),
+                    ("error", Json::from(bad.problem.as_str())),
+                ])
+            })
+            .collect();
+        Ok(CheckpointListReport {
+            schema: CheckpointListReport::SCHEMA,
+            target: self.target(),
+            checkpoints_path: self.absolute(CHECKPOINTS),
+            checkpoint_count: checkpoints.len(),
+            checkpoints,
+            counts: counts(list.checkpoints.iter().map(|stored| stored.checkpoint.status.as_str())),
+            error_count: errors.len(),
+            errors,
+        })
+    }
+
+    /// Shows one checkpoint.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn checkpoint_show(&self, prefix: &IdPrefix) -> Result<CheckpointReport, Error> {
+        let (checkpoint, error) = match self.find_checkpoint(prefix)? {
+            Ok(stored) => (self.checkpoint_json(&stored), None),
+            Err(error) => (Json::Null, Some(error)),
+        };
+        Ok(CheckpointReport {
+            schema: CheckpointReport::SCHEMA,
+            target: self.target(),
+            checkpoints_path: self.absolute(CHECKPOINTS),
+            checkpoint,
+            candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
+            error: error.map(|error| error.with_hints()),
+        })
+    }
+
+    /// Answers a checkpoint: the call may go on, with this choice. Runs nothing.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn checkpoint_approve(
+        &self,
+        prefix: &IdPrefix,
+        choice: &str,
+    ) -> Result<CheckpointReviewReport, Error> {
+        self.answer(prefix, &Answer::Approve(choice.to_owned()))
+    }
+
+    /// Answers a checkpoint: the call may not go on.
+    ///
+    /// # Errors
+    /// When the disk fails, or the reason is empty.
+    pub fn checkpoint_reject(
+        &self,
+        prefix: &IdPrefix,
+        reason: &str,
+    ) -> Result<CheckpointReviewReport, Error> {
+        self.answer(prefix, &Answer::Reject(clean_reason(reason)?))
+    }
+
+    fn answer(&self, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointReviewReport, Error> {
+        let mut report = CheckpointReviewReport {
+            schema: CheckpointReviewReport::SCHEMA,
+            target: self.target(),
+            checkpoints_path: self.absolute(CHECKPOINTS),
+            checkpoint: Json::Null,
+            call: Json::Null,
+            error: None,
+        };
+        let stored = match self.find_checkpoint(prefix)? {
+            Ok(stored) => stored,
+            Err(error) => {
+                report.error = Some(error.with_hints());
+                return Ok(report);
+            }
+        };
+        report.checkpoint = self.checkpoint_json(&stored);
+        let now = self.now();
+        let queue = self.queue();
+        let answered = queue.lock(now)?.answer(&stored.checkpoint.id, answer, now);
+        match answered {
+            Ok((checkpoint, call)) => {
+                report.checkpoint = self.checkpoint_json(&checkpoint);
+                report.call = self.call_json(&call.call);
+            }
+            Err(QueueError::Fs(error)) => return Err(error.into()),
+            Err(error) => report.error = Some(error.to_string()),
+        }
+        Ok(report)
+    }
+
+    /// Goes on with a call behind its approved checkpoints, after everything that was approved has been verified again.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn checkpoint_resume(&self, prefix: &IdPrefix) -> Result<ResumeReport, Error> {
+        let mut report = ResumeReport {
+            schema: ResumeReport::SCHEMA,
+            target: self.target(),
+            calls_path: self.calls_path(),
+            checkpoints_path: self.absolute(CHECKPOINTS),
+            runs_path: self.absolute(crate::workspace::RUNS),
+            checkpoint: Json::Null,
+            call: Json::Null,
+            receipt: Json::Null,
+            blockers: Vec::new(),
+            blocker_details: Vec::new(),
+            changed: Vec::new(),
+            error: None,
+            succeeded: false,
+        };
+        let stored = match self.find_checkpoint(prefix)? {
+            Ok(stored) => stored,
+            Err(error) => {
+                report.error = Some(error.with_hints());
+                return Ok(report);
+            }
+        };
+        report.checkpoint = self.checkpoint_json(&stored);
+        if let Err(refusal) = stored.checkpoint.check_resumable(self.now()) {
+            let error = Error::new(ErrorKind::Refused, refusal.to_string());
+            let error = match stored.checkpoint.status {
+                CheckpointStatus::Pending => error.hint(format!(
+                    "brigade tools checkpoint approve {} --choice CHOICE",
+                    stored.checkpoint.id
+                )),
+                _ => error,
+            };
+            report.error = Some(error.with_hints());
+            report.blockers = vec![refusal.to_string()];
+            return Ok(report);
+        }
+        let call = match self.find_call(&IdPrefix::new(&stored.checkpoint.call_id))? {
+            Ok(call) => call,
+            Err(error) => {
+                report.error = Some(error.with_hints());
+                return Ok(report);
+            }
+        };
+        let checkpoints = self.checkpoints_of(&call.call.checkpoint_ids, &stored)?;
+        let run = self.resume(call, &checkpoints)?;
+        report.call = run.call;
+        report.receipt = run.receipt;
+        report.blockers = run.blockers;
+        report.blocker_details = run.blocker_details;
+        report.changed = run.changed;
+        report.error = run.error;
+        report.succeeded = run.succeeded;
+        if let Ok(stored) = self.find_checkpoint(&IdPrefix::new(stored.checkpoint.id.as_str()))? {
+            report.checkpoint = self.checkpoint_json(&stored);
+        }
+        Ok(report)
+    }
+
+    /// Returns all checkpoints that a call waits for, the one that was named first.
+    fn checkpoints_of(
+        &self,
+        ids: &[brigade_core::CheckpointId],
+        named: &StoredCheckpoint,
+    ) -> Result<Vec<Checkpoint>, Error> {
+        let mut checkpoints = vec![named.checkpoint.clone()];
+        for id in ids.iter().filter(|id| **id != named.checkpoint.id) {
+            if let Ok(stored) = self.find_checkpoint(&IdPrefix::new(id.as_str()))? {
+                checkpoints.push(stored.checkpoint);
+            }
+        }
+        Ok(checkpoints)
+    }
+
+    fn find_checkpoint(&self, prefix: &IdPrefix) -> Result<Result<StoredCheckpoint, Error>, Error> {
+        let shown = brigade_core::text::escape_terminal(prefix.as_str()).into_owned();
+        Ok(match self.queue().read()?.find_checkpoint(prefix)? {
+            Match::One(stored) => Ok(stored),
+            Match::None => Err(Error::new(ErrorKind::NotFound, format!("no checkpoint matches `{shown}`"))
+                .hint("brigade tools checkpoint list")),
+            Match::Ambiguous(candidates) => Err(ambiguous("checkpoint", prefix, candidates)),
+        })
+    }
+
+    /// Writes a checkpoint as reports have it.
+    pub(crate) fn checkpoint_json(&self, stored: &StoredCheckpoint) -> Json {
+        let mut document = stored.checkpoint.to_document();
+        document.insert("checkpoint_path".to_owned(), Json::from(self.absolute(&stored.path)));
+        Json::Object(document)
+    }
+}

@@ -1,0 +1,264 @@
+//! Operations on runs that are over.
+
+use brigade_call::{ReplayOf, blocker_to_json};
+use brigade_core::{IdPrefix, Json, Object};
+use brigade_policy::Blocker;
+use brigade_queue::{Enqueued, Match, OnDuplicate, Queue, Runs, StoredReceipt};
+
+use crate::calls::{ambiguous, messages};
+use crate::error::{Error, ErrorKind};
+use crate::report::{LedgerFinding, LedgerReport, ReplayReport, Report as _, RunListReport, RunShowReport};
+use crate::workspace::{CALLS, RUNS, Workspace};
+
+/// The keys of a receipt that its summary has.
+const SUMMARY_KEYS: &[&str] = &[
+    "id",
+    "status",
+    "call_id",
+    "tool_id",
+    "family",
+    "started_at",
+    "completed_at",
+    "duration_seconds",
+    "exit_code",
+    "timed_out",
+    "timeout",
+    "policy",
+    "runtime",
+    "mcp_server_id",
+    "mcp_tool_name",
+    "mcp_request_id",
+    "mcp_response_summary",
+    "stdout_summary",
+    "stderr_summary",
+    "stdout_log_path",
+    "stderr_log_path",
+    "output_compaction",
+    "receipt_path",
+];
+
+/// Which runs to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Only those of this status.
+    pub status: Option<String>,
+    /// Only those of this tool.
+    pub tool: Option<String>,
+    /// Only the newest so many.
+    pub limit: Option<usize>,
+}
+
+impl Workspace {
+    /// Lists runs, newest first.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn runs(&self, filter: &RunFilter) -> Result<RunListReport, Error> {
+        let queue = self.queue();
+        let view = queue.read()?;
+        let is_plain = filter.status.is_none() && filter.tool.is_none();
+        let which = match filter.limit {
+            Some(limit) if is_plain => Runs::Newest(limit),
+            _ => Runs::All,
+        };
+        let list = view.runs(which)?;
+        let counts = view.run_counts()?;
+        let fits = |stored: &&StoredReceipt| {
+            let receipt = &stored.receipt;
+            filter.status.as_ref().is_none_or(|status| receipt.status() == status)
+                && filter.tool.as_ref().is_none_or(|tool| receipt.tool_id() == tool)
+        };
+        let limit = filter.limit.unwrap_or(usize::MAX);
+        let runs: Vec<Json> =
+            list.receipts.iter().filter(fits).take(limit).map(|stored| self.run_summary(stored)).collect();
+        let errors: Vec<Json> = list
+            .errors
+            .iter()
+            .map(|bad| {
+                Json::object([
+                    ("receipt_path", Json::from(self.absolute(&bad.path))),
+                    ("error", Json::from(bad.problem.as_str())),
+                ])
+            })
+            .collect();
+        let total: u64 = counts.values().sum();
+        Ok(RunListReport {
+            schema: RunListReport::SCHEMA,
+            target: self.target(),
+            runs_path: self.absolute(RUNS),
+            run_count: usize::try_from(total).unwrap_or(usize::MAX),
+            counts: Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count)))),
+            error_count: errors.len(),
+            errors,
+            latest: list.receipts.first().map_or(Json::Null, |stored| self.run_summary(stored)),
+            runs,
+        })
+    }
+
+    /// Shows one receipt.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn run_show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
+        Ok(match self.find_run(prefix)? {
+            Ok(stored) => self.run_report(Some(stored), None),
+            Err(error) => self.run_report(None, Some(error)),
+        })
+    }
+
+    /// Shows the newest receipt.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn run_latest(&self) -> Result<RunShowReport, Error> {
+        let mut list = self.queue().read()?.runs(Runs::Newest(1))?;
+        Ok(if list.receipts.is_empty() {
+            let error =
+                Error::new(ErrorKind::NotFound, "nothing has run yet").hint("brigade tools call run --next");
+            self.run_report(None, Some(error))
+        } else {
+            self.run_report(Some(list.receipts.remove(0)), None)
+        })
+    }
+
+    /// Queues a pending call of a receipt's arguments, planned with today's contract, policy and files. Runs nothing, and
+    /// the call must be approved like any other.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn run_replay(&self, prefix: &IdPrefix) -> Result<ReplayReport, Error> {
+        let mut report = ReplayReport {
+            schema: ReplayReport::SCHEMA,
+            target: self.target(),
+            runs_path: self.absolute(RUNS),
+            calls_path: self.absolute(CALLS),
+            run: Json::Null,
+            plan: Json::Null,
+            blockers: Vec::new(),
+            blocker_details: Vec::new(),
+            created: 0,
+            executed: 0,
+            call: Json::Null,
+            error: None,
+        };
+        let stored = match self.find_run(prefix)? {
+            Ok(stored) => stored,
+            Err(error) => {
+                report.error = Some(error.with_hints());
+                return Ok(report);
+            }
+        };
+        let receipt = &stored.receipt;
+        report.run = self.run_summary(&stored);
+        let config = self.config()?;
+        let tool = match self.tool(&config.catalog, receipt.tool_id()) {
+            Ok(tool) => tool,
+            Err(error) => {
+                report.error = Some(error.with_hints());
+                return Ok(report);
+            }
+        };
+        let args = receipt.document().get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
+        let planned = self.plan_tool(&config, tool, Ok(args))?;
+        let plan = &planned.plan;
+        let mut blockers: Vec<Blocker> = plan.blockers().to_vec();
+        if plan.is_executable() {
+            blockers.extend(plan.program_blocker());
+        }
+        report.plan = json_of(&self.plan_report(&planned))?;
+        report.blockers = messages(&blockers);
+        report.blocker_details = blockers.iter().map(blocker_to_json).collect();
+        if !blockers.is_empty() || plan.holds_secret() {
+            report.error = Some("the run cannot be replayed as things are".to_owned());
+            return Ok(report);
+        }
+        let now = self.now();
+        let replay = ReplayOf {
+            run_id: receipt.id().to_owned(),
+            source_call_id: Some(receipt.call_id().to_owned()),
+            created_at: now,
+        };
+        let queue = self.queue();
+        let mut locked = queue.lock(now)?;
+        let queued = locked.enqueue_all(
+            1,
+            OnDuplicate::Queue,
+            &mut |_, is_taken| plan.to_call(now, Some(replay.clone()), is_taken),
+            now,
+        )?;
+        if let Some(Enqueued::Queued(call)) = queued.into_iter().next() {
+            report.created = 1;
+            report.call = self.call_json(&call.call);
+        }
+        Ok(report)
+    }
+
+    /// Checks the chain of receipts from an entry of the ledger on.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn run_verify(&self, from: u64) -> Result<LedgerReport, Error> {
+        let verification = self.queue().read()?.verify(from)?;
+        let findings: Vec<LedgerFinding> = verification
+            .findings
+            .iter()
+            .map(|finding| LedgerFinding {
+                sequence: finding.sequence,
+                run_id: finding.run_id.clone(),
+                problem: finding.tampering.as_str(),
+                detail: finding.detail,
+            })
+            .collect();
+        Ok(LedgerReport {
+            schema: LedgerReport::SCHEMA,
+            target: self.target(),
+            runs_path: self.absolute(RUNS),
+            valid: findings.is_empty(),
+            checked: verification.checked,
+            adopted: !verification.is_unadopted,
+            findings,
+        })
+    }
+
+    pub(crate) fn find_run(&self, prefix: &IdPrefix) -> Result<Result<StoredReceipt, Error>, Error> {
+        let shown = brigade_core::text::escape_terminal(prefix.as_str()).into_owned();
+        Ok(match self.queue().read()?.find_run(prefix)? {
+            Match::One(Ok(stored)) => Ok(stored),
+            Match::One(Err(bad)) => {
+                Err(Error::new(ErrorKind::Refused, format!("`{}`: {}", bad.path, bad.problem)))
+            }
+            Match::None => Err(Error::new(ErrorKind::NotFound, format!("no run matches `{shown}`"))
+                .hint("brigade tools run list")),
+            Match::Ambiguous(candidates) => Err(ambiguous("run", prefix, candidates)),
+        })
+    }
+
+    fn run_report(&self, stored: Option<StoredReceipt>, error: Option<Error>) -> RunShowReport {
+        RunShowReport {
+            schema: RunShowReport::SCHEMA,
+            target: self.target(),
+            runs_path: self.absolute(RUNS),
+            run: stored
+                .map_or(Json::Null, |stored| self.receipt_json(Json::Object(stored.receipt.into_document()))),
+            candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
+            error: error.map(|error| error.with_hints()),
+        }
+    }
+
+    /// Writes the part of a receipt that lists show; every key is there.
+    pub(crate) fn run_summary(&self, stored: &StoredReceipt) -> Json {
+        let document = stored.receipt.document();
+        let value = |key: &&str| ((*key).to_owned(), document.get(*key).cloned().unwrap_or_default());
+        let mut summary: Object = SUMMARY_KEYS.iter().map(value).collect();
+        summary.insert("receipt_path".to_owned(), Json::from(stored.path.as_str()));
+        self.receipt_json(Json::Object(summary))
+    }
+}
+
+/// Turns a report into the value that another report holds.
+pub(crate) fn json_of(report: &impl serde::Serialize) -> Result<Json, Error> {
+    let value = serde_json::to_value(report).map_err(|error| {
+        Error::new(ErrorKind::Environment, format!("a report cannot be written: {error}"))
+    })?;
+    Ok(Json::from(&value))
+}

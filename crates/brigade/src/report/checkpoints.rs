@@ -1,0 +1,124 @@
+//! Documents about checkpoints.
+
+use brigade_core::Json;
+use serde::Serialize;
+
+use super::Report;
+use crate::exit::Exit;
+
+/// `checkpoint list`.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckpointListReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The folder of checkpoints.
+    pub checkpoints_path: String,
+    /// The checkpoints, newest first.
+    pub checkpoints: Vec<Json>,
+    /// How many.
+    pub checkpoint_count: usize,
+    /// How many of each status.
+    pub counts: Json,
+    /// Files that cannot be read.
+    pub errors: Vec<Json>,
+    /// How many.
+    pub error_count: usize,
+}
+
+impl Report for CheckpointListReport {
+    const SCHEMA: &'static str = "brigade.checkpoint-list.v1";
+}
+
+/// `checkpoint show`.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckpointReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The folder of checkpoints.
+    pub checkpoints_path: String,
+    /// The checkpoint; `null` when there is none.
+    pub checkpoint: Json,
+    /// Why there is none.
+    pub error: Option<String>,
+    /// What could be meant, when more than one checkpoint could.
+    pub candidates: Vec<String>,
+}
+
+impl Report for CheckpointReport {
+    const SCHEMA: &'static str = "brigade.checkpoint.v1";
+
+    fn exit(&self) -> Exit {
+        if self.checkpoint.is_null() { Exit::Refused } else { Exit::Done }
+    }
+}
+
+/// `checkpoint approve` and `checkpoint reject`.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckpointReviewReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The folder of checkpoints.
+    pub checkpoints_path: String,
+    /// The checkpoint as it stands now; `null` when there is none.
+    pub checkpoint: Json,
+    /// Its call as it stands now; `null` when nothing was decided.
+    pub call: Json,
+    /// Why nothing was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Report for CheckpointReviewReport {
+    const SCHEMA: &'static str = "brigade.checkpoint-review.v1";
+
+    fn exit(&self) -> Exit {
+        if self.error.is_none() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `checkpoint resume`.
+#[derive(Clone, Debug, Serialize)]
+pub struct ResumeReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The queue's file.
+    pub calls_path: String,
+    /// The folder of checkpoints.
+    pub checkpoints_path: String,
+    /// The folder of receipts and logs.
+    pub runs_path: String,
+    /// The checkpoint as it stands now; `null` when there is none.
+    pub checkpoint: Json,
+    /// Its call as it stands now.
+    pub call: Json,
+    /// The receipt; `null` when nothing ran.
+    pub receipt: Json,
+    /// Every reason why nothing ran, as sentences.
+    pub blockers: Vec<String>,
+    /// The same reasons with code, place and the way to change them.
+    pub blocker_details: Vec<Json>,
+    /// The names of what changed since the approval.
+    pub changed: Vec<String>,
+    /// Why nothing ran, or why the run failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Whether the run ended well; not part of the document.
+    #[serde(skip)]
+    pub succeeded: bool,
+}
+
+impl Report for ResumeReport {
+    const SCHEMA: &'static str = "brigade.checkpoint-resume.v1";
+
+    fn exit(&self) -> Exit {
+        if self.succeeded { Exit::Done } else { Exit::Refused }
+    }
+}

@@ -1,0 +1,299 @@
+//! Running approved calls.
+
+use std::ops::ControlFlow;
+
+use brigade_call::{
+    Call, CallStatus, Checkpoint, Claim, Purpose, Refusal, Runner, RuntimeFact, VerifiedCall, verify,
+};
+use brigade_core::{Fingerprint, IdPrefix, Json, RunId, Timestamp};
+use brigade_exec::{Execution, Logs, RunPaths, execute, with_checkpoints};
+use brigade_fs::{Fs, RelPath};
+use brigade_process::ProcessIdentity;
+use brigade_queue::{Calls, Queue, StoredCall};
+
+use crate::calls::{details, messages};
+use crate::error::{Error, ErrorKind};
+use crate::gather::Planned;
+use crate::report::{PassedOver, Report as _, RunReport};
+use crate::workspace::{RUNS, Workspace, rel};
+
+/// The folder with a folder of its own for each run that may drop checkpoints.
+const DROPPED: &str = ".brigade/tools/checkpoints/incoming";
+
+/// Which call to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunTarget {
+    /// This one.
+    Call(IdPrefix),
+    /// The oldest approved one that still verifies.
+    Next,
+}
+
+/// A call that may run, and what was opened for it.
+struct Ready {
+    call: VerifiedCall,
+    revision: u64,
+    planned: Planned,
+}
+
+impl Workspace {
+    /// Runs exactly one approved call, as it was approved, and writes its receipt.
+    ///
+    /// # Errors
+    /// When the disk fails. A call that may not run, and one that failed, are in the report.
+    pub fn run(&self, target: &RunTarget) -> Result<RunReport, Error> {
+        let mut passed_over = Vec::new();
+        let ready = match target {
+            RunTarget::Call(prefix) => match self.find_call(prefix)? {
+                Ok(stored) => self.verify_call(stored, &[])?,
+                Err(error) => return Ok(self.not_run(None, error, &[], passed_over)),
+            },
+            RunTarget::Next => match self.next(&mut passed_over)? {
+                Some(ready) => Ok(ready),
+                None => {
+                    let error = Error::new(ErrorKind::NotFound, "no approved call is ready to run");
+                    let error = error.hint("brigade tools call list --status approved");
+                    return Ok(self.not_run(None, error, &[], passed_over));
+                }
+            },
+        };
+        match ready {
+            Ok(ready) => self.run_ready(ready, passed_over),
+            Err((call, refusal)) => Ok(self.refused(&call, *refusal, passed_over)),
+        }
+    }
+
+    /// Finds the oldest approved call that still verifies.
+    fn next(&self, passed_over: &mut Vec<PassedOver>) -> Result<Option<Ready>, Error> {
+        let mut approved: Vec<StoredCall> = Vec::new();
+        self.queue().read()?.for_each_call(&Calls::Of(CallStatus::Approved), &mut |stored| {
+            approved.push(stored);
+            ControlFlow::Continue(())
+        })?;
+        approved.sort_by_key(|stored| crate::calls::age_key(&stored.call));
+        for stored in approved {
+            match self.verify_call(stored, &[])? {
+                Ok(ready) => return Ok(Some(ready)),
+                Err((call, refusal)) => passed_over.push(PassedOver {
+                    call_id: call.id.as_str().to_owned(),
+                    reasons: messages(&refusal.blockers),
+                }),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Plans a call again and compares it with its approval.
+    #[allow(clippy::type_complexity, reason = "either what can run, or the call and why it cannot")]
+    fn verify_call(
+        &self,
+        stored: StoredCall,
+        checkpoints: &[Checkpoint],
+    ) -> Result<Result<Ready, (Call, Box<Refusal>)>, Error> {
+        let StoredCall { call, revision, .. } = stored;
+        let mut planned = match self.plan_again(&call)? {
+            Ok((_, planned)) => planned,
+            Err(error) => {
+                let blocker = brigade_policy::Blocker::new("tool_missing", error.to_string());
+                let refusal = Refusal { blockers: vec![blocker], changes: Vec::new() };
+                return Ok(Err((call, Box::new(refusal))));
+            }
+        };
+        let purpose = if checkpoints.is_empty() { Purpose::Run } else { Purpose::Resume(checkpoints) };
+        let plan = planned.plan.clone();
+        match verify(call.clone(), plan, RuntimeFact::NotNeeded, purpose, self.now()) {
+            Ok(verified) => {
+                planned.plan = verified.plan().clone();
+                Ok(Ok(Ready { call: verified, revision, planned }))
+            }
+            Err(refusal) => Ok(Err((call, refusal))),
+        }
+    }
+
+    /// Verifies and runs a call behind its checkpoints.
+    pub(crate) fn resume(&self, stored: StoredCall, checkpoints: &[Checkpoint]) -> Result<RunReport, Error> {
+        match self.verify_call(stored, checkpoints)? {
+            Ok(ready) => self.run_ready(ready, Vec::new()),
+            Err((call, refusal)) => Ok(self.refused(&call, *refusal, Vec::new())),
+        }
+    }
+
+    /// Claims the call, runs it, and records how it ended.
+    fn run_ready(&self, ready: Ready, passed_over: Vec<PassedOver>) -> Result<RunReport, Error> {
+        let Ready { call, revision, planned } = ready;
+        let Some(program) = planned.program else {
+            unreachable!("a verified call has its program open");
+        };
+        let started_at = self.now();
+        let run_id = run_id(&call, started_at);
+        let paths = run_paths(&run_id);
+        self.fs.create_dir_all(&rel(RUNS))?;
+        let logs = Logs {
+            stdout: self.fs.create(&rel(&paths.stdout_log), 0o600)?,
+            stderr: self.fs.create(&rel(&paths.stderr_log), 0o600)?,
+        };
+        let dropped = rel(DROPPED).join(run_id.as_str()).expect("a run id is a file name");
+        self.fs.create_dir_all(&dropped)?;
+        let queue = self.queue();
+        let claim = Claim { run_id: run_id.clone(), runner: Some(this_process()?) };
+        let claimed = queue
+            .lock(started_at)
+            .and_then(|mut locked| locked.claim(call.id(), revision, claim, started_at));
+        if let Err(error) = claimed {
+            self.discard(&paths, &dropped);
+            let error = Error::from(error);
+            if error.kind() == ErrorKind::Environment {
+                return Err(error);
+            }
+            return Ok(self.not_run(Some(call.call()), error, &[], passed_over));
+        }
+        let finished = execute(
+            &Execution {
+                call: &call,
+                run_id: &run_id,
+                started_at,
+                program: &program,
+                fs: &*self.fs,
+                directory: &planned.directory,
+                environment: &self.context.environment,
+                paths,
+                checkpoint_dir: &dropped,
+                cancel: self.context.cancel.clone(),
+                clock: &*self.context.clock,
+            },
+            logs,
+        );
+        let recorded = queue.lock(self.now())?.finish(
+            call.id(),
+            &run_id,
+            finished.checkpoints.clone(),
+            &mut |stored| with_checkpoints(&finished.receipt, stored),
+            finished.completed_at,
+        )?;
+        self.remove_dropped(&dropped);
+        let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
+        let receipt = Json::Object(recorded.receipt.receipt.into_document());
+        Ok(RunReport {
+            call: self.call_json(&recorded.call.call),
+            receipt: self.receipt_json(receipt),
+            succeeded,
+            error: finished.failure,
+            ..self.empty_run_report(passed_over)
+        })
+    }
+
+    /// Takes back what was created for a run that did not come about.
+    fn discard(&self, paths: &RunPaths, dropped: &RelPath) {
+        // What cannot be removed is harmless: an empty log of a run that nobody knows.
+        let _ = self.fs.remove(&rel(&paths.stdout_log));
+        let _ = self.fs.remove(&rel(&paths.stderr_log));
+        self.remove_dropped(dropped);
+    }
+
+    /// Removes a run's folder of dropped files; what was of worth is stored as a checkpoint.
+    fn remove_dropped(&self, dropped: &RelPath) {
+        for entry in self.fs.list_dir(dropped).unwrap_or_default() {
+            if let Ok(path) = dropped.join(&entry.name) {
+                let _ = self.fs.remove(&path);
+            }
+        }
+        let _ = self.fs.remove_dir(dropped);
+    }
+
+    fn refused(&self, call: &Call, refusal: Refusal, passed_over: Vec<PassedOver>) -> RunReport {
+        let changed: Vec<String> = refusal.changes.iter().map(ToString::to_string).collect();
+        let message = match changed.as_slice() {
+            [] => format!("call {} cannot run", call.id),
+            changed => {
+                format!("call {} cannot run: changed since it was approved: {}", call.id, changed.join(", "))
+            }
+        };
+        let error = Error::new(ErrorKind::Refused, message).because(refusal.blockers);
+        self.not_run(Some(call), error, &changed, passed_over)
+    }
+
+    fn not_run(
+        &self,
+        call: Option<&Call>,
+        error: Error,
+        changed: &[String],
+        passed_over: Vec<PassedOver>,
+    ) -> RunReport {
+        RunReport {
+            call: call.map_or(Json::Null, |call| self.call_json(call)),
+            blockers: messages(error.blockers()),
+            blocker_details: details(error.blockers()),
+            changed: changed.to_vec(),
+            candidates: error.could_be().to_vec(),
+            error: Some(error.with_hints()),
+            ..self.empty_run_report(passed_over)
+        }
+    }
+
+    fn empty_run_report(&self, passed_over: Vec<PassedOver>) -> RunReport {
+        RunReport {
+            schema: RunReport::SCHEMA,
+            target: self.target(),
+            calls_path: self.calls_path(),
+            runs_path: self.absolute(RUNS),
+            call: Json::Null,
+            receipt: Json::Null,
+            blockers: Vec::new(),
+            blocker_details: Vec::new(),
+            changed: Vec::new(),
+            passed_over,
+            error: None,
+            candidates: Vec::new(),
+            succeeded: false,
+        }
+    }
+
+    /// Writes a receipt as reports have it, with absolute paths.
+    pub(crate) fn receipt_json(&self, receipt: Json) -> Json {
+        let Json::Object(mut members) = receipt else {
+            return receipt;
+        };
+        for key in ["receipt_path", "stdout_log_path", "stderr_log_path", "cwd"] {
+            self.make_absolute(&mut members, key);
+        }
+        if members.get("cwd").and_then(Json::as_str).is_some_and(|cwd| cwd.ends_with("/.")) {
+            members.insert("cwd".to_owned(), Json::from(self.target()));
+        }
+        if let Some(policy) = members.get("policy").map(|policy| self.policy_with_paths(policy)) {
+            members.insert("policy".to_owned(), policy);
+        }
+        if let Some(summary) =
+            members.get("projection_summary").map(|summary| self.projections_with_paths(summary))
+        {
+            members.insert("projection_summary".to_owned(), summary);
+        }
+        Json::Object(members)
+    }
+}
+
+fn run_id(call: &VerifiedCall, started_at: Timestamp) -> RunId {
+    let fingerprint = Fingerprint::builder("brigade.run-id.v1")
+        .text("call_id", call.id().as_str())
+        .text("started_at", started_at.to_string().as_str())
+        .finish();
+    format!("run-{}", fingerprint.short()).parse().expect("hex digits and dashes are an id")
+}
+
+fn run_paths(run_id: &RunId) -> RunPaths {
+    RunPaths {
+        receipt: format!("{RUNS}/{run_id}.json"),
+        stdout_log: format!("{RUNS}/{run_id}.stdout.log"),
+        stderr_log: format!("{RUNS}/{run_id}.stderr.log"),
+    }
+}
+
+fn this_process() -> Result<Runner, Error> {
+    let identity = ProcessIdentity::current().map_err(|error| {
+        Error::new(ErrorKind::Environment, format!("this process cannot be identified: {}", error.kind()))
+    })?;
+    Ok(Runner {
+        pid: identity.pid(),
+        start_time: identity.start_time(),
+        boot_id: identity.boot_id().to_owned(),
+    })
+}

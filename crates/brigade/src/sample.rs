@@ -1,0 +1,106 @@
+//! Workspaces to try things out in.
+
+use std::path::{Path, PathBuf};
+
+use brigade_fs::{DiskFs, FileMode, Fs, FsErrorKind, RelPath};
+
+use crate::context::Context;
+use crate::error::{Error, ErrorKind};
+use crate::workspace::{Workspace, rel};
+
+/// A file to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewFile {
+    /// Where, relative to the workspace.
+    pub path: &'static str,
+    /// What it holds.
+    pub text: String,
+}
+
+impl NewFile {
+    /// Makes a file of its path and its text.
+    pub fn new(path: &'static str, text: impl Into<String>) -> NewFile {
+        NewFile { path, text: text.into() }
+    }
+}
+
+impl Workspace {
+    /// Makes a workspace of these files in a folder that is empty or not there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the folder holds something or cannot be made.
+    pub fn with_files(folder: &Path, files: &[NewFile], context: Context) -> Result<Workspace, Error> {
+        let folder = context.expand(folder);
+        let unusable = |error: brigade_fs::FsError| match error.kind {
+            FsErrorKind::NoSpace => Error::from(error),
+            _ => Error::new(ErrorKind::Usage, format!("the folder cannot be made: {error}")),
+        };
+        make_folder(&folder).map_err(unusable)?;
+        let workspace = Workspace::open(&folder, context)?;
+        if !workspace.fs.list_dir(&RelPath::root())?.is_empty() {
+            let error = Error::new(ErrorKind::Usage, "the folder is not empty");
+            return Err(error.hint("name another one, or remove what is in it"));
+        }
+        workspace.write_files(files)?;
+        Ok(workspace)
+    }
+
+    /// Writes files over what is there.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn write_files(&self, files: &[NewFile]) -> Result<(), Error> {
+        for file in files {
+            let path = rel(file.path);
+            self.fs.create_dir_all(&path.parent())?;
+            self.fs.write_atomic(&path, file.text.as_bytes(), FileMode::KeepOr(0o644))?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes a folder and those above it that are not there.
+fn make_folder(folder: &Path) -> Result<(), brigade_fs::FsError> {
+    let mut missing = PathBuf::new();
+    for above in folder.ancestors() {
+        match DiskFs::open(above) {
+            Ok(fs) => {
+                let Some(path) = missing.to_str().filter(|path| !path.is_empty()) else { return Ok(()) };
+                let path = path
+                    .parse()
+                    .map_err(|_| brigade_fs::FsError::new("create", path, FsErrorKind::Outside))?;
+                return fs.create_dir_all(&path);
+            }
+            Err(error) if error.is_not_found() => {
+                let name = above.file_name().unwrap_or_default();
+                missing = if missing.as_os_str().is_empty() {
+                    PathBuf::from(name)
+                } else {
+                    Path::new(name).join(&missing)
+                };
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn make(folder: &Path) -> Result<Workspace, Error> {
+        Workspace::with_files(folder, &[NewFile::new("a/b.txt", "text")], Context::of_process())
+    }
+
+    #[test]
+    fn only_an_empty_folder_becomes_a_sample() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = make(&folder.path().join("new/sample")).unwrap();
+        assert_eq!(workspace.fs.read(&rel("a/b.txt"), 100).unwrap(), b"text");
+        let again = make(&folder.path().join("new/sample"));
+        assert_eq!(again.err().map(|error| error.kind()), Some(ErrorKind::Usage));
+        let beneath_a_file = make(&folder.path().join("new/sample/a/b.txt/c"));
+        assert_eq!(beneath_a_file.err().map(|error| error.kind()), Some(ErrorKind::Usage));
+    }
+}
