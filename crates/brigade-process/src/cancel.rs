@@ -82,6 +82,7 @@ impl CancelToken {
 
     /// Installs handlers for these signals, for the rest of the process, that trigger the returned token.
     ///
+    /// From then on these signals only trigger the token: between runs the caller has to look at it.
     /// A signal that the process was started to ignore (`nohup`) stays ignored. There is one such token in a process:
     /// calling again adds signals to it and returns a clone.
     pub fn on_signals(signals: &[CancelSignal]) -> io::Result<CancelToken> {

@@ -111,7 +111,9 @@ pub struct Enforcement {
     pub mode: Mode,
     /// The Landlock version in use; 0 without.
     pub landlock: u32,
-    /// What the kernel enforces, as labels: `read`, `write`, `network`, …
+    /// What the kernel enforces, as labels: `read`, `write`, `truncate`, `protected` (paths of
+    /// [`SandboxProfile::deny_write`]), `system-calls`, `network`, `local-sockets` (the last two only when denied),
+    /// `attributes`, `devices`, `signals`, `abstract-sockets`.
     pub enforced: Vec<&'static str>,
     /// What this kernel could not, as plain sentences.
     pub missing: Vec<String>,

@@ -74,7 +74,7 @@ pub struct Limits {
 /// One program to start, complete: nothing is inherited that is not named here.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// The program. Never looked up on `PATH`.
+    /// The program. Never looked up on `PATH`; a path that is not absolute is taken from `directory`.
     pub program: Program,
     /// All arguments, the zeroth included. Empty means: the program's path alone.
     pub argv: Vec<OsString>,

@@ -255,6 +255,15 @@ fn secrets_are_not_read() {
 }
 
 #[test]
+fn secrets_of_the_machine_seem_empty_to_root() {
+    let ground = Ground::new();
+    let namespaces = ground.reading().check().unwrap().enforced.contains(&"attributes");
+    if namespaces && rustix::process::geteuid().is_root() {
+        assert_eq!(python_says(&ground, ground.reading(), "print(len(open('/etc/shadow').read()))"), "0");
+    }
+}
+
+#[test]
 fn attributes_outside_are_protected_where_namespaces_are() {
     let ground = Ground::new();
     if ground.writing().check().unwrap().enforced.contains(&"attributes") {

@@ -2,7 +2,9 @@
 //!
 //! Landlock can only grant, and does not know of modes, owners and times; read-only mounts complete it: they take
 //! `.git` out of a writable workspace, and they refuse `chmod` everywhere else. A privileged user needs a mount
-//! namespace for that, everybody else a user namespace around it, in which all files of others belong to nobody.
+//! namespace for that, everybody else a user namespace around it, in which all files of others belong to nobody (some
+//! programs mind: ssh refuses included system configuration that does). Shared memory of the System V kind and message
+//! queues come along as a namespace of their own.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -28,6 +30,17 @@ enum Kind {
 /// Files in the home that git reads or dies: it takes "not there" for an answer, but not "not permitted".
 const CONFIGURATION: [&str; 4] =
     [".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"];
+
+/// Secrets of the machine among what every program may read; only a privileged user could read them.
+const SECRETS: [&str; 7] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/ssh/ssh_host_ecdsa_key",
+    "/etc/ssh/ssh_host_ed25519_key",
+    "/etc/ssh/ssh_host_rsa_key",
+];
 
 /// What a path is in the new view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,6 +122,10 @@ impl Mounts {
         if let Some(home) = home {
             places.extend(closed_configuration(profile, home).map(|path| (path, View::Empty)));
         }
+        if rustix::process::geteuid().is_root() {
+            let secrets = SECRETS.iter().map(PathBuf::from).filter(|path| path.is_file());
+            places.extend(secrets.map(|path| (path, View::Empty)));
+        }
         // What is beneath comes later; of two for the same path the one that gives less.
         places.sort_by_key(|(path, view)| (path.components().count(), *view));
         let places = places
@@ -135,8 +152,8 @@ impl Mounts {
     /// Moves the calling process, which must be a fresh fork, into the new view. Makes plain system calls only.
     pub(super) fn enter(&self) -> Result<(), i32> {
         let flags = match self.kind {
-            Kind::Privileged => libc::CLONE_NEWNS,
-            Kind::WithUser => libc::CLONE_NEWNS | libc::CLONE_NEWUSER,
+            Kind::Privileged => libc::CLONE_NEWNS | libc::CLONE_NEWIPC,
+            Kind::WithUser => libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUSER,
         };
         // SAFETY: no memory is involved.
         check(unsafe { libc::unshare(flags) })?;
