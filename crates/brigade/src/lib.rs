@@ -1,14 +1,30 @@
 //! Governed tool calls for coding agents: catalog, plan, approval, run, receipt.
 //!
-//! What the command line does, from another program:
+//! Owns the operations of the command line as functions: each gathers facts once, lets the deciders decide, acts, and
+//! returns a report, which is a JSON document with a schema id. Does not know arguments, terminals or exit codes of a
+//! process.
+//!
+//! The whole way of a call, from another program:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
-//! use brigade::{Context, Workspace};
+//! # let catalog = "[[tool]]\nid = 'greet'\nname = 'Greet'\nfamily = 'script'\ncommand = 'echo hello'\n\
+//! #     input_schema_path = 'greet.json'\n[tool.argument_template]\nname = '{name}'\n";
+//! # let schema = r#"{"type": "object", "properties": {"name": {"type": "string"}}}"#;
+//! # let files = [brigade::NewFile::new(".brigade/tools.toml", catalog), brigade::NewFile::new("greet.json", schema)];
+//! # let path = folder.path();
+//! # Workspace::with_files(path, &files, Context::of_process())?;
+//! use brigade::core::{IdPrefix, Json};
+//! use brigade::{Blocked, Context, RunTarget, Workspace};
 //!
-//! let workspace = Workspace::open(folder.path(), Context::of_process())?;
-//! workspace.init(Default::default(), Default::default())?;
+//! let workspace = Workspace::open(path, Context::of_process())?;
+//! let arguments = Json::parse(r#"{"name": "world"}"#)?;
+//! let queued = workspace.queue_call("greet", &arguments.into(), Blocked::Refuse)?;
+//! let id = IdPrefix::new(queued.call.get("id").and_then(Json::as_str).unwrap_or_default());
+//! workspace.approve(&id)?;
+//! let run = workspace.run(&RunTarget::Call(id))?;
+//! assert_eq!(run.receipt.get("stdout_summary").and_then(Json::as_str), Some("hello world"));
 //! # Ok(())
 //! # }
 //! ```
@@ -36,6 +52,7 @@ mod setup;
 mod survey;
 mod workspace;
 
+pub use brigade_call::{Call, Caller};
 pub use brigade_core as core;
 pub use brigade_policy::Blocker;
 pub use brigade_process::{CancelSignal, CancelToken};

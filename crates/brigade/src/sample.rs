@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use brigade_fs::{DiskFs, FileMode, Fs, FsErrorKind, RelPath};
+use brigade_fs::{DiskFs, FileMode, Fs, FsError, FsErrorKind, RelPath};
 
 use crate::context::Context;
 use crate::error::{Error, ErrorKind};
@@ -31,11 +31,7 @@ impl Workspace {
     /// [`ErrorKind::Usage`] when the folder holds something or cannot be made.
     pub fn with_files(folder: &Path, files: &[NewFile], context: Context) -> Result<Workspace, Error> {
         let folder = context.expand(folder);
-        let unusable = |error: brigade_fs::FsError| match error.kind {
-            FsErrorKind::NoSpace => Error::from(error),
-            _ => Error::new(ErrorKind::Usage, format!("the folder cannot be made: {error}")),
-        };
-        make_folder(&folder).map_err(unusable)?;
+        make_folder(&folder)?;
         let workspace = Workspace::open(&folder, context)?;
         if !workspace.fs.list_dir(&RelPath::root())?.is_empty() {
             let error = Error::new(ErrorKind::Usage, "the folder is not empty");
@@ -60,29 +56,30 @@ impl Workspace {
 }
 
 /// Makes a folder and those above it that are not there.
-fn make_folder(folder: &Path) -> Result<(), brigade_fs::FsError> {
+fn make_folder(folder: &Path) -> Result<(), Error> {
+    let unusable = |error: FsError| match error.kind {
+        FsErrorKind::NoSpace | FsErrorKind::ReadOnly => Error::from(error),
+        _ => Error::new(ErrorKind::Usage, format!("the folder cannot be made: {error}")),
+    };
     let mut missing = PathBuf::new();
     for above in folder.ancestors() {
         match DiskFs::open(above) {
+            Ok(_) if missing.as_os_str().is_empty() => return Ok(()),
             Ok(fs) => {
-                let Some(path) = missing.to_str().filter(|path| !path.is_empty()) else { return Ok(()) };
-                let path = path
-                    .parse()
-                    .map_err(|_| brigade_fs::FsError::new("create", path, FsErrorKind::Outside))?;
-                return fs.create_dir_all(&path);
+                let path = missing.to_str().and_then(|path| path.parse::<RelPath>().ok());
+                let Some(path) = path else { break };
+                return fs.create_dir_all(&path).map_err(unusable);
             }
             Err(error) if error.is_not_found() => {
-                let name = above.file_name().unwrap_or_default();
-                missing = if missing.as_os_str().is_empty() {
-                    PathBuf::from(name)
-                } else {
-                    Path::new(name).join(&missing)
-                };
+                let Some(name) = above.file_name() else { break };
+                // Joining nothing would leave a slash at the end.
+                let below = std::mem::take(&mut missing);
+                missing = Path::new(name).components().chain(below.components()).collect();
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(unusable(error)),
         }
     }
-    Ok(())
+    Err(Error::new(ErrorKind::Usage, "the folder cannot be made: its path is not understood"))
 }
 
 #[cfg(test)]
