@@ -67,7 +67,11 @@ pub fn kill_tree(identity: &ProcessIdentity, marker: Option<&str>, grace: Durati
     platform::kill_tree(identity, marker, grace, platform::Root::Checked)
 }
 
-/// Ends what is left of a tree whose root ended a moment ago, so that its session's number still means that session.
-pub(crate) fn kill_known_session(identity: &ProcessIdentity, grace: Duration) -> Ended {
-    platform::kill_tree(identity, None, grace, platform::Root::JustEnded)
+/// Ends what is left of a tree whose root lived a moment ago, so that its session's number still means that session.
+pub(crate) fn kill_without_keeper(
+    identity: &ProcessIdentity,
+    marker: Option<&str>,
+    grace: Duration,
+) -> Ended {
+    platform::kill_tree(identity, marker, grace, platform::Root::JustEnded)
 }

@@ -92,6 +92,14 @@ impl Report {
     }
 }
 
+/// How much longer than it should a keeper may take to end its tree.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long to wait for the end after asking for it with this grace.
+pub(crate) fn longest_end(grace: Duration, ending: Ending) -> Duration {
+    grace.saturating_add(ending.kill_limit).saturating_add(PATIENCE)
+}
+
 /// What [`Keeper::next`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
@@ -158,6 +166,13 @@ impl Keeper {
             // A keeper that is gone already has nothing left to end.
             let _ = write_quietly(commands, &millis.to_ne_bytes());
         }
+        // A program may have stopped its parent.
+        self.process.wake();
+    }
+
+    /// Gives up on a keeper that does not answer: what is left is ended without it.
+    pub(crate) fn kill(&self) {
+        self.process.kill();
     }
 
     /// The next report, without waiting.
@@ -276,6 +291,8 @@ mod tests {
         while crate::launch::read_full(&reports, &mut bytes) == RECORD {
             heard.push(Report::parse(&bytes).unwrap());
         }
+        hold.wake();
+        hold.kill();
         hold.wait();
         assert!(!identity.is_alive());
         heard

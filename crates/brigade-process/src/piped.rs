@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::keeper::{Keeper, METHOD};
+use crate::keeper::{Keeper, METHOD, longest_end};
 use crate::launch::{Image, OnParentDeath, Streams, pipe};
 use crate::outcome::{Captured, EndedBy, Outcome, RunError, SpawnError, Step};
 use crate::progress::Progress;
@@ -92,8 +92,11 @@ impl Child {
         }
         self.end(grace);
         loop {
-            if let Some(outcome) = self.wait(Duration::MAX)? {
+            if let Some(outcome) = self.wait(longest_end(grace, self.ending))? {
                 return Ok(outcome);
+            }
+            if let Some(keeper) = &self.keeper {
+                keeper.kill();
             }
         }
     }
@@ -142,7 +145,7 @@ pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
         enforcement,
         ending,
         started,
-        progress: Progress::new(),
+        progress: Progress::new(spec),
         ended_by: EndedBy::Itself,
         keeper: Some(keeper),
     })

@@ -3,9 +3,14 @@
 use std::io;
 use std::time::Duration;
 
-use crate::background::kill_known_session;
+use crate::background::kill_without_keeper;
 use crate::keeper::{Heard, Keeper, Report, exit_of};
-use crate::{Exit, ProcessIdentity, Usage};
+use crate::{Exit, ProcessIdentity, Spec, Usage};
+
+/// Says whether this variable names a run: `BRIGADE_RUN_ID`, or with a word of the caller in between.
+fn names_a_run(name: &str) -> bool {
+    name.strip_prefix("BRIGADE_").is_some_and(|rest| rest == "RUN_ID" || rest.ends_with("_RUN_ID"))
+}
 
 /// How long the tree of a keeper that was killed has to end.
 const GRACE_WITHOUT_KEEPER: Duration = Duration::from_millis(500);
@@ -20,11 +25,18 @@ pub(crate) struct Progress {
     pub(crate) exited: bool,
     /// Everything ended, or is a survivor.
     pub(crate) finished: bool,
+    /// `NAME=value` by which strays are recognised.
+    marker: Option<String>,
 }
 
 impl Progress {
-    pub(crate) fn new() -> Progress {
+    pub(crate) fn new(spec: &Spec) -> Progress {
+        let marker = spec.environment.iter().find_map(|(name, value)| {
+            let (name, value) = (name.to_str()?, value.to_str()?);
+            (names_a_run(name) && !value.is_empty()).then(|| format!("{name}={value}"))
+        });
         Progress {
+            marker,
             exit: Exit::Unknown,
             usage: Usage::default(),
             outlived: 0,
@@ -42,8 +54,10 @@ impl Progress {
                 Heard::Report(report) => self.take(report, keeper),
                 Heard::Gone => {
                     // Somebody killed the keeper. The kernel then kills the main process; the rest of its session
-                    // can still be found.
-                    self.survivors = kill_known_session(keeper.identity(), GRACE_WITHOUT_KEEPER).survivors;
+                    // and whatever carries the name of the run can still be found.
+                    let marker = self.marker.as_deref();
+                    let ended = kill_without_keeper(keeper.identity(), marker, GRACE_WITHOUT_KEEPER);
+                    self.survivors = ended.survivors;
                     self.finished = true;
                 }
             }

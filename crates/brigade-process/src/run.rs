@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::keeper::{Keeper, METHOD};
+use crate::keeper::{Keeper, METHOD, longest_end};
 use crate::launch::{Image, OnParentDeath, Streams, pipe, write_quietly};
 use crate::outcome::{Captured, EndedBy, Outcome, RunError, SpawnError, Step};
 use crate::progress::Progress;
@@ -114,7 +114,8 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
     let mut running = Running {
         control,
         deadline: control.timeout.and_then(|timeout| started.checked_add(timeout)),
-        progress: Progress::new(),
+        give_up: None,
+        progress: Progress::new(spec),
         ended_by: EndedBy::Itself,
         ending: Asked::No,
         sink_error: None,
@@ -125,8 +126,10 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
     if let Err(error) = sink.started(keeper.identity()) {
         running.refuse(error, &keeper);
     }
-    // An error here drops the keeper's line, which ends the tree.
-    running.until_finished(spec, sink, &keeper).map_err(RunError::Supervise)?;
+    if let Err(error) = running.until_finished(spec, sink, &keeper) {
+        keeper.abandon(control.ending.grace);
+        return Err(RunError::Supervise(error));
+    }
     let identity = keeper.identity().clone();
     keeper.close();
     let progress = running.progress;
@@ -160,6 +163,8 @@ enum Asked {
 struct Running<'a> {
     control: &'a Control,
     deadline: Option<Instant>,
+    /// When to go on without the keeper.
+    give_up: Option<Instant>,
     progress: Progress,
     ended_by: EndedBy,
     ending: Asked,
@@ -217,6 +222,9 @@ impl Running<'_> {
         if late && self.ending == Asked::No && !self.progress.exited {
             self.end(EndedBy::Timeout, Asked::Politely, keeper);
         }
+        if self.give_up.is_some_and(|until| until <= Instant::now()) {
+            keeper.kill();
+        }
     }
 
     fn end(&mut self, cause: EndedBy, how: Asked, keeper: &Keeper) {
@@ -224,7 +232,9 @@ impl Running<'_> {
             self.ended_by = cause;
         }
         self.ending = how;
-        keeper.end(if how == Asked::AtOnce { Duration::ZERO } else { self.control.ending.grace });
+        let grace = if how == Asked::AtOnce { Duration::ZERO } else { self.control.ending.grace };
+        keeper.end(grace);
+        self.give_up = Instant::now().checked_add(longest_end(grace, self.control.ending));
     }
 
     fn refuse(&mut self, error: io::Error, keeper: &Keeper) {
@@ -263,12 +273,13 @@ impl Running<'_> {
 
     /// How long nothing needs to be looked at.
     fn patience(&self) -> Option<Timespec> {
+        let until = |moment: Instant| moment.saturating_duration_since(Instant::now());
         let left = match self.ending {
             Asked::No if self.progress.exited => None,
-            Asked::No => self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
+            Asked::No => self.deadline.map(until),
             // A second request does not show at the descriptor.
             Asked::Politely if self.control.cancel.is_some() => Some(Duration::from_millis(20)),
-            Asked::Politely | Asked::AtOnce => None,
+            Asked::Politely | Asked::AtOnce => self.give_up.map(until),
         };
         left.map(|left| Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ })
     }

@@ -78,7 +78,8 @@ pub struct Spec {
     pub program: Program,
     /// All arguments, the zeroth included. Empty means: the program's path alone.
     pub argv: Vec<OsString>,
-    /// The whole environment, in this order.
+    /// The whole environment, in this order. A variable `BRIGADE_RUN_ID` or `BRIGADE_…_RUN_ID` is how strays of the run
+    /// are recognised should somebody kill its keeper; so its value must be unique.
     pub environment: Vec<(OsString, OsString)>,
     /// The folder the program starts in.
     pub directory: PathBuf,

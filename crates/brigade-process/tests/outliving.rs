@@ -15,8 +15,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use brigade_process::{
-    CancelSignal, CancelToken, EndedBy, Ending, Exit, Files, Program, Signal, Spec, kill_tree,
-    spawn_detached, spawn_piped,
+    CancelSignal, CancelToken, EndedBy, Ending, Exit, Files, ProcessIdentity, Program, Signal, Spec,
+    kill_tree, spawn_detached, spawn_piped,
 };
 use common::{Trial, fixture, living};
 
@@ -85,16 +85,52 @@ fn a_child_lives_on_when_the_thread_that_started_it_ends() {
     assert!(child.finish(Duration::from_secs(20)).unwrap().exit.success());
 }
 
+/// The keeper of a child: the parent of its main process.
+fn keeper_of(child: &brigade_process::Child) -> ProcessIdentity {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.identity().pid())).unwrap();
+    let parent = stat.rsplit(") ").next().unwrap().split(' ').nth(1).unwrap();
+    ProcessIdentity::of(parent.parse().unwrap()).unwrap()
+}
+
 #[test]
-fn a_killed_keeper_leaves_no_session_behind() {
-    let trial = Trial::new(fixture("grandchildren.sh"));
+fn a_killed_keeper_leaves_nothing_behind() {
+    for (program, processes) in [("grandchildren.sh", 2), ("setsid.py", 2), ("subreaper.py", 4)] {
+        let mut trial = Trial::new(fixture(program));
+        let name = format!("{}-{program}", std::process::id());
+        trial.spec.environment.push(("BRIGADE_TEST_RUN_ID".into(), name.into()));
+        let mut child = spawn_piped(&trial.spec, ending()).unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+        assert!(processes <= living(&trial.mark).len());
+        keeper_of(&child).signal(Signal::Kill).unwrap();
+        let outcome = child.finish(Duration::from_secs(20)).unwrap();
+        assert_eq!((outcome.exit, outcome.survivors.len()), (Exit::Unknown, 0), "{program}");
+        trial.check_nothing_left();
+    }
+}
+
+#[test]
+fn a_stopped_keeper_goes_on_when_it_is_needed() {
+    let trial = Trial::new(fixture("setsid.py"));
     let mut child = spawn_piped(&trial.spec, ending()).unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.identity().pid())).unwrap();
-    let keeper: u32 = stat.rsplit(") ").next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
-    brigade_process::ProcessIdentity::of(keeper).unwrap().signal(Signal::Kill).unwrap();
-    let outcome = child.finish(Duration::from_secs(20)).unwrap();
-    assert_eq!((outcome.exit, outcome.survivors.len()), (Exit::Unknown, 0));
+    keeper_of(&child).signal(Signal::Stop).unwrap();
+    let outcome = child.finish(GRACE).unwrap();
+    assert_eq!(outcome.exit, Exit::Signal(15));
+    trial.check_nothing_left();
+}
+
+#[test]
+fn a_keeper_that_is_stopped_again_and_again_is_given_up() {
+    // Stops its parent for as long as it is alive.
+    let script = "import os, signal\nprint('ready', flush=True)\nkeeper = os.getppid()\n\
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+        while os.getppid() == keeper: os.kill(keeper, signal.SIGSTOP)";
+    let trial = Trial::python(script);
+    let ending = Ending { kill_limit: GRACE, ..ending() };
+    let mut child = spawn_piped(&trial.spec, ending).unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+    let outcome = child.finish(GRACE).unwrap();
+    assert_eq!((outcome.ended_by, outcome.survivors.len()), (EndedBy::Caller, 0));
     trial.check_nothing_left();
 }
 
@@ -210,7 +246,7 @@ fn signals_to_the_caller_cancel_its_runs() {
     for signal in [Signal::Interrupt, Signal::Terminate, Signal::Hangup] {
         let trial = Trial::new(fixture("ignores-term.sh"));
         let mut victim = start_victim(&trial, "ignores-term.sh");
-        brigade_process::ProcessIdentity::of(victim.id()).unwrap().signal(signal).unwrap();
+        ProcessIdentity::of(victim.id()).unwrap().signal(signal).unwrap();
         let mut rest = String::new();
         victim.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "Cancel");

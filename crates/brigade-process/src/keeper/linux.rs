@@ -22,6 +22,21 @@ pub(crate) const METHOD: KillMethod = KillMethod::ProcessTree;
 pub(crate) struct Hold(libc::pid_t);
 
 impl Hold {
+    /// Lets it go on when somebody stopped it.
+    pub(crate) fn wake(&self) {
+        self.signal(libc::SIGCONT);
+    }
+
+    /// Kills the keeper itself: the kernel then kills the main process.
+    pub(crate) fn kill(&self) {
+        self.signal(libc::SIGKILL);
+    }
+
+    fn signal(&self, number: libc::c_int) {
+        // SAFETY: no memory is involved. The number is ours until `wait` collects it.
+        unsafe { libc::kill(self.0, number) };
+    }
+
     pub(crate) fn wait(self) {
         reap(self.0);
     }
@@ -70,8 +85,8 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
         libc::prctl(libc::PR_SET_NAME, c"brigade-keeper".as_ptr());
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
     }
-    if let Some(main) = tell_start(image, reports)
-        && let Some(children) = child_signals()
+    if let Some(children) = child_signals()
+        && let Some(main) = tell_start(image, reports)
     {
         let placeholders = image.sandbox.as_ref().map(|sandbox| sandbox.placeholders());
         let kept = placeholders.unwrap_or_default();

@@ -23,6 +23,12 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(crate) struct Hold(JoinHandle<()>);
 
 impl Hold {
+    /// A thread cannot be stopped from outside.
+    pub(crate) fn wake(&self) {}
+
+    /// A thread cannot be killed from outside; it ends by itself when its time for killing is over.
+    pub(crate) fn kill(&self) {}
+
     pub(crate) fn wait(self) {
         // A panic of the thread shows as a report that never came.
         let _ = self.0.join();
