@@ -1,3 +1,33 @@
-//! The binary `brigade`.
+//! The binary `brigade`: what surrounds the process goes in, its exit code comes out.
 
-fn main() {}
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use brigade_cli::{Streams, Surroundings, Terminal, report_mistakes};
+
+#[allow(clippy::disallowed_methods, reason = "the process is read here, once, and passed down")]
+fn main() -> ExitCode {
+    report_mistakes();
+    let surroundings = Surroundings {
+        current_directory: std::env::current_dir().map_err(|error| error.kind()),
+        no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+        dumb: std::env::var_os("TERM").is_some_and(|value| value == "dumb"),
+        log: std::env::var("BRIGADE_LOG").ok(),
+        temporary_directory: std::env::temp_dir(),
+        output: terminal(&io::stdout(), terminal_size::terminal_size_of(io::stdout())),
+        error: terminal(&io::stderr(), terminal_size::terminal_size_of(io::stderr())),
+    };
+    let streams = Streams {
+        input: &mut io::stdin().lock(),
+        output: &mut io::stdout().lock(),
+        error: &mut io::stderr(),
+    };
+    ExitCode::from(brigade_cli::run(std::env::args_os().collect(), &surroundings, streams).code())
+}
+
+fn terminal(
+    stream: &impl IsTerminal,
+    size: Option<(terminal_size::Width, terminal_size::Height)>,
+) -> Option<Terminal> {
+    stream.is_terminal().then(|| Terminal { width: size.map(|(width, _)| usize::from(width.0)) })
+}

@@ -1,0 +1,35 @@
+//! The commands: one file each, with its arguments and the one call it makes.
+
+mod completions;
+mod demo;
+mod tools;
+
+use brigade::Exit;
+use clap::Subcommand;
+
+use crate::arguments::Arguments;
+use crate::logging;
+use crate::output::{Output, Shape};
+use crate::session::Session;
+use crate::surroundings::{Streams, Surroundings};
+
+/// What brigade can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[command(subcommand)]
+    Tools(tools::Tools),
+    Demo(demo::DemoArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+/// Runs a command.
+pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &mut Streams<'_>) -> Exit {
+    logging::start(&arguments.globals, surroundings);
+    let session = Session::new(&arguments.globals, surroundings);
+    let mut output = Output::new(Shape::from(&arguments.globals), surroundings, streams);
+    match &arguments.command {
+        Command::Tools(command) => tools::run(command, &session, &mut output),
+        Command::Demo(arguments) => demo::run(arguments, &session, &mut output),
+        Command::Completions(arguments) => completions::run(arguments, &mut output),
+    }
+}

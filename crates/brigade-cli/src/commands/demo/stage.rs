@@ -1,0 +1,155 @@
+//! Runs commands for an audience: what is typed, what it answers, and a sentence before it.
+
+use std::ffi::OsString;
+use std::io;
+
+use brigade::core::{Clock as _, SystemClock};
+use brigade::{Exit, Workspace};
+use serde::Serialize;
+
+use crate::output::Output;
+use crate::render::page::{Page, Sheet};
+use crate::render::shell::quoted;
+use crate::render::text::{Text, Tone};
+use crate::surroundings::{Streams, Surroundings};
+
+/// How a command of the demo should end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Expect {
+    Done,
+    Refused,
+}
+
+/// What a command answered.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Answer {
+    command: String,
+    exit_code: u8,
+    stdout: String,
+    stderr: String,
+}
+
+impl Answer {
+    /// Returns the first id of a kind that the answer names.
+    pub(super) fn id(&self, prefix: &str) -> Option<String> {
+        self.stdout.split_whitespace().find(|word| word.starts_with(prefix)).map(str::to_owned)
+    }
+}
+
+/// The document of a demo.
+#[derive(Serialize)]
+struct DemoReport<'a> {
+    schema: &'static str,
+    target: String,
+    steps: &'a [Answer],
+}
+
+/// Where the demo is shown.
+pub(super) struct Stage<'w, 'o, 's> {
+    folder: String,
+    surroundings: Surroundings,
+    output: &'w mut Output<'o, 's>,
+    answers: Vec<Answer>,
+    unexpected: bool,
+}
+
+impl<'w, 'o, 's> Stage<'w, 'o, 's> {
+    pub(super) fn new(
+        workspace: &Workspace,
+        surroundings: &Surroundings,
+        output: &'w mut Output<'o, 's>,
+    ) -> Stage<'w, 'o, 's> {
+        let surroundings =
+            Surroundings { current_directory: Ok(workspace.root().to_owned()), ..surroundings.clone() };
+        let folder = workspace.root().display().to_string();
+        let mut stage = Stage { folder, surroundings, output, answers: Vec::new(), unexpected: false };
+        let folder = stage.folder.clone();
+        stage.show(|sheet| {
+            sheet.line(
+                Text::new(Tone::Faint, "# A workspace to try things out: ").then(Tone::Accent, &folder),
+            );
+        });
+        stage
+    }
+
+    /// Says what comes next.
+    pub(super) fn say(&mut self, sentence: &str) {
+        self.show(|sheet| {
+            sheet.line("");
+            sheet.line(Text::new(Tone::Faint, &format!("# {sentence}")));
+        });
+    }
+
+    /// Shows a command that is not one of Brigade, as somebody could have typed it.
+    pub(super) fn shell(&mut self, line: &str) {
+        self.show(|sheet| sheet.line(prompt(line)));
+    }
+
+    /// Runs a command in the workspace and shows it with its answer.
+    pub(super) fn command(&mut self, words: &[&str], expect: Expect) -> Answer {
+        let line =
+            std::iter::once("brigade").chain(words.iter().copied()).map(quoted).collect::<Vec<_>>().join(" ");
+        self.show(|sheet| sheet.line(prompt(&line)));
+        let color = if self.output.is_coloured() { "--color=always" } else { "--color=never" };
+        let all = std::iter::once("brigade").chain(words.iter().copied()).chain([color]);
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let streams = Streams { input: &mut io::empty(), output: &mut stdout, error: &mut stderr };
+        let exit = crate::run(all.map(OsString::from).collect(), &self.surroundings, streams);
+        let answer = Answer {
+            command: line,
+            exit_code: exit.code(),
+            stdout: String::from_utf8_lossy(&stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+        };
+        if !self.output.is_json() {
+            self.output.text(&answer.stdout);
+            self.output.text(&answer.stderr);
+        }
+        let expected = match expect {
+            Expect::Done => Exit::Done,
+            Expect::Refused => Exit::Refused,
+        };
+        if exit != expected {
+            self.unexpected = true;
+            let said =
+                format!("# This should have ended with exit code {}, not {}.", expected.code(), exit.code());
+            self.show(|sheet| sheet.line(Text::new(Tone::Bad, &said)));
+        }
+        self.answers.push(answer.clone());
+        answer
+    }
+
+    /// Ends the demo and says what to try next.
+    pub(super) fn end(self) -> Exit {
+        let exit = if self.unexpected { Exit::Refused } else { Exit::Done };
+        if self.output.is_json() {
+            let report = DemoReport { schema: "brigade.demo.v1", target: self.folder, steps: &self.answers };
+            return self.output.document(&report, exit);
+        }
+        let mut page = Page::new(SystemClock.now());
+        page.notes.line("");
+        page.notes.line(Text::new(Tone::Faint, "What to try next:"));
+        for (command, why) in [
+            (format!("cd {}", quoted(&self.folder)), "the folder stays until you remove it"),
+            ("brigade tools describe count-words".to_owned(), "arguments, examples and effects of a tool"),
+            ("brigade tools policy explain count-words".to_owned(), "what the policy decides, rule by rule"),
+            ("brigade tools init".to_owned(), "in a folder of your own: begin a catalog"),
+        ] {
+            page.notes
+                .indented(2, Text::new(Tone::Accent, &command).then(Tone::Faint, &format!("   # {why}")));
+        }
+        self.output.page(&page, exit)
+    }
+
+    fn show(&mut self, write: impl FnOnce(&mut Sheet)) {
+        if !self.output.is_json() {
+            let mut page = Page::new(SystemClock.now());
+            write(&mut page.data);
+            self.output.page(&page, Exit::Done);
+        }
+    }
+}
+
+fn prompt(line: &str) -> Text {
+    Text::new(Tone::Faint, "$ ").then(Tone::Strong, line)
+}

@@ -1,0 +1,49 @@
+//! `brigade tools call`
+
+mod approve;
+mod arguments;
+mod hold;
+mod list;
+mod plan;
+mod queue;
+mod reject;
+mod run;
+mod show;
+
+use brigade::Exit;
+use clap::Subcommand;
+
+use crate::output::Output;
+use crate::session::Session;
+
+/// Plan, queue, decide on and run calls
+#[derive(Debug, Subcommand)]
+pub(crate) enum Call {
+    Plan(plan::PlanArgs),
+    Queue(queue::QueueArgs),
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Approve(approve::ApproveArgs),
+    Reject(reject::RejectArgs),
+    Hold(hold::HoldArgs),
+    Run(run::RunArgs),
+}
+
+pub(crate) fn run(command: &Call, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
+    match command {
+        Call::Plan(arguments) => {
+            let result = plan::run(session, arguments, output);
+            output.finish(result)
+        }
+        Call::Queue(arguments) => {
+            let result = queue::run(session, arguments, output);
+            output.finish(result)
+        }
+        Call::List(arguments) => list::run(session, arguments, output),
+        Call::Show(arguments) => output.finish(show::run(session, arguments)),
+        Call::Approve(arguments) => output.finish(approve::run(session, arguments)),
+        Call::Reject(arguments) => output.finish(reject::run(session, arguments)),
+        Call::Hold(arguments) => output.finish(hold::run(session, arguments)),
+        Call::Run(arguments) => output.finish(run::run(session, arguments)),
+    }
+}

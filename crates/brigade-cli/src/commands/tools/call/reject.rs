@@ -1,0 +1,23 @@
+//! `brigade tools call reject`
+
+use brigade::core::IdPrefix;
+use brigade::{Error, ReviewReport};
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+use crate::session::Session;
+
+/// Reject a call
+#[derive(Args, Debug)]
+pub(crate) struct RejectArgs {
+    /// Id of the call, or any prefix of it that no other call has
+    call: IdPrefix,
+
+    /// Why
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    reason: String,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &RejectArgs) -> Result<ReviewReport, Error> {
+    session.workspace()?.reject(&arguments.call, &arguments.reason)
+}

@@ -1,0 +1,18 @@
+//! `brigade tools checkpoint resume`
+
+use brigade::core::IdPrefix;
+use brigade::{Error, ResumeReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Run the call of an approved checkpoint once more, with the answer
+#[derive(Args, Debug)]
+pub(crate) struct ResumeArgs {
+    /// Id of the checkpoint, or any prefix of it that no other checkpoint has
+    checkpoint: IdPrefix,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ResumeArgs) -> Result<ResumeReport, Error> {
+    session.workspace_to_run()?.checkpoint_resume(&arguments.checkpoint)
+}

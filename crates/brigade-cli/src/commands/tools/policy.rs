@@ -1,0 +1,27 @@
+//! `brigade tools policy`
+
+mod explain;
+mod init;
+mod show;
+
+use brigade::Exit;
+use clap::Subcommand;
+
+use crate::output::Output;
+use crate::session::Session;
+
+/// See and explain what this host allows
+#[derive(Debug, Subcommand)]
+pub(crate) enum Policy {
+    Init(init::InitArgs),
+    Show(show::ShowArgs),
+    Explain(explain::ExplainArgs),
+}
+
+pub(crate) fn run(command: &Policy, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
+    match command {
+        Policy::Init(arguments) => output.finish(init::run(session, arguments)),
+        Policy::Show(arguments) => output.finish(show::run(session, arguments)),
+        Policy::Explain(arguments) => output.finish(explain::run(session, arguments)),
+    }
+}

@@ -1,0 +1,33 @@
+//! `brigade tools run`
+
+mod latest;
+mod list;
+mod replay;
+mod show;
+mod verify;
+
+use brigade::Exit;
+use clap::Subcommand;
+
+use crate::output::Output;
+use crate::session::Session;
+
+/// Look at runs and their receipts
+#[derive(Debug, Subcommand)]
+pub(crate) enum Run {
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Latest(latest::LatestArgs),
+    Replay(replay::ReplayArgs),
+    Verify(verify::VerifyArgs),
+}
+
+pub(crate) fn run(command: &Run, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
+    match command {
+        Run::List(arguments) => output.finish(list::run(session, arguments)),
+        Run::Show(arguments) => output.finish(show::run(session, arguments)),
+        Run::Latest(arguments) => output.finish(latest::run(session, arguments)),
+        Run::Replay(arguments) => output.finish(replay::run(session, arguments)),
+        Run::Verify(arguments) => output.finish(verify::run(session, arguments)),
+    }
+}

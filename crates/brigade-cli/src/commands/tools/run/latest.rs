@@ -1,0 +1,14 @@
+//! `brigade tools run latest`
+
+use brigade::{Error, RunShowReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Show the receipt of the newest run
+#[derive(Args, Debug)]
+pub(crate) struct LatestArgs {}
+
+pub(crate) fn run(session: &Session<'_>, _arguments: &LatestArgs) -> Result<RunShowReport, Error> {
+    session.workspace()?.run_latest()
+}

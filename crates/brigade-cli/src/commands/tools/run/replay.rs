@@ -1,0 +1,18 @@
+//! `brigade tools run replay`
+
+use brigade::core::IdPrefix;
+use brigade::{Error, ReplayReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Queue a new call with the arguments of a run; runs nothing
+#[derive(Args, Debug)]
+pub(crate) struct ReplayArgs {
+    /// Id of the run, or any prefix of it that no other run has
+    run: IdPrefix,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ReplayArgs) -> Result<ReplayReport, Error> {
+    session.workspace()?.run_replay(&arguments.run)
+}

@@ -1,0 +1,17 @@
+//! `brigade tools search`
+
+use brigade::{Error, SearchReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Find tools by id, name, family or description
+#[derive(Args, Debug)]
+pub(crate) struct SearchArgs {
+    /// What to look for, in any case
+    query: String,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &SearchArgs) -> Result<SearchReport, Error> {
+    session.workspace()?.search(&arguments.query)
+}

@@ -1,0 +1,17 @@
+//! `brigade tools show`
+
+use brigade::{Error, ShowReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Show one tool and its projections
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// Id of the tool
+    id: String,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<ShowReport, Error> {
+    session.workspace()?.show(&arguments.id)
+}

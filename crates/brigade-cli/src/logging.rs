@@ -1,0 +1,41 @@
+//! What is being done, on standard error, for those who ask.
+
+use std::io;
+
+use brigade::core::Clock as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::arguments::Globals;
+use crate::surroundings::Surroundings;
+
+/// Starts logging if `--verbose` or `BRIGADE_LOG` asks for it; otherwise does nothing.
+///
+/// `BRIGADE_LOG` is a level or a list such as `brigade_queue=trace,info`; one that is not understood counts as `debug`.
+pub(crate) fn start(globals: &Globals, surroundings: &Surroundings) {
+    let wanted = surroundings.log.as_deref().map(str::trim).filter(|wanted| !wanted.is_empty());
+    let targets = match (wanted, globals.verbose) {
+        (Some(wanted), _) => wanted.parse().unwrap_or_else(|_| debug()),
+        (None, true) => debug(),
+        (None, false) => return,
+    };
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).with_timer(Clock);
+    // Only the first command of a process starts it.
+    let _ = tracing_subscriber::registry().with(lines).with(targets).try_init();
+}
+
+fn debug() -> Targets {
+    Targets::new().with_default(LevelFilter::DEBUG)
+}
+
+/// Writes times as everything else in Brigade does.
+struct Clock;
+
+impl FormatTime for Clock {
+    fn format_time(&self, writer: &mut Writer<'_>) -> std::fmt::Result {
+        write!(writer, "{}", brigade::core::SystemClock.now())
+    }
+}

@@ -1,0 +1,77 @@
+//! Mistakes of Brigade itself: said in one line, never as a backtrace.
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, set_hook};
+use std::sync::Mutex;
+
+use brigade::Exit;
+
+use crate::render::{self, failure::ErrorReport};
+use crate::surroundings::Streams;
+use crate::usage;
+
+/// Where the last panic came from.
+static PLACE: Mutex<Option<String>> = Mutex::new(None);
+
+/// Makes panics of this process quiet: [`run`](crate::run) reports where they came from, without their text, which could
+/// hold anything.
+pub fn report_mistakes() {
+    set_hook(Box::new(|panic| {
+        let place = panic.location().map(place);
+        *PLACE.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = place;
+    }));
+}
+
+/// Runs the program and turns a panic into a report.
+pub(crate) fn guard(
+    words: &[OsString],
+    streams: &mut Streams<'_>,
+    program: impl FnOnce(&mut Streams<'_>) -> Exit,
+) -> Exit {
+    match catch_unwind(AssertUnwindSafe(|| program(streams))) {
+        Ok(exit) => exit,
+        Err(_) => {
+            let place = PLACE.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+            let place = place.unwrap_or_else(|| "an unknown place".to_owned());
+            let message = format!(
+                "this is a mistake in brigade {}: {place}; please report it",
+                env!("CARGO_PKG_VERSION")
+            );
+            if usage::wants_json(words) {
+                // Whatever became of standard output, the exit code says what happened.
+                let _ = render::json::write(streams.output, &ErrorReport::bug(message.clone()));
+            }
+            let _ = writeln!(streams.error, "error: {message}");
+            Exit::Bug
+        }
+    }
+}
+
+/// Names a line of source without the folder it was built in.
+fn place(location: &Location<'_>) -> String {
+    let file = location.file();
+    let short = ["/crates/", "/registry/src/", "/library/"]
+        .iter()
+        .find_map(|mark| file.split_once(mark).map(|(_, rest)| rest))
+        .unwrap_or(file);
+    format!("{short}:{}", location.line())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_as_one_line_and_its_own_exit_code() {
+        let (mut output, mut error) = (Vec::new(), Vec::new());
+        let mut streams = Streams { input: &mut std::io::empty(), output: &mut output, error: &mut error };
+        let words = ["brigade", "--json"].map(OsString::from);
+        let exit = guard(&words, &mut streams, |_| panic!("a secret"));
+        assert_eq!(exit, Exit::Bug);
+        let said = String::from_utf8(error).unwrap();
+        assert!(said.contains("this is a mistake in brigade") && said.lines().count() == 1, "{said}");
+        let document: serde_json::Value = serde_json::from_slice(&output).unwrap();
+        assert_eq!((&document["exit_code"], &document["kind"]), (&70.into(), &"bug".into()));
+        assert!(!said.contains("secret") && !document.to_string().contains("secret"));
+    }
+}

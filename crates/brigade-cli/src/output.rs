@@ -1,0 +1,158 @@
+//! Where a command's report goes: as JSON or as text, to which stream, and with which exit code.
+
+use std::io::{self, BufWriter, ErrorKind, Write};
+
+use brigade::core::{Clock as _, SystemClock};
+use brigade::{Error, Exit, Report};
+use serde::Serialize;
+
+use crate::arguments::{ColorWhen, Globals};
+use crate::render::failure::{ErrorReport, show_error};
+use crate::render::page::{Look, Page, Sheet};
+use crate::render::text::{Colour, Text, Tone};
+use crate::render::{View, json};
+use crate::surroundings::{Streams, Surroundings, Terminal};
+
+/// How the user wants to see what comes out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// As one JSON document instead of text.
+    pub json: bool,
+    /// Whether in colour.
+    pub color: ColorWhen,
+    /// Without notes.
+    pub quiet: bool,
+}
+
+impl From<&Globals> for Shape {
+    fn from(globals: &Globals) -> Shape {
+        Shape { json: globals.json, color: globals.color, quiet: globals.quiet }
+    }
+}
+
+/// The one way out.
+pub(crate) struct Output<'a, 's> {
+    shape: Shape,
+    data: Look,
+    notes: Look,
+    streams: &'a mut Streams<'s>,
+}
+
+impl<'a, 's> Output<'a, 's> {
+    pub(crate) fn new(
+        shape: Shape,
+        surroundings: &Surroundings,
+        streams: &'a mut Streams<'s>,
+    ) -> Output<'a, 's> {
+        let look = |terminal: Option<Terminal>| Look {
+            colour: match shape.color {
+                ColorWhen::Always => Colour::On,
+                ColorWhen::Never => Colour::Off,
+                ColorWhen::Auto if surroundings.no_color || surroundings.dumb => Colour::Off,
+                ColorWhen::Auto if terminal.is_some() => Colour::On,
+                ColorWhen::Auto => Colour::Off,
+            },
+            width: terminal.and_then(|terminal| terminal.width),
+        };
+        Output { shape, data: look(surroundings.output), notes: look(surroundings.error), streams }
+    }
+
+    /// Tells whether standard output is in colour.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.data.colour == Colour::On
+    }
+
+    /// Tells whether the report is shown as JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.shape.json
+    }
+
+    /// Returns standard input.
+    pub(crate) fn input(&mut self) -> &mut dyn io::Read {
+        self.streams.input
+    }
+
+    /// Shows what an operation returned, and says how it ended.
+    pub(crate) fn finish<R: Report + View>(&mut self, result: Result<R, Error>) -> Exit {
+        match result {
+            Ok(report) if self.shape.json => self.document(&report, report.exit()),
+            Ok(report) => {
+                let mut page = Page::new(SystemClock.now());
+                report.show(&mut page);
+                self.page(&page, report.exit())
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// Shows why an operation could not be done.
+    pub(crate) fn fail(&mut self, error: &Error) -> Exit {
+        if self.shape.json {
+            return self.document(&ErrorReport::of(error), error.exit());
+        }
+        let mut page = Page::new(SystemClock.now());
+        show_error(error, &mut page);
+        self.page(&page, error.exit())
+    }
+
+    /// Writes one JSON document.
+    pub(crate) fn document(&mut self, document: &impl Serialize, exit: Exit) -> Exit {
+        self.write(exit, |out| json::write(out, document))
+    }
+
+    /// Writes a page: data first, then what went wrong, then notes.
+    pub(crate) fn page(&mut self, page: &Page, exit: Exit) -> Exit {
+        let text = page.data.write(self.data);
+        let exit = self.write(exit, |out| out.write_all(text.as_bytes()));
+        self.aside(&page.trouble);
+        if !self.shape.quiet {
+            self.aside(&page.notes);
+        }
+        exit
+    }
+
+    /// Writes text of ours as it is: help, the version, completions.
+    pub(crate) fn text(&mut self, text: &str) -> Exit {
+        self.write(Exit::Done, |out| out.write_all(text.as_bytes()))
+    }
+
+    /// Says what is wrong with a command line, in the words of clap.
+    pub(crate) fn misuse(&mut self, text: &str) -> Exit {
+        let mut sheet = Sheet::default();
+        for line in text.trim_end().lines() {
+            let marks = [("error:", Tone::Bad), ("  tip:", Tone::Good), ("Usage:", Tone::Strong)];
+            let marked = marks.iter().find_map(|(mark, tone)| Some((*mark, *tone, line.strip_prefix(mark)?)));
+            sheet.line(match marked {
+                Some((mark, tone, rest)) => Text::new(tone, mark).then(Tone::Plain, rest),
+                None => Text::from(line),
+            });
+        }
+        self.aside(&sheet);
+        Exit::Usage
+    }
+
+    /// Writes data, in pieces if it is long, and says how the command ended then.
+    ///
+    /// A reader that went away is no failure; anything else that keeps data from its place is one of the environment.
+    pub(crate) fn write(&mut self, exit: Exit, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Exit {
+        let mut buffered = BufWriter::with_capacity(1 << 16, &mut *self.streams.output);
+        let result = write(&mut buffered).and_then(|()| buffered.flush());
+        // What could not be written is not tried again when the buffer goes away.
+        let _ = buffered.into_parts();
+        match result {
+            Ok(()) => exit,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => exit,
+            Err(error) => {
+                let mut page = Page::new(SystemClock.now());
+                page.error(&format!("cannot write to standard output: {error}"));
+                self.aside(&page.trouble);
+                Exit::Environment
+            }
+        }
+    }
+
+    /// Writes to standard error. There is nowhere to say that this failed.
+    pub(crate) fn aside(&mut self, sheet: &Sheet) {
+        let _ = self.streams.error.write_all(sheet.write(self.notes).as_bytes());
+    }
+}

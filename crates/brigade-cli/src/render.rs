@@ -1,0 +1,24 @@
+//! What people and scripts see: the only place that decides how a report looks.
+//!
+//! Pages are made of [`Text`](text::Text), which is escaped when it is made, so nothing that came from a file, an agent or a
+//! tool can act on the terminal.
+
+pub(crate) mod blockers;
+pub(crate) mod calls;
+pub(crate) mod failure;
+pub(crate) mod json;
+pub(crate) mod page;
+pub(crate) mod shell;
+pub(crate) mod table;
+pub(crate) mod text;
+mod values;
+mod views;
+pub(crate) mod when;
+
+use page::Page;
+
+/// A report that people can read.
+pub(crate) trait View {
+    /// Puts the report on a page.
+    fn show(&self, page: &mut Page);
+}

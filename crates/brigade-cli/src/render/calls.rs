@@ -1,0 +1,147 @@
+//! Lists of calls, shown while they are read: there may be very many.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+
+use brigade::core::{Json, Timestamp};
+use brigade::{CallFilter, Error, Workspace};
+use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
+
+use super::page::Page;
+use super::table::{Fit, Table};
+use super::text::{Text, Tone};
+use super::{values, when};
+
+/// The document of `call list`, whose calls are read while it is written.
+pub(crate) struct CallList<'a> {
+    workspace: &'a Workspace,
+    filter: &'a CallFilter,
+    counts: &'a Json,
+    failure: RefCell<Option<Error>>,
+}
+
+impl<'a> CallList<'a> {
+    pub(crate) fn new(workspace: &'a Workspace, filter: &'a CallFilter, counts: &'a Json) -> CallList<'a> {
+        CallList { workspace, filter, counts, failure: RefCell::new(None) }
+    }
+
+    /// Returns why reading stopped early, once the document is written.
+    pub(crate) fn failure(self) -> Option<Error> {
+        self.failure.into_inner()
+    }
+}
+
+impl Serialize for CallList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut document = serializer.serialize_map(None)?;
+        document.serialize_entry("schema", "brigade.call-list.v1")?;
+        document.serialize_entry("target", &self.workspace.root().display().to_string())?;
+        document.serialize_entry("calls_path", &self.workspace.calls_path())?;
+        document.serialize_entry("counts", self.counts)?;
+        document.serialize_entry("calls", &Calls(self))?;
+        if let Some(error) = &*self.failure.borrow() {
+            document.serialize_entry("error", &error.to_string())?;
+        }
+        document.end()
+    }
+}
+
+struct Calls<'a>(&'a CallList<'a>);
+
+impl Serialize for Calls<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let list = self.0;
+        let mut elements = serializer.serialize_seq(None)?;
+        let mut unwritten = None;
+        let read = list.workspace.for_each_call(list.filter, &mut |call| match elements
+            .serialize_element(&list.workspace.call_json(call))
+        {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                unwritten = Some(error);
+                ControlFlow::Break(())
+            }
+        });
+        if let Some(error) = unwritten {
+            return Err(error);
+        }
+        *list.failure.borrow_mut() = read.err();
+        elements.end()
+    }
+}
+
+/// How many rows are shown at a time.
+const PART: usize = 1_000;
+
+/// The table of `call list`, in parts.
+pub(crate) struct CallRows {
+    table: Table,
+    heading: Option<Text>,
+    shown: usize,
+    /// The first call that waits for a person.
+    pending: Option<String>,
+}
+
+impl CallRows {
+    pub(crate) fn new(counts: &Json) -> CallRows {
+        let table = Table::new([
+            ("call", Fit::Whole),
+            ("tool", Fit::Whole),
+            ("status", Fit::Whole),
+            ("blockers", Fit::Whole),
+            ("queued", Fit::Cut),
+        ]);
+        let heading =
+            values::counts(counts).map(|counts| Text::new(Tone::Faint, "calls: ").then(Tone::Plain, &counts));
+        CallRows { table, heading, shown: 0, pending: None }
+    }
+
+    /// Adds one call.
+    pub(crate) fn add(&mut self, call: &Json, now: Timestamp) {
+        let id = values::text(call, "id");
+        let status = values::text(call, "status");
+        let blockers = values::list(call, "blockers").len();
+        if status == "pending" && blockers == 0 && self.pending.is_none() {
+            self.pending = Some(id.to_owned());
+        }
+        let tone = if blockers == 0 { Tone::Faint } else { Tone::Bad };
+        self.table.row([
+            Text::new(Tone::Accent, id),
+            Text::from(values::text(call, "tool_id")),
+            values::status(status),
+            Text::new(tone, &blockers.to_string()),
+            when::moment(values::text(call, "created_at"), now),
+        ]);
+    }
+
+    /// Tells whether it is time to show what is there.
+    pub(crate) fn is_full(&self) -> bool {
+        PART <= self.table.len()
+    }
+
+    /// Puts the rows so far on a page.
+    pub(crate) fn part(&mut self, now: Timestamp) -> Page {
+        let mut page = Page::new(now);
+        if let Some(heading) = self.heading.take() {
+            page.data.line(heading);
+        }
+        self.shown += self.table.len();
+        page.data.table(self.table.part());
+        page
+    }
+
+    /// Puts the last rows on a page, with what to do next.
+    pub(crate) fn last(&mut self, now: Timestamp) -> Page {
+        if self.shown == 0 && self.table.len() == 0 {
+            let mut page = Page::new(now);
+            page.data.line("no calls");
+            page.next("brigade tools call queue ID --args JSON");
+            return page;
+        }
+        let mut page = self.part(now);
+        if let Some(call) = self.pending.take() {
+            page.next(&format!("brigade tools call approve {call}"));
+        }
+        page
+    }
+}

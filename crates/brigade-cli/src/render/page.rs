@@ -1,0 +1,162 @@
+//! What a command shows to people: data for standard output, everything else for standard error.
+
+use brigade::core::Timestamp;
+
+use super::table::Table;
+use super::text::{Colour, Text, Tone};
+
+/// How text for people looks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// Whether in colour.
+    pub colour: Colour,
+    /// How many columns there are; `None` when nothing limits them.
+    pub width: Option<usize>,
+}
+
+/// Lines in the order they are shown.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sheet {
+    blocks: Vec<Block>,
+}
+
+#[derive(Clone, Debug)]
+enum Block {
+    Line { indent: usize, text: Text },
+    Fields(Vec<(String, Text)>),
+    Table { indent: usize, table: Table },
+    Gap,
+}
+
+impl Sheet {
+    /// Adds a line.
+    pub(crate) fn line(&mut self, text: impl Into<Text>) {
+        self.indented(0, text);
+    }
+
+    /// Adds a line that begins further to the right.
+    pub(crate) fn indented(&mut self, indent: usize, text: impl Into<Text>) {
+        self.blocks.push(Block::Line { indent, text: text.into() });
+    }
+
+    /// Adds an empty line, unless nothing stands above it.
+    pub(crate) fn gap(&mut self) {
+        if !matches!(self.blocks.last(), None | Some(Block::Gap)) {
+            self.blocks.push(Block::Gap);
+        }
+    }
+
+    /// Adds `key: value`; the values of fields that follow each other line up.
+    pub(crate) fn field(&mut self, key: &str, value: impl Into<Text>) {
+        let field = (key.to_owned(), value.into());
+        match self.blocks.last_mut() {
+            Some(Block::Fields(fields)) => fields.push(field),
+            Some(_) | None => self.blocks.push(Block::Fields(vec![field])),
+        }
+    }
+
+    /// Adds `key: value` if there is a value.
+    pub(crate) fn field_if(&mut self, key: &str, value: Option<impl Into<Text>>) {
+        if let Some(value) = value.map(Into::into).filter(|value| !value.is_empty()) {
+            self.field(key, value);
+        }
+    }
+
+    /// Adds a table.
+    pub(crate) fn table(&mut self, table: Table) {
+        self.blocks.push(Block::Table { indent: 0, table });
+    }
+
+    /// Adds a table that begins further to the right.
+    pub(crate) fn indented_table(&mut self, indent: usize, table: Table) {
+        self.blocks.push(Block::Table { indent, table });
+    }
+
+    /// Writes everything as one text.
+    pub(crate) fn write(&self, look: Look) -> String {
+        let mut out = String::new();
+        for block in &self.blocks {
+            match block {
+                Block::Line { indent, text } => {
+                    if !text.is_empty() {
+                        out.extend(std::iter::repeat_n(' ', *indent));
+                    }
+                    text.write(look.colour, &mut out);
+                    out.push('\n');
+                }
+                Block::Fields(fields) => write_fields(fields, look.colour, &mut out),
+                Block::Table { indent, table } => table.write(*indent, look.colour, look.width, &mut out),
+                Block::Gap => out.push('\n'),
+            }
+        }
+        out
+    }
+}
+
+fn write_fields(fields: &[(String, Text)], colour: Colour, out: &mut String) {
+    let keys: Vec<Text> = fields.iter().map(|(key, _)| Text::new(Tone::Faint, &format!("{key}:"))).collect();
+    let widest = keys.iter().map(Text::width).max().unwrap_or(0);
+    for (key, (_, value)) in keys.iter().zip(fields) {
+        key.write(colour, out);
+        if !value.is_empty() {
+            out.extend(std::iter::repeat_n(' ', widest - key.width() + 2));
+            value.write(colour, out);
+        }
+        out.push('\n');
+    }
+}
+
+/// What one command shows.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// Data, for standard output.
+    pub data: Sheet,
+    /// What went wrong, for standard error.
+    pub trouble: Sheet,
+    /// What else is good to know, for standard error; left out when quiet.
+    pub notes: Sheet,
+    /// The present, which ages are measured from.
+    pub now: Timestamp,
+}
+
+impl Page {
+    /// Makes an empty page.
+    pub(crate) fn new(now: Timestamp) -> Page {
+        Page { data: Sheet::default(), trouble: Sheet::default(), notes: Sheet::default(), now }
+    }
+
+    /// Says what went wrong.
+    pub(crate) fn error(&mut self, message: &str) {
+        self.trouble.line(Text::new(Tone::Bad, "error: ").then(Tone::Plain, message));
+    }
+
+    /// Says the next command to try.
+    pub(crate) fn next(&mut self, command: &str) {
+        self.notes.line(Text::new(Tone::Faint, "next: ").then(Tone::Accent, command));
+    }
+
+    /// Says what else is good to know.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.notes.line(Text::new(Tone::Faint, "note: ").then(Tone::Plain, text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_that_follow_each_other_line_up() {
+        let mut sheet = Sheet::default();
+        sheet.gap();
+        sheet.field("id", "a");
+        sheet.field("description", "b");
+        sheet.field_if("nothing", None::<&str>);
+        sheet.gap();
+        sheet.gap();
+        sheet.indented(2, "- item");
+        sheet.field("next", "");
+        let look = Look { colour: Colour::Off, width: None };
+        assert_eq!(sheet.write(look), "id:           a\ndescription:  b\n\n  - item\nnext:\n");
+    }
+}

@@ -1,0 +1,24 @@
+//! Words as a shell reads them.
+
+/// Quotes a word the way a POSIX shell would need it.
+pub(crate) fn quoted(word: &str) -> String {
+    let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(harmless) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_as_a_shell_needs_them() {
+        assert_eq!(quoted("--path=a/b.md"), "--path=a/b.md");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted("$(x)"), "'$(x)'");
+    }
+}

@@ -1,0 +1,8 @@
+//! How each report looks.
+
+mod calls;
+mod catalog;
+mod checkpoints;
+mod policy;
+mod runs;
+mod setup;

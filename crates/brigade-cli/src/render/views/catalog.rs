@@ -1,0 +1,287 @@
+//! Tools, their contracts and their health.
+
+use brigade::core::Json;
+use brigade::{
+    ArgumentDescription, CatalogReport, Contract, ContractsReport, DescribeReport, SearchReport, ShowReport,
+    ToolLinesReport, ToolSummary,
+};
+
+use crate::render::page::Page;
+use crate::render::table::{Fit, Table};
+use crate::render::text::{Text, Tone};
+use crate::render::{View, values, when};
+
+/// Says what is wrong with the catalog.
+fn config_errors(errors: &[String], page: &mut Page) {
+    for error in errors {
+        page.error(error);
+    }
+}
+
+fn unavailable(error: Option<&String>, page: &mut Page) {
+    if let Some(error) = error {
+        page.error(error);
+    }
+}
+
+/// Shows the id of a tool.
+fn tool_id(id: &str, broken: bool) -> Text {
+    if broken { Text::new(Tone::Bad, id).then(Tone::Bad, " (broken)") } else { Text::new(Tone::Strong, id) }
+}
+
+impl View for ToolLinesReport {
+    fn show(&self, page: &mut Page) {
+        config_errors(&self.errors, page);
+        if self.tools.is_empty() {
+            page.data.line("no tools");
+            page.next(if self.valid { "brigade tools defaults" } else { "brigade tools init" });
+            return;
+        }
+        let mut table = Table::new([
+            ("id", Fit::Whole),
+            ("family", Fit::Whole),
+            ("harnesses", Fit::Cut),
+            ("description", Fit::Cut),
+        ]);
+        for tool in &self.tools {
+            table.row([
+                tool_id(&tool.id, tool.broken),
+                Text::from(tool.family.as_deref().unwrap_or("unknown")),
+                Text::from(harnesses(&tool.supported_harnesses)),
+                Text::from(&tool.description),
+            ]);
+        }
+        page.data.table(table);
+        page.next("brigade tools describe ID");
+    }
+}
+
+/// Lists harnesses; a long list as its length, which is what people want to know of it.
+fn harnesses(names: &[String]) -> String {
+    if names.len() <= 3 { names.join(", ") } else { format!("{} harnesses", names.len()) }
+}
+
+impl View for SearchReport {
+    fn show(&self, page: &mut Page) {
+        if self.matches.is_empty() {
+            page.data.line("no tool matches");
+            page.next("brigade tools list");
+            return;
+        }
+        let mut table = Table::new([("id", Fit::Whole), ("family", Fit::Whole), ("description", Fit::Cut)]);
+        for tool in &self.matches {
+            table.row([
+                tool_id(&tool.id, tool.broken),
+                Text::from(tool.family.as_deref().unwrap_or("unknown")),
+                Text::from(&tool.description),
+            ]);
+        }
+        page.data.table(table);
+    }
+}
+
+impl View for ShowReport {
+    fn show(&self, page: &mut Page) {
+        unavailable(self.error.as_ref(), page);
+        let Some(tool) = &self.tool else { return };
+        show_tool(tool, page);
+        if tool.contract.has_contract {
+            page.next(&format!("brigade tools describe {}", tool.id));
+        }
+    }
+}
+
+fn show_tool(tool: &ToolSummary, page: &mut Page) {
+    let sheet = &mut page.data;
+    sheet.field("tool", tool_id(&tool.id, tool.broken));
+    sheet.field("name", &tool.name);
+    sheet.field_if("family", tool.family.as_ref());
+    sheet.field_if("description", Some(&tool.description));
+    sheet.field("defined at", place(&tool.origin.file, tool.origin.line));
+    sheet.field_if("source", tool.source_path.as_ref());
+    sheet.field_if("command", tool.command.as_ref());
+    sheet.field("harnesses", tool.supported_harnesses.join(", "));
+    sheet.field("tools", tool.tool_count.to_string());
+    sheet.field_if("auth label", tool.auth_label.as_ref());
+    sheet.field("schema file", values::yes_no(tool.schema_available));
+    if let Some(mcp) = &tool.mcp {
+        sheet.field("mcp servers", mcp.server_ids.join(", "));
+    }
+    if !tool.projection_coverage.is_empty() {
+        sheet.gap();
+        let mut table = Table::new([("harness", Fit::Whole), ("projection", Fit::Whole), ("file", Fit::Cut)]);
+        for (harness, status) in &tool.projection_coverage {
+            let path = tool.projection_paths.as_ref().and_then(|paths| paths.get(harness));
+            table.row([
+                Text::from(harness),
+                values::status(status),
+                Text::from(path.map_or("", String::as_str)),
+            ]);
+        }
+        sheet.table(table);
+    }
+}
+
+fn place(file: &str, line: Option<usize>) -> Text {
+    let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
+    Text::new(Tone::Accent, &place)
+}
+
+impl View for DescribeReport {
+    fn show(&self, page: &mut Page) {
+        unavailable(self.error.as_ref(), page);
+        let Some(contract) = &self.tool else { return };
+        show_contract(contract, page);
+        show_arguments(&self.arguments, page);
+        show_examples(&self.examples, page);
+        page.data.gap();
+        page.data.field("issues", self.issue_count.to_string());
+        show_issues(&self.issues, page);
+        page.next(&format!("brigade tools call plan {} --args JSON", contract.tool_id));
+    }
+}
+
+fn show_contract(contract: &Contract, page: &mut Page) {
+    let sheet = &mut page.data;
+    sheet.field("tool", Text::new(Tone::Strong, &contract.tool_id));
+    sheet.field("name", &contract.name);
+    sheet.field_if("family", contract.family.as_ref());
+    sheet.field_if("description", Some(&contract.description));
+    sheet.field_if("command", contract.command.as_ref());
+    sheet.field_if("cwd", contract.cwd.as_ref());
+    sheet.field("approval mode", &contract.approval_mode);
+    sheet.field_if("permissions", Some(contract.permissions.join(", ")));
+    sheet.field_if("effects", Some(contract.effects.join(", ")));
+    sheet.field_if("timeout", contract.timeout.map(when::limit));
+    sheet.field_if("env labels", Some(contract.env_labels.join(", ")));
+    sheet.field_if("auth label", contract.auth_label.as_ref());
+    sheet.field_if("runtime", contract.runtime_id.as_ref());
+    sheet.field_if("mcp tool", contract.mcp_tool_name.as_ref());
+    sheet.field_if("input schema", contract.input_schema_path.as_ref());
+    sheet.field_if("output schema", contract.output_schema_path.as_ref());
+}
+
+fn show_arguments(arguments: &[ArgumentDescription], page: &mut Page) {
+    if arguments.is_empty() {
+        return;
+    }
+    page.data.gap();
+    let mut table = Table::new([
+        ("argument", Fit::Whole),
+        ("type", Fit::Cut),
+        ("required", Fit::Whole),
+        ("description", Fit::Cut),
+    ]);
+    for argument in arguments {
+        table.row([
+            Text::new(Tone::Strong, &argument.name),
+            Text::from(&argument.kind),
+            values::yes_no(argument.required),
+            Text::from(argument.description.as_deref().unwrap_or("")),
+        ]);
+    }
+    page.data.table(table);
+}
+
+/// Shows the arguments of each example, as they are typed after `--args`.
+fn show_examples(examples: &Json, page: &mut Page) {
+    let Some(examples) = examples.as_array().filter(|examples| !examples.is_empty()) else { return };
+    page.data.gap();
+    page.data.line("examples:");
+    for example in examples {
+        if let Some(description) = values::some_text(example, "description") {
+            page.data.indented(2, Text::new(Tone::Faint, description));
+        }
+        let arguments = example.get("args").unwrap_or(example);
+        page.data.indented(4, Text::new(Tone::Accent, &arguments.to_compact()));
+    }
+}
+
+/// Lists issues with their place and the command that helps.
+fn show_issues(issues: &[Json], page: &mut Page) {
+    for issue in issues {
+        let severity = values::text(issue, "severity");
+        let tone = match severity {
+            "error" => Tone::Bad,
+            "info" => Tone::Faint,
+            _ => Tone::Warning,
+        };
+        let about = [values::text(issue, "tool_id"), values::text(issue, "harness")];
+        let about = about.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
+        let about = if about.is_empty() { about } else { format!(" {about}") };
+        page.data.indented(
+            2,
+            Text::new(tone, severity)
+                .then(Tone::Plain, " ")
+                .then(Tone::Strong, values::text(issue, "issue_type"))
+                .then(Tone::Plain, &format!("{about}: {}", values::text(issue, "detail"))),
+        );
+        if let Some(file) = values::some_text(issue, "file") {
+            let line = values::integer(issue, "line").and_then(|line| usize::try_from(line).ok());
+            page.data.indented(4, Text::new(Tone::Faint, "at ").and(place(file, line)));
+        }
+        if let Some(fix) = values::some_text(issue, "fix") {
+            page.data.indented(4, Text::new(Tone::Faint, "fix: ").then(Tone::Plain, fix));
+        }
+    }
+}
+
+impl View for ContractsReport {
+    fn show(&self, page: &mut Page) {
+        config_errors(&self.errors, page);
+        let mut table = Table::new([
+            ("id", Fit::Whole),
+            ("family", Fit::Whole),
+            ("state", Fit::Whole),
+            ("issues", Fit::Whole),
+            ("approval", Fit::Whole),
+            ("input schema", Fit::Cut),
+        ]);
+        for health in &self.contracts {
+            let contract = &health.contract;
+            let is_ready = contract.has_contract && health.issue_count == 0;
+            table.row([
+                Text::new(Tone::Strong, &contract.tool_id),
+                Text::from(contract.family.as_deref().unwrap_or("unknown")),
+                if is_ready { values::status("ready") } else { Text::new(Tone::Warning, "needs-review") },
+                Text::from(health.issue_count.to_string()),
+                Text::from(&contract.approval_mode),
+                Text::from(contract.input_schema_path.as_deref().unwrap_or("")),
+            ]);
+        }
+        if self.contracts.is_empty() {
+            page.data.line("no tools");
+        } else {
+            page.data.table(table);
+        }
+        if 0 < self.issue_count {
+            page.next("brigade tools describe ID");
+        }
+    }
+}
+
+impl View for CatalogReport {
+    fn show(&self, page: &mut Page) {
+        config_errors(&self.errors, page);
+        let sheet = &mut page.data;
+        sheet.field("workspace", &self.target);
+        sheet.field("tools", self.tool_count.to_string());
+        sheet.field_if("calls", self.call_queue.get("counts").and_then(values::counts));
+        sheet.field_if("runs", self.run_history.get("counts").and_then(values::counts));
+        sheet.field_if("checkpoints", self.checkpoints.get("counts").and_then(values::counts));
+        sheet.field_if("runtimes", self.runtimes.get("counts").and_then(values::counts));
+        let policy = match (values::flag(&self.policy, "enabled"), values::flag(&self.policy, "valid")) {
+            (false, _) => Text::new(Tone::Warning, "none"),
+            (true, false) => Text::new(Tone::Bad, "broken"),
+            (true, true) => Text::new(Tone::Good, "ok"),
+        };
+        sheet.field("policy", policy);
+        let count = match (self.issue_count, self.raw_issue_count.saturating_sub(self.issue_count)) {
+            (0, 0) => Text::new(Tone::Good, "none"),
+            (count, 0) => Text::from(count.to_string()),
+            (count, quiet) => Text::from(format!("{count}, and {quiet} quieted by the last closeout")),
+        };
+        sheet.field("issues", count);
+        show_issues(&self.issues, page);
+    }
+}

@@ -1,0 +1,70 @@
+//! The policy and what it decides.
+
+use brigade::core::Json;
+use brigade::{ExplainReport, PolicyReport};
+
+use crate::render::page::Page;
+use crate::render::text::{Text, Tone};
+use crate::render::{View, values};
+
+impl View for PolicyReport {
+    fn show(&self, page: &mut Page) {
+        for error in &self.errors {
+            page.error(error);
+        }
+        page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
+        show_rules(&self.policy, "", page);
+        if self.policy.is_null() {
+            page.next("brigade tools policy init");
+        } else {
+            page.next("brigade tools policy explain ID");
+        }
+    }
+}
+
+/// Shows what the policy says, key by key; what it does not say is left out.
+fn show_rules(rules: &Json, above: &str, page: &mut Page) {
+    for (key, value) in rules.as_object().into_iter().flatten() {
+        let name = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
+        match value {
+            Json::Null => {}
+            Json::Array(elements) if elements.is_empty() => {}
+            Json::Array(elements) => {
+                page.data.field(&name, elements.iter().map(values::short).collect::<Vec<_>>().join(", "));
+            }
+            Json::Object(_) => show_rules(value, &name, page),
+            Json::Bool(_) | Json::Number(_) | Json::String(_) => page.data.field(&name, values::short(value)),
+        }
+    }
+}
+
+impl View for ExplainReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
+        page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
+        page.data.field("allowed", allowed(self.allowed));
+        page.data.gap();
+        for ruling in &self.rulings {
+            let (tone, mark) = if ruling.allowed { (Tone::Good, "yes") } else { (Tone::Bad, "no ") };
+            let subject = ruling.subject.as_ref().map(|subject| format!(" {subject}")).unwrap_or_default();
+            let about = format!("{}{subject}", ruling.topic.replace('_', " "));
+            page.data.line(
+                Text::new(tone, mark)
+                    .then(Tone::Plain, "  ")
+                    .then(Tone::Strong, &about)
+                    .then(Tone::Plain, &format!(": {}", ruling.message)),
+            );
+            if let Some(file) = &ruling.file {
+                let place = ruling.line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));
+                page.data.indented(7, Text::new(Tone::Faint, "at ").then(Tone::Accent, &place));
+            }
+            if let Some(hint) = &ruling.hint {
+                page.data.indented(7, Text::new(Tone::Faint, "hint: ").then(Tone::Plain, hint));
+            }
+        }
+    }
+}
+
+fn allowed(yes: bool) -> Text {
+    if yes { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") }
+}

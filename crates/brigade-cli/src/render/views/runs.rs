@@ -1,0 +1,154 @@
+//! Runs and their receipts.
+
+use brigade::core::Json;
+use brigade::{LedgerReport, ReplayReport, RunListReport, RunShowReport};
+
+use crate::render::blockers;
+use crate::render::failure::candidates;
+use crate::render::page::Page;
+use crate::render::table::{Fit, Table};
+use crate::render::text::{Text, Tone};
+use crate::render::{View, values, when};
+
+impl View for RunListReport {
+    fn show(&self, page: &mut Page) {
+        for error in &self.errors {
+            let path = values::text(error, "receipt_path");
+            page.trouble.line(
+                Text::new(Tone::Bad, "unreadable: ")
+                    .then(Tone::Accent, path)
+                    .then(Tone::Plain, &format!(": {}", values::text(error, "error"))),
+            );
+        }
+        if self.runs.is_empty() {
+            page.data.line("no runs");
+            page.next("brigade tools call run --next");
+            return;
+        }
+        page.data.field("runs", self.run_count.to_string());
+        page.data.field_if("status", values::counts(&self.counts));
+        page.data.gap();
+        page.data.table(runs_table(&self.runs, page));
+        page.next("brigade tools run show RUN");
+    }
+}
+
+fn runs_table(runs: &[Json], page: &Page) -> Table {
+    let mut table = Table::new([
+        ("run", Fit::Whole),
+        ("tool", Fit::Whole),
+        ("status", Fit::Whole),
+        ("exit", Fit::Whole),
+        ("took", Fit::Whole),
+        ("started", Fit::Cut),
+    ]);
+    for run in runs {
+        table.row([
+            Text::new(Tone::Accent, values::text(run, "id")),
+            Text::from(values::text(run, "tool_id")),
+            values::status(values::text(run, "status")),
+            Text::from(values::integer(run, "exit_code").map_or_else(String::new, |code| code.to_string())),
+            Text::from(values::number(run, "duration_seconds").map_or_else(String::new, when::measured)),
+            when::moment(values::text(run, "started_at"), page.now),
+        ]);
+    }
+    table
+}
+
+impl View for RunShowReport {
+    fn show(&self, page: &mut Page) {
+        if let Some(error) = &self.error {
+            page.error(error);
+            candidates(&self.candidates, page);
+        }
+        if !self.run.is_null() {
+            show_receipt(&self.run, page);
+            next_step(&self.run, page);
+        }
+    }
+}
+
+/// Shows what a receipt says.
+pub(super) fn show_receipt(receipt: &Json, page: &mut Page) {
+    let now = page.now;
+    let sheet = &mut page.data;
+    sheet.field("run", Text::new(Tone::Accent, values::text(receipt, "id")));
+    sheet.field_if("call", values::some_text(receipt, "call_id"));
+    sheet.field("tool", Text::new(Tone::Strong, values::text(receipt, "tool_id")));
+    sheet.field("status", values::status(values::text(receipt, "status")));
+    sheet.field_if("started", values::some_text(receipt, "started_at").map(|at| when::moment(at, now)));
+    sheet.field_if("took", values::number(receipt, "duration_seconds").map(when::measured));
+    sheet.field_if("exit code", values::integer(receipt, "exit_code").map(|code| code.to_string()));
+    if values::flag(receipt, "timed_out") {
+        let limit = values::number(receipt, "timeout").map_or_else(String::new, when::limit);
+        sheet.field("timed out", Text::new(Tone::Bad, &format!("yes, after {limit}")));
+    }
+    sheet.field_if("command", values::some_text(receipt, "command_label"));
+    sheet.field_if("effects", Some(values::words(receipt, "effects")));
+    sheet.field_if("env labels", Some(values::words(receipt, "env_labels_used")));
+    sheet.field_if("output", values::some_text(receipt, "stdout_summary"));
+    sheet.field_if("errors", values::some_text(receipt, "stderr_summary"));
+    sheet.field_if("full output", values::some_text(receipt, "stdout_log_path"));
+    sheet.field_if("full errors", values::some_text(receipt, "stderr_log_path"));
+    sheet.field_if("receipt", values::some_text(receipt, "receipt_path"));
+    sheet.field_if("checkpoint", values::some_text(receipt, "checkpoint_id"));
+}
+
+/// Says what can be done after a run.
+pub(super) fn next_step(receipt: &Json, page: &mut Page) {
+    match values::text(receipt, "status") {
+        "waiting" => match values::some_text(receipt, "checkpoint_id") {
+            Some(checkpoint) => page.next(&format!("brigade tools checkpoint show {checkpoint}")),
+            None => page.next("brigade tools checkpoint list"),
+        },
+        "failed" | "timed-out" | "interrupted" => {
+            page.next(&format!("brigade tools run replay {}", values::text(receipt, "id")));
+        }
+        _ => {}
+    }
+}
+
+impl View for ReplayReport {
+    fn show(&self, page: &mut Page) {
+        if let Some(error) = &self.error {
+            page.error(error);
+            blockers::show(&self.blocker_details, &mut page.trouble);
+        }
+        if self.call.is_null() {
+            return;
+        }
+        let id = values::text(&self.call, "id");
+        page.data.field("replay of", values::text(&self.run, "id"));
+        page.data.field("call", Text::new(Tone::Accent, id));
+        page.data.field("status", values::status(values::text(&self.call, "status")));
+        page.data.field("executed", "no");
+        page.next(&format!("brigade tools call approve {id}"));
+    }
+}
+
+impl View for LedgerReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("checked", format!("{} receipts", self.checked));
+        page.data.field(
+            "result",
+            if self.valid {
+                Text::new(Tone::Good, "everything fits together")
+            } else {
+                Text::new(Tone::Bad, "something does not fit")
+            },
+        );
+        if !self.adopted {
+            page.note("receipts of an older program enter the ledger with the first write");
+        }
+        for finding in &self.findings {
+            let place = finding.sequence.map_or_else(String::new, |sequence| format!("{sequence}: "));
+            page.data.indented(
+                2,
+                Text::new(Tone::Bad, finding.problem)
+                    .then(Tone::Plain, &format!(" {place}"))
+                    .then(Tone::Accent, &finding.run_id)
+                    .then(Tone::Plain, &format!(": {}", finding.detail)),
+            );
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What `init` wrote.
+
+use brigade::InitReport;
+
+use crate::render::View;
+use crate::render::page::Page;
+
+impl View for InitReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("wrote", &self.config_path);
+        if 0 < self.tool_count {
+            page.data.field("tools", self.tool_count.to_string());
+            page.data.field("sources", self.sources.join(", "));
+            page.data.field("gitignore", &self.gitignore);
+        }
+        page.next(&self.next_command);
+    }
+}

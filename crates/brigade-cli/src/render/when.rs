@@ -1,0 +1,98 @@
+//! Points in time and spans of it, as people read them.
+
+use brigade::core::Timestamp;
+
+use super::text::{Text, Tone};
+
+/// Writes a stored point in time with its distance from now; text that is no time is shown as it is.
+pub(crate) fn moment(stored: &str, now: Timestamp) -> Text {
+    match stored.parse::<Timestamp>() {
+        Ok(at) => Text::from(clock(at)).then(Tone::Faint, &format!(" ({})", distance(at, now))),
+        Err(_) => Text::from(stored),
+    }
+}
+
+/// Writes `2026-01-31 12:00:00 UTC`.
+fn clock(at: Timestamp) -> String {
+    let text = at.to_string();
+    let seconds = text.get(..19).unwrap_or(&text).replacen('T', " ", 1);
+    format!("{seconds} UTC")
+}
+
+/// Writes how long ago something was, or how soon it will be.
+pub(crate) fn distance(at: Timestamp, now: Timestamp) -> String {
+    let past = now.since(at).as_secs();
+    let future = at.since(now).as_secs();
+    match (past, future) {
+        (0, 0) => "just now".to_owned(),
+        (0, seconds) => format!("in {}", span(seconds)),
+        (seconds, _) => format!("{} ago", span(seconds)),
+    }
+}
+
+/// Writes a span in its largest unit.
+fn span(seconds: u64) -> String {
+    let (count, unit) = match seconds {
+        0..60 => (seconds, "second"),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural}")
+}
+
+/// Writes a measured time, as precisely as people care.
+pub(crate) fn measured(seconds: f64) -> String {
+    if seconds < 1.0 {
+        return format!("{:.0} ms", seconds * 1_000.0);
+    }
+    if seconds < 60.0 {
+        return format!("{seconds:.1} s");
+    }
+    format!("{} min {} s", (seconds / 60.0).floor(), (seconds % 60.0).floor())
+}
+
+/// Writes a limit in seconds: `30 s`.
+pub(crate) fn limit(seconds: f64) -> String {
+    format!("{seconds} s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(at: &str, expect: &str) {
+        let now = "2026-11-21T20:00:00Z".parse().unwrap();
+        assert_eq!(distance(at.parse().unwrap(), now), expect);
+    }
+
+    #[test]
+    fn distances_are_in_their_largest_unit() {
+        check("2026-11-21T20:00:00Z", "just now");
+        check("2026-11-21T19:59:59.5Z", "just now");
+        check("2026-11-21T19:59:59Z", "1 second ago");
+        check("2026-11-21T19:58:00Z", "2 minutes ago");
+        check("2026-11-21T18:58:00Z", "1 hour ago");
+        check("2026-11-01T20:00:00Z", "20 days ago");
+        check("2026-11-21T20:00:30Z", "in 30 seconds");
+    }
+
+    #[test]
+    fn a_moment_is_shown_with_its_distance_and_nonsense_as_it_is() {
+        let now = "2026-11-21T20:00:00Z".parse().unwrap();
+        let expect = Text::from("2026-11-21 19:00:00 UTC").then(Tone::Faint, " (1 hour ago)");
+        assert_eq!(moment("2026-11-21T20:00:00.123+01:00", now), expect);
+        assert_eq!(moment("soon", now), Text::from("soon"));
+    }
+
+    #[test]
+    fn measured_times_are_as_precise_as_people_care() {
+        assert_eq!(measured(0.2234), "223 ms");
+        assert_eq!(measured(12.34), "12.3 s");
+        assert_eq!(measured(125.0), "2 min 5 s");
+        assert_eq!(limit(30.0), "30 s");
+        assert_eq!(limit(0.5), "0.5 s");
+    }
+}

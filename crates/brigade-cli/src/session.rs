@@ -1,0 +1,82 @@
+//! What a command works with: the workspace, opened when it is needed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use brigade::{CancelSignal, CancelToken, Context, Error, ErrorKind, Workspace};
+
+use crate::arguments::Globals;
+use crate::surroundings::Surroundings;
+
+/// The target that was named and everything around it.
+#[derive(Debug)]
+pub(crate) struct Session<'a> {
+    pub(crate) surroundings: &'a Surroundings,
+    target: Option<PathBuf>,
+    lock_timeout: Option<Duration>,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(globals: &Globals, surroundings: &'a Surroundings) -> Session<'a> {
+        Session {
+            surroundings,
+            target: globals.target.clone(),
+            lock_timeout: globals.lock_timeout.map(|seconds| seconds.0),
+        }
+    }
+
+    /// Opens the target; without one, the nearest workspace around the current directory.
+    pub(crate) fn workspace(&self) -> Result<Workspace, Error> {
+        self.open(self.context())
+    }
+
+    /// Opens the workspace like [`Session::workspace`], for an operation that Ctrl-C ends in an orderly way.
+    pub(crate) fn workspace_to_run(&self) -> Result<Workspace, Error> {
+        let signals = [CancelSignal::Interrupt, CancelSignal::Terminate, CancelSignal::Hangup];
+        let cancel = CancelToken::on_signals(&signals).map_err(|error| {
+            Error::new(ErrorKind::Environment, format!("signals cannot be received: {}", error.kind()))
+        })?;
+        self.open(self.context().cancel(cancel))
+    }
+
+    /// Opens the target; without one, the current directory itself.
+    pub(crate) fn workspace_to_make(&self) -> Result<Workspace, Error> {
+        match &self.target {
+            Some(target) => Workspace::open(target, self.context()),
+            None => Workspace::open(self.current_directory()?, self.context()),
+        }
+    }
+
+    /// Makes a path that was typed absolute.
+    pub(crate) fn absolute(&self, path: &Path) -> Result<PathBuf, Error> {
+        if path.is_absolute() || path.starts_with("~") {
+            return Ok(path.to_owned());
+        }
+        Ok(self.current_directory()?.join(path))
+    }
+
+    fn open(&self, context: Context) -> Result<Workspace, Error> {
+        match &self.target {
+            Some(target) => Workspace::open(target, context),
+            None => Workspace::discover(self.current_directory()?, context),
+        }
+    }
+
+    fn context(&self) -> Context {
+        let context = Context::of_process();
+        match self.lock_timeout {
+            Some(timeout) => context.lock_timeout(timeout),
+            None => context,
+        }
+    }
+
+    fn current_directory(&self) -> Result<&Path, Error> {
+        match &self.surroundings.current_directory {
+            Ok(path) => Ok(path),
+            Err(kind) => {
+                let message = format!("the current directory cannot be found: {kind}");
+                Err(Error::new(ErrorKind::Usage, message).hint("name a folder with --target"))
+            }
+        }
+    }
+}

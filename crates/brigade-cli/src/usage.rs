@@ -1,0 +1,130 @@
+//! Command lines that cannot be understood, and those that only ask for help.
+
+use std::ffi::OsString;
+
+use brigade::Exit;
+use brigade::core::redact::Redactor;
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use crate::arguments::{Arguments, ColorWhen};
+use crate::output::{Output, Shape};
+use crate::render::failure::ErrorReport;
+use crate::surroundings::{Streams, Surroundings};
+
+/// Reads a command line.
+pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
+    Arguments::try_parse_from(words)
+}
+
+/// Tells whether a command line asks for JSON, also when it cannot be understood otherwise.
+pub(crate) fn wants_json(words: &[OsString]) -> bool {
+    words.iter().skip(1).take_while(|word| *word != "--").any(|word| word == "--json")
+}
+
+/// Shows help or the version, or says what is wrong with the command line.
+pub(crate) fn explain(
+    trouble: &clap::Error,
+    words: &[OsString],
+    surroundings: &Surroundings,
+    streams: &mut Streams<'_>,
+) -> Exit {
+    let shape = Shape { json: wants_json(words), color: wanted_color(words), quiet: false };
+    let mut output = Output::new(shape, surroundings, streams);
+    match trouble.kind() {
+        ErrorKind::DisplayHelp => {
+            let help = trouble.render();
+            let text = if output.is_coloured() { help.ansi().to_string() } else { help.to_string() };
+            output.text(&text)
+        }
+        ErrorKind::DisplayVersion if shape.json => output.document(&VersionReport::new(), Exit::Done),
+        ErrorKind::DisplayVersion => output.text(&trouble.render().to_string()),
+        _ => {
+            let text = Redactor::new(&[]).redact_str(&trouble.render().to_string());
+            if shape.json { output.document(&report(&text), Exit::Usage) } else { output.misuse(&text) }
+        }
+    }
+}
+
+/// Makes a document of what clap says: its first paragraph is what is wrong, its tips are hints.
+fn report(text: &str) -> ErrorReport {
+    let first = text.split("\n\n").next().unwrap_or(text);
+    let message = first.strip_prefix("error: ").unwrap_or(first).trim();
+    let tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).map(str::to_owned);
+    let usage =
+        text.lines().filter_map(|line| line.strip_prefix("Usage: ")).map(|line| format!("usage: {line}"));
+    match text.trim_start().starts_with("error: ") {
+        true => ErrorReport::misuse(message.to_owned(), tips.chain(usage).collect()),
+        // Without a command, clap shows the help in place of a message.
+        false => ErrorReport::misuse("a command is missing".to_owned(), usage.collect()),
+    }
+}
+
+fn wanted_color(words: &[OsString]) -> ColorWhen {
+    let mut words = words.iter().skip(1).filter_map(|word| word.to_str());
+    let mut wanted = ColorWhen::Auto;
+    while let Some(word) = words.next() {
+        let value = match word.strip_prefix("--color") {
+            Some("") => words.next(),
+            Some(rest) => rest.strip_prefix('='),
+            None => None,
+        };
+        match value {
+            Some("never") => wanted = ColorWhen::Never,
+            Some("always") => wanted = ColorWhen::Always,
+            Some(_) | None => {}
+        }
+    }
+    wanted
+}
+
+/// `--version --json`.
+#[derive(serde::Serialize)]
+struct VersionReport {
+    schema: &'static str,
+    name: &'static str,
+    version: &'static str,
+}
+
+impl VersionReport {
+    fn new() -> VersionReport {
+        VersionReport { schema: "brigade.version.v1", name: "brigade", version: env!("CARGO_PKG_VERSION") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn json_is_wanted_wherever_it_stands_before_the_end_of_options() {
+        assert!(wants_json(&words("brigade --json tools")));
+        assert!(wants_json(&words("brigade tools nonsense --json")));
+        assert!(!wants_json(&words("brigade tools -- --json")));
+        assert!(!wants_json(&words("--json tools")));
+    }
+
+    #[test]
+    fn a_secret_on_a_command_line_that_is_not_understood_is_not_repeated() {
+        let words = words("brigade tools list ghp_0123456789abcdefghijABCDEFGHIJ012345");
+        let trouble = parse(&words).unwrap_err();
+        let surroundings = Surroundings {
+            current_directory: Ok("/".into()),
+            no_color: false,
+            dumb: false,
+            log: None,
+            temporary_directory: "/tmp".into(),
+            output: None,
+            error: None,
+        };
+        let (mut output, mut error) = (Vec::new(), Vec::new());
+        let mut streams = Streams { input: &mut std::io::empty(), output: &mut output, error: &mut error };
+        assert_eq!(explain(&trouble, &words, &surroundings, &mut streams), Exit::Usage);
+        let said = String::from_utf8(error).unwrap();
+        assert!(said.contains("unexpected argument") && !said.contains("0123456789"), "{said}");
+    }
+}
