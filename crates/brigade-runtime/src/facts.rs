@@ -152,3 +152,33 @@ impl StateCounts {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_catalog::Runtime;
+    use brigade_core::SystemClock;
+    use brigade_fs::MemoryFs;
+
+    use super::*;
+    use crate::{Checks, Host, Supervisor};
+
+    #[test]
+    fn items_have_every_key_of_the_original() {
+        let (fs, host) = (MemoryFs::new(), Host::default());
+        let mut runtime = Runtime::new("r", "x").unwrap();
+        runtime.port = Some(8765);
+        let facts = Supervisor::new(&fs, &SystemClock, &host).facts_of_one(&runtime, Checks::Run, None);
+        let json = facts.to_json();
+        let keys = "id name enabled command cwd port pid state running managed stale_pid pid_path metadata_path \
+            stdout_log_path stderr_log_path health_path health_ok health_detail metadata issues issue_count";
+        for key in keys.split_whitespace() {
+            assert!(json.contains_key(key), "{key}");
+        }
+        assert_eq!(json["port"], Json::from(8765));
+        assert_eq!(json["health_ok"], Json::Null);
+        assert_eq!(
+            StateCounts::of(&[facts]).to_json(),
+            Object::from([("stopped".to_owned(), Json::from(1))])
+        );
+    }
+}

@@ -1,12 +1,14 @@
 //! The logs of runtimes.
 //!
-//! A runtime appends to its logs itself, so they grow while nobody looks. They are rotated when it is started: a log of
-//! [`LOG_CAP`] bytes or more becomes `.1`, in the place of an older one.
+//! A runtime appends to its logs itself, so they grow while nobody looks. One of [`LOG_CAP`] bytes or more makes room when
+//! its runtime is started: it becomes `.1`, in the place of an older one. When it is that long while its runtime runs, a
+//! status copies its last [`LOG_CAP`] bytes to `.1` and empties it; what is written between the two steps is lost.
 
 mod follow;
 
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use brigade_catalog::Runtime;
 use brigade_core::redact::Redactor;
@@ -19,11 +21,14 @@ use crate::supervisor::Supervisor;
 
 pub use follow::FollowFrom;
 
-/// How long a log may be when a runtime is started, in bytes.
+/// How long a log may be, in bytes, before it makes room.
 pub const LOG_CAP: u64 = 16 << 20;
 
 /// How much of a log is read for its last lines.
 const TAIL_LIMIT: u64 = 4 << 20;
+
+/// How much is read at once.
+const PIECE: usize = 64 * 1024;
 
 /// How much of a log the report of a failed start holds.
 const END_LIMIT: u64 = 4096;
@@ -163,9 +168,52 @@ fn rotate(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     if length < LOG_CAP {
         return Ok(());
     }
-    let older =
-        path.parent().join(&format!("{}.1", path.name())).expect("a name with an extension is a name");
-    fs.rename(path, &older)
+    fs.rename(path, &older(path))
+}
+
+fn older(path: &RelPath) -> RelPath {
+    path.parent().join(&format!("{}.1", path.name())).expect("a name with an extension is a name")
+}
+
+/// Makes room in the logs of a runtime that runs, unless it is just being started or stopped.
+pub(crate) fn cut_running(fs: &dyn Fs, paths: &Paths) -> Result<(), FsError> {
+    for path in [&paths.stdout, &paths.stderr].into_iter().flatten() {
+        if fs.metadata(path)?.len < LOG_CAP {
+            continue;
+        }
+        let Ok(_lock) = fs.lock(&paths.lock, "brigade runtime status", Duration::ZERO) else {
+            return Ok(());
+        };
+        cut(fs, path)?;
+    }
+    Ok(())
+}
+
+/// Copies the end of a log to the older one and empties it. The process that appends to it does not notice.
+fn cut(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
+    let file = fs.open(path)?;
+    let end = file.len()?;
+    // Another status may have done it.
+    if end < LOG_CAP {
+        return Ok(());
+    }
+    match fs.remove(&older(path)) {
+        Err(error) if !error.is_not_found() => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut copy = fs.create(&older(path), 0o600)?;
+    let mut log = fs.open_append(path)?;
+    let mut offset = end - LOG_CAP;
+    // Up to the end as it is by then, but one that is written faster than it is copied must not keep us here.
+    while offset < end + LOG_CAP {
+        let bytes = file.read_range(offset, PIECE)?;
+        if bytes.is_empty() {
+            break;
+        }
+        copy.write(&bytes)?;
+        offset += bytes.len() as u64;
+    }
+    log.truncate(0)
 }
 
 #[cfg(test)]
@@ -190,6 +238,19 @@ mod tests {
         check("aaaa\nb\nc\n", 9, 6, ("b\nc\n", true));
         check("aaaaaaaa\n", 9, 4, ("aaa\n", true));
         check("", 9, 100, ("", false));
+    }
+
+    #[test]
+    fn a_log_that_is_written_to_keeps_its_end_when_it_is_cut() {
+        let fs = brigade_fs::MemoryFs::new();
+        let path: RelPath = "log".parse().unwrap();
+        let mut text = vec![b'x'; LOG_CAP as usize];
+        text.extend_from_slice(b"the end");
+        fs.write_cache(&path, &text).unwrap();
+        cut(&fs, &path).unwrap();
+        cut(&fs, &path).unwrap();
+        assert_eq!(fs.read(&path, 9).unwrap(), b"");
+        assert_eq!(fs.read(&older(&path), 2 * LOG_CAP).unwrap(), text[7..]);
     }
 
     #[test]

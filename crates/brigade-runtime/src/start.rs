@@ -257,7 +257,8 @@ impl Supervisor<'_> {
         match self.await_ready(runtime, &seen.check, &begun, options, progress) {
             Ok(probe) => {
                 let health = probe.at(self.clock.now());
-                health::remember(self.fs, &seen.paths, runtime, &begun.process, &health)?;
+                // It runs and is recorded; that its health could not be written down is no reason to call it failed.
+                let _ = health::remember(self.fs, &seen.paths, runtime, &begun.process, &health);
                 let process = begun.process;
                 Ok(StartOutcome::Started { process, health, ready_after: begun.at.elapsed() })
             }

@@ -143,8 +143,12 @@ impl Supervisor<'_> {
                 Ok(StopOutcome::NotRunning { reason: "stale pid: what it left was removed".to_owned() })
             }
             Standing::Stopped => {
-                self.clear(&seen)?;
-                Ok(nothing())
+                if !self.clear(&seen)? {
+                    return Ok(nothing());
+                }
+                self.forget(&seen, "an earlier start left processes behind")?;
+                let reason = "the runtime is not running; processes that an earlier start left were ended";
+                Ok(StopOutcome::NotRunning { reason: reason.to_owned() })
             }
         }
     }

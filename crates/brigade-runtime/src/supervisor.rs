@@ -16,6 +16,7 @@ use crate::facts::{RuntimeFacts, RuntimeState};
 use crate::health::{self, Check, Health};
 use crate::host::Host;
 use crate::issue::{IssueType, RuntimeIssue};
+use crate::logs;
 use crate::paths::{HealthFile, Paths};
 use crate::record::{PidFile, Record, Source};
 use crate::standing::{Standing, standing};
@@ -29,7 +30,8 @@ const PARALLEL: usize = 64;
 pub enum Checks {
     /// No command is run; what was found last is told instead.
     Skip,
-    /// Running runtimes are checked, all at the same time, and what was found is remembered.
+    /// Running runtimes are checked, all at the same time, and what was found is remembered. Their logs are cut where they
+    /// are too long.
     Run,
 }
 
@@ -165,6 +167,10 @@ impl<'a> Supervisor<'a> {
             {
                 let timeout = runtime.health_timeout().duration();
                 let probe = health::probe(self.host, &seen.check, process, timeout, cancel);
+                // What was interrupted says nothing about the runtime.
+                if cancel.is_some_and(CancelToken::is_cancelled) {
+                    return;
+                }
                 let health = probe.at(self.clock.now());
                 found.lock().unwrap_or_else(PoisonError::into_inner)[*index] = Some(health);
             }
@@ -184,6 +190,7 @@ impl<'a> Supervisor<'a> {
                 // Remembering is a convenience: a workspace that cannot be written can still be looked at.
                 let _ = health::remember(self.fs, &seen.paths, runtime, process, health);
             }
+            let _ = logs::cut_running(self.fs, &seen.paths);
         }
         found
     }

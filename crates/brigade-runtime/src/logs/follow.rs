@@ -7,16 +7,13 @@ use brigade_catalog::Runtime;
 use brigade_fs::{Fs, FsError, ReadFile, RelPath};
 use brigade_process::CancelToken;
 
-use super::{LogStream, TAIL_LIMIT, last_lines};
+use super::{LogStream, PIECE, TAIL_LIMIT, last_lines};
 use crate::error::RuntimeError;
 use crate::supervisor::Supervisor;
 use crate::system;
 
 /// How often a log is looked at.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// How much is read at once.
-const PIECE: usize = 64 * 1024;
 
 /// Where following begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@
     reason = "tests set up and look at the real system"
 )]
 
+mod failing_disk;
 mod following;
 mod supervising;
 mod workspace;
