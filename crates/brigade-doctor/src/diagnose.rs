@@ -25,7 +25,7 @@ pub fn diagnose(snapshot: &Snapshot<'_>) -> Vec<Issue> {
     let mut found = Vec::new();
     config::catalog(snapshot, &mut found);
     let tools = usable_tools(snapshot);
-    let projections = by_tool(snapshot.projections);
+    let projections = by_tool(&snapshot.projections);
     for tool in &tools {
         let items = projections.get(tool.id.as_str()).map_or(&[][..], Vec::as_slice);
         contract::unsafe_fields(tool, &mut found);
@@ -57,7 +57,7 @@ fn tell_apart(issues: &mut [Issue]) {
 }
 
 fn tool_issues(snapshot: &Snapshot<'_>, tool: &Tool, items: &[&ProjectionItem], found: &mut Vec<Issue>) {
-    let files = snapshot.files.get(tool.id.as_str());
+    let files = snapshot.files.get(tool.id.as_str()).copied();
     contract::contract(tool, files, found);
     if let Some(files) = files {
         files::files(tool, files, snapshot.now, found);
@@ -78,7 +78,7 @@ fn usable_tools<'a>(snapshot: &Snapshot<'a>) -> Vec<&'a Tool> {
     catalog.into_iter().flat_map(Catalog::tools).filter(|tool| tool.enabled).collect()
 }
 
-fn by_tool(items: &[ProjectionItem]) -> HashMap<&str, Vec<&ProjectionItem>> {
+fn by_tool<'a>(items: &[&'a ProjectionItem]) -> HashMap<&'a str, Vec<&'a ProjectionItem>> {
     let mut by_tool: HashMap<&str, Vec<&ProjectionItem>> = HashMap::new();
     for item in items {
         by_tool.entry(item.tool_id.as_str()).or_default().push(item);

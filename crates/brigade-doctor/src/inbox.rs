@@ -32,7 +32,7 @@ pub enum RowStatus {
     Open,
     /// A person does not want to hear of it.
     Dismissed,
-    /// Anything else, such as done: if the issue is found again, it is news.
+    /// Anything else, such as done: the issue is known, and is news only when it changes.
     Closed,
 }
 
@@ -71,10 +71,10 @@ pub struct Import {
 
 /// Decides which issues become new rows, given all rows that there are.
 ///
-/// An issue is there already when an open row has its key and fingerprint, or, without such a row, its text. It stays dismissed
-/// as long as the last row with its key and fingerprint is. A row of the Python program has a fingerprint that cannot be
-/// compared, so each such row that is open or dismissed stands for one issue of its tool and type. Importing twice never adds
-/// a row the second time.
+/// An issue is there already when a row has its key and fingerprint, wherever that row stands, or, without such a row, when an
+/// open one has its text. It stays dismissed as long as the last row with its key and fingerprint is. A row of the Python
+/// program has a fingerprint that cannot be compared, so each such row stands for one issue of its tool and type. Importing
+/// twice never adds a row the second time.
 pub fn import(issues: &[Issue], rows: &[InboxRow], now: Timestamp) -> Import {
     let mut known = Known::of(rows);
     let mut import = Import::default();
@@ -82,9 +82,9 @@ pub fn import(issues: &[Issue], rows: &[InboxRow], now: Timestamp) -> Import {
     let exact: Vec<Option<RowStatus>> = issues.iter().map(|issue| known.exact(issue)).collect();
     for (issue, exact) in issues.iter().zip(exact) {
         match exact.or_else(|| known.exact(issue)).or_else(|| known.adopted(issue)) {
-            Some(RowStatus::Open) => import.skipped += 1,
+            Some(RowStatus::Open | RowStatus::Closed) => import.skipped += 1,
             Some(RowStatus::Dismissed) => import.dismissed += 1,
-            Some(RowStatus::Closed) | None => {
+            None => {
                 let record = record(issue, now);
                 known.add(issue);
                 import.created.push(record);
@@ -111,7 +111,7 @@ impl Known {
             }
             let (Some(key), Some(fingerprint)) = (&row.key, &row.fingerprint) else { continue };
             let is_ours = fingerprint.parse::<StoredFingerprint>().is_ok_and(|stored| stored.is_full());
-            if !is_ours && row.status != RowStatus::Closed {
+            if !is_ours {
                 known.adopted.entry(key.clone()).or_default().push_back(row.status);
             }
             // The last row says how things stand, but an open one is there whatever came after it.
@@ -125,13 +125,8 @@ impl Known {
 
     fn exact(&self, issue: &Issue) -> Option<RowStatus> {
         let mark = (source_item_key(issue), issue.fingerprint().to_hex());
-        let status = self.by_mark.get(&mark).copied();
-        match status {
-            Some(RowStatus::Open | RowStatus::Dismissed) => status,
-            Some(RowStatus::Closed) | None => {
-                self.open_texts.contains(&normal(&task_text(issue))).then_some(RowStatus::Open)
-            }
-        }
+        let same_text = || self.open_texts.contains(&normal(&task_text(issue))).then_some(RowStatus::Open);
+        self.by_mark.get(&mark).copied().or_else(same_text)
     }
 
     fn adopted(&mut self, issue: &Issue) -> Option<RowStatus> {

@@ -1,6 +1,7 @@
 //! The facts of a workspace, read once by whoever asks for a diagnosis.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, SchemaFact};
 use brigade_catalog::{Catalog, Runtimes};
@@ -18,9 +19,9 @@ pub struct Snapshot<'a> {
     /// The catalog.
     pub catalog: Option<ConfigFile<'a, Catalog>>,
     /// What was found of the files that tools name, by the tool's id.
-    pub files: BTreeMap<&'a str, ToolFiles>,
+    pub files: BTreeMap<&'a str, &'a ToolFiles>,
     /// The projections of all tools.
-    pub projections: &'a [ProjectionItem],
+    pub projections: Vec<&'a ProjectionItem>,
     /// Managed files that no tool asks for.
     pub orphans: &'a [Orphan],
     /// The runtimes and how they stand.
@@ -54,7 +55,7 @@ impl<'a> Snapshot<'a> {
             now,
             catalog: None,
             files: BTreeMap::new(),
-            projections: &[],
+            projections: Vec::new(),
             orphans: &[],
             runtimes: None,
             policy: None,
@@ -100,7 +101,7 @@ impl<T> Clone for ConfigFile<'_, T> {
     }
 }
 
-/// What was found of the files that one tool names.
+/// What was found of the files that one tool names. Schemas are shared, because many tools may have the same.
 #[derive(Clone, Debug)]
 pub struct ToolFiles {
     /// `source_path`
@@ -112,9 +113,9 @@ pub struct ToolFiles {
     /// Why that is not JSON, when it is not.
     pub schema_error: Option<JsonError>,
     /// `input_schema_path`
-    pub input_schema: SchemaFact,
+    pub input_schema: Arc<SchemaFact>,
     /// `output_schema_path`
-    pub output_schema: SchemaFact,
+    pub output_schema: Arc<SchemaFact>,
     /// `examples_path`
     pub examples: FileFact,
     /// `health_path`
@@ -134,13 +135,14 @@ pub struct ToolFiles {
 impl Default for ToolFiles {
     /// A tool that names no files.
     fn default() -> ToolFiles {
+        let not_named = Arc::new(SchemaFact::File(FileFact::NotNamed));
         ToolFiles {
             source: FileFact::NotNamed,
             manifest: FileFact::NotNamed,
             schema: FileFact::NotNamed,
             schema_error: None,
-            input_schema: SchemaFact::File(FileFact::NotNamed),
-            output_schema: SchemaFact::File(FileFact::NotNamed),
+            input_schema: not_named.clone(),
+            output_schema: not_named,
             examples: FileFact::NotNamed,
             health: FileFact::NotNamed,
             health_modified: None,

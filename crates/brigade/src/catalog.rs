@@ -164,10 +164,8 @@ impl Workspace {
         let mut snapshot = Snapshot::new(self.now());
         snapshot.catalog = Some(ConfigFile::Read(&config.catalog));
         snapshot.files =
-            surveyed.iter().map(|surveyed| (surveyed.tool.id.as_str(), surveyed.files.clone())).collect();
-        let projections: Vec<_> =
-            surveyed.iter().flat_map(|surveyed| surveyed.projections.iter().cloned()).collect();
-        snapshot.projections = &projections;
+            surveyed.iter().map(|surveyed| (surveyed.tool.id.as_str(), &surveyed.files)).collect();
+        snapshot.projections = surveyed.iter().flat_map(|surveyed| &surveyed.projections).collect();
         diagnose(&snapshot)
     }
 

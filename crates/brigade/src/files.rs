@@ -246,7 +246,7 @@ pub(crate) fn parse_json(bytes: &[u8]) -> Result<Json, JsonError> {
 }
 
 /// Reads a schema file's bytes as the root schema of a contract.
-fn compile_schema(bytes: &[u8]) -> SchemaFact {
+pub(crate) fn compile_schema(bytes: &[u8]) -> SchemaFact {
     let json = match parse_json(bytes) {
         Ok(json) => json,
         Err(error) => return SchemaFact::NotJson(error),

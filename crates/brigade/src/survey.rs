@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use brigade_call::{ProgramFact, SchemaFact};
 use brigade_catalog::{Family, Tool};
@@ -11,7 +11,7 @@ use brigade_doctor::{McpServer, ToolFiles, inspect_mcp};
 use brigade_fs::in_parallel;
 use brigade_projection::{Depth, Overwrite, ProjectionItem};
 
-use crate::files::{Found, ToolReader, parse_json};
+use crate::files::{Found, ToolReader, compile_schema, parse_json};
 use crate::gather::{Config, other_paths_outside};
 use crate::workspace::Workspace;
 
@@ -34,8 +34,8 @@ impl Workspace {
             .policy()
             .map(|policy| policy.outside_paths.values().cloned().collect())
             .unwrap_or_default();
-        let programs = Programs::default();
-        in_parallel(tools.len(), |index| self.survey_one(config, tools[index], &outside, &programs))
+        let shared = Shared::default();
+        in_parallel(tools.len(), |index| self.survey_one(config, tools[index], &outside, &shared))
     }
 
     fn survey_one<'c>(
@@ -43,7 +43,7 @@ impl Workspace {
         config: &Config,
         tool: &'c Tool,
         outside: &[String],
-        programs: &Programs,
+        shared: &Shared,
     ) -> Surveyed<'c> {
         let reader = ToolReader { workspace: self, tool, outside };
         let (directory, directory_fact) = reader.directory();
@@ -58,8 +58,8 @@ impl Workspace {
             manifest: manifest.fact(),
             schema: schema.fact(),
             schema_error: schema_json.as_ref().and_then(|json| json.as_ref().err().cloned()),
-            input_schema: reader.schema(tool.input_schema_path.as_deref()),
-            output_schema: reader.schema(tool.output_schema_path.as_deref()),
+            input_schema: shared.schemas.of(&reader, tool.input_schema_path.as_deref()),
+            output_schema: shared.schemas.of(&reader, tool.output_schema_path.as_deref()),
             examples: reader.document(tool.examples_path.as_deref()).fact(),
             health: health.fact(),
             health_modified: tool
@@ -69,7 +69,7 @@ impl Workspace {
                 .and_then(|path| reader.metadata(path))
                 .map(|metadata| metadata.modified),
             directory: directory_fact,
-            program: programs.find(&reader, directory),
+            program: shared.programs.find(&reader, directory),
             mcp_servers: mcp.clone().unwrap_or_default(),
             outside: other_paths_outside(&reader),
         };
@@ -108,6 +108,34 @@ fn mcp_config(tool: &Tool, candidates: [&Found; 3]) -> Option<Vec<McpServer>> {
     }
     let named = candidates.into_iter().find(|found| !matches!(found, Found::NotNamed))?;
     inspect_mcp(&parse_json(named.bytes()?).ok()?)
+}
+
+/// What many tools name alike.
+#[derive(Default)]
+struct Shared {
+    programs: Programs,
+    schemas: Schemas,
+}
+
+/// The schemas that were compiled, by the bytes of their files.
+#[derive(Default)]
+struct Schemas(Mutex<HashMap<Fingerprint, Arc<SchemaFact>>>);
+
+impl Schemas {
+    fn of(&self, reader: &ToolReader<'_>, path: Option<&str>) -> Arc<SchemaFact> {
+        let found = reader.document(path);
+        let Found::Bytes(bytes) = &found else {
+            return Arc::new(SchemaFact::File(found.fact()));
+        };
+        let fingerprint = Fingerprint::of_bytes(bytes);
+        let known = || self.0.lock().expect("no thread panics while it holds this");
+        if let Some(schema) = known().get(&fingerprint) {
+            return schema.clone();
+        }
+        let schema = Arc::new(compile_schema(bytes));
+        known().insert(fingerprint, schema.clone());
+        schema
+    }
 }
 
 /// The programs that were looked for: many tools name the same one.

@@ -56,8 +56,8 @@ pub(super) fn contract(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<I
 }
 
 fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
-    let input = ("input_schema_path", &files.input_schema, tool.input_schema_path.as_deref());
-    let output = ("output_schema_path", &files.output_schema, tool.output_schema_path.as_deref());
+    let input = ("input_schema_path", &*files.input_schema, tool.input_schema_path.as_deref());
+    let output = ("output_schema_path", &*files.output_schema, tool.output_schema_path.as_deref());
     let missing = [IssueType::MissingInputSchema, IssueType::MissingOutputSchema];
     let invalid = [IssueType::InvalidInputSchema, IssueType::InvalidOutputSchema];
     let unsupported = [IssueType::UnsupportedInputSchema, IssueType::UnsupportedOutputSchema];

@@ -1,6 +1,7 @@
 //! One `check` on the kinds, tools and subjects of what is found.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use brigade_call::{
     Approval, Binding, Call, CallStatus, Caller, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt,
@@ -64,7 +65,7 @@ fn check(snapshot: &Snapshot<'_>, expect: &[&str]) {
 #[track_caller]
 fn check_tool(entries: &str, files: ToolFiles, expect: &[&str]) {
     let catalog = parse(entries);
-    let files = BTreeMap::from([("greet", files)]);
+    let files = BTreeMap::from([("greet", &files)]);
     check(&Snapshot { files, ..of_catalog(&catalog) }, expect);
 }
 
@@ -72,9 +73,9 @@ fn of_catalog(catalog: &Catalog) -> Snapshot<'_> {
     Snapshot { catalog: Some(ConfigFile::Read(catalog)), ..Snapshot::new(now()) }
 }
 
-fn sound(schema: &str) -> SchemaFact {
+fn sound(schema: &str) -> Arc<SchemaFact> {
     let schema = Schema::compile_root(&Json::parse(schema).unwrap().to_serde()).unwrap();
-    SchemaFact::Sound { schema, fingerprint: Fingerprint::of_bytes(b"") }
+    Arc::new(SchemaFact::Sound { schema, fingerprint: Fingerprint::of_bytes(b"") })
 }
 
 #[test]
@@ -156,10 +157,11 @@ fn every_file_that_a_tool_names_is_looked_at() {
             manifest: FileFact::Unreadable("permission denied".to_owned()),
             schema: FileFact::Present(Fingerprint::of_bytes(b"")),
             schema_error: Some(json_error.clone()),
-            input_schema: SchemaFact::NotJson(json_error),
+            input_schema: SchemaFact::NotJson(json_error).into(),
             output_schema: SchemaFact::Unsound(
                 Schema::compile(&Json::parse("3").unwrap().to_serde()).unwrap_err(),
-            ),
+            )
+            .into(),
             examples: missing(),
             health: FileFact::Present(Fingerprint::of_bytes(b"")),
             health_modified: Some(hours_ago(49)),
@@ -250,7 +252,7 @@ fn each_status_of_a_projection_has_its_type() {
     let catalog = parse(GREET);
     let check = |status, path, expect: &[&str]| {
         let items = [item(&catalog, status, path)];
-        check(&Snapshot { projections: &items, ..of_catalog(&catalog) }, expect);
+        check(&Snapshot { projections: items.iter().collect(), ..of_catalog(&catalog) }, expect);
     };
     let path = Some("x.md");
     check(ProjectionStatus::Missing, None, &["parity_gap greet"]);
@@ -270,9 +272,16 @@ fn a_missing_source_is_said_once() {
         item(&catalog, ProjectionStatus::MissingSource, Some("x")),
         item(&catalog, ProjectionStatus::MissingSource, None),
     ];
-    let files = BTreeMap::from([("greet", ToolFiles { source: FileFact::Missing, ..ToolFiles::default() })]);
-    check(&Snapshot { projections: &items, ..of_catalog(&catalog) }, &["missing_source greet"]);
-    check(&Snapshot { projections: &items, files, ..of_catalog(&catalog) }, &["missing_source greet"]);
+    let files = ToolFiles { source: FileFact::Missing, ..ToolFiles::default() };
+    let files = BTreeMap::from([("greet", &files)]);
+    check(
+        &Snapshot { projections: items.iter().collect(), ..of_catalog(&catalog) },
+        &["missing_source greet"],
+    );
+    check(
+        &Snapshot { projections: items.iter().collect(), files, ..of_catalog(&catalog) },
+        &["missing_source greet"],
+    );
 }
 
 #[test]
@@ -281,7 +290,8 @@ fn a_closeout_quiets_projections_alone_and_until_they_change() {
     let items =
         [item(&catalog, ProjectionStatus::Missing, None), item(&catalog, ProjectionStatus::Stale, Some("x"))];
     let wide_modes = vec!["a".to_owned()];
-    let issues = diagnose(&Snapshot { projections: &items, wide_modes, ..of_catalog(&catalog) });
+    let issues =
+        diagnose(&Snapshot { projections: items.iter().collect(), wide_modes, ..of_catalog(&catalog) });
     let listed = [issues[0].fingerprint().to_hex(), issues[2].fingerprint().to_hex()].into();
     let divided = quiet(issues.clone(), Some(&listed));
     assert_eq!(divided.quieted, issues[..1]);
@@ -567,7 +577,7 @@ fn the_state_as_a_whole_is_looked_at() {
 fn reports_have_the_keys_of_the_python_program() {
     let catalog = parse(GREET);
     let items = [item(&catalog, ProjectionStatus::Stale, Some("x.md"))];
-    let issues = diagnose(&Snapshot { projections: &items, ..of_catalog(&catalog) });
+    let issues = diagnose(&Snapshot { projections: items.iter().collect(), ..of_catalog(&catalog) });
     let json = issues[0].to_json(|path| format!("/w/{path}"));
     let text = |key: &str| json.get(key).and_then(Json::as_str).unwrap_or_default();
     assert_eq!(text("name"), "tool_stale_projection");
