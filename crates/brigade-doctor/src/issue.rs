@@ -286,7 +286,7 @@ mod tests {
         check_fix(&issue, "brigade tools show 'it'\\''s'");
         let issue = Issue::new(IssueType::Config, "broken").at(Place::at("a b.toml", 3, 1));
         check_fix(&issue, "${EDITOR:-vi} +3 'a b.toml'");
-        check_fix(&Issue::new(IssueType::WideModes, ""), "chmod -R go= .brigade/tools");
+        check_fix(&Issue::new(IssueType::WideModes, ""), "brigade tools doctor --fix");
         let issue = Issue::new(IssueType::RuntimeStopped, "").object("helper");
         check_fix(&issue, "brigade tools runtime start helper");
     }

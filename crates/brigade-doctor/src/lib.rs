@@ -42,5 +42,5 @@ pub use mcp::{McpProblem, McpServer, inspect_mcp};
 pub use parity::{Quieted, quiet};
 pub use snapshot::{
     BrokenFile, CallState, CheckpointState, ConfigFile, Health, PolicyFacts, ProcessState, Quarantine,
-    RunState, RunnerState, RuntimeFacts, RuntimeState, Snapshot, ToolFiles,
+    RunState, RunnerState, RuntimeFacts, RuntimeState, Snapshot, ToolFiles, asks,
 };

@@ -30,6 +30,8 @@ pub struct Snapshot<'a> {
     pub policy: Option<PolicyFacts<'a>>,
     /// The calls in the queue.
     pub calls: Vec<CallState<'a>>,
+    /// Lines of the state that cannot be read and that nobody has set aside yet, by file.
+    pub unreadable: Vec<BrokenFile>,
     /// Files of lines that could not be read.
     pub quarantines: Vec<Quarantine>,
     /// The runs.
@@ -60,6 +62,7 @@ impl<'a> Snapshot<'a> {
             runtimes: None,
             policy: None,
             calls: Vec::new(),
+            unreadable: Vec::new(),
             quarantines: Vec::new(),
             runs: Vec::new(),
             broken_receipts: Vec::new(),
@@ -297,8 +300,8 @@ impl RunState {
     }
 }
 
-/// Fingerprints what a call or run asks for.
-pub(crate) fn asks(tool_id: &str, args: &Json) -> Fingerprint {
+/// Fingerprints what a call or run asks for: the same for one tool with the same arguments.
+pub fn asks(tool_id: &str, args: &Json) -> Fingerprint {
     Fingerprint::builder("brigade.asks.v1").text("tool_id", tool_id).json("args", args).finish()
 }
 

@@ -19,6 +19,8 @@ const MAX_RUN: Duration = Duration::from_secs(2 * 60 * 60);
 type Successes = HashMap<Fingerprint, Timestamp>;
 
 pub(super) fn calls(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
+    let unreadable = snapshot.unreadable.iter();
+    found.extend(unreadable.map(|broken| of_broken(IssueType::UnreadableLines, broken)));
     for quarantine in &snapshot.quarantines {
         let file = &quarantine.file;
         let lines =

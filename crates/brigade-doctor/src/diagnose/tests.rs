@@ -556,6 +556,7 @@ fn the_state_as_a_whole_is_looked_at() {
     let broken = |file: &str| BrokenFile { file: file.to_owned(), id: None, problem: "not JSON".to_owned() };
     check(
         &Snapshot {
+            unreadable: vec![broken("calls.jsonl")],
             quarantines: vec![Quarantine { file: "q.jsonl".to_owned(), lines: 2 }],
             broken_receipts: vec![broken("r.json")],
             ledger: vec![broken("ledger.jsonl")],
@@ -564,6 +565,7 @@ fn the_state_as_a_whole_is_looked_at() {
             ..Snapshot::new(now())
         },
         &[
+            "unreadable_lines - calls.jsonl",
             "quarantined_lines - q.jsonl",
             "run_receipt_invalid - r.json",
             "run_ledger_broken - ledger.jsonl",
