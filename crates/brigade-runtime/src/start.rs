@@ -29,6 +29,9 @@ const SETTLE: Duration = Duration::from_millis(200);
 const FIRST_PAUSE: Duration = Duration::from_millis(15);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
+/// How long a health command gets at least that is run when the time is almost over.
+const LAST_PROBE: Duration = Duration::from_millis(500);
+
 /// How a start is controlled.
 #[derive(Clone, Debug)]
 pub struct StartOptions {
@@ -375,7 +378,7 @@ impl Supervisor<'_> {
                 return Err(NotReady::Interrupted);
             }
             let left = limit.saturating_sub(begun.at.elapsed());
-            let probe_limit = runtime.health_timeout().duration().min(left.max(FIRST_PAUSE));
+            let probe_limit = runtime.health_timeout().duration().min(left.max(LAST_PROBE));
             let probe = health::probe(self.host, check, &begun.process, probe_limit, cancel);
             let port = match (check, runtime.port) {
                 (Check::Command(_) | Check::Refused(_), Some(port)) => {

