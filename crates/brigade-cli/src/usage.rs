@@ -49,12 +49,13 @@ pub(crate) fn explain(
 /// Makes a document of what clap says: its first paragraph is what is wrong, its tips are hints.
 fn report(text: &str) -> ErrorReport {
     let first = text.split("\n\n").next().unwrap_or(text);
-    let message = first.strip_prefix("error: ").unwrap_or(first).trim();
+    let message = first.strip_prefix("error: ").unwrap_or(first);
+    let message = message.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     let tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).map(str::to_owned);
     let usage =
         text.lines().filter_map(|line| line.strip_prefix("Usage: ")).map(|line| format!("usage: {line}"));
     match text.trim_start().starts_with("error: ") {
-        true => ErrorReport::misuse(message.to_owned(), tips.chain(usage).collect()),
+        true => ErrorReport::misuse(message, tips.chain(usage).collect()),
         // Without a command, clap shows the help in place of a message.
         false => ErrorReport::misuse("a command is missing".to_owned(), usage.collect()),
     }

@@ -22,8 +22,8 @@ pub(crate) fn show(details: &[Json], sheet: &mut Sheet) {
                 Some(Text::new(Tone::Accent, &place).then(Tone::Faint, &format!(" ({field})")))
             }
             (Some(place), None) => Some(Text::new(Tone::Accent, &place)),
-            (None, Some(field)) => Some(Text::new(Tone::Faint, field)),
-            (None, None) => None,
+            (None, Some(field)) if field.starts_with('$') => Some(Text::new(Tone::Faint, field)),
+            (None, Some(_) | None) => None,
         };
         if let Some(place) = where_ {
             sheet.indented(4, Text::new(Tone::Faint, "at ").and(place));

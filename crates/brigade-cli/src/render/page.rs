@@ -24,7 +24,7 @@ pub(crate) struct Sheet {
 enum Block {
     Line { indent: usize, text: Text },
     Fields(Vec<(String, Text)>),
-    Table { indent: usize, table: Table },
+    Table(Table),
     Gap,
 }
 
@@ -64,12 +64,7 @@ impl Sheet {
 
     /// Adds a table.
     pub(crate) fn table(&mut self, table: Table) {
-        self.blocks.push(Block::Table { indent: 0, table });
-    }
-
-    /// Adds a table that begins further to the right.
-    pub(crate) fn indented_table(&mut self, indent: usize, table: Table) {
-        self.blocks.push(Block::Table { indent, table });
+        self.blocks.push(Block::Table(table));
     }
 
     /// Writes everything as one text.
@@ -85,7 +80,7 @@ impl Sheet {
                     out.push('\n');
                 }
                 Block::Fields(fields) => write_fields(fields, look.colour, &mut out),
-                Block::Table { indent, table } => table.write(*indent, look.colour, look.width, &mut out),
+                Block::Table(table) => table.write(look.colour, look.width, &mut out),
                 Block::Gap => out.push('\n'),
             }
         }

@@ -51,15 +51,15 @@ impl Table {
         std::mem::replace(self, rest)
     }
 
-    /// Appends the table to `out`, its lines indented.
-    pub(crate) fn write(&self, indent: usize, colour: Colour, room: Option<usize>, out: &mut String) {
-        let widths = self.widths(room.map(|room| room.saturating_sub(indent)));
+    /// Appends the table to `out`.
+    pub(crate) fn write(&self, colour: Colour, room: Option<usize>, out: &mut String) {
+        let widths = self.widths(room);
         let header: Vec<Text> =
             self.columns.iter().map(|(title, _)| Text::new(Tone::Faint, &title.to_uppercase())).collect();
         let header = Some(&header).filter(|_| self.widths_before.is_empty());
         for row in header.into_iter().chain(&self.rows) {
             let mut line = String::new();
-            let mut owed = indent;
+            let mut owed = 0;
             for (cell, width) in row.iter().zip(&widths) {
                 let cell = cell.clone().cut(*width);
                 // What pads a cell is written only when another one follows, so that no line ends in blanks.
@@ -126,7 +126,7 @@ mod tests {
     #[track_caller]
     fn check(room: Option<usize>, expect: &str) {
         let mut out = String::new();
-        table().write(0, Colour::Off, room, &mut out);
+        table().write(Colour::Off, room, &mut out);
         assert_eq!(out, expect);
         if let Some(room) = room.filter(|room| 28 <= *room) {
             assert!(out.lines().all(|line| Text::from(line).width() <= room), "{out}");
@@ -150,8 +150,8 @@ mod tests {
         assert_eq!(table.len(), 0);
         table.row(["a".into(), "b".into(), "c".into()]);
         let mut out = String::new();
-        first.write(0, Colour::Off, None, &mut out);
-        table.write(0, Colour::Off, None, &mut out);
+        first.write(Colour::Off, None, &mut out);
+        table.write(Colour::Off, None, &mut out);
         assert!(out.ends_with("日本\na        b      c\n"), "{out}");
     }
 

@@ -83,7 +83,7 @@ mod tests {
     fn a_moment_is_shown_with_its_distance_and_nonsense_as_it_is() {
         let now = "2026-11-21T20:00:00Z".parse().unwrap();
         let expect = Text::from("2026-11-21 19:00:00 UTC").then(Tone::Faint, " (1 hour ago)");
-        assert_eq!(moment("2026-11-21T20:00:00.123+01:00", now), expect);
+        assert_eq!(moment("2026-11-21T20:00:00+01:00", now), expect);
         assert_eq!(moment("soon", now), Text::from("soon"));
     }
 

@@ -51,6 +51,8 @@ pub(super) struct Stage<'w, 'o, 's> {
     output: &'w mut Output<'o, 's>,
     answers: Vec<Answer>,
     unexpected: bool,
+    /// Whether what was shown last is a command with its answer.
+    after_answer: bool,
 }
 
 impl<'w, 'o, 's> Stage<'w, 'o, 's> {
@@ -62,7 +64,14 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         let surroundings =
             Surroundings { current_directory: Ok(workspace.root().to_owned()), ..surroundings.clone() };
         let folder = workspace.root().display().to_string();
-        let mut stage = Stage { folder, surroundings, output, answers: Vec::new(), unexpected: false };
+        let mut stage = Stage {
+            folder,
+            surroundings,
+            output,
+            answers: Vec::new(),
+            unexpected: false,
+            after_answer: false,
+        };
         let folder = stage.folder.clone();
         stage.show(|sheet| {
             sheet.line(
@@ -74,6 +83,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
 
     /// Says what comes next.
     pub(super) fn say(&mut self, sentence: &str) {
+        self.after_answer = false;
         self.show(|sheet| {
             sheet.line("");
             sheet.line(Text::new(Tone::Faint, &format!("# {sentence}")));
@@ -82,14 +92,14 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
 
     /// Shows a command that is not one of Brigade, as somebody could have typed it.
     pub(super) fn shell(&mut self, line: &str) {
-        self.show(|sheet| sheet.line(prompt(line)));
+        self.prompt(line);
     }
 
     /// Runs a command in the workspace and shows it with its answer.
     pub(super) fn command(&mut self, words: &[&str], expect: Expect) -> Answer {
         let line =
             std::iter::once("brigade").chain(words.iter().copied()).map(quoted).collect::<Vec<_>>().join(" ");
-        self.show(|sheet| sheet.line(prompt(&line)));
+        self.prompt(&line);
         let color = if self.output.is_coloured() { "--color=always" } else { "--color=never" };
         let all = std::iter::once("brigade").chain(words.iter().copied()).chain([color]);
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
@@ -115,6 +125,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
                 format!("# This should have ended with exit code {}, not {}.", expected.code(), exit.code());
             self.show(|sheet| sheet.line(Text::new(Tone::Bad, &said)));
         }
+        self.after_answer = true;
         self.answers.push(answer.clone());
         answer
     }
@@ -141,6 +152,16 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         self.output.page(&page, exit)
     }
 
+    fn prompt(&mut self, line: &str) {
+        let after_answer = self.after_answer;
+        self.show(|sheet| {
+            if after_answer {
+                sheet.line("");
+            }
+            sheet.line(Text::new(Tone::Faint, "$ ").then(Tone::Strong, line));
+        });
+    }
+
     fn show(&mut self, write: impl FnOnce(&mut Sheet)) {
         if !self.output.is_json() {
             let mut page = Page::new(SystemClock.now());
@@ -148,8 +169,4 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
             self.output.page(&page, Exit::Done);
         }
     }
-}
-
-fn prompt(line: &str) -> Text {
-    Text::new(Tone::Faint, "$ ").then(Tone::Strong, line)
 }

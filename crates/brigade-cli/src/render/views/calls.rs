@@ -21,10 +21,21 @@ impl View for PlanReport {
         show_arguments(self.plan.get("args"), sheet);
         show_blockers(&self.blocker_details, sheet);
         if self.valid {
-            page.next(&format!("brigade tools call queue {} with the same arguments", self.tool_id));
+            page.next(&queue_command(&self.tool_id, self.plan.get("args")));
         } else if !self.plan.is_null() {
             page.next(&format!("brigade tools describe {}", self.tool_id));
         }
+    }
+}
+
+/// Returns the command that queues what was planned.
+fn queue_command(tool_id: &str, arguments: Option<&Json>) -> String {
+    let command = format!("brigade tools call queue {}", quoted(tool_id));
+    match arguments.and_then(Json::as_object).filter(|arguments| !arguments.is_empty()) {
+        Some(arguments) => {
+            format!("{command} --args {}", quoted(&Json::Object(arguments.clone()).to_compact()))
+        }
+        None => command,
     }
 }
 
@@ -186,7 +197,7 @@ impl View for RunReport {
             page.note(&format!("passed over {}: {reasons}", passed.call_id));
         }
         show_refusal(self.error.as_ref(), &self.blocker_details, &self.candidates, page);
-        if !self.changed.is_empty() && self.error.is_some() {
+        if !self.changed.is_empty() && self.blocker_details.is_empty() && self.error.is_some() {
             page.trouble.line(format!("changed since the approval: {}", self.changed.join(", ")));
         }
         if !self.receipt.is_null() {

@@ -119,7 +119,7 @@ impl View for ResumeReport {
             page.error(error);
             blockers::show(&self.blocker_details, &mut page.trouble);
         }
-        if !self.changed.is_empty() && self.error.is_some() {
+        if !self.changed.is_empty() && self.blocker_details.is_empty() && self.error.is_some() {
             page.trouble.line(format!("changed since the approval: {}", self.changed.join(", ")));
         }
         if !self.receipt.is_null() {

@@ -1,0 +1,70 @@
+//! `brigade demo`, completions, and arguments that come through standard input.
+
+use brigade_testkit::{Brigade, TempWorkspace};
+
+#[test]
+fn the_demo_walks_the_whole_way_and_leaves_a_workspace() {
+    let workspace = TempWorkspace::empty();
+    let brigade = Brigade::new(&workspace);
+    let run = brigade.run(["demo", "--in", "demo"]);
+    run.assert_code(0);
+    let text = run.stdout_text();
+    for expect in [
+        "$ brigade tools list",
+        "required",
+        "status:  approved",
+        "completed",
+        "bin/count_words.py",
+        "run list",
+    ] {
+        assert!(text.contains(expect), "no `{expect}`\n{run}");
+    }
+    assert!(!text.contains("should have ended"), "{run}");
+    assert!(run.stderr_text().contains("What to try next"), "{run}");
+    brigade.current_dir("demo").run(["tools", "list"]).assert_code(0);
+}
+
+#[test]
+fn the_demo_does_not_touch_a_folder_that_holds_something() {
+    let workspace = TempWorkspace::empty();
+    workspace.write("demo/mine.txt", "mine");
+    let before = workspace.files("");
+    let run = Brigade::new(&workspace).run(["demo", "--in", "demo", "--json"]);
+    run.assert_code(2);
+    assert_eq!(run.json()["error"], "the folder is not empty");
+    assert_eq!(workspace.files(""), before);
+}
+
+#[test]
+fn the_demo_as_json_holds_every_answer() {
+    let workspace = TempWorkspace::empty();
+    let run = Brigade::new(&workspace).env("TMPDIR", workspace.home()).run(["demo", "--json"]);
+    run.assert_code(0);
+    let document = run.json();
+    assert!(document["target"].as_str().unwrap().starts_with(workspace.home().to_str().unwrap()), "{run}");
+    let codes: Vec<_> =
+        document["steps"].as_array().unwrap().iter().map(|step| step["exit_code"].as_u64()).collect();
+    assert!(codes.contains(&Some(0)) && codes.contains(&Some(1)), "{run}");
+}
+
+#[test]
+fn every_shell_has_completions() {
+    let workspace = TempWorkspace::empty();
+    let brigade = Brigade::new(&workspace);
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let run = brigade.run(["completions", shell]);
+        run.assert_code(0);
+        assert!(run.stdout_text().contains("checkpoint"), "{run}");
+    }
+}
+
+#[test]
+fn arguments_come_from_standard_input_too() {
+    let workspace = TempWorkspace::fixture("repo-tools");
+    let brigade = Brigade::new(&workspace).input("\u{feff}{\"paths\": [\"README.md\"]}");
+    let words = ["tools", "call", "plan", "count-words", "--args-json", "-", "--json"];
+    let run = brigade.run(words);
+    run.assert_code(0);
+    assert_eq!(run.json()["plan"]["args"]["paths"][0], "README.md");
+    brigade.input(vec![0xff, 0xfe]).run(words).assert_code(2);
+}
