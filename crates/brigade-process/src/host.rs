@@ -24,3 +24,16 @@ pub fn current_dir() -> io::Result<PathBuf> {
 pub fn current_program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
+
+/// Returns bytes that nobody can guess, from the system.
+///
+/// # Errors
+/// When the system has none to give.
+pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let mut filled = 0;
+    while filled < N {
+        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(bytes)
+}

@@ -244,13 +244,41 @@ fn a_caller_that_is_killed_leaves_nothing_behind() {
 #[test]
 fn signals_to_the_caller_cancel_its_runs() {
     for signal in [Signal::Interrupt, Signal::Terminate, Signal::Hangup] {
-        let trial = Trial::new(fixture("ignores-term.sh"));
-        let mut victim = start_victim(&trial, "ignores-term.sh");
-        ProcessIdentity::of(victim.id()).unwrap().signal(signal).unwrap();
-        let mut rest = String::new();
-        victim.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
-        assert_eq!(rest, "Cancel");
-        assert!(victim.wait().unwrap().success());
+        // Started by ourselves, so that it ignores no signal, whatever these tests were started with.
+        let mut trial = Trial::new(std::env::current_exe().unwrap());
+        trial.spec.argv.extend(["--exact", VICTIM, "--nocapture"].map(Into::into));
+        trial.spec.environment.push(("BRIGADE_VICTIM_RUNS".into(), "ignores-term.sh".into()));
+        let mut victim = spawn_piped(&trial.spec, ending()).unwrap();
+        let mut said = BufReader::new(victim.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        victim.identity().signal(signal).unwrap();
+        line.clear();
+        said.read_to_string(&mut line).unwrap();
+        assert_eq!(line, "Cancel");
+        let outcome = victim.finish(Duration::from_secs(20)).unwrap();
+        assert_eq!((outcome.exit, outcome.ended_by), (Exit::Code(0), EndedBy::Itself));
         trial.check_nothing_left();
     }
+}
+
+#[test]
+fn ignored_signals_stay_ignored() {
+    // `nohup` does the same for SIGHUP: whoever starts a program so means it.
+    let mut trial = Trial::shell("trap '' HUP; exec \"$0\" \"$@\"");
+    let program = std::env::current_exe().unwrap();
+    trial.spec.argv.push(program.into());
+    trial.spec.argv.extend(["--exact", VICTIM, "--nocapture"].map(Into::into));
+    trial.spec.environment.push(("BRIGADE_VICTIM_RUNS".into(), "grandchildren.sh".into()));
+    let mut victim = spawn_piped(&trial.spec, ending()).unwrap();
+    let mut said = BufReader::new(victim.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", victim.identity().pid())).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    assert_eq!(u64::from_str_radix(ignored, 16).unwrap() & 1, 1);
+    victim.identity().signal(Signal::Terminate).unwrap();
+    assert!(victim.finish(Duration::from_secs(20)).unwrap().exit.success());
+    trial.check_nothing_left();
 }
