@@ -48,7 +48,7 @@ impl Adoption {
         if let Some(checkpoints) = self.checkpoints.get(call.id.as_str()) {
             stored.checkpoints = checkpoints.clone();
         }
-        stored.revision = 1;
+        // The revision stays 0: adoption changes nothing that a person who read the call before decides about.
         let mut line = stored.to_line().into_bytes();
         line.pop();
         line

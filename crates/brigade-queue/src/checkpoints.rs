@@ -109,7 +109,7 @@ pub(crate) fn list(view: &View) -> Result<CheckpointList, QueueError> {
 
 fn call_of(view: &View, checkpoint: &Checkpoint) -> Result<Option<StoredCall>, QueueError> {
     match checkpoint.call_id.parse::<CallId>() {
-        Ok(id) => view.stored(&id),
+        Ok(id) => Ok(view.stored(&id)?.map(|stored| view.as_it_stands(stored))),
         Err(_) => Ok(None),
     }
 }

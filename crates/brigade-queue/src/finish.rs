@@ -107,7 +107,7 @@ fn record(
 }
 
 /// Marks the checkpoints that were approved before this run as resumed by it.
-fn mark_resumed(stored: &mut StoredCall, run_id: &str) {
+pub(crate) fn mark_resumed(stored: &mut StoredCall, run_id: &str) {
     for document in stored.checkpoints.values_mut() {
         if let Ok(mut checkpoint) = Checkpoint::from_document(document.clone())
             && checkpoint.status == CheckpointStatus::Approved

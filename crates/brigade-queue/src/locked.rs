@@ -95,14 +95,8 @@ impl LockedJournal {
     }
 
     fn at_revision(&mut self, id: &CallId, revision: u64, now: Timestamp) -> Result<StoredCall, QueueError> {
-        // Adoption is a revision that changes nothing a person decides about, so one that was read before it counts.
-        let was_adopted = self.view.state.is_unadopted();
         let stored = self.changeable(id, now)?;
-        if stored.revision == revision || (was_adopted && revision == 0 && stored.revision == 1) {
-            Ok(stored)
-        } else {
-            Err(QueueError::Changed { id: id.clone() })
-        }
+        if stored.revision == revision { Ok(stored) } else { Err(QueueError::Changed { id: id.clone() }) }
     }
 
     /// Takes the next step of a call and writes it.

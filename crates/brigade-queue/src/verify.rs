@@ -100,8 +100,10 @@ pub(crate) fn verify(view: &View, from: u64) -> Result<Verification, QueueError>
         Err(error) => return Err(error.into()),
     };
     let links = links(view)?;
+    // Before adoption, and when a crash stopped one, receipts need not be in the ledger.
+    let is_unadopted = view.state.is_unadopted() && view.state.segments.is_empty();
     let Some(lines) = lines else {
-        if view.state.is_unadopted() {
+        if is_unadopted {
             return Ok(Verification { is_unadopted: true, ..Verification::default() });
         }
         findings.extend(links.iter().map(|link| cut_off(link, "there is no ledger")));
@@ -113,10 +115,27 @@ pub(crate) fn verify(view: &View, from: u64) -> Result<Verification, QueueError>
     let checked: Vec<&LedgerEntry> = entries.iter().copied().filter(|entry| from <= entry.sequence).collect();
     check_files(view, &checked, &mut findings);
     check_links(&entries, &links, from, &mut findings);
-    check_additions(view, &entries, &mut findings)?;
-    findings.sort_by_key(|finding| (finding.sequence.unwrap_or(u64::MAX), finding.tampering));
-    findings.dedup_by(|next, kept| next.sequence == kept.sequence && next.run_id == kept.run_id);
-    Ok(Verification { checked: checked.len() as u64, findings, is_unadopted: false })
+    if !is_unadopted {
+        check_additions(view, &entries, &mut findings)?;
+    }
+    // One finding a place, and the one that can name the run.
+    findings.sort_by_key(|finding| {
+        (finding.sequence.unwrap_or(u64::MAX), finding.tampering, finding.run_id.is_empty())
+    });
+    findings.dedup_by(|next, kept| {
+        let is_same = next.sequence.is_some() && next.sequence == kept.sequence;
+        if is_same && kept.run_id.is_empty() {
+            std::mem::swap(&mut kept.run_id, &mut next.run_id);
+        }
+        is_same
+    });
+    let named: HashSet<String> = findings
+        .iter()
+        .filter(|finding| finding.sequence.is_some())
+        .map(|finding| finding.run_id.clone())
+        .collect();
+    findings.retain(|finding| finding.sequence.is_some() || !named.contains(&finding.run_id));
+    Ok(Verification { checked: checked.len() as u64, findings, is_unadopted })
 }
 
 fn cut_off(link: &Link, detail: &'static str) -> Finding {

@@ -18,7 +18,7 @@ use crate::record::StoredCall;
 use crate::runs::{self, BadReceipt, RunList, Runs, StoredReceipt};
 use crate::state::{Damage, State};
 use crate::verify::{self, Verification};
-use crate::{layout, ledger};
+use crate::{finish, layout, ledger};
 
 /// Tells whether the process that runs a call is still there.
 pub type IsAlive = dyn Fn(&Runner) -> bool + Send + Sync;
@@ -93,7 +93,8 @@ impl View {
         if !stored.is_abandoned(&*self.is_alive) {
             return stored;
         }
-        if let Some(claim) = &stored.call.claim {
+        if let Some(claim) = stored.call.claim.clone() {
+            finish::mark_resumed(&mut stored, claim.run_id.as_str());
             let path = layout::receipt(&claim.run_id);
             if let Ok(found) = runs::read_receipt(&path, self.fs.read(&path, runs::RECEIPT_LIMIT)) {
                 let now = stored.call.started_at.unwrap_or(Timestamp::from_unix_micros(0));

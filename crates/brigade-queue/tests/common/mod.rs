@@ -1,0 +1,183 @@
+//! What the tests of the queue share: calls with made-up values, and steps that every test takes.
+
+#![allow(dead_code, reason = "each test file uses its own part of this")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_call::{Binding, Call, Caller, Checkpoint, CheckpointStatus, Claim, Receipt, Runner};
+use brigade_core::{CallId, Fingerprint, IdPrefix, Json, Object, RunId, Timestamp};
+use brigade_fs::{Fs, RelPath};
+use brigade_queue::{
+    Calls, Enqueued, Finished, JournalQueue, LockedQueue, Match, OnDuplicate, Queue, QueueError, QueueView,
+    Review, StoredCall,
+};
+
+/// A second of the tests' time.
+pub fn at(second: i64) -> Timestamp {
+    Timestamp::from_unix_micros((1_764_000_000 + second) * 1_000_000)
+}
+
+pub fn path(text: &str) -> RelPath {
+    text.parse().unwrap()
+}
+
+pub fn call_id(text: &str) -> CallId {
+    text.parse().unwrap()
+}
+
+pub fn run_id(text: &str) -> RunId {
+    text.parse().unwrap()
+}
+
+/// A pending call; calls of one `subject` ask for the same.
+pub fn call(id: &str, subject: &str, second: i64) -> Call {
+    let fingerprint = Fingerprint::of_bytes(subject.as_bytes()).to_hex();
+    let record = Json::object([
+        ("record_version", Json::from(1)),
+        ("id", Json::from(id)),
+        ("status", Json::from("pending")),
+        ("tool_id", Json::from("greet")),
+        ("family", Json::from("script")),
+        ("command", Json::from("python3 bin/greet.py")),
+        ("created_at", Json::from(at(second).to_string())),
+        ("args", Json::object([("subject", Json::from(subject))])),
+        ("arguments", Json::object([("subject", Json::from(subject))])),
+        ("call_fingerprint", Json::from(fingerprint)),
+        ("padding", Json::from("x".repeat(300))),
+    ]);
+    Call::from_record(record).unwrap().0
+}
+
+pub fn binding() -> Binding {
+    let mark = Fingerprint::of_bytes(b"bound");
+    Binding {
+        args: mark,
+        contract: mark,
+        source: String::new(),
+        projections: mark,
+        policy: mark,
+        program: None,
+        files: BTreeMap::new(),
+        caller: Caller::CommandLine,
+    }
+}
+
+pub fn claim(run: &str) -> Claim {
+    let runner = Runner { pid: 4711, start_time: 99, boot_id: "boot".to_owned() };
+    Claim { run_id: run_id(run), runner: Some(runner) }
+}
+
+pub fn receipt(call: &str, run: &str, status: &str, second: i64, checkpoints: &[Checkpoint]) -> Receipt {
+    let mut document = Object::from([
+        ("id".to_owned(), Json::from(run)),
+        ("call_id".to_owned(), Json::from(call)),
+        ("status".to_owned(), Json::from(status)),
+        ("tool_id".to_owned(), Json::from("greet")),
+        ("started_at".to_owned(), Json::from(at(second).to_string())),
+        ("completed_at".to_owned(), Json::from(at(second + 1).to_string())),
+        ("exit_code".to_owned(), Json::from(0)),
+    ]);
+    if !checkpoints.is_empty() {
+        let ids: Vec<&str> = checkpoints.iter().map(|checkpoint| checkpoint.id.as_str()).collect();
+        document.insert("checkpoint_ids".to_owned(), ids.into());
+    }
+    Receipt::from_json(Json::Object(document)).unwrap()
+}
+
+pub fn checkpoint(id: &str, call: &str, run: &str) -> Checkpoint {
+    Checkpoint {
+        id: id.parse().unwrap(),
+        status: CheckpointStatus::Pending,
+        tool_id: "greet".to_owned(),
+        call_id: call.to_owned(),
+        run_id: run.to_owned(),
+        reason: None,
+        requested_action: None,
+        prompt: Some("go on?".to_owned()),
+        context: Json::Null,
+        choices: vec!["yes".to_owned(), "no".to_owned()],
+        selected_choice: None,
+        created_at: Some(at(5)),
+        expires_at: None,
+        reviewed_at: None,
+        review_reason: None,
+        resume_run_id: None,
+        extra: Object::new(),
+    }
+}
+
+/// A queue whose runners are all alive, or all gone.
+pub fn queue(fs: impl Fs + 'static, runners_live: bool) -> JournalQueue {
+    JournalQueue::new(Arc::new(fs), "4711 test", Duration::from_secs(60), Arc::new(move |_| runners_live))
+}
+
+pub fn enqueue(queue: &dyn Queue, id: &str, subject: &str, second: i64) -> Result<Enqueued, QueueError> {
+    let mut locked = queue.lock(at(second))?;
+    enqueue_locked(&mut *locked, id, subject, second)
+}
+
+pub fn enqueue_locked(
+    locked: &mut dyn LockedQueue,
+    id: &str,
+    subject: &str,
+    second: i64,
+) -> Result<Enqueued, QueueError> {
+    let mut made =
+        locked.enqueue_all(1, OnDuplicate::Skip, &mut |_, _| call(id, subject, second), at(second))?;
+    Ok(made.remove(0))
+}
+
+pub fn stored(view: &dyn QueueView, id: &str) -> StoredCall {
+    match view.find_call(&IdPrefix::new(id)).unwrap() {
+        Match::One(stored) => stored,
+        other => panic!("{id}: {other:?}"),
+    }
+}
+
+pub fn approve(queue: &dyn Queue, id: &str, second: i64) -> Result<StoredCall, QueueError> {
+    let mut locked = queue.lock(at(second))?;
+    let revision = locked.view().call(&call_id(id))?.expect("it is there").revision;
+    locked.review(&call_id(id), revision, Review::Approve(Box::new(binding())), at(second))
+}
+
+pub fn start(queue: &dyn Queue, id: &str, run: &str, second: i64) -> Result<StoredCall, QueueError> {
+    let mut locked = queue.lock(at(second))?;
+    let revision = locked.view().call(&call_id(id))?.expect("it is there").revision;
+    locked.claim(&call_id(id), revision, claim(run), at(second))
+}
+
+pub fn finish(
+    queue: &dyn Queue,
+    id: &str,
+    run: &str,
+    status: &str,
+    second: i64,
+    checkpoints: Vec<Checkpoint>,
+) -> Result<Finished, QueueError> {
+    let mut locked = queue.lock(at(second))?;
+    let mut make = |checkpoints: &[Checkpoint]| receipt(id, run, status, second, checkpoints);
+    locked.finish(&call_id(id), &run_id(run), checkpoints, &mut make, at(second))
+}
+
+/// Queues, approves and runs a call.
+pub fn complete(queue: &dyn Queue, id: &str, run: &str, second: i64) {
+    enqueue(queue, id, id, second).unwrap();
+    approve(queue, id, second).unwrap();
+    start(queue, id, run, second).unwrap();
+    finish(queue, id, run, "completed", second, Vec::new()).unwrap();
+}
+
+/// All calls in the order of their creation, as `id status`.
+pub fn listed(view: &dyn QueueView, which: &Calls) -> Vec<String> {
+    let mut found = Vec::new();
+    view.for_each_call(which, &mut |stored| {
+        found.push(format!("{} {}", stored.call.id, stored.call.status));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    found
+}

@@ -1,0 +1,269 @@
+//! Every change, with the disk failing or the power going at each of its steps: afterwards there is the old state or
+//! the new one, what was acknowledged is there, and the queue goes on.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use brigade_call::CallStatus;
+use brigade_core::Json;
+use brigade_fs::{Crash, Fault, FaultyFs, FileMode, Fs, MemoryFs};
+use brigade_queue::{Answer, Calls, OnDuplicate, Queue, QueueError, Review, Runs};
+use common::*;
+
+const CRASHES: [Crash; 5] =
+    [Crash::SyncedOnly, Crash::Everything, Crash::Some(1), Crash::Some(2), Crash::Some(3)];
+
+/// What anybody can see of the state, one line a thing.
+fn observe(queue: &dyn Queue) -> Vec<String> {
+    let view = queue.read().unwrap();
+    let mut seen = listed(&*view, &Calls::All);
+    for line in &seen {
+        // Listing and looking up agree.
+        let (id, status) = line.split_once(' ').unwrap();
+        assert_eq!(stored(&*view, id).call.status.as_str(), status);
+    }
+    let checkpoints = view.checkpoints().unwrap();
+    assert!(checkpoints.errors.is_empty(), "{:?}", checkpoints.errors);
+    seen.extend(
+        checkpoints
+            .checkpoints
+            .iter()
+            .map(|stored| format!("{} {}", stored.checkpoint.id, stored.checkpoint.status.as_str())),
+    );
+    seen.sort();
+    seen
+}
+
+/// As [`observe`], after a writer has seen the state; the receipts and the ledger must fit together then.
+fn observe_recovered(queue: &dyn Queue) -> Vec<String> {
+    drop(queue.lock(at(900)).unwrap());
+    let view = queue.read().unwrap();
+    let verification = view.verify(1).unwrap();
+    assert!(verification.is_unadopted || verification.findings.is_empty(), "{verification:?}");
+    let mut seen = observe(queue);
+    let runs = view.runs(Runs::All).unwrap();
+    assert!(runs.errors.is_empty(), "{:?}", runs.errors);
+    seen.extend(runs.receipts.iter().map(|run| format!("{} {}", run.receipt.id(), run.receipt.status())));
+    seen
+}
+
+/// Tries a change with every fault at every step.
+///
+/// `start` makes the state before; runners are alive for the change, and gone for whoever comes afterwards.
+fn at_every_step(start: impl Fn() -> MemoryFs, change: impl Fn(&dyn Queue) -> Result<(), QueueError>) {
+    let old = observe_recovered(&queue(start(), false));
+    let (new, steps) = {
+        let fs = FaultyFs::new(start(), Fault::None);
+        change(&queue(fs.clone(), true)).unwrap();
+        (observe_recovered(&queue(fs.after_crash(Crash::SyncedOnly), false)), fs.steps())
+    };
+    assert!(1 < steps);
+    for step in 0..=steps {
+        for fault in [Fault::PowerLossAt(step), Fault::BrokenAt(step), Fault::NoSpaceFrom(step)] {
+            let fs = FaultyFs::new(start(), fault);
+            let acknowledged = change(&queue(fs.clone(), true)).is_ok();
+            // What is lost with the power matters most where the power goes.
+            let crashes = if matches!(fault, Fault::PowerLossAt(_)) { &CRASHES[..] } else { &CRASHES[..3] };
+            for crash in crashes.iter().copied() {
+                let case = format!("{fault:?}, {crash:?}, acknowledged: {acknowledged}");
+                let left = fs.after_crash(crash);
+                let queue = queue(left.clone(), false);
+                let read = observe(&queue);
+                let seen = observe_recovered(&queue);
+                assert!(
+                    seen == new || (seen == old && !acknowledged),
+                    "{case}\n seen {seen:?}\n  old {old:?}\n  new {new:?}"
+                );
+                assert!(
+                    read.iter().all(|line| seen.contains(line)),
+                    "{case}: a reader saw {read:?}, then {seen:?}"
+                );
+                if crash != Crash::Everything {
+                    continue;
+                }
+                // The queue goes on.
+                enqueue(&queue, "call-next", "next", 901).unwrap();
+                assert!(observe_recovered(&queue).contains(&"call-next pending".to_owned()), "{case}");
+                let view = queue.read().unwrap();
+                assert!(view.damage().unwrap().is_empty(), "{case}");
+            }
+        }
+    }
+}
+
+fn with(build: impl Fn(&dyn Queue)) -> impl Fn() -> MemoryFs {
+    move || {
+        let fs = MemoryFs::new();
+        build(&queue(fs.clone(), true));
+        fs
+    }
+}
+
+fn approved(queue: &dyn Queue) {
+    complete(queue, "call-old", "run-old", 1);
+    enqueue(queue, "call-a", "x", 2).unwrap();
+    approve(queue, "call-a", 3).unwrap();
+}
+
+fn running(queue: &dyn Queue) {
+    approved(queue);
+    start(queue, "call-a", "run-a", 4).unwrap();
+}
+
+fn waiting(queue: &dyn Queue) {
+    running(queue);
+    finish(queue, "call-a", "run-a", "waiting", 5, vec![checkpoint("ask", "call-a", "run-a")]).unwrap();
+}
+
+#[test]
+fn the_first_call_of_a_workspace() {
+    at_every_step(MemoryFs::new, |queue| enqueue(queue, "call-a", "x", 1).map(drop));
+}
+
+#[test]
+fn queueing_a_batch() {
+    // A batch is one write, so all of it is there or nothing.
+    let batch = |queue: &dyn Queue| {
+        let mut make =
+            |n, _: &dyn Fn(&brigade_core::CallId) -> bool| call(&format!("call-{n}"), &format!("{n}"), 9);
+        queue.lock(at(9))?.enqueue_all(1, OnDuplicate::Skip, &mut make, at(9)).map(drop)
+    };
+    at_every_step(with(approved), batch);
+}
+
+#[test]
+fn reviewing() {
+    let review = |review: fn() -> Review| {
+        move |queue: &dyn Queue| {
+            let mut locked = queue.lock(at(9))?;
+            locked.review(&call_id("call-a"), 2, review(), at(9)).map(drop)
+        }
+    };
+    at_every_step(with(approved), review(|| Review::Hold("later".into())));
+    at_every_step(with(approved), review(|| Review::Reject("no".into())));
+    let pending = with(|queue| drop(enqueue(queue, "call-a", "x", 1).unwrap()));
+    at_every_step(pending, |queue| approve(queue, "call-a", 9).map(drop));
+}
+
+#[test]
+fn claiming() {
+    // Whoever comes afterwards finds the runner gone, so the new state is an interrupted run.
+    at_every_step(with(approved), |queue| start(queue, "call-a", "run-a", 9).map(drop));
+}
+
+#[test]
+fn finishing() {
+    at_every_step(with(running), |queue| finish(queue, "call-a", "run-a", "completed", 9, vec![]).map(drop));
+}
+
+#[test]
+fn pausing_at_checkpoints() {
+    let asked = || vec![checkpoint("ask", "call-a", "run-a"), checkpoint("again", "call-a", "run-a")];
+    at_every_step(with(running), |queue| finish(queue, "call-a", "run-a", "waiting", 9, asked()).map(drop));
+}
+
+#[test]
+fn answering_checkpoints() {
+    let answer = |answer: Answer| {
+        move |queue: &dyn Queue| {
+            let mut locked = queue.lock(at(9))?;
+            locked.answer(&"ask".parse().unwrap(), &answer, at(9)).map(drop)
+        }
+    };
+    at_every_step(with(waiting), answer(Answer::Approve("yes".into())));
+    at_every_step(with(waiting), answer(Answer::Reject("no".into())));
+}
+
+#[test]
+fn finishing_a_resumed_run() {
+    let resumed = with(|queue| {
+        waiting(queue);
+        let mut locked = queue.lock(at(6)).unwrap();
+        locked.answer(&"ask".parse().unwrap(), &Answer::Approve("yes".into()), at(6)).unwrap();
+        drop(locked);
+        start(queue, "call-a", "run-b", 7).unwrap();
+    });
+    at_every_step(resumed, |queue| finish(queue, "call-a", "run-b", "failed", 9, vec![]).map(drop));
+}
+
+#[test]
+fn compacting() {
+    let several = with(|queue| {
+        for number in 0..3 {
+            complete(queue, &format!("call-{number}"), &format!("run-{number}"), number);
+        }
+        queue.lock(at(4)).unwrap().compact(at(4)).unwrap();
+        for number in 3..5 {
+            complete(queue, &format!("call-{number}"), &format!("run-{number}"), number);
+        }
+        waiting(queue);
+    });
+    at_every_step(several, |queue| queue.lock(at(9))?.compact(at(9)).map(drop));
+}
+
+#[test]
+fn setting_unreadable_lines_aside() {
+    let damaged = || {
+        let fs = MemoryFs::new();
+        approved(&queue(fs.clone(), true));
+        fs.append_durable(&path(".brigade/tools/calls.jsonl"), b"garbage\n{\"id\":\"call-torn\",").unwrap();
+        fs
+    };
+    at_every_step(damaged, |queue| enqueue(queue, "call-b", "y", 9).map(drop));
+}
+
+#[test]
+fn adopting_the_python_programs_state() {
+    let adopted = || {
+        let fs = MemoryFs::new();
+        fs.create_dir_all(&path(".brigade/tools/runs")).unwrap();
+        fs.create_dir_all(&path(".brigade/tools/checkpoints")).unwrap();
+        let record = |id: &str, status: &str, more: &str| {
+            format!(
+                "{{\"id\":\"{id}\",\"status\":\"{status}\",\"tool_id\":\"t\",\"created_at\":\"2026-01-01T00:00:00+00:00\"{more}}}\n"
+            )
+        };
+        let journal = [
+            record("call-1", "pending", ""),
+            record("call-2", "completed", ",\"run_id\":\"run-2\",\"receipt_path\":\"/old/run-2.json\""),
+            record("call-3", "approved", ",\"x\":NaN"),
+            record("call-4", "waiting", ",\"run_id\":\"run-4\",\"checkpoint_id\":\"ask\""),
+        ];
+        let write = |name: &str, bytes: &[u8]| {
+            fs.write_atomic(&path(&format!(".brigade/tools/{name}")), bytes, FileMode::Private).unwrap();
+        };
+        write("calls.jsonl", journal.concat().as_bytes());
+        for (number, status) in [(2, "completed"), (4, "waiting")] {
+            let bytes =
+                receipt(&format!("call-{number}"), &format!("run-{number}"), status, number, &[]).to_bytes();
+            write(&format!("runs/run-{number}.json"), &bytes);
+        }
+        let document = Json::Object(checkpoint("ask", "call-4", "run-4").to_document());
+        write("checkpoints/ask.json", document.to_pretty().as_bytes());
+        fs
+    };
+    at_every_step(adopted, |queue| enqueue(queue, "call-b", "y", 9).map(drop));
+    at_every_step(adopted, |queue| {
+        let mut locked = queue.lock(at(9))?;
+        locked.answer(&"ask".parse().unwrap(), &Answer::Approve("yes".into()), at(9)).map(drop)
+    });
+}
+
+#[test]
+fn a_writer_whose_disk_fails_once_goes_on_with_what_is_on_the_disk() {
+    for step in 0..40 {
+        let fs = FaultyFs::new(with(approved)(), Fault::BrokenAt(step));
+        let queue = queue(fs.clone(), true);
+        let Ok(mut locked) = queue.lock(at(5)) else { continue };
+        let first = locked.review(&call_id("call-a"), 2, Review::Hold("later".into()), at(5));
+        let revision = locked.view().call(&call_id("call-a")).unwrap().unwrap().revision;
+        let second = enqueue_locked(&mut *locked, "call-b", "y", 6);
+        drop(locked);
+        let view = queue.read().unwrap();
+        let status = stored(&*view, "call-a").call.status;
+        assert_eq!(first.is_ok(), status == CallStatus::Held, "step {step}, revision {revision}");
+        assert_eq!(second.is_ok(), view.call(&call_id("call-b")).unwrap().is_some(), "step {step}");
+        assert!(first.is_ok() || second.is_ok());
+    }
+}
