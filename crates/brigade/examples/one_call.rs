@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     workspace.approve(&IdPrefix::new(id))?;
     let run = workspace.run(&RunTarget::Call(IdPrefix::new(id)))?;
 
-    let line = format!("{}\n", run.receipt.get("stdout_summary").and_then(|text| text.as_str()).unwrap_or_default());
+    let line =
+        format!("{}\n", run.receipt.get("stdout_summary").and_then(|text| text.as_str()).unwrap_or_default());
     std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes())?;
     Ok(())
 }

@@ -44,11 +44,7 @@ impl Workspace {
     }
 
     fn args_file(&self, path: &Path) -> Result<Json, ArgsProblem> {
-        let path = self.context.expand(path);
-        let path = match brigade_process::current_dir() {
-            Ok(folder) => folder.join(path),
-            Err(_) => path,
-        };
+        let path = self.from_here(path);
         let bytes = self
             .fs
             .read_outside(&path, DOCUMENT_LIMIT)

@@ -364,7 +364,7 @@ impl Workspace {
 }
 
 /// Says why a plan is not stored, when it is not.
-fn not_to_be_queued(plan: &Plan, blocked: Blocked) -> Option<String> {
+pub(crate) fn not_to_be_queued(plan: &Plan, blocked: Blocked) -> Option<String> {
     if plan.holds_secret() {
         return Some("an argument looks like a secret, so the call is not stored".to_owned());
     }

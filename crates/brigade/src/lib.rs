@@ -33,6 +33,8 @@
 #![warn(missing_docs)]
 
 mod args;
+mod attest;
+mod batch;
 mod calls;
 mod catalog;
 mod checkpoints;
@@ -49,6 +51,7 @@ mod report;
 mod running;
 mod sample;
 mod setup;
+mod state;
 mod survey;
 mod workspace;
 
@@ -67,4 +70,5 @@ pub use report::*;
 pub use running::RunTarget;
 pub use sample::NewFile;
 pub use setup::{Existing, Ignore};
+pub use state::Exported;
 pub use workspace::Workspace;

@@ -9,6 +9,7 @@ mod checkpoints;
 mod policy;
 mod runs;
 mod setup;
+mod state;
 
 pub use calls::*;
 pub use catalog::*;
@@ -16,6 +17,7 @@ pub use checkpoints::*;
 pub use policy::*;
 pub use runs::*;
 pub use setup::*;
+pub use state::*;
 
 use serde::Serialize;
 

@@ -188,3 +188,47 @@ pub struct PassedOver {
     /// Why.
     pub reasons: Vec<String>,
 }
+
+/// One line of `call queue --stdin`.
+#[derive(Clone, Debug, Serialize)]
+pub struct BatchRow {
+    /// The line of the input, from 1.
+    pub line: usize,
+    /// Whether the call was stored; one that asks for the same may have been there.
+    pub created: bool,
+    /// The stored call, or the one that was there.
+    pub call_id: Option<String>,
+    /// Where that call stands.
+    pub status: Option<String>,
+    /// Why nothing was stored.
+    pub error: Option<String>,
+    /// Every reason against the call, as sentences.
+    pub blockers: Vec<String>,
+    /// The same reasons with code, place and the way to change them.
+    pub blocker_details: Vec<Json>,
+}
+
+/// `call queue --stdin`: how many calls were stored.
+#[derive(Clone, Debug, Serialize)]
+pub struct BatchReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The queue's file.
+    pub calls_path: String,
+    /// Calls that were stored.
+    pub created: usize,
+    /// Calls that were there, or were rejected before.
+    pub skipped: usize,
+    /// Lines that are no call, or whose call is blocked.
+    pub refused: usize,
+}
+
+impl Report for BatchReport {
+    const SCHEMA: &'static str = "brigade.call-batch.v1";
+
+    fn exit(&self) -> Exit {
+        if self.refused == 0 { Exit::Done } else { Exit::Refused }
+    }
+}

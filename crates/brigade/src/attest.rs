@@ -1,0 +1,263 @@
+//! Receipts for strangers: DSSE envelopes with an in-toto statement, signed with this host's Ed25519 key.
+//!
+//! An envelope is JSON: `payloadType`, the base64 of the statement under `payload`, and `signatures` with `keyid` and the base64 of the
+//! signature under `sig`. The signature is over `DSSEv1 LEN(type) TYPE LEN(payload) PAYLOAD`, with single spaces and lengths in
+//! decimal bytes. A host without a key writes an envelope without signatures.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brigade_core::{Fingerprint, IdPrefix, Json};
+use brigade_fs::{DiskFs, FileMode, Fs, FsError};
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use ed25519_dalek::pkcs8::{
+    DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _,
+};
+use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _, VerifyingKey};
+
+use crate::error::{Error, ErrorKind};
+use crate::files::{DOCUMENT_LIMIT, parse_json};
+use crate::report::{EnvelopeReport, KeyReport, Report as _};
+use crate::setup::Existing;
+use crate::workspace::{Workspace, rel};
+
+/// What the payload of an envelope is.
+const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+
+/// The type of the statement.
+const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
+
+/// What the statement says of its subject.
+const PREDICATE_TYPE: &str = "https://brigade.dev/attestation/run-receipt/v1";
+
+/// The private key, in the folder of this host's keys.
+const PRIVATE_KEY: &str = "keys/receipts.pem";
+
+/// The public key beside it.
+const PUBLIC_KEY: &str = "keys/receipts.pub.pem";
+
+/// The largest key that is read.
+const KEY_LIMIT: u64 = 64 << 10;
+
+impl Workspace {
+    /// Makes this host's key for signing receipts, 0600, outside of every workspace.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when there is one and it is to be kept; when there is no home folder.
+    pub fn keys_init(&self, existing: Existing) -> Result<KeyReport, Error> {
+        let folder = self.key_folder()?;
+        let fs = make_folder(&folder)?;
+        if existing == Existing::Keep && fs.exists(&rel(PRIVATE_KEY))? {
+            let error = Error::new(ErrorKind::Usage, "this host has a key already");
+            return Err(error.hint("--force replaces it; envelopes of the old one then need its public key"));
+        }
+        let seed = brigade_process::random_bytes::<32>().map_err(|error| {
+            Error::new(ErrorKind::Environment, format!("no randomness to make a key of: {}", error.kind()))
+        })?;
+        let key = SigningKey::from_bytes(&seed);
+        let private = key.to_pkcs8_pem(LineEnding::LF).map_err(|_| unusable_key())?;
+        let public = key.verifying_key().to_public_key_pem(LineEnding::LF).map_err(|_| unusable_key())?;
+        fs.create_dir_all(&rel(PRIVATE_KEY).parent())?;
+        fs.write_atomic(&rel(PUBLIC_KEY), public.as_bytes(), FileMode::Exactly(0o644))?;
+        fs.write_atomic(&rel(PRIVATE_KEY), private.as_bytes(), FileMode::Private)?;
+        Ok(KeyReport {
+            schema: KeyReport::SCHEMA,
+            private_key_path: folder.join(PRIVATE_KEY).display().to_string(),
+            public_key_path: folder.join(PUBLIC_KEY).display().to_string(),
+            key_id: key_id(&key.verifying_key()),
+        })
+    }
+
+    /// Returns a run's receipt as a DSSE envelope, signed when this host has a key.
+    ///
+    /// # Errors
+    /// When there is no such run, or the key cannot be read.
+    pub fn run_export(&self, prefix: &IdPrefix) -> Result<Json, Error> {
+        let stored = self.find_run(prefix)??;
+        let subject = Json::object([
+            ("name", Json::from(stored.path.as_str())),
+            ("digest", Json::object([("sha256", Json::from(stored.sha256.to_hex()))])),
+        ]);
+        let statement = Json::object([
+            ("_type", Json::from(STATEMENT_TYPE)),
+            ("subject", Json::Array(vec![subject])),
+            ("predicateType", Json::from(PREDICATE_TYPE)),
+            ("predicate", Json::Object(stored.receipt.into_document())),
+        ]);
+        let payload = statement.to_canonical().into_bytes();
+        let signatures = match self.signing_key()? {
+            Some(key) => {
+                let signature = key.sign(&signed_bytes(&payload));
+                vec![Json::object([
+                    ("keyid", Json::from(key_id(&key.verifying_key()))),
+                    ("sig", Json::from(STANDARD.encode(signature.to_bytes()))),
+                ])]
+            }
+            None => Vec::new(),
+        };
+        Ok(Json::object([
+            ("payloadType", Json::from(PAYLOAD_TYPE)),
+            ("payload", Json::from(STANDARD.encode(payload))),
+            ("signatures", Json::Array(signatures)),
+        ]))
+    }
+
+    /// Checks an envelope against a public key; this host's own when none is named.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn verify_envelope(
+        &self,
+        envelope: &Path,
+        public_key: Option<&Path>,
+    ) -> Result<EnvelopeReport, Error> {
+        let envelope_path = self.from_here(envelope);
+        let key_path = match public_key {
+            Some(path) => self.from_here(path),
+            None => self.key_folder()?.join(PUBLIC_KEY),
+        };
+        let pem = self.fs.read_outside(&key_path, KEY_LIMIT).map_err(unreadable)?;
+        let key = std::str::from_utf8(&pem)
+            .ok()
+            .and_then(|pem| VerifyingKey::from_public_key_pem(pem).ok())
+            .ok_or_else(|| Error::new(ErrorKind::Usage, "the key is not an Ed25519 public key in PEM"))?;
+        let bytes = self.fs.read_outside(&envelope_path, DOCUMENT_LIMIT * 4).map_err(unreadable)?;
+        let checked = check_envelope(&bytes, &key);
+        Ok(EnvelopeReport {
+            schema: EnvelopeReport::SCHEMA,
+            envelope_path: envelope_path.display().to_string(),
+            valid: checked.is_ok(),
+            error: checked.as_ref().err().map(|problem| (*problem).to_owned()),
+            statement: checked.unwrap_or_default(),
+        })
+    }
+
+    fn signing_key(&self) -> Result<Option<SigningKey>, Error> {
+        let path = match self.key_folder() {
+            Ok(folder) => folder.join(PRIVATE_KEY),
+            Err(_) => return Ok(None),
+        };
+        match self.fs.read_outside(&path, KEY_LIMIT) {
+            Ok(pem) => {
+                let pem = std::str::from_utf8(&pem).map_err(|_| unusable_key())?;
+                SigningKey::from_pkcs8_pem(pem).map(Some).map_err(|_| unusable_key())
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the folder of what belongs to this host and not to a workspace.
+    fn key_folder(&self) -> Result<PathBuf, Error> {
+        let configured = self.context.environment.get("XDG_CONFIG_HOME").map(Path::new);
+        let folder = configured
+            .filter(|folder| folder.is_absolute())
+            .map(Path::to_owned)
+            .or_else(|| self.context.home().map(|home| home.join(".config")));
+        folder.map(|folder| folder.join("brigade")).ok_or_else(|| {
+            Error::new(ErrorKind::Environment, "there is no home folder to keep keys in").hint("set HOME")
+        })
+    }
+
+    /// Makes a path absolute that a person typed.
+    pub(crate) fn from_here(&self, path: &Path) -> PathBuf {
+        let path = self.context.expand(path);
+        match brigade_process::current_dir() {
+            Ok(folder) => folder.join(path),
+            Err(_) => path,
+        }
+    }
+}
+
+fn unusable_key() -> Error {
+    Error::new(
+        ErrorKind::Environment,
+        "this host's key cannot be used: it is not an Ed25519 key in PKCS #8 PEM",
+    )
+    .hint("brigade tools keys init --force")
+}
+
+fn unreadable(error: FsError) -> Error {
+    Error::new(ErrorKind::Usage, error.to_string())
+}
+
+/// Opens a folder that may have to be made first, with those above it.
+fn make_folder(folder: &Path) -> Result<DiskFs, Error> {
+    for above in folder.ancestors() {
+        match DiskFs::open(above) {
+            Ok(fs) => {
+                let rest = folder.strip_prefix(above).ok().and_then(Path::to_str).unwrap_or_default();
+                fs.create_dir_all(&rel(rest))?;
+                return Ok(DiskFs::open(folder)?);
+            }
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Error::new(ErrorKind::Environment, "the folder of keys cannot be made"))
+}
+
+/// Returns the name of a key: the sha256 of its 32 bytes.
+fn key_id(key: &VerifyingKey) -> String {
+    Fingerprint::of_bytes(key.as_bytes()).to_hex()
+}
+
+/// Returns what is signed: the type and the payload, each behind its length.
+fn signed_bytes(payload: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("DSSEv1 {} {PAYLOAD_TYPE} {} ", PAYLOAD_TYPE.len(), payload.len()).into_bytes();
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+fn check_envelope(bytes: &[u8], key: &VerifyingKey) -> Result<Json, &'static str> {
+    let envelope = parse_json(bytes).map_err(|_| "the envelope is not JSON")?;
+    let text = |json: &Json, name: &str| json.get(name).and_then(Json::as_str).map(str::to_owned);
+    if text(&envelope, "payloadType").as_deref() != Some(PAYLOAD_TYPE) {
+        return Err("the envelope holds no in-toto statement");
+    }
+    let payload = text(&envelope, "payload")
+        .and_then(|payload| STANDARD.decode(payload).ok())
+        .ok_or("the payload is not base64")?;
+    let signatures = envelope.get("signatures").and_then(Json::as_array).unwrap_or_default();
+    if signatures.is_empty() {
+        return Err("the envelope is not signed");
+    }
+    let is_valid = |signature: &Json| {
+        let bytes = text(signature, "sig").and_then(|signature| STANDARD.decode(signature).ok());
+        let signature = bytes.and_then(|bytes| Signature::from_slice(&bytes).ok());
+        signature.is_some_and(|signature| key.verify(&signed_bytes(&payload), &signature).is_ok())
+    };
+    if !signatures.iter().any(is_valid) {
+        return Err("no signature of the envelope is of this key and over this content");
+    }
+    parse_json(&payload).map_err(|_| "the payload is not JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signed_bytes_are_those_of_the_dsse_specification() {
+        let expect = b"DSSEv1 28 application/vnd.in-toto+json 11 hello world";
+        assert_eq!(signed_bytes(b"hello world"), expect);
+    }
+
+    #[test]
+    fn only_what_was_signed_is_valid() {
+        let key = SigningKey::from_bytes(&[7; 32]);
+        let payload = br#"{"a":1}"#;
+        let signature = STANDARD.encode(key.sign(&signed_bytes(payload)).to_bytes());
+        let envelope = |payload: &[u8]| {
+            format!(
+                r#"{{"payloadType":"{PAYLOAD_TYPE}","payload":"{}","signatures":[{{"sig":"{signature}"}}]}}"#,
+                STANDARD.encode(payload)
+            )
+        };
+        assert!(check_envelope(envelope(payload).as_bytes(), &key.verifying_key()).is_ok());
+        assert!(check_envelope(envelope(b"{}").as_bytes(), &key.verifying_key()).is_err());
+        let other = SigningKey::from_bytes(&[8; 32]);
+        assert!(check_envelope(envelope(payload).as_bytes(), &other.verifying_key()).is_err());
+    }
+}

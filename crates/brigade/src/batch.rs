@@ -1,0 +1,152 @@
+//! Queueing many calls at once.
+
+use std::io::BufRead;
+
+use brigade_call::{ArgsProblem, blocker_to_json};
+use brigade_core::{Json, Object};
+use brigade_queue::{Enqueued, OnDuplicate, Queue};
+
+use crate::calls::{Blocked, messages, not_to_be_queued};
+use crate::error::{Error, ErrorKind};
+use crate::files::parse_json;
+use crate::gather::Planned;
+use crate::report::{BatchReport, BatchRow, Report as _};
+use crate::workspace::Workspace;
+
+/// How many calls are committed with one sync.
+const GROUP: usize = 1_000;
+
+/// The longest line that is read, in bytes.
+const LINE_LIMIT: usize = 16 << 20;
+
+impl Workspace {
+    /// Queues calls that stand one on a line, as `{"tool": ID, "args": {…}}`, in groups that are each durable before they are
+    /// handed to `found`.
+    ///
+    /// A line that is no call, or whose call is blocked, is a row with its reasons; the others are stored.
+    ///
+    /// # Errors
+    /// When the disk or the input fails. What was handed to `found` is stored.
+    pub fn queue_lines(
+        &self,
+        input: &mut dyn BufRead,
+        blocked: Blocked,
+        found: &mut dyn FnMut(&BatchRow),
+    ) -> Result<BatchReport, Error> {
+        let config = self.config()?;
+        let mut report = BatchReport {
+            schema: BatchReport::SCHEMA,
+            target: self.target(),
+            calls_path: self.calls_path(),
+            created: 0,
+            skipped: 0,
+            refused: 0,
+        };
+        let mut group: Vec<(usize, Planned)> = Vec::new();
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let read = std::io::Read::take(&mut *input, LINE_LIMIT as u64 + 1).read_until(b'\n', &mut line);
+            let read = read.map_err(|error| {
+                Error::new(ErrorKind::Environment, format!("the input cannot be read: {}", error.kind()))
+            })?;
+            if read == 0 {
+                break;
+            }
+            if LINE_LIMIT < read {
+                return Err(Error::new(
+                    ErrorKind::Usage,
+                    format!("line {number} is longer than {LINE_LIMIT} bytes"),
+                ));
+            }
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            match self.plan_line(&config, &line) {
+                Ok(planned) => match not_to_be_queued(&planned.plan, blocked) {
+                    None => group.push((number, planned)),
+                    Some(reason) => {
+                        report.refused += 1;
+                        let details = planned.plan.blockers().iter().map(blocker_to_json).collect();
+                        found(&BatchRow {
+                            blockers: messages(planned.plan.blockers()),
+                            blocker_details: details,
+                            ..refused(number, reason)
+                        });
+                    }
+                },
+                Err(error) => {
+                    report.refused += 1;
+                    found(&refused(number, error.to_string()));
+                }
+            }
+            if group.len() == GROUP {
+                self.commit(&mut group, &mut report, found)?;
+            }
+        }
+        self.commit(&mut group, &mut report, found)?;
+        Ok(report)
+    }
+
+    fn plan_line(&self, config: &crate::gather::Config, line: &[u8]) -> Result<Planned, Error> {
+        let json = parse_json(line).map_err(|error| {
+            Error::new(ErrorKind::Usage, format!("column {}: {}", error.column, error.kind))
+        })?;
+        let tool_id = json.get("tool").or_else(|| json.get("tool_id")).and_then(Json::as_str);
+        let tool_id =
+            tool_id.ok_or_else(|| Error::new(ErrorKind::Usage, "`tool` must be the id of a tool"))?;
+        let args: Result<Json, ArgsProblem> =
+            Ok(json.get("args").cloned().unwrap_or_else(|| Json::Object(Object::new())));
+        let tool = self.tool(&config.catalog, tool_id)?;
+        self.plan_tool(config, tool, args)
+    }
+
+    /// Stores a group with one sync.
+    fn commit(
+        &self,
+        group: &mut Vec<(usize, Planned)>,
+        report: &mut BatchReport,
+        found: &mut dyn FnMut(&BatchRow),
+    ) -> Result<(), Error> {
+        if group.is_empty() {
+            return Ok(());
+        }
+        let now = self.now();
+        let stored = self.queue().lock(now)?.enqueue_all(
+            group.len(),
+            OnDuplicate::Skip,
+            &mut |index, is_taken| group[index].1.plan.to_call(now, None, is_taken),
+            now,
+        )?;
+        for ((line, planned), stored) in group.drain(..).zip(stored) {
+            let (created, skipped, call) = match stored {
+                Enqueued::Queued(call) => (1, 0, call),
+                Enqueued::Duplicate(call) | Enqueued::Rejected(call) => (0, 1, call),
+            };
+            report.created += created;
+            report.skipped += skipped;
+            found(&BatchRow {
+                line,
+                created: created == 1,
+                call_id: Some(call.call.id.as_str().to_owned()),
+                status: Some(call.call.status.as_str().to_owned()),
+                error: None,
+                blockers: messages(planned.plan.blockers()),
+                blocker_details: planned.plan.blockers().iter().map(blocker_to_json).collect(),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn refused(line: usize, reason: String) -> BatchRow {
+    BatchRow {
+        line,
+        created: false,
+        call_id: None,
+        status: None,
+        error: Some(reason),
+        blockers: Vec::new(),
+        blocker_details: Vec::new(),
+    }
+}

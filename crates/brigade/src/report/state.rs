@@ -1,0 +1,114 @@
+//! Documents about the state as a whole, keys and attestations.
+
+use brigade_core::Json;
+use serde::Serialize;
+
+use super::Report;
+use crate::exit::Exit;
+
+/// `state check`.
+#[derive(Clone, Debug, Serialize)]
+pub struct StateReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// Whether everything can be read.
+    pub valid: bool,
+    /// How many calls of each status.
+    pub calls: Json,
+    /// How many runs of each status.
+    pub runs: Json,
+    /// Bytes of the journal.
+    pub journal_bytes: u64,
+    /// Files of finished calls.
+    pub segments: u64,
+    /// Whether the state is ours; that of the Python program is adopted with the first write.
+    pub adopted: bool,
+    /// What cannot be read.
+    pub damage: Vec<DamageReport>,
+    /// Quarantine files and their number of lines.
+    pub quarantined: Vec<Json>,
+    /// Files that a crash left, or that are being written.
+    pub temporary: Vec<String>,
+}
+
+impl Report for StateReport {
+    const SCHEMA: &'static str = "brigade.state.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// One thing that cannot be read.
+#[derive(Clone, Debug, Serialize)]
+pub struct DamageReport {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: Option<u64>,
+    /// What is wrong, without the text.
+    pub problem: String,
+}
+
+/// `state compact`.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompactReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// Whether the state of the Python program was taken over.
+    pub adopted: bool,
+    /// Finished calls that moved out of the journal.
+    pub moved: u64,
+    /// Unreadable lines that moved to a quarantine.
+    pub quarantined: u64,
+    /// Files that were removed.
+    pub removed: u64,
+}
+
+impl Report for CompactReport {
+    const SCHEMA: &'static str = "brigade.state-compact.v1";
+}
+
+/// `keys init`.
+#[derive(Clone, Debug, Serialize)]
+pub struct KeyReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The private key's file, which stays on this host.
+    pub private_key_path: String,
+    /// The public key's file, which may be given away.
+    pub public_key_path: String,
+    /// The sha256 of the public key, as signatures name it.
+    pub key_id: String,
+}
+
+impl Report for KeyReport {
+    const SCHEMA: &'static str = "brigade.key.v1";
+}
+
+/// `run verify --envelope`.
+#[derive(Clone, Debug, Serialize)]
+pub struct EnvelopeReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The envelope's file.
+    pub envelope_path: String,
+    /// Whether the signature is of this key and over this content.
+    pub valid: bool,
+    /// The statement; `null` unless the signature is valid.
+    pub statement: Json,
+    /// Why it is not valid.
+    pub error: Option<String>,
+}
+
+impl Report for EnvelopeReport {
+    const SCHEMA: &'static str = "brigade.envelope.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}

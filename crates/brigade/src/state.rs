@@ -1,0 +1,104 @@
+//! Operations on the state as a whole: for operators.
+
+use std::ops::ControlFlow;
+
+use brigade_call::Call;
+use brigade_core::Json;
+use brigade_queue::{Calls, Queue, Runs};
+
+use crate::error::Error;
+use crate::report::{CompactReport, DamageReport, Report as _, StateReport};
+use crate::workspace::Workspace;
+
+/// One line of an export.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Exported<'e> {
+    /// A call, as it stands.
+    Call(&'e Call),
+    /// A receipt.
+    Receipt(Json),
+}
+
+impl Workspace {
+    /// Looks over calls, receipts and what cannot be read. Changes nothing.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn state_check(&self) -> Result<StateReport, Error> {
+        let check = self.queue().read()?.check()?;
+        let damage: Vec<DamageReport> = check
+            .damage
+            .iter()
+            .map(|damage| DamageReport {
+                file: self.absolute(&damage.path),
+                line: damage.line,
+                problem: damage.problem.to_owned(),
+            })
+            .collect();
+        let counts = |counts: std::collections::BTreeMap<String, u64>| {
+            Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count))))
+        };
+        Ok(StateReport {
+            schema: StateReport::SCHEMA,
+            target: self.target(),
+            valid: damage.is_empty(),
+            calls: counts(check.calls),
+            runs: counts(check.runs),
+            journal_bytes: check.journal_bytes,
+            segments: check.segments,
+            adopted: !check.is_unadopted,
+            damage,
+            quarantined: check
+                .quarantined
+                .iter()
+                .map(|(file, lines)| {
+                    Json::object([("file", Json::from(self.absolute(file))), ("lines", Json::from(*lines))])
+                })
+                .collect(),
+            temporary: check.temporary.iter().map(|file| self.absolute(file)).collect(),
+        })
+    }
+
+    /// Moves finished calls out of the journal, unreadable lines to a quarantine, and removes what crashes left. Adopts the
+    /// state of the Python program.
+    ///
+    /// # Errors
+    /// When the disk fails; everything is as before then.
+    pub fn state_compact(&self) -> Result<CompactReport, Error> {
+        let now = self.now();
+        let compaction = self.queue().lock(now)?.compact(now)?;
+        Ok(CompactReport {
+            schema: CompactReport::SCHEMA,
+            target: self.target(),
+            adopted: compaction.is_adoption,
+            moved: compaction.moved,
+            quarantined: compaction.quarantined,
+            removed: compaction.removed,
+        })
+    }
+
+    /// Hands out every call in the order of its creation, and then every receipt, newest first.
+    ///
+    /// # Errors
+    /// When the disk fails, or what `found` returns.
+    pub fn state_export(&self, found: &mut dyn FnMut(Exported<'_>) -> ControlFlow<()>) -> Result<(), Error> {
+        let queue = self.queue();
+        let view = queue.read()?;
+        let mut stopped = false;
+        view.for_each_call(&Calls::All, &mut |stored| {
+            let flow = found(Exported::Call(&stored.call));
+            stopped = flow.is_break();
+            flow
+        })?;
+        if stopped {
+            return Ok(());
+        }
+        for stored in view.runs(Runs::All)?.receipts {
+            let receipt = Json::Object(stored.receipt.into_document());
+            if found(Exported::Receipt(self.receipt_json(receipt))).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
