@@ -37,12 +37,14 @@ pub(crate) fn profile(
     read.push(folders.workspace.to_owned());
     read.extend(grants.read_paths.iter().map(resolve));
     let mut write = vec![folders.temporary.to_owned(), folders.checkpoints.to_owned()];
-    let mut deny_write = Vec::new();
+    let never: Vec<PathBuf> = NEVER_WRITTEN.iter().map(|name| folders.workspace.join(name)).collect();
     if grants.workspace_write {
         write.push(folders.workspace.to_owned());
-        deny_write.extend(NEVER_WRITTEN.iter().map(|name| folders.workspace.join(name)));
     }
-    write.extend(grants.write_paths.iter().map(resolve));
+    let may_be_written = |path: &PathBuf| !never.iter().any(|never| path.starts_with(never));
+    write.extend(grants.write_paths.iter().map(resolve).filter(may_be_written));
+    let is_open = write.iter().any(|path| path == folders.workspace);
+    let deny_write = if is_open { never } else { Vec::new() };
     Some(SandboxProfile {
         read,
         write,
