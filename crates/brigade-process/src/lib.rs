@@ -28,8 +28,11 @@
 //! assert_eq!(seen, b"hello\n");
 //! ```
 
-// The floor that processes, files of /proc and the clock go through: the bans of the house end here.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the floor that processes, files of /proc and the clock go through"
+)]
 
 // Who and what.
 mod host;
