@@ -1,1 +1,14 @@
 //! Helpers of the tests that drive the real binary.
+//!
+//! * [`Site`] is a temporary workspace with the binary beside it: it plans, queues, approves and runs calls in one word each.
+//! * [`documents`] holds the keys and types that every JSON document promises; [`Site::json`] checks each document it reads.
+//! * [`until`] waits for a fact with a deadline.
+
+#![allow(clippy::disallowed_methods, reason = "test helpers set up files and look at processes themselves")]
+
+pub mod documents;
+mod processes;
+mod site;
+
+pub use processes::{processes_with, until};
+pub use site::{Answer, PATH, Site};

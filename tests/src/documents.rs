@@ -1,0 +1,323 @@
+//! The keys and types that JSON documents promise to scripts; documents may have more.
+//!
+//! `key:type` pairs, where a type is `str`, `bool`, `int`, `num`, `null`, `any`, `[T]` for a list, `{T}` for an object with any
+//! keys, the name of a [shape](SHAPES), or several of these with `|` between them. A key with `?` may be absent.
+
+use serde_json::Value;
+
+/// Parts that occur in several documents.
+const SHAPES: &[(&str, &str)] = &[
+    (
+        "plan",
+        "tool_id:str family:str command:str|null cwd:str|null timeout:num|null runtime_id:str|null requires_runtime:bool \
+         runtime_health_path:str|null mcp_server_id:str|null mcp_tool_name:str|null auth_label:str|null env_labels:[str] \
+         arguments:{str} args:{any} permissions:[str] effects:[str] approval_required:bool approval_mode:str",
+    ),
+    (
+        "policy",
+        "enabled:bool policy_path:str allowed:bool blockers:[str] errors:[str] env_labels_used:[str] \
+         allowed_families?:[str] allowed_effects?:[str] denied_effects?:[str] required_approval_modes?:[str] \
+         max_timeout?:num|null allowed_runtimes?:[str] env_labels_required?:[str]",
+    ),
+    ("summary", "counts:{int} projections:[summary_item]"),
+    ("summary_item", "harness:str status:str action:str projection_path:str|null"),
+    (
+        "projection",
+        "tool_id:str name:str family:str harness:str source_path:str|null projection_path:str|null managed:bool \
+         metadata:any|null status:str action:str detail:str",
+    ),
+    ("detail", "code:str message:str file:str|null line:int|null field:str|null hint:str|null"),
+    (
+        "contract",
+        "approval_mode:str|null approval_required:bool permissions:[str] effects:[str] auth_label:str|null env_labels:[str] \
+         cwd:str|null timeout:num|null runtime_id:str|null requires_runtime:bool runtime_health_path:str|null \
+         mcp_server_id:str|null mcp_tool_name:str|null",
+    ),
+    (
+        "call",
+        "id:str status:str created_at:str reviewed_at:str|null review_reason:str|null tool_id:str family:str \
+         command:str|null args:{any} arguments:{str} contract:contract blockers:[str] policy:policy \
+         projection_summary:summary contract_fingerprint:str source_fingerprint:str call_fingerprint:str \
+         approval_fingerprint:str|null started_at:str|null completed_at:str|null run_id:str|null receipt_path:str|null \
+         exit_code:int|null timed_out?:bool checkpoint_id?:str|null replay_of_run_id?:str replay_source_call_id?:str \
+         replay_created_at?:str",
+    ),
+    (
+        "receipt",
+        "id:str call_id:str tool_id:str family:str status:str started_at:str completed_at:str duration_seconds:num \
+         exit_code:int|null timed_out:bool timeout:num|null command_label:str argv:[str] cwd:str args:{any} \
+         arguments:{str} stdout_summary:str stderr_summary:str stdout_log_path:str stderr_log_path:str receipt_path:str \
+         contract_fingerprint:str source_fingerprint:str call_fingerprint:str approval_fingerprint:str approval:approval \
+         permissions:[str] effects:[str] runtime_id:str|null mcp_server_id:str|null mcp_tool_name:str|null runtime:any \
+         policy:policy env_labels_used:[str] projection_summary:summary output_compaction?:compaction checkpoint_id?:str \
+         checkpoint?:checkpoint original_call_id?:str original_run_id?:str resume_run_id?:str resume?:resume",
+    ),
+    ("approval", "reviewed_at:str|null review_reason:str|null"),
+    ("resume", "checkpoint_id:str selected_choice:str|null reviewed_at:str|null review_reason:str|null"),
+    (
+        "compaction",
+        "reducer_id:str rule_hash:str omitted_count:int omitted_by_stream:{int} unit:str raw_retrievable:bool",
+    ),
+    (
+        "run",
+        "id:str status:str call_id:str tool_id:str family:str started_at:str completed_at:str duration_seconds:num \
+         exit_code:int|null timed_out:bool timeout:num|null policy:policy runtime:any mcp_server_id:str|null \
+         mcp_tool_name:str|null mcp_request_id:any mcp_response_summary:any stdout_summary:str stderr_summary:str \
+         stdout_log_path:str stderr_log_path:str output_compaction:compaction|null receipt_path:str",
+    ),
+    (
+        "checkpoint",
+        "id:str status:str tool_id:str call_id:str run_id:str reason:str|null requested_action:str|null prompt:str|null \
+         context:{any} choices:[str] selected_choice:str|null created_at:str|null expires_at:str|null \
+         reviewed_at:str|null review_reason:str|null resume_run_id:str|null checkpoint_path:str",
+    ),
+    ("receipt_error", "receipt_path:str error:str"),
+    ("checkpoint_error", "checkpoint_path:str error:str"),
+    (
+        "tool",
+        "id:str name:str family:str|null enabled:bool description:str supported_harnesses:[str] projection_coverage:{str} \
+         schema_available:bool manifest_available:bool auth_label:str|null tool_count:int contract:tool_contract \
+         source_path?:str source_fingerprint?:str|null manifest_path?:str schema_path?:str health_path?:str command?:str \
+         projection_paths?:{str} mcp?:any",
+    ),
+    (
+        "tool_contract",
+        "tool_id:str name:str family:str|null description:str command:str|null timeout:num|null auth_label:str|null \
+         cwd:str|null runtime_id:str|null requires_runtime:bool runtime_health_path:str|null mcp_server_id:str|null \
+         mcp_tool_name:str|null approval_mode:str permissions:[str] effects:[str] env_labels:[str] \
+         argument_template:{str} input_schema_path:str|null output_schema_path:str|null examples_path:str|null \
+         has_contract:bool",
+    ),
+    ("counted_contract", "tool_id:str has_contract:bool issue_count:int issues:[issue]"),
+    ("issue", "status:str name:str issue_type:str detail:str tool_id:str|null"),
+    ("passed_over", "call_id:str reasons:[str]"),
+    ("finding", "sequence:int|null run_id:str problem:str detail:str"),
+    (
+        "catalog_parity",
+        "latest_closeout:any quieted_issue_count:int quieted_issues:[any] changed_issue_count:int changed_issues:[any]",
+    ),
+    ("catalog_calls", "calls_path:str counts:{int} pending_count:int issue_count:int top_issue:issue|null"),
+    (
+        "catalog_runs",
+        "runs_path:str counts:{int} run_count:int issue_count:int top_issue:issue|null latest:run|null",
+    ),
+    (
+        "catalog_checkpoints",
+        "checkpoints_path:str counts:{int} checkpoint_count:int issue_count:int top_issue:issue|null latest:any",
+    ),
+    (
+        "catalog_runtimes",
+        "config_path:str state_path:str counts:{int} runtime_count:int issue_count:int top_issue:issue|null",
+    ),
+    ("catalog_policy", "policy_path:str enabled:bool valid:bool issue_count:int top_issue:issue|null"),
+];
+
+/// The documents, by the id of their schema.
+const DOCUMENTS: &[(&str, &str)] = &[
+    (
+        "brigade.error.v1",
+        "error:str kind:str exit_code:int blockers:[str] blocker_details:[detail] candidates:[str] hints:[str]",
+    ),
+    (
+        "brigade.catalog.v1",
+        "target:str config_path:str valid:bool errors:[str] tools:[tool] tool_count:int raw_issues:[issue] \
+         raw_issue_count:int issues:[issue] issue_count:int top_issue:issue|null parity:catalog_parity \
+         call_queue:catalog_calls run_history:catalog_runs checkpoints:catalog_checkpoints runtimes:catalog_runtimes \
+         policy:catalog_policy",
+    ),
+    ("brigade.tool.v1", "target:str config_path:str tool:tool|null"),
+    ("brigade.tool-search.v1", "target:str query:str matches:[tool] match_count:int"),
+    (
+        "brigade.tool-contract.v1",
+        "target:str config_path:str valid:bool errors:[str] tool:any issues:[issue] issue_count:int",
+    ),
+    (
+        "brigade.tool-contracts.v1",
+        "target:str config_path:str valid:bool errors:[str] contracts:[counted_contract] contract_count:int \
+         issue_count:int issues:[issue]",
+    ),
+    ("brigade.tool-lines.v1", "target:str config_path:str valid:bool errors:[str] tools:[any]"),
+    ("brigade.init.v1", "target:str"),
+    (
+        "brigade.call-plan.v1",
+        "target:str config_path:str valid:bool tool_id:str plan:plan|null blockers:[str] blocker_details:[detail] \
+         policy:policy validation_errors:[str] projection_blockers:[projection] projection_summary:summary \
+         contract_fingerprint:str|null source_fingerprint:str|null",
+    ),
+    (
+        "brigade.call-queue.v1",
+        "target:str calls_path:str created:int skipped:int blocked:int call:call|null reason:str|null blockers:[str] \
+         blocker_details:[detail]",
+    ),
+    ("brigade.call-list.v1", "target:str calls_path:str calls:[call] counts:{int}"),
+    ("brigade.call.v1", "target:str calls_path:str call:call|null error:str|null candidates:[str]"),
+    (
+        "brigade.call-review.v1",
+        "target:str calls_path:str call:call|null error?:str blockers:[str] blocker_details:[detail] candidates:[str]",
+    ),
+    (
+        "brigade.call-run.v1",
+        "target:str calls_path:str runs_path:str call:call|null receipt:receipt|null blockers:[str] \
+         blocker_details:[detail] changed:[str] passed_over:[passed_over] error?:str candidates:[str]",
+    ),
+    (
+        "brigade.run-list.v1",
+        "target:str runs_path:str runs:[run] run_count:int counts:{int} errors:[receipt_error] error_count:int \
+         latest:run|null",
+    ),
+    ("brigade.run.v1", "target:str runs_path:str run:receipt|null error:str|null candidates:[str]"),
+    (
+        "brigade.run-replay.v1",
+        "target:str runs_path:str calls_path:str run:any plan:any blockers:[str] blocker_details:[detail] created:int \
+         executed:int call?:call error?:str",
+    ),
+    (
+        "brigade.run-verify.v1",
+        "target:str runs_path:str valid:bool checked:int adopted:bool findings:[finding]",
+    ),
+    (
+        "brigade.checkpoint-list.v1",
+        "target:str checkpoints_path:str checkpoints:[checkpoint] checkpoint_count:int counts:{int} \
+         errors:[checkpoint_error] error_count:int",
+    ),
+    (
+        "brigade.checkpoint.v1",
+        "target:str checkpoints_path:str checkpoint:checkpoint|null error:str|null candidates:[str]",
+    ),
+    (
+        "brigade.checkpoint-review.v1",
+        "target:str checkpoints_path:str checkpoint:checkpoint|null call:call|null error?:str",
+    ),
+    (
+        "brigade.checkpoint-resume.v1",
+        "target:str calls_path:str checkpoints_path:str runs_path:str checkpoint:checkpoint|null call:call|null \
+         receipt:receipt|null blockers:[str] blocker_details:[detail] changed:[str] error?:str",
+    ),
+    ("brigade.policy.v1", "target:str policy_path:str valid:bool errors:[str] policy:any"),
+    (
+        "brigade.policy-health.v1",
+        "target:str policy_path:str enabled:bool valid:bool errors:[str] issues:[issue] issue_count:int \
+         top_issue:issue|null tool_errors:[str]",
+    ),
+    ("brigade.policy-explanation.v1", "target:str"),
+];
+
+/// Compares a document with what its schema promises.
+///
+/// # Errors
+/// With everything that is missing or of another type, by its path.
+pub fn check(document: &Value) -> Result<(), String> {
+    let schema = document.get("schema").and_then(Value::as_str).ok_or("the document names no schema")?;
+    let rule =
+        DOCUMENTS.iter().find(|(id, _)| *id == schema).ok_or(format!("nothing is known of {schema}"))?;
+    let mut problems = Vec::new();
+    check_object(document, rule.1, schema, &mut problems);
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+}
+
+fn check_object(value: &Value, rule: &str, path: &str, problems: &mut Vec<String>) {
+    for pair in rule.split_whitespace() {
+        let (key, kind) = pair.split_once(':').expect("a rule is `key:type`");
+        let (key, is_optional) = match key.strip_suffix('?') {
+            Some(key) => (key, true),
+            None => (key, false),
+        };
+        match value.get(key) {
+            Some(member) => check_value(member, kind, &format!("{path}.{key}"), problems),
+            None if is_optional => {}
+            None => problems.push(format!("{path}.{key} is missing")),
+        }
+    }
+}
+
+fn check_value(value: &Value, kind: &str, path: &str, problems: &mut Vec<String>) {
+    let mut closest: Option<Vec<String>> = None;
+    for alternative in kind.split('|') {
+        let mut found = Vec::new();
+        check_one(value, alternative, path, &mut found);
+        if found.is_empty() {
+            return;
+        }
+        // The alternative of the right kind of value has the useful complaints.
+        if closest.as_ref().is_none_or(|_| value.is_object() || value.is_array()) && alternative != "null" {
+            closest = Some(found);
+        }
+    }
+    problems.extend(closest.unwrap_or_else(|| vec![format!("{path} is not {kind}")]));
+}
+
+fn check_one(value: &Value, kind: &str, path: &str, problems: &mut Vec<String>) {
+    let fits = match kind {
+        "any" => true,
+        "str" => value.is_string(),
+        "bool" => value.is_boolean(),
+        "int" => value.is_i64() || value.is_u64(),
+        "num" => value.is_number(),
+        "null" => value.is_null(),
+        _ => {
+            return check_structure(value, kind, path, problems);
+        }
+    };
+    if !fits {
+        problems.push(format!("{path} is not {kind}"));
+    }
+}
+
+fn check_structure(value: &Value, kind: &str, path: &str, problems: &mut Vec<String>) {
+    let inner = |open: char, close: char| kind.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+    match (value, inner('[', ']'), inner('{', '}')) {
+        (Value::Array(elements), Some(inner), _) => {
+            for (index, element) in elements.iter().enumerate() {
+                check_value(element, inner, &format!("{path}[{index}]"), problems);
+            }
+        }
+        (Value::Object(members), _, Some(inner)) => {
+            for (key, member) in members {
+                check_value(member, inner, &format!("{path}.{key}"), problems);
+            }
+        }
+        (Value::Object(_), None, None) => {
+            let shape = SHAPES.iter().find(|(name, _)| *name == kind);
+            let (_, rule) = shape.unwrap_or_else(|| panic!("no shape is named `{kind}`"));
+            check_object(value, rule, path, problems);
+        }
+        _ => problems.push(format!("{path} is not {kind}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn rejects(document: Value, expect: &str) {
+        assert_eq!(check(&document), Err(expect.to_owned()));
+    }
+
+    #[test]
+    fn what_is_missing_or_of_another_type_is_named() {
+        let list = json!({"schema":"brigade.tool.v1","target":"/t","config_path":"/c","tool":null});
+        assert_eq!(check(&list), Ok(()));
+        rejects(
+            json!({"schema":"brigade.tool.v1","target":1,"tool":null}),
+            "brigade.tool.v1.target is not str\nbrigade.tool.v1.config_path is missing",
+        );
+        rejects(json!({}), "the document names no schema");
+    }
+
+    #[test]
+    fn every_named_shape_exists() {
+        const PLAIN: &[&str] = &["str", "bool", "int", "num", "null", "any"];
+        for (_, rule) in SHAPES.iter().chain(DOCUMENTS) {
+            for pair in rule.split_whitespace() {
+                for kind in pair.split_once(':').unwrap().1.split('|') {
+                    let name = kind.trim_matches(['[', ']', '{', '}']);
+                    let is_known = PLAIN.contains(&name) || SHAPES.iter().any(|(shape, _)| *shape == name);
+                    assert!(is_known, "`{name}` in `{pair}`");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The whole way of a call on the fixture workspaces; every document has the keys and types it promises.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
+
+use brigade_tests::Site;
+use serde_json::json;
+
+const ARGS: &str = r#"{"paths":["README.md"],"mode":"by-file"}"#;
+
+#[test]
+fn from_plan_to_receipt_on_repo_tools() {
+    let site = Site::fixture("repo-tools");
+
+    let plan = site.json(["call", "plan", "count-words", "--args", ARGS]).expect(0);
+    assert_eq!((&plan["valid"], &plan["blockers"]), (&json!(true), &json!([])));
+    assert_eq!(plan["plan"]["arguments"]["mode"], "--mode=by-file");
+    assert!(!site.workspace.exists(".brigade/tools/calls.jsonl"), "planning writes nothing");
+
+    let queued = site.json(["call", "queue", "count-words", "--args", ARGS]).expect(0);
+    assert_eq!(
+        (&queued["created"], &queued["skipped"], &queued["blocked"], &queued["reason"]),
+        (&json!(1), &json!(0), &json!(0), &json!(null))
+    );
+    assert_eq!(queued["call"]["status"], "pending");
+    let id = queued["call"]["id"].as_str().unwrap();
+    assert_eq!(id, format!("call-{}", &plan["call_fingerprint"].as_str().unwrap()[..16]));
+
+    let list = site.json(["call", "list"]).expect(0);
+    assert_eq!((&list["counts"], &list["calls"][0]), (&json!({"pending": 1}), &queued["call"]));
+    let shown = site.json(["call", "show", &id[..9]]).expect(0);
+    assert_eq!((&shown["call"], &shown["error"]), (&queued["call"], &json!(null)));
+
+    let approved = site.json(["call", "approve", id]).expect(0);
+    assert_eq!(approved["call"]["status"], "approved");
+    assert_eq!(site.json(["run", "list"]).expect(0)["run_count"], 0);
+    assert_eq!(site.json(["run", "latest"]).expect(1)["run"], json!(null));
+
+    let run = site.run_call(id).expect(0);
+    let receipt = &run["receipt"];
+    assert_eq!((&run["call"]["status"], &receipt["status"]), (&json!("completed"), &json!("completed")));
+    assert_eq!(receipt["exit_code"], 0);
+    assert_eq!(receipt["call_id"], id);
+    assert_eq!(receipt["cwd"], site.workspace.path().to_str().unwrap());
+    assert_eq!(receipt["sandbox"]["mode"], "enforce");
+    let answer: serde_json::Value = serde_json::from_slice(&site.log(receipt, "stdout")).unwrap();
+    assert_eq!(answer["mode"], "by-file");
+
+    let run_id = receipt["id"].as_str().unwrap();
+    let list = site.json(["run", "list"]).expect(0);
+    assert_eq!((&list["run_count"], &list["counts"]), (&json!(1), &json!({"completed": 1})));
+    assert_eq!((&list["runs"][0]["id"], &list["latest"]), (&receipt["id"], &list["runs"][0]));
+    assert_eq!(&site.json(["run", "show", run_id]).expect(0)["run"], receipt);
+    assert_eq!(&site.json(["run", "latest"]).expect(0)["run"], receipt);
+    assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+
+    let replay = site.json(["run", "replay", run_id]).expect(0);
+    assert_eq!((&replay["created"], &replay["executed"]), (&json!(1), &json!(0)));
+    assert_eq!(replay["call"]["status"], "pending");
+    assert_eq!(replay["call"]["replay_of_run_id"], run_id);
+    assert_eq!(replay["call"]["replay_source_call_id"], id);
+    assert_ne!(replay["call"]["id"], id);
+    assert_eq!(site.json(["run", "list"]).expect(0)["run_count"], 1, "a replay runs nothing");
+}
+
+#[test]
+fn every_script_of_repo_tools_runs_in_its_sandbox() {
+    let site = Site::fixture("repo-tools").env("REPO_TOOLS_TOKEN", "canary-4711-canary");
+    site.workspace.git_init();
+    for (tool, args, status, code) in [
+        ("git-log", r#"{"limit":5}"#, "completed", 0),
+        ("find-todos", r#"{"path":"."}"#, "completed", 0),
+        ("format-json", r#"{"path":"examples/git-log.json","sort_keys":true}"#, "completed", 0),
+        ("always-fails", r#"{"message":"it's $(so)"}"#, "failed", 3),
+        ("needs-token", "{}", "completed", 0),
+    ] {
+        let id = site.approved(tool, args);
+        let run = site.run_call(&id).expect(i32::from(code != 0));
+        assert_eq!(
+            (&run["call"]["status"], &run["receipt"]["exit_code"]),
+            (&json!(status), &json!(code)),
+            "{run:#}"
+        );
+    }
+    let latest = site.json(["run", "latest"]).expect(0);
+    assert_eq!(latest["run"]["env_labels_used"], json!(["GITHUB_TOKEN"]));
+    assert!(latest["run"]["stdout_summary"].as_str().unwrap().contains("\"length\": 18"));
+    site.assert_nowhere(b"canary-4711-canary", &[]);
+}
+
+#[test]
+fn the_commands_of_the_catalog_keep_their_keys() {
+    for fixture in ["repo-tools", "seed"] {
+        let site = Site::fixture(fixture);
+        let id = if fixture == "seed" { "simplify" } else { "git-log" };
+        let list = site.json(["list"]).expect(0);
+        let count = list["tools"].as_array().unwrap().len();
+        assert_eq!(count, if fixture == "seed" { 1 } else { 6 });
+        assert_eq!(site.json(["show", id]).expect(0)["tool"]["id"], id);
+        assert_eq!(site.json(["show", "nothing"]).expect(1)["tool"], json!(null));
+        assert_eq!(site.json(["search", id]).expect(0)["match_count"], 1);
+        assert_eq!(site.json(["search", ""]).expect(0)["match_count"], 0);
+        assert_eq!(site.json(["describe", id]).expect(0)["valid"], true);
+        site.json(["describe", "nothing"]).expect(1);
+        assert_eq!(site.json(["contracts"]).expect(0)["contract_count"], count);
+        assert_eq!(site.json(["policy", "show"]).expect(0)["valid"], true);
+        site.json(["checkpoint", "list"]).expect(0);
+        site.json(["checkpoint", "show", "nothing"]).expect(1);
+        site.json(["call", "list"]).expect(0);
+        site.json(["call", "show", "nothing"]).expect(1);
+        site.json(["run", "show", "nothing"]).expect(1);
+    }
+}
+
+#[test]
+fn a_slash_command_is_planned_and_never_run() {
+    let site = Site::fixture("seed").env("SAFE_ENV", "x");
+    let plan = site.json(["call", "plan", "simplify", "--args", r#"{"path":"README.md"}"#]);
+    let document = plan.refused("slash-command");
+    assert_eq!(document["valid"], false);
+    assert_eq!(
+        document["blockers"].as_array().unwrap().len(),
+        document["blocker_details"].as_array().unwrap().len()
+    );
+
+    // Without a rule for families the plan is good and can be approved, but nothing executes it.
+    site.workspace.replace(".brigade/tools/policy.toml", r#"["script"]"#, "[]");
+    let id = site.approved("simplify", r#"{"path":"README.md"}"#);
+    site.run_call(&id).refused("are not executed");
+    assert_eq!(site.status(&id), "approved");
+}
+
+#[test]
+fn numbers_are_exact_on_the_way() {
+    let body = "for word in \"$@\"; do printf '%s\\n' \"$word\"; done\n";
+    let site = Site::script_with(body, r#"argument_template = { n = "{n}", f = "{f}", list = "{list}" }"#);
+    let args = r#"{"n":123456789012345678901234567890,"f":0.10,"list":[1e2,-0.0,9007199254740993]}"#;
+    let receipt = site.receipt_of("tool", args);
+    assert_eq!(
+        site.log_text(&receipt, "stdout"),
+        "0.10\n[1e2,-0.0,9007199254740993]\n123456789012345678901234567890\n"
+    );
+    let stored = site.workspace.read_text(".brigade/tools/calls.jsonl");
+    assert!(
+        stored.contains("123456789012345678901234567890") && stored.contains("9007199254740993"),
+        "{stored}"
+    );
+}
