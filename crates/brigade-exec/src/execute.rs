@@ -4,19 +4,23 @@ use std::path::Path;
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
 use brigade_core::redact::{Redactor, SecretValue};
-use brigade_core::{Clock, Fingerprint, Json, RunId, Timestamp};
+use brigade_core::{Argv, Clock, Fingerprint, Json, RunId, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath, WriteFile};
 use brigade_process::{CancelToken, Control, Input, Limits, Outcome, RunError, Spec, Stream, run};
 
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{DroppedFile, Owner, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
+use crate::mcp::{self, Exchange, ListedTool, McpRequest, Pin};
 use crate::output::{Channel, Output};
 use crate::program::OpenedProgram;
 use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
 
 /// The largest file of a checkpoint that is read.
 const CHECKPOINT_LIMIT: u64 = 1 << 20;
+
+/// The family of tools that a server is asked for.
+const MCP: &str = "mcp";
 
 /// Everything that a run needs besides the call.
 pub struct Execution<'a> {
@@ -69,6 +73,8 @@ pub struct Finished {
     pub timed_out: bool,
     /// Why it failed, when not by its exit code.
     pub failure: Option<String>,
+    /// The MCP tool that was called, or was not because of its pin, as the server lists it now.
+    pub listed_tool: Option<ListedTool>,
 }
 
 /// Runs the call. Never fails: whatever goes wrong is in the receipt.
@@ -76,21 +82,20 @@ pub struct Finished {
 /// Immediately before the program is started, the open program and every workspace file that the command names are compared
 /// with the approval once more.
 pub fn execute(execution: &Execution<'_>, logs: Logs) -> Finished {
+    execute_pinned(execution, logs, None)
+}
+
+/// Runs the call, and when it is one of an MCP tool, only if the server lists the tool as it was pinned.
+pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: Option<&Pin>) -> Finished {
     let secrets = bound_secrets(execution);
     let redactor = Redactor::new(&secrets);
     let mut output =
         Output { stdout: Channel::new(logs.stdout, &secrets), stderr: Channel::new(logs.stderr, &secrets) };
     let mut failures: Vec<String> = Vec::new();
-    let (outcome, sandbox) = match start(execution, &mut output) {
-        Ok((outcome, sandbox, problem)) => {
-            failures.extend(problem);
-            (Some(outcome), sandbox)
-        }
-        Err(problem) => {
-            failures.push(problem);
-            (None, Json::Null)
-        }
-    };
+    let request = mcp_request(execution.call, pin);
+    let Started { outcome, exchange, sandbox, problem } =
+        start(execution, &mut output, request.as_ref(), &redactor).unwrap_or_else(Started::not);
+    failures.extend(problem);
     let completed_at = execution.clock.now();
     let mut finish = |channel: Channel| {
         channel.finish().unwrap_or_else(|error| {
@@ -107,6 +112,8 @@ pub fn execute(execution: &Execution<'_>, logs: Logs) -> Finished {
         completed_at,
     };
     let (checkpoints, broken) = match dropped_files(execution) {
+        // A server is no script: it asks for nothing by files.
+        _ if request.is_some() => (Vec::new(), Vec::new()),
         Ok(files) => read_dropped(files, &owner, &redactor),
         Err(error) => {
             failures.push(format!("the checkpoints could not be read: {error}"));
@@ -115,7 +122,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs) -> Finished {
     };
     failures.extend(broken.iter().map(ToString::to_string));
     let failure = (!failures.is_empty()).then(|| failures.join("; "));
-    let status = status(outcome.as_ref(), failure.as_deref(), &checkpoints);
+    let status = status(outcome.as_ref(), exchange.as_ref(), failure.as_deref(), &checkpoints);
     let checkpoints = if status == CallStatus::Waiting { checkpoints } else { Vec::new() };
     let receipt = receipt(&ReceiptParts {
         call: execution.call,
@@ -133,6 +140,8 @@ pub fn execute(execution: &Execution<'_>, logs: Logs) -> Finished {
         runtime: execution.call.runtime().clone(),
         bound_labels: execution.environment.bound(execution.call).into_keys().collect(),
         redactor: &redactor,
+        argv: words(execution.call),
+        mcp: request.map(|request| exchange.clone().unwrap_or_default().receipt_keys(&request, &redactor)),
     });
     Finished {
         status,
@@ -142,6 +151,45 @@ pub fn execute(execution: &Execution<'_>, logs: Logs) -> Finished {
         exit_code: exit_code(outcome.as_ref()),
         timed_out: outcome.as_ref().is_some_and(Outcome::timed_out),
         failure,
+        listed_tool: exchange.and_then(|exchange| exchange.tool),
+    }
+}
+
+/// What came of the attempt to start the program.
+struct Started {
+    outcome: Option<Outcome>,
+    /// What was said to the server of an MCP tool.
+    exchange: Option<Exchange>,
+    sandbox: Json,
+    /// What ended it early, or failed.
+    problem: Option<String>,
+}
+
+impl Started {
+    fn not(problem: String) -> Started {
+        Started { outcome: None, exchange: None, sandbox: Json::Null, problem: Some(problem) }
+    }
+}
+
+/// What an MCP call asks its server; `None` for a script.
+fn mcp_request<'a>(call: &'a VerifiedCall, pin: Option<&'a Pin>) -> Option<McpRequest<'a>> {
+    let plan = call.plan();
+    let label = |key: &str| plan.contract().get(key).and_then(Json::as_str);
+    (plan.family() == MCP).then(|| McpRequest {
+        server_id: label("mcp_server_id").or_else(|| label("runtime_id")).unwrap_or_default(),
+        tool_name: label("mcp_tool_name").unwrap_or_default(),
+        arguments: plan.args(),
+        expected_pin: pin,
+    })
+}
+
+/// The words of the command line. A server gets its arguments as a message, so its command stays as it is.
+fn words(call: &VerifiedCall) -> &[String] {
+    let words = call.argv().words();
+    let command = call.plan().command().filter(|_| call.plan().family() == MCP);
+    match command.and_then(|command| Argv::parse(command).ok()) {
+        Some(command) => &words[..command.words().len().min(words.len())],
+        None => words,
     }
 }
 
@@ -150,8 +198,13 @@ fn bound_secrets(execution: &Execution<'_>) -> Vec<SecretValue> {
     bound.values().map(|value| SecretValue::new(value.as_encoded_bytes())).collect()
 }
 
-/// Checks once more, starts the program and waits for its tree. The last part says what ended it early.
-fn start(execution: &Execution<'_>, output: &mut Output) -> Result<(Outcome, Json, Option<String>), String> {
+/// Checks once more, starts the program and waits for its tree.
+fn start(
+    execution: &Execution<'_>,
+    output: &mut Output,
+    request: Option<&McpRequest<'_>>,
+    redactor: &Redactor,
+) -> Result<Started, String> {
     let decision = execution.call.decision();
     let temporary = tempfile::Builder::new()
         .prefix("brigade-run-")
@@ -167,7 +220,7 @@ fn start(execution: &Execution<'_>, output: &mut Output) -> Result<(Outcome, Jso
     let profile = confinement::profile(decision, execution.program.path(), &folders);
     let limits = decision.limits;
     let mut spec = Spec::new(execution.program.program().clone(), execution.directory);
-    spec.argv = execution.call.argv().words().iter().map(Into::into).collect();
+    spec.argv = words(execution.call).iter().map(Into::into).collect();
     spec.environment = child_environment(
         execution.environment,
         execution.call,
@@ -191,18 +244,26 @@ fn start(execution: &Execution<'_>, output: &mut Output) -> Result<(Outcome, Jso
     };
     check_again(execution)?;
     let mut sink = |stream: Stream, bytes: &[u8]| output.write(stream, bytes);
-    let (outcome, problem) = match run(&spec, &mut sink, &control) {
-        Ok(outcome) => {
-            let problem = outcome.cancelled().then(|| "the run was interrupted".to_owned());
-            (outcome, problem)
+    let (outcome, exchange, problem) = match request {
+        Some(request) => {
+            let mut exchange = mcp::call(&spec, &mut sink, &control, request, redactor);
+            let problem = exchange.fault.as_ref().map(ToString::to_string);
+            (exchange.outcome.take(), Some(exchange), problem)
         }
-        Err(RunError::Sink { source, outcome }) => {
-            (*outcome, Some(format!("the log could not be written: {source}")))
-        }
-        Err(error) => return Err(error.to_string()),
+        None => match run(&spec, &mut sink, &control) {
+            Ok(outcome) => {
+                let problem = outcome.cancelled().then(|| "the run was interrupted".to_owned());
+                (Some(outcome), None, problem)
+            }
+            Err(RunError::Sink { source, outcome }) => {
+                (Some(*outcome), None, Some(format!("the log could not be written: {source}")))
+            }
+            Err(error) => return Err(error.to_string()),
+        },
     };
-    let sandbox = confinement::to_json(profile.as_ref(), outcome.enforcement.as_ref(), execution.fs.root());
-    Ok((outcome, sandbox, problem))
+    let enforcement = outcome.as_ref().and_then(|outcome| outcome.enforcement.as_ref());
+    let sandbox = confinement::to_json(profile.as_ref(), enforcement, execution.fs.root());
+    Ok(Started { outcome, exchange, sandbox, problem })
 }
 
 /// Compares the bytes of the open program and of the named files with the approval.
@@ -244,12 +305,22 @@ fn dropped_files(execution: &Execution<'_>) -> Result<Vec<DroppedFile>, FsError>
     Ok(files)
 }
 
-fn status(outcome: Option<&Outcome>, failure: Option<&str>, checkpoints: &[Checkpoint]) -> CallStatus {
+fn status(
+    outcome: Option<&Outcome>,
+    exchange: Option<&Exchange>,
+    failure: Option<&str>,
+    checkpoints: &[Checkpoint],
+) -> CallStatus {
+    // A tool that answered has done its work, however its server ended.
+    let succeeded = |outcome: &Outcome| match exchange {
+        Some(exchange) => exchange.fault.is_none(),
+        None => outcome.exit.success(),
+    };
     match outcome {
         Some(outcome) if outcome.timed_out() => CallStatus::TimedOut,
         Some(outcome) if outcome.cancelled() => CallStatus::Interrupted,
         Some(_) if failure.is_none() && !checkpoints.is_empty() => CallStatus::Waiting,
-        Some(outcome) if failure.is_none() && outcome.exit.success() => CallStatus::Completed,
+        Some(outcome) if failure.is_none() && succeeded(outcome) => CallStatus::Completed,
         _ => CallStatus::Failed,
     }
 }

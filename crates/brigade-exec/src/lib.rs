@@ -11,12 +11,19 @@ mod confinement;
 mod dropped;
 mod environment;
 mod execute;
+mod mcp;
 mod output;
 mod program;
 mod receipt;
 
 pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
-pub use execute::{Execution, Finished, Logs, execute};
+pub use execute::{Execution, Finished, Logs, execute, execute_pinned};
+pub use mcp::{
+    Exchange, ListedTool, McpAnswer, McpErrorKind, McpFault, McpRequest, Pin, PinChange, PinChangeKind,
+    PinError, ServerExit, diff,
+};
+#[cfg(feature = "mcp")]
+pub use mcp::{call_tool, list_tools};
 pub use program::{OpenedProgram, resolve_program};
 pub use receipt::{RunPaths, with_checkpoints};

@@ -1,0 +1,194 @@
+//! What a tool answered, as a receipt may hold it: shortened, redacted, and nothing binary.
+
+use brigade_core::redact::Redactor;
+use brigade_core::text::short;
+use brigade_core::{Json, Object};
+
+/// Characters of a summary.
+const SUMMARY: usize = 500;
+
+/// Characters of one text of the answer.
+const TEXT: usize = 200;
+
+/// Blocks of an answer that are described.
+const BLOCKS: usize = 50;
+
+/// Bytes of structured content that a receipt holds.
+const STRUCTURED: usize = 16 * 1024;
+
+/// What a tool answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct McpAnswer {
+    /// Whether the server says that the tool failed.
+    pub is_error: bool,
+    /// The answer in one line of at most 500 characters.
+    pub summary: String,
+    /// Every block of content (the first 50): its kind, its media type and size, and the beginning of a text.
+    pub content: Vec<Json>,
+    /// How many blocks there are.
+    pub blocks: usize,
+    /// The structured content, redacted; only its size when it is large.
+    pub structured: Option<Json>,
+}
+
+impl McpAnswer {
+    /// Describes the result of `tools/call`.
+    pub(super) fn of(result: &Json, redactor: &Redactor) -> McpAnswer {
+        let blocks = result.get("content").and_then(Json::as_array).unwrap_or_default();
+        let content: Vec<Json> = blocks.iter().take(BLOCKS).map(|block| describe(block, redactor)).collect();
+        let structured = result.get("structuredContent");
+        let is_error = result.get("isError").and_then(Json::as_bool) == Some(true);
+        let mut parts: Vec<String> =
+            blocks.iter().take(BLOCKS).map(|block| spoken(block, redactor)).collect();
+        if let Some(structured) = structured {
+            parts.push(format!(
+                "[structured] {}",
+                short(&redactor.redact_json(structured).to_compact(), SUMMARY)
+            ));
+        }
+        if parts.is_empty() {
+            parts.push("[no content]".to_owned());
+        }
+        let prefix = if is_error { "error: " } else { "" };
+        McpAnswer {
+            is_error,
+            summary: short(&format!("{prefix}{}", parts.join(" ")), SUMMARY),
+            content,
+            blocks: blocks.len(),
+            structured: structured.map(|structured| bounded(structured, redactor)),
+        }
+    }
+}
+
+fn bounded(structured: &Json, redactor: &Redactor) -> Json {
+    let size = structured.to_compact().len();
+    if size <= STRUCTURED {
+        return redactor.redact_json(structured);
+    }
+    Json::object([("omitted_bytes", Json::from(size))])
+}
+
+/// What a block is, apart from its content.
+struct Block<'a> {
+    kind: &'a str,
+    media_type: Option<&'a str>,
+    uri: Option<&'a str>,
+    text: Option<&'a str>,
+    bytes: Option<usize>,
+}
+
+fn read(block: &Json) -> Block<'_> {
+    let kind = block.get("type").and_then(Json::as_str).unwrap_or("unknown");
+    // An embedded resource has its content one level down.
+    let inner = if kind == "resource" { block.get("resource").unwrap_or(block) } else { block };
+    let field = |key: &str| inner.get(key).and_then(Json::as_str);
+    let data = field("data").or_else(|| field("blob"));
+    Block {
+        kind,
+        media_type: field("mimeType"),
+        uri: field("uri"),
+        text: field("text"),
+        bytes: data.map(decoded_length),
+    }
+}
+
+/// Returns how many bytes a base64 text stands for.
+fn decoded_length(base64: &str) -> usize {
+    let digits = base64.bytes().filter(|byte| !matches!(byte, b'=' | b'\n' | b'\r')).count();
+    digits / 4 * 3 + (digits % 4).saturating_sub(1)
+}
+
+fn describe(block: &Json, redactor: &Redactor) -> Json {
+    let read = read(block);
+    let mut members = Object::new();
+    let mut put = |key: &str, value: Json| drop(members.insert(key.to_owned(), value));
+    put("kind", Json::from(short(&redactor.redact_str(read.kind), 40)));
+    if let Some(media_type) = read.media_type {
+        put("media_type", Json::from(short(&redactor.redact_str(media_type), 100)));
+    }
+    if let Some(uri) = read.uri {
+        put("uri", Json::from(short(&redactor.redact_str(uri), TEXT)));
+    }
+    if let Some(bytes) = read.bytes {
+        put("bytes", Json::from(bytes));
+    }
+    if let Some(text) = read.text {
+        put("characters", Json::from(text.chars().count()));
+        put("text", Json::from(short(&redactor.redact_str(text), TEXT)));
+    }
+    Json::Object(members)
+}
+
+fn spoken(block: &Json, redactor: &Redactor) -> String {
+    let read = read(block);
+    let text = read.text.map(|text| short(&redactor.redact_str(text), SUMMARY));
+    if let ("text", Some(text)) = (read.kind, &text) {
+        return text.clone();
+    }
+    let mut words = vec![short(&redactor.redact_str(read.kind), 40)];
+    words.extend(read.uri.map(|uri| short(&redactor.redact_str(uri), TEXT)));
+    words.extend(read.media_type.map(|media_type| short(&redactor.redact_str(media_type), 100)));
+    words.extend(read.bytes.map(|bytes| format!("{bytes} bytes")));
+    let described = format!("[{}]", words.join(" "));
+    match text {
+        Some(text) => format!("{described} {text}"),
+        None => described,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::redact::SecretValue;
+
+    use super::*;
+
+    fn answer(result: &str) -> McpAnswer {
+        let redactor = Redactor::new(&[SecretValue::new("bound-EXAMPLE-value")]);
+        McpAnswer::of(&Json::parse(result).unwrap(), &redactor)
+    }
+
+    #[test]
+    fn every_kind_of_content_is_described_and_none_is_printed() {
+        let answer = answer(
+            r#"{"content": [
+                {"type": "text", "text": "hello\nworld"},
+                {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
+                {"type": "audio", "data": "aGVsbG8h", "mimeType": "audio/wav"},
+                {"type": "resource", "resource": {"uri": "file:///a", "mimeType": "text/plain", "text": "inside"}},
+                {"type": "resource", "resource": {"uri": "file:///b", "blob": "aGVs"}},
+                {"type": "resource_link", "uri": "file:///c", "name": "c"},
+                {"type": "hologram", "x": 1}, 7],
+              "structuredContent": {"sum": 3}}"#,
+        );
+        assert_eq!(
+            answer.summary,
+            "hello world [image image/png 5 bytes] [audio audio/wav 6 bytes] [resource file:///a text/plain] inside \
+             [resource file:///b 3 bytes] [resource_link file:///c] [hologram] [unknown] [structured] {\"sum\":3}"
+        );
+        assert_eq!(answer.blocks, 8);
+        assert_eq!(answer.content[1].to_compact(), r#"{"bytes":5,"kind":"image","media_type":"image/png"}"#);
+        assert!(!answer.is_error);
+        assert_eq!(answer.structured, Some(Json::parse(r#"{"sum":3}"#).unwrap()));
+    }
+
+    #[test]
+    fn no_secret_and_no_flood_is_kept() {
+        let long = "x".repeat(5000);
+        let result = format!(
+            r#"{{"isError": true, "content": [{{"type": "text", "text": "bound-EXAMPLE-value token=EXAMPLE12345 {long}"}}],
+                "structuredContent": {{"password": "hunter2-EXAMPLE"}}}}"#
+        );
+        let answer = answer(&result);
+        let kept = format!("{answer:?}");
+        assert!(!kept.contains("EXAMPLE") && kept.len() < 3000, "{kept}");
+        assert!(answer.is_error && answer.summary.starts_with("error: "));
+    }
+
+    #[test]
+    fn an_answer_without_anything_says_so() {
+        assert_eq!(answer("{}").summary, "[no content]");
+        assert_eq!(answer("null").summary, "[no content]");
+        let large = format!(r#"{{"structuredContent": "{}"}}"#, "x".repeat(20_000));
+        assert_eq!(answer(&large).structured.unwrap().to_compact(), r#"{"omitted_bytes":20002}"#);
+    }
+}

@@ -1,0 +1,302 @@
+//! What is said, in order: begin, list every page of tools, check the tool, call it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use brigade_core::Json;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, ErrorData,
+    Implementation, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId, ServerPeerInfo,
+};
+use rmcp::service::{ClientInitializeError, PeerRequestOptions, RunningService, ServiceError};
+use rmcp::{ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
+
+use super::exchange::{McpErrorKind, McpFault};
+use super::link::{LineTransport, Link};
+use super::pin::{ListedTool, Pin, PinChange};
+
+/// Pages of a list of tools.
+const PAGES: usize = 500;
+
+/// Tools of a list.
+const TOOLS: usize = 20_000;
+
+/// What the conversation is for.
+pub(super) enum Goal<'a> {
+    /// To know the tools.
+    List,
+    /// To call one.
+    Call { tool_name: &'a str, arguments: &'a Json, expected_pin: Option<&'a Pin> },
+}
+
+/// How a conversation ended that was not cut short.
+pub(super) enum Said {
+    /// The tools are known.
+    Listed,
+    /// The call was answered with this result.
+    Answered(Json),
+}
+
+/// Why a conversation failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) fault: McpFault,
+    pub(super) changes: Vec<PinChange>,
+    /// The error that the call was answered with.
+    pub(super) error: Option<Json>,
+}
+
+impl Failure {
+    pub(super) fn new(kind: McpErrorKind, message: impl Into<String>) -> Failure {
+        Failure { fault: McpFault { kind, message: message.into() }, changes: Vec::new(), error: None }
+    }
+}
+
+/// Says everything.
+pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>) -> Result<Said, Failure> {
+    let peer = begin(&link).await?;
+    let tools = peer.list().await?;
+    link.known().tools.clone_from(&tools);
+    let Goal::Call { tool_name, arguments, expected_pin } = goal else {
+        return Ok(Said::Listed);
+    };
+    let tool = the_tool(tools, tool_name)?;
+    link.known().tool = Some(tool.clone());
+    if let Some(pin) = expected_pin
+        && !pin.holds(&tool)
+    {
+        return Err(pin_failure(pin, &tool));
+    }
+    peer.call(tool_name, arguments).await.map(Said::Answered)
+}
+
+/// A server that was greeted.
+struct Greeted {
+    link: Arc<Link>,
+    service: RunningService<RoleClient, ClientConfig>,
+    first_id: i64,
+}
+
+/// Shakes hands, or learns that the server wants none.
+async fn begin(link: &Arc<Link>) -> Result<Greeted, Failure> {
+    let handshake = ClientLifecycleMode::Initialize;
+    let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
+    let refusal = match greet(link, handshake.clone(), newest.clone()).await {
+        Ok(greeted) => return spoken_here(greeted),
+        Err(ClientInitializeError::JsonRpcError(refusal)) => refusal,
+        Err(error) => return Err(initialize_failure(error)),
+    };
+    // A server may refuse instead of naming the revision that it speaks, and list those.
+    if let Some(version) = offered(&refusal, &newest) {
+        return match greet(link, handshake, version).await {
+            Ok(greeted) => spoken_here(greeted),
+            Err(error) => Err(initialize_failure(error)),
+        };
+    }
+    let discover = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+    match greet(link, discover, ProtocolVersion::LATEST).await {
+        Ok(greeted) => spoken_here(greeted),
+        // A server of the older revisions that refused both: its first words are the reason.
+        Err(ClientInitializeError::JsonRpcError(_)) => {
+            Err(initialize_failure(ClientInitializeError::JsonRpcError(refusal)))
+        }
+        Err(error) => Err(initialize_failure(error)),
+    }
+}
+
+async fn greet(
+    link: &Arc<Link>,
+    lifecycle: ClientLifecycleMode,
+    version: ProtocolVersion,
+) -> Result<Greeted, ClientInitializeError> {
+    let transport = LineTransport::new(Arc::clone(link));
+    let first_id = transport.first_id();
+    let ourselves = Implementation::new("brigade", env!("CARGO_PKG_VERSION"));
+    let config = ClientConfig::new(ClientCapabilities::default(), ourselves).with_protocol_version(version);
+    let service = serve_client_with_lifecycle(config, transport, lifecycle).await?;
+    Ok(Greeted { link: Arc::clone(link), service, first_id })
+}
+
+/// The newest revision with a handshake that a refusal lists, other than the refused one.
+fn offered(refusal: &ErrorData, refused: &ProtocolVersion) -> Option<ProtocolVersion> {
+    let supported = refusal.data.as_ref()?.get("supported")?.as_array()?;
+    let is_offered = |version: &&ProtocolVersion| {
+        version.has_initialize()
+            && *version != refused
+            && supported.iter().any(|name| name.as_str() == Some(version.as_str()))
+    };
+    ProtocolVersion::KNOWN_VERSIONS.iter().rev().find(is_offered).cloned()
+}
+
+fn spoken_here(greeted: Greeted) -> Result<Greeted, Failure> {
+    let Some(peer) = greeted.service.peer_info() else {
+        return Err(Failure::new(McpErrorKind::InitializeFailed, "the server did not say who it is"));
+    };
+    let version = peer.protocol_version.clone();
+    {
+        let mut known = greeted.link.known();
+        known.protocol_version = Some(version.as_str().to_owned());
+        known.server = Some(server_name(&peer));
+    }
+    if ProtocolVersion::KNOWN_VERSIONS.contains(&version) {
+        return Ok(greeted);
+    }
+    let message = format!("the server speaks revision {version} of the protocol, which is not known here");
+    Err(Failure::new(McpErrorKind::UnsupportedProtocolVersion, message))
+}
+
+fn server_name(peer: &ServerPeerInfo) -> Json {
+    let serialised = serde_json::to_value(peer).map(|value| Json::from(&value)).unwrap_or_default();
+    let field = |key: &str| {
+        let server = serialised.get("serverInfo").or_else(|| serialised.get("implementation"));
+        server.and_then(|server| server.get(key)).cloned().unwrap_or_default()
+    };
+    Json::object([("name", field("name")), ("version", field("version"))])
+}
+
+fn initialize_failure(error: ClientInitializeError) -> Failure {
+    let (kind, message) = match error {
+        ClientInitializeError::JsonRpcError(error) => {
+            (McpErrorKind::InitializeFailed, format!("the server refused to begin: {}", spoken(&error)))
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
+            let message =
+                format!("no revision of the protocol is shared; the server has {}", versions.join(", "));
+            (McpErrorKind::UnsupportedProtocolVersion, message)
+        }
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => {
+            (McpErrorKind::ServerEnded, "the server ended before it had begun".to_owned())
+        }
+        _ => (
+            McpErrorKind::MalformedMessage,
+            "the answer to the first request is not what belongs there".to_owned(),
+        ),
+    };
+    Failure::new(kind, message)
+}
+
+fn spoken(error: &ErrorData) -> String {
+    format!("error {}: {}", error.code.0, error.message)
+}
+
+fn the_tool(tools: Vec<ListedTool>, name: &str) -> Result<ListedTool, Failure> {
+    let mut named = tools.into_iter().filter(|tool| tool.name == name);
+    match (named.next(), named.next()) {
+        (Some(tool), None) => Ok(tool),
+        (Some(_), Some(_)) => {
+            let message = format!("the server lists more than one tool named {name}; it was not called");
+            Err(Failure::new(McpErrorKind::DuplicateTool, message))
+        }
+        (None, _) => {
+            let message = format!("the server does not list a tool named {name}; it was not called");
+            Err(Failure::new(McpErrorKind::ToolNotListed, message))
+        }
+    }
+}
+
+fn pin_failure(pin: &Pin, tool: &ListedTool) -> Failure {
+    let changes = pin.changes(tool);
+    let list: Vec<&str> = changes.iter().map(|change| change.message.as_str()).collect();
+    let message = format!("not called: the tool changed since it was approved: {}", list.join("; "));
+    Failure { changes, ..Failure::new(McpErrorKind::PinChanged, message) }
+}
+
+impl Greeted {
+    /// Reads every page.
+    async fn list(&self) -> Result<Vec<ListedTool>, Failure> {
+        let fail = |message: String| Failure::new(McpErrorKind::ListFailed, message);
+        let mut tools = Vec::new();
+        let mut cursors = HashSet::new();
+        let mut cursor = None;
+        for _ in 0..PAGES {
+            let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
+            let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+            let response = self.ask(request).await?;
+            if let Some(error) = response.get("error") {
+                return Err(fail(format!("tools/list was answered with {}", spoken_json(error))));
+            }
+            let page = response.get("result").and_then(|result| result.get("tools")).and_then(Json::as_array);
+            let Some(page) = page else {
+                return Err(fail("the answer to tools/list has no list of tools".to_owned()));
+            };
+            tools.extend(page.iter().filter_map(ListedTool::from_json));
+            if TOOLS < tools.len() {
+                return Err(fail(format!("the server lists more than {TOOLS} tools")));
+            }
+            match response.get("result").and_then(|result| result.get("nextCursor")).and_then(Json::as_str) {
+                None => return Ok(tools),
+                Some(next) if !cursors.insert(next.to_owned()) => {
+                    return Err(fail("the pages of tools/list go round in a circle".to_owned()));
+                }
+                Some(next) => cursor = Some(next.to_owned()),
+            }
+        }
+        Err(fail(format!("tools/list has more than {PAGES} pages")))
+    }
+
+    async fn call(&self, name: &str, arguments: &Json) -> Result<Json, Failure> {
+        let params = CallToolRequestParams::new(name.to_owned());
+        let params = match arguments.to_serde() {
+            serde_json::Value::Object(arguments) => params.with_arguments(arguments),
+            _ => params,
+        };
+        let response = self.ask(ClientRequest::CallToolRequest(CallToolRequest::new(params))).await?;
+        if let Some(error) = response.get("error") {
+            let message = format!("the call was answered with {}", spoken_json(error));
+            let failure = Failure::new(McpErrorKind::JsonRpcError, message);
+            return Err(Failure { error: Some(error.clone()), ..failure });
+        }
+        let result = response.get("result").cloned().unwrap_or_default();
+        if result.as_object().is_none() {
+            return Err(Failure::new(
+                McpErrorKind::MalformedMessage,
+                "the result of the call is not an object",
+            ));
+        }
+        match result.get("resultType").and_then(Json::as_str) {
+            None | Some("complete") => Ok(result),
+            Some("input_required") => Err(Failure::new(
+                McpErrorKind::UnsupportedAnswer,
+                "the server wants more input before it completes the call",
+            )),
+            Some(_) => {
+                Err(Failure::new(McpErrorKind::UnsupportedAnswer, "the server did not complete the call"))
+            }
+        }
+    }
+
+    /// Sends a request and returns the whole response as the server wrote it.
+    async fn ask(&self, request: ClientRequest) -> Result<Json, Failure> {
+        let method = request.method().to_owned();
+        let ended = || {
+            Failure::new(McpErrorKind::ServerEnded, format!("the server ended before it answered {method}"))
+        };
+        let handle = self.service.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        let handle = handle.map_err(|_| ended())?;
+        let RequestId::Number(id) = handle.id else {
+            return Err(ended());
+        };
+        let outcome = handle.await_response().await;
+        match self.link.answer(id.saturating_add(self.first_id)) {
+            Some(response) => Ok(response),
+            None if matches!(
+                outcome,
+                Err(ServiceError::TransportClosed | ServiceError::TransportSend(_))
+            ) =>
+            {
+                Err(ended())
+            }
+            None => {
+                let message = format!("the answer to {method} could not be read");
+                Err(Failure::new(McpErrorKind::MalformedMessage, message))
+            }
+        }
+    }
+}
+
+fn spoken_json(error: &Json) -> String {
+    let code = error.get("code").map(Json::to_compact).unwrap_or_default();
+    let message = error.get("message").and_then(Json::as_str).unwrap_or("no message");
+    format!("error {code}: {message}")
+}

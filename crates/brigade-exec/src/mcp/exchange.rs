@@ -1,0 +1,217 @@
+//! What was asked of a server and what came of it, as the receipt holds it.
+
+use std::time::Duration;
+
+use brigade_core::redact::Redactor;
+use brigade_core::{Json, Object};
+use brigade_process::Outcome;
+use thiserror::Error;
+
+use super::content::McpAnswer;
+use super::pin::{ListedTool, Pin, PinChange};
+
+/// What is asked of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct McpRequest<'a> {
+    /// The server, as receipts name it.
+    pub server_id: &'a str,
+    /// The tool.
+    pub tool_name: &'a str,
+    /// The arguments, an object, sent as they are.
+    pub arguments: &'a Json,
+    /// How the tool was listed when it was approved; a tool that is listed differently is not called.
+    pub expected_pin: Option<&'a Pin>,
+}
+
+/// What went wrong, as a stable word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum McpErrorKind {
+    /// The server could not be started or supervised.
+    NotStarted,
+    /// The server ended, or closed its output, before it answered.
+    ServerEnded,
+    /// The timeout passed before the answer.
+    TimedOut,
+    /// Somebody asked for the end.
+    Cancelled,
+    /// The server refused to begin.
+    InitializeFailed,
+    /// The server speaks no revision that is spoken here.
+    UnsupportedProtocolVersion,
+    /// The tools could not be listed: an error, an endless or a broken list.
+    ListFailed,
+    /// The server does not list the tool; it was not called.
+    ToolNotListed,
+    /// The server lists the tool more than once; it was not called.
+    DuplicateTool,
+    /// The server lists the tool differently than it was pinned; it was not called.
+    PinChanged,
+    /// The call was answered with an error of the protocol.
+    JsonRpcError,
+    /// The tool says that it failed (`isError`).
+    ToolError,
+    /// The answer wants something that a call cannot give: input of a person, or patience with a task.
+    UnsupportedAnswer,
+    /// A response could not be read.
+    MalformedMessage,
+    /// A response was longer than is read.
+    OversizedMessage,
+    /// The output could not be stored.
+    Log,
+}
+
+impl McpErrorKind {
+    /// The word that receipts use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            McpErrorKind::NotStarted => "not_started",
+            McpErrorKind::ServerEnded => "server_ended",
+            McpErrorKind::TimedOut => "timed_out",
+            McpErrorKind::Cancelled => "cancelled",
+            McpErrorKind::InitializeFailed => "initialize_failed",
+            McpErrorKind::UnsupportedProtocolVersion => "unsupported_protocol_version",
+            McpErrorKind::ListFailed => "list_failed",
+            McpErrorKind::ToolNotListed => "tool_not_listed",
+            McpErrorKind::DuplicateTool => "duplicate_tool",
+            McpErrorKind::PinChanged => "pin_changed",
+            McpErrorKind::JsonRpcError => "json_rpc_error",
+            McpErrorKind::ToolError => "tool_error",
+            McpErrorKind::UnsupportedAnswer => "unsupported_answer",
+            McpErrorKind::MalformedMessage => "malformed_message",
+            McpErrorKind::OversizedMessage => "oversized_message",
+            McpErrorKind::Log => "log_failed",
+        }
+    }
+}
+
+/// Why an exchange failed; its message holds no secret and no control characters.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct McpFault {
+    /// What went wrong.
+    pub kind: McpErrorKind,
+    /// A sentence without a final stop.
+    pub message: String,
+}
+
+/// How the server came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerExit {
+    /// By itself, before or after its input was closed.
+    ByItself,
+    /// It did not exit when its input was closed after the answer, and was ended.
+    Ended,
+    /// It was ended before it had answered.
+    Interrupted,
+}
+
+impl ServerExit {
+    /// The words that receipts use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ServerExit::ByItself => "by itself",
+            ServerExit::Ended => "ended: did not exit when its input was closed",
+            ServerExit::Interrupted => "ended before it had answered",
+        }
+    }
+}
+
+/// What came of speaking to a server. Whatever is known is here, also when it failed.
+#[derive(Clone, Debug, Default)]
+pub struct Exchange {
+    /// How its process ended; `None` when it was never started. The counts of the streams are those of the log.
+    pub outcome: Option<Outcome>,
+    /// How it came to its end.
+    pub exit: Option<ServerExit>,
+    /// Why it failed; `None` when the tool answered and did not fail.
+    pub fault: Option<McpFault>,
+    /// The revision that was spoken.
+    pub protocol_version: Option<String>,
+    /// Name and version, as the server gives them.
+    pub server: Option<Json>,
+    /// Every tool that is listed.
+    pub tools: Vec<ListedTool>,
+    /// The tool that was asked for, when it is listed once.
+    pub tool: Option<ListedTool>,
+    /// What is listed differently than it was pinned.
+    pub changes: Vec<PinChange>,
+    /// The id of the call's request, when it was sent.
+    pub request_id: Option<i64>,
+    /// The call's request as it was sent, redacted.
+    pub request: Option<Json>,
+    /// What the tool answered.
+    pub answer: Option<McpAnswer>,
+    /// The error that the call was answered with, redacted.
+    pub error: Option<Json>,
+    /// Responses of the server.
+    pub responses: u64,
+    /// Lines of its standard output that were no messages.
+    pub log_lines: u64,
+    /// From its start to the answer.
+    pub answered_after: Option<Duration>,
+}
+
+impl Exchange {
+    /// Writes the keys that the receipt of an MCP call has besides those of every receipt.
+    pub fn receipt_keys(&self, request: &McpRequest<'_>, redactor: &Redactor) -> Object {
+        let clean = |text: &str| Json::from(brigade_core::text::short(&redactor.redact_str(text), 200));
+        let mut keys = Object::new();
+        let mut put = |key: &str, value: Json| drop(keys.insert(key.to_owned(), value));
+        put("mcp_server_id", Json::from(request.server_id));
+        put("mcp_tool_name", Json::from(request.tool_name));
+        put(
+            "mcp_protocol_version",
+            Json::from(self.protocol_version.as_deref().map(|text| redactor.redact_str(text))),
+        );
+        put("mcp_server", self.server.as_ref().map_or(Json::Null, |server| redactor.redact_json(server)));
+        put("mcp_server_exit", Json::from(self.exit.map(ServerExit::as_str)));
+        put("mcp_request_id", Json::from(self.request_id));
+        put("mcp_request_payload", self.request.clone().unwrap_or_default());
+        put("mcp_response_count", Json::from(self.responses));
+        put("mcp_response_summary", Json::from(self.response_summary()));
+        put("mcp_response_error", self.error.clone().unwrap_or_default());
+        let answer = self.answer.as_ref();
+        put("mcp_is_error", Json::from(answer.map(|answer| answer.is_error)));
+        put("mcp_content", Json::from(answer.map(|answer| answer.content.clone())));
+        put("mcp_content_count", Json::from(answer.map(|answer| answer.blocks)));
+        put(
+            "mcp_structured_content",
+            answer.and_then(|answer| answer.structured.clone()).unwrap_or_default(),
+        );
+        put("mcp_error_type", Json::from(self.fault.as_ref().map(|_| "mcp_execution_failed")));
+        put("mcp_error_kind", Json::from(self.fault.as_ref().map(|fault| fault.kind.as_str())));
+        put("mcp_log_lines", Json::from(self.log_lines));
+        put("mcp_listed_tools", Json::from(self.tools.len()));
+        let answered = self.answered_after.map(|after| (after.as_secs_f64() * 1000.0).round() / 1000.0);
+        put("mcp_answer_seconds", Json::from(answered));
+        put("mcp_pin", self.pin_key(request));
+        put(
+            "mcp_pin_changes",
+            self.changes.iter().map(|change| clean(&change.message)).collect::<Vec<_>>().into(),
+        );
+        keys
+    }
+
+    fn pin_key(&self, request: &McpRequest<'_>) -> Json {
+        let seen = self.tool.as_ref().map(|tool| Pin::of(tool, brigade_core::Timestamp::from_unix_micros(0)));
+        let state = match (request.expected_pin, &seen) {
+            (_, None) => "unknown",
+            (None, Some(_)) => "first use",
+            (Some(pin), Some(seen)) if pin.fingerprint() == seen.fingerprint() => "unchanged",
+            (Some(_), Some(_)) => "changed",
+        };
+        Json::object([
+            ("state", Json::from(state)),
+            ("listed", Json::from(seen.map(|pin| pin.fingerprint().to_hex()))),
+            ("pinned", Json::from(request.expected_pin.map(|pin| pin.fingerprint().to_hex()))),
+            ("pinned_at", Json::from(request.expected_pin.map(|pin| pin.pinned_at().to_string()))),
+        ])
+    }
+
+    /// The answer in one line, else why there is none.
+    fn response_summary(&self) -> Option<String> {
+        let fault = || self.fault.as_ref().map(|fault| fault.message.clone());
+        self.answer.as_ref().map(|answer| answer.summary.clone()).or_else(fault)
+    }
+}

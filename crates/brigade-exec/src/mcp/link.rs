@@ -1,0 +1,252 @@
+//! The way between the SDK and the server's streams: messages out, messages in, and what passed by.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use brigade_core::{Dialect, Json};
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+
+use super::exchange::McpErrorKind;
+use super::message::{Broken, Received};
+use super::pin::ListedTool;
+
+/// The revision of a server that does not say which it speaks.
+const UNNAMED_VERSION: &str = "2024-11-05";
+
+/// What is known of a conversation so far. It outlives one that is cut short.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) protocol_version: Option<String>,
+    pub(super) server: Option<Json>,
+    pub(super) tools: Vec<ListedTool>,
+    pub(super) tool: Option<ListedTool>,
+    pub(super) request_id: Option<i64>,
+    pub(super) request: Option<Json>,
+    pub(super) responses: u64,
+    pub(super) log_lines: u64,
+    /// A response was lost.
+    pub(super) lost: Option<McpErrorKind>,
+    /// The method of the last request.
+    pub(super) method: Option<String>,
+    /// The highest id that was used.
+    last_id: i64,
+    awaited: HashSet<i64>,
+    initialize_id: Option<i64>,
+    answers: HashMap<i64, Json>,
+}
+
+/// Both directions of one conversation.
+pub(super) struct Link {
+    known: Mutex<Known>,
+    outgoing: UnboundedSender<Vec<u8>>,
+    incoming: tokio::sync::Mutex<UnboundedReceiver<Json>>,
+    /// The arguments of the call in their own numbers, which those of the SDK may not hold.
+    arguments: Option<Json>,
+}
+
+impl Link {
+    pub(super) fn new(
+        outgoing: UnboundedSender<Vec<u8>>,
+        incoming: UnboundedReceiver<Json>,
+        arguments: Option<Json>,
+    ) -> Link {
+        let known = Mutex::default();
+        Link { known, outgoing, incoming: tokio::sync::Mutex::new(incoming), arguments }
+    }
+
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of what arrived; returns the message that the SDK is to see.
+    pub(super) fn note(&self, received: Received) -> Option<Json> {
+        let mut known = self.known();
+        match received {
+            Received::Response { id, message } => {
+                known.responses += 1;
+                // An error without an id: the server could not read the last request.
+                let id = id.unwrap_or(known.last_id);
+                if !known.awaited.remove(&id) {
+                    return None;
+                }
+                known.answers.insert(id, message.clone());
+                let mut members = message.as_object()?.clone();
+                members.insert("id".to_owned(), Json::from(id));
+                Some(Json::Object(members))
+            }
+            Received::Other(message) => Some(message),
+            Received::Broken(Broken::Response) => {
+                known.lost.get_or_insert(McpErrorKind::MalformedMessage);
+                None
+            }
+            Received::Broken(Broken::Other) | Received::Log => {
+                known.log_lines += 1;
+                None
+            }
+        }
+    }
+
+    /// Takes note of a line that was too long to be read.
+    pub(super) fn note_oversized(&self, beginning: Received) {
+        let mut known = self.known();
+        match beginning {
+            Received::Broken(Broken::Response) => {
+                known.lost.get_or_insert(McpErrorKind::OversizedMessage);
+            }
+            _ => known.log_lines += 1,
+        }
+    }
+
+    /// Returns the whole response to a request, once.
+    pub(super) fn answer(&self, id: i64) -> Option<Json> {
+        self.known().answers.remove(&id)
+    }
+
+    fn send(&self, mut message: ClientJsonRpcMessage, first_id: i64) -> io::Result<()> {
+        let mut is_call = false;
+        match &mut message {
+            ClientJsonRpcMessage::Request(request) => {
+                shift(&mut request.id, first_id);
+                let mut known = self.known();
+                known.method = Some(request.request.method().to_owned());
+                if let RequestId::Number(id) = request.id {
+                    known.last_id = id;
+                    known.awaited.insert(id);
+                    match &request.request {
+                        ClientRequest::InitializeRequest(_) => known.initialize_id = Some(id),
+                        ClientRequest::CallToolRequest(_) => {
+                            known.request_id = Some(id);
+                            is_call = true;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            ClientJsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &mut notification.notification
+                    && let Some(id) = &mut cancelled.params.request_id
+                {
+                    shift(id, first_id);
+                }
+            }
+            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => {}
+        }
+        let mut line = serde_json::to_vec(&message)?;
+        if is_call {
+            let sent = self.with_own_arguments(&line);
+            line = sent.to_compact().into_bytes();
+            self.known().request = Some(sent);
+        }
+        line.push(b'\n');
+        self.outgoing.send(line).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn with_own_arguments(&self, line: &[u8]) -> Json {
+        let mut sent = Json::parse_bytes(line, Dialect::Lenient).unwrap_or_default();
+        if let (Json::Object(members), Some(arguments)) = (&mut sent, &self.arguments)
+            && let Some(Json::Object(params)) = members.get_mut("params")
+        {
+            params.insert("arguments".to_owned(), arguments.clone());
+        }
+        sent
+    }
+
+    /// Makes of a message what the SDK understands.
+    fn read(&self, message: &Json, first_id: i64) -> Option<ServerJsonRpcMessage> {
+        let mut value = message.to_serde();
+        let is_response = value.get("method").is_none();
+        if is_response {
+            let id = value.get("id").and_then(Value::as_i64)?;
+            if self.known().initialize_id == Some(id) {
+                complete_initialize(&mut value);
+            }
+            value["id"] = Value::from(id - first_id);
+        }
+        let id = value.get("id").cloned();
+        match serde_json::from_value(value) {
+            Ok(message) => Some(message),
+            // The request must not wait for ever; what the server really said is among the answers.
+            Err(_) if is_response => {
+                let error =
+                    serde_json::json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": ""}});
+                serde_json::from_value(error).ok()
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+/// The SDK counts ids from 0, which some servers take for none.
+fn shift(id: &mut RequestId, by: i64) {
+    if let RequestId::Number(id) = id {
+        *id = id.saturating_add(by);
+    }
+}
+
+/// Fills in what a server left out of its answer to `initialize`, and nothing depends on.
+fn complete_initialize(response: &mut Value) {
+    let Some(Value::Object(result)) = response.get_mut("result") else {
+        return;
+    };
+    result.entry("protocolVersion").or_insert_with(|| Value::from(UNNAMED_VERSION));
+    if !result.get("capabilities").is_some_and(Value::is_object) {
+        result.insert("capabilities".to_owned(), serde_json::json!({}));
+    }
+    let named = |key: &str| {
+        let text = result.get("serverInfo").and_then(|server| server.get(key)).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let server = serde_json::json!({"name": named("name"), "version": named("version")});
+    result.insert("serverInfo".to_owned(), server);
+    // Only what is looked at: everything else could be of a shape that the SDK refuses.
+    result.retain(|key, _| matches!(key.as_str(), "protocolVersion" | "capabilities" | "serverInfo"));
+}
+
+/// One attempt of the SDK to speak over the link.
+pub(super) struct LineTransport {
+    link: std::sync::Arc<Link>,
+    first_id: i64,
+}
+
+impl LineTransport {
+    /// Starts behind every id that was used before.
+    pub(super) fn new(link: std::sync::Arc<Link>) -> LineTransport {
+        let first_id = link.known().last_id + 1;
+        LineTransport { link, first_id }
+    }
+
+    /// Returns what the server's copy of the SDK's id 0 is.
+    pub(super) fn first_id(&self) -> i64 {
+        self.first_id
+    }
+}
+
+impl Transport<RoleClient> for LineTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        std::future::ready(self.link.send(item, self.first_id))
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        let mut incoming = self.link.incoming.lock().await;
+        loop {
+            let message = incoming.recv().await?;
+            if let Some(message) = self.link.read(&message, self.first_id) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        Ok(())
+    }
+}

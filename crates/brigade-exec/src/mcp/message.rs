@@ -1,0 +1,164 @@
+//! What a line of a server's standard output is: a message, a broken one, or something that was meant for a log.
+
+use brigade_core::{Dialect, Json, Object};
+
+/// One line, understood.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Received {
+    /// A response: to this request, or to one whose id the server could not read.
+    Response {
+        /// The id of the request.
+        id: Option<i64>,
+        /// The whole message.
+        message: Json,
+    },
+    /// A request of the server, or a notification.
+    Other(Json),
+    /// It claims to be a message of the protocol and is none.
+    Broken(Broken),
+    /// No message at all.
+    Log,
+}
+
+/// How much was lost with a broken message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// It looks like a response, for which somebody waits.
+    Response,
+    /// Something else.
+    Other,
+}
+
+/// Understands one line, which may hold several messages (a batch).
+pub(super) fn read_line(line: &[u8]) -> Vec<Received> {
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
+    match line.first() {
+        Some(b'{' | b'[') => {}
+        _ => return vec![Received::Log],
+    }
+    match Json::parse_bytes(line, Dialect::Lenient) {
+        Ok(Json::Array(elements)) if !elements.is_empty() && elements.iter().all(claims) => {
+            elements.into_iter().map(understand).collect()
+        }
+        Ok(json) => vec![understand(json)],
+        Err(_) => vec![broken_text(line)],
+    }
+}
+
+/// Judges the beginning of a line that was too long to be read.
+pub(super) fn read_beginning(beginning: &[u8]) -> Received {
+    broken_text(beginning.trim_ascii())
+}
+
+fn claims(json: &Json) -> bool {
+    json.get("jsonrpc").is_some()
+}
+
+fn understand(json: Json) -> Received {
+    let Json::Object(mut members) = json else {
+        return Received::Log;
+    };
+    let answers = members.contains_key("result") || members.contains_key("error");
+    match members.get("jsonrpc") {
+        Some(version) if version.as_str() == Some("2.0") => {}
+        // Servers that leave the version away are understood where nothing else can be meant.
+        None if answers && members.contains_key("id") => {
+            members.insert("jsonrpc".to_owned(), Json::from("2.0"));
+        }
+        None => return Received::Log,
+        Some(_) => return Received::Broken(if answers { Broken::Response } else { Broken::Other }),
+    }
+    if members.get("method").is_some_and(|method| method.as_str().is_some()) {
+        return Received::Other(Json::Object(members));
+    }
+    if !answers {
+        let broken = if members.contains_key("id") { Broken::Response } else { Broken::Other };
+        return Received::Broken(broken);
+    }
+    match id(&members) {
+        Ok(id) => Received::Response { id, message: Json::Object(members) },
+        Err(broken) => Received::Broken(broken),
+    }
+}
+
+/// The id that a response names; ids are numbers here, which some servers give back as text.
+fn id(members: &Object) -> Result<Option<i64>, Broken> {
+    match members.get("id") {
+        None | Some(Json::Null) if members.contains_key("error") => Ok(None),
+        Some(Json::String(text)) => text.parse().map(Some).map_err(|_| Broken::Response),
+        Some(number) => number.as_i64().map(Some).ok_or(Broken::Response),
+        None => Err(Broken::Response),
+    }
+}
+
+fn broken_text(line: &[u8]) -> Received {
+    let has = |word: &[u8]| line.windows(word.len()).any(|window| window == word);
+    let starts = matches!(line.first(), Some(b'{' | b'['));
+    if !starts || !has(b"\"jsonrpc\"") {
+        return Received::Log;
+    }
+    Received::Broken(if has(b"\"method\"") { Broken::Other } else { Broken::Response })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expect: &str) {
+        let received = read_line(line.as_bytes());
+        let names: Vec<String> = received
+            .iter()
+            .map(|received| match received {
+                Received::Response { id, .. } => format!("response {id:?}"),
+                Received::Other(_) => "other".to_owned(),
+                Received::Broken(Broken::Response) => "broken response".to_owned(),
+                Received::Broken(Broken::Other) => "broken".to_owned(),
+                Received::Log => "log".to_owned(),
+            })
+            .collect();
+        assert_eq!(names.join(" "), expect, "{line}");
+    }
+
+    #[test]
+    fn messages_are_told_from_logs() {
+        check(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#, "response Some(3)");
+        check("\u{feff} {\"jsonrpc\":\"2.0\",\"id\":\"3\",\"result\":null}\r", "response Some(3)");
+        check(r#"{"id":3,"error":{"code":1}}"#, "response Some(3)");
+        check(r#"{"jsonrpc":"2.0","error":{"code":1},"id":null}"#, "response None");
+        check(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#, "other");
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "other");
+        check(
+            r#"[{"jsonrpc":"2.0","id":1,"result":1},{"jsonrpc":"2.0","method":"x"}]"#,
+            "response Some(1) other",
+        );
+        check("starting on port 80", "log");
+        check("", "log");
+        check("[info] started", "log");
+        check("[1, 2]", "log");
+        check(r#"{"level":"info","msg":"started"}"#, "log");
+        check("{ not json", "log");
+    }
+
+    #[test]
+    fn broken_messages_are_known_as_such() {
+        check(r#"{"jsonrpc":"2.0","id":3,"result":{"#, "broken response");
+        check(r#"{"jsonrpc":"2.0","id":3,"result":{"a":1"#, "broken response");
+        check(r#"{"jsonrpc":"2.0","method":"notifications/"#, "broken");
+        check(r#"{"jsonrpc":"2.0","id":3}"#, "broken response");
+        check(r#"{"jsonrpc":"1.0","id":3,"result":1}"#, "broken response");
+        check(r#"{"jsonrpc":"2.0","id":{},"result":1}"#, "broken response");
+        check(r#"{"jsonrpc":"2.0","result":1}"#, "broken response");
+        check(r#"{"jsonrpc":"2.0"}"#, "broken");
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in any::<Vec<u8>>()) {
+            read_line(&bytes);
+            read_beginning(&bytes);
+        }
+    }
+}

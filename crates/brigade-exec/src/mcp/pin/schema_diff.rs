@@ -1,0 +1,395 @@
+//! What changed between two schemas, keyword by keyword.
+
+use std::collections::BTreeSet;
+
+use brigade_core::{Json, Object};
+
+use super::diff::{Changes, PinChangeKind};
+
+/// How deep schemas are compared keyword by keyword; below, a change is one of the whole.
+const DEPTH: usize = 32;
+
+/// Adds what changed from one schema to another; both are in normal form.
+pub(super) fn schema_changes(old: &Json, new: &Json, path: &str, changes: &mut Changes) {
+    Walk { changes, depth: 0 }.schema(old, new, path);
+}
+
+struct Walk<'a> {
+    changes: &'a mut Changes,
+    depth: usize,
+}
+
+impl Walk<'_> {
+    fn schema(&mut self, old: &Json, new: &Json, path: &str) {
+        if old == new {
+            return;
+        }
+        match (old, new) {
+            (Json::Object(old), Json::Object(new)) if self.depth < DEPTH => {
+                self.depth += 1;
+                self.keywords(old, new, path);
+                self.depth -= 1;
+            }
+            _ => {
+                let kind = match (accepts_all(old), accepts_all(new)) {
+                    (false, true) => PinChangeKind::Widened,
+                    (true, false) => PinChangeKind::Narrowed,
+                    _ => PinChangeKind::Other,
+                };
+                let (old, new) = (self.changes.quote.value(old), self.changes.quote.value(new));
+                let subject = self.subject(path);
+                self.changes.add(kind, path, format!("{subject}: the schema changed from {old} to {new}"));
+            }
+        }
+    }
+
+    fn keywords(&mut self, old: &Object, new: &Object, path: &str) {
+        let before = self.changes.found.len();
+        let required = names(new.get("required"));
+        self.tables("properties", old, new, |walk, old, new| {
+            walk.properties(old, new, path, Some(&required))
+        });
+        let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        for key in keys {
+            let (before, after) = (old.get(key), new.get(key));
+            if before == after {
+                continue;
+            }
+            match key.as_str() {
+                "properties" if is_table(before) && is_table(after) => {}
+                "$defs" | "definitions" | "patternProperties" if is_table(before) && is_table(after) => {
+                    self.tables(key, old, new, |walk, old, new| {
+                        walk.properties(old, new, &join(path, key), None)
+                    });
+                }
+                "required" if is_names(before) && is_names(after) => self.required(old, new, path),
+                "type" if is_types(before) && is_types(after) => self.types(before, after, path),
+                "enum" if is_list(before) && is_list(after) => self.values(before, after, path),
+                "items" | "contains" | "additionalItems" | "unevaluatedItems" => {
+                    let open = Json::Bool(true);
+                    self.schema(before.unwrap_or(&open), after.unwrap_or(&open), &format!("{path}[]"));
+                }
+                "additionalProperties" => self.further(before, after, path),
+                "description" | "title" if is_text(before) && is_text(after) => {
+                    let what = match path {
+                        "" => format!("the {key} of the input"),
+                        path => format!("the {key} of parameter `{}`", self.changes.quote.name(path)),
+                    };
+                    let text = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
+                    let (before, after) = (text(before), text(after));
+                    self.changes.text(&what, path, before.as_deref(), after.as_deref());
+                }
+                _ => self.keyword(key, before, after, path),
+            }
+        }
+        if self.changes.found.len() == before {
+            // Different, yet in nothing that has a sentence of its own: an empty table that came or went, say.
+            let subject = self.subject(path);
+            self.changes.add(
+                PinChangeKind::Other,
+                path,
+                format!("{subject}: the schema is written differently"),
+            );
+        }
+    }
+
+    fn tables(
+        &mut self,
+        key: &str,
+        old: &Object,
+        new: &Object,
+        compare: impl FnOnce(&mut Self, &Object, &Object),
+    ) {
+        let nothing = Object::new();
+        let table = |members: &Object| members.get(key).and_then(Json::as_object).cloned();
+        if is_table(old.get(key)) && is_table(new.get(key)) {
+            let (old, new) = (table(old), table(new));
+            compare(self, old.as_ref().unwrap_or(&nothing), new.as_ref().unwrap_or(&nothing));
+        }
+    }
+
+    /// Compares parameters, or definitions, of which none is required.
+    fn properties(&mut self, old: &Object, new: &Object, path: &str, required: Option<&BTreeSet<String>>) {
+        for (name, schema) in old {
+            match new.get(name) {
+                Some(now) => self.schema(schema, now, &join(path, name)),
+                None => self.removed(&join(path, name)),
+            }
+        }
+        for (name, schema) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
+            let need = match required {
+                Some(required) if required.contains(name) => "required, ",
+                Some(_) => "optional, ",
+                None => "",
+            };
+            self.added(schema, need, &join(path, name));
+        }
+    }
+
+    fn removed(&mut self, path: &str) {
+        let name = self.changes.quote.name(path);
+        self.changes.add(PinChangeKind::ParameterRemoved, path, format!("parameter `{name}` is gone"));
+    }
+
+    fn added(&mut self, schema: &Json, need: &str, path: &str) {
+        let name = self.changes.quote.name(path);
+        let types =
+            types_of(schema.get("type")).map_or_else(|| "any type".to_owned(), |types| spoken(&types));
+        let mut message = format!("parameter `{name}` is new: {need}{}", self.changes.quote.name(&types));
+        if let Some(description) = schema.get("description").and_then(Json::as_str) {
+            message.push_str(", ");
+            message.push_str(&self.changes.quote.text(description));
+        }
+        self.changes.add(PinChangeKind::ParameterAdded, path, message);
+    }
+
+    fn required(&mut self, old: &Object, new: &Object, path: &str) {
+        let (before, after) = (names(old.get("required")), names(new.get("required")));
+        let known = |schema: &Object, name: &str| {
+            schema.get("properties").and_then(|properties| properties.get(name)).is_some()
+        };
+        for name in before.union(&after) {
+            let path = join(path, name);
+            let shown = self.changes.quote.name(&path);
+            match (before.contains(name), after.contains(name)) {
+                // A new parameter says itself whether it is required, and one that is gone need not.
+                (false, true) if known(new, name) && !known(old, name) => {}
+                (true, false) if known(old, name) && !known(new, name) => {}
+                (false, true) => {
+                    let message = format!("parameter `{shown}` became required");
+                    self.changes.add(PinChangeKind::BecameRequired, &path, message);
+                }
+                (true, false) => {
+                    let message = format!("parameter `{shown}` became optional");
+                    self.changes.add(PinChangeKind::BecameOptional, &path, message);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn types(&mut self, before: Option<&Json>, after: Option<&Json>, path: &str) {
+        let (before, after) = (types_of(before), types_of(after));
+        let covers = |wide: &Option<BTreeSet<String>>, narrow: &Option<BTreeSet<String>>| match (wide, narrow)
+        {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(wide), Some(narrow)) => narrow
+                .iter()
+                .all(|name| wide.contains(name) || (name == "integer" && wide.contains("number"))),
+        };
+        let (kind, how) = match (covers(&after, &before), covers(&before, &after)) {
+            (true, false) => (PinChangeKind::Widened, "was widened"),
+            (false, true) => (PinChangeKind::Narrowed, "was narrowed"),
+            _ => (PinChangeKind::TypeChanged, "changed"),
+        };
+        let subject = self.subject(path);
+        let spoken = |types: &Option<BTreeSet<String>>| {
+            types
+                .as_ref()
+                .map_or_else(|| "any type".to_owned(), |types| self.changes.quote.name(&spoken(types)))
+        };
+        let message = format!("{subject}: the type {how} from {} to {}", spoken(&before), spoken(&after));
+        self.changes.add(kind, path, message);
+    }
+
+    fn values(&mut self, before: Option<&Json>, after: Option<&Json>, path: &str) {
+        let list =
+            |value: Option<&Json>| value.and_then(Json::as_array).map(<[Json]>::to_vec).unwrap_or_default();
+        let (before, after) = (list(before), list(after));
+        let only = |left: &[Json], right: &[Json]| {
+            let only = left.iter().filter(|value| !right.contains(value));
+            let shown: Vec<String> = only.map(|value| self.changes.quote.value(value)).collect();
+            shown.join(", ")
+        };
+        let (gone, new) = (only(&before, &after), only(&after, &before));
+        let subject = self.subject(path);
+        let (kind, message) = match (gone.as_str(), new.as_str()) {
+            ("", "") => {
+                (PinChangeKind::Other, format!("{subject}: the allowed values are listed differently"))
+            }
+            ("", new) => (PinChangeKind::Widened, format!("{subject}: more values are allowed: {new}")),
+            (gone, "") => {
+                (PinChangeKind::Narrowed, format!("{subject}: fewer values are allowed, without {gone}"))
+            }
+            (gone, new) => (
+                PinChangeKind::Other,
+                format!("{subject}: other values are allowed: {new}, and no more {gone}"),
+            ),
+        };
+        self.changes.add(kind, path, message);
+    }
+
+    fn further(&mut self, before: Option<&Json>, after: Option<&Json>, path: &str) {
+        let open = Json::Bool(true);
+        let (before, after) = (before.unwrap_or(&open), after.unwrap_or(&open));
+        let subject = self.subject(path);
+        match (before, after) {
+            (before, after) if accepts_all(after) && !accepts_all(before) => {
+                let message = format!("{subject}: further parameters are accepted now");
+                self.changes.add(PinChangeKind::Widened, path, message);
+            }
+            (Json::Bool(false), _) => {
+                let message = format!("{subject}: some further parameters are accepted now");
+                self.changes.add(PinChangeKind::Widened, path, message);
+            }
+            (_, Json::Bool(false)) => {
+                let message = format!("{subject}: further parameters are refused now");
+                self.changes.add(PinChangeKind::Narrowed, path, message);
+            }
+            (before, after) => self.schema(before, after, &join(path, "*")),
+        }
+    }
+
+    /// A keyword without a rule of its own, or one whose value is not what belongs there.
+    fn keyword(&mut self, key: &str, before: Option<&Json>, after: Option<&Json>, path: &str) {
+        let subject = self.subject(path);
+        let name = self.changes.quote.name(key);
+        let limits = key_is_limit(key);
+        let number = |value: Option<&Json>| value.and_then(Json::as_f64);
+        let (kind, message) = match (before, after) {
+            (None, Some(value)) => {
+                let kind = if limits.is_some() || restricts(key) {
+                    PinChangeKind::Narrowed
+                } else {
+                    PinChangeKind::Other
+                };
+                (kind, format!("{subject}: `{name}` is new: {}", self.changes.quote.value(value)))
+            }
+            (Some(value), None) => {
+                let kind = if limits.is_some() || restricts(key) {
+                    PinChangeKind::Widened
+                } else {
+                    PinChangeKind::Other
+                };
+                (kind, format!("{subject}: `{name}` is gone: it was {}", self.changes.quote.value(value)))
+            }
+            (Some(old), Some(new)) => {
+                let (kind, how) = match (limits, number(before), number(after)) {
+                    (Some(Limit::Upper), Some(old), Some(new)) if old < new => {
+                        (PinChangeKind::Widened, "was widened")
+                    }
+                    (Some(Limit::Upper), Some(old), Some(new)) if new < old => {
+                        (PinChangeKind::Narrowed, "was narrowed")
+                    }
+                    (Some(Limit::Lower), Some(old), Some(new)) if new < old => {
+                        (PinChangeKind::Widened, "was widened")
+                    }
+                    (Some(Limit::Lower), Some(old), Some(new)) if old < new => {
+                        (PinChangeKind::Narrowed, "was narrowed")
+                    }
+                    _ => (PinChangeKind::Other, "changed"),
+                };
+                let (old, new) = (self.changes.quote.value(old), self.changes.quote.value(new));
+                (kind, format!("{subject}: `{name}` {how} from {old} to {new}"))
+            }
+            (None, None) => return,
+        };
+        self.changes.add(kind, path, message);
+    }
+
+    fn subject(&self, path: &str) -> String {
+        match path {
+            "" => "the input".to_owned(),
+            path => format!("parameter `{}`", self.changes.quote.name(path)),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Limit {
+    Upper,
+    Lower,
+}
+
+fn key_is_limit(key: &str) -> Option<Limit> {
+    match key {
+        "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties" | "maxContains" => {
+            Some(Limit::Upper)
+        }
+        "minimum" | "exclusiveMinimum" | "minLength" | "minItems" | "minProperties" | "minContains" => {
+            Some(Limit::Lower)
+        }
+        _ => None,
+    }
+}
+
+/// Keywords whose absence accepts more.
+fn restricts(key: &str) -> bool {
+    matches!(
+        key,
+        "pattern"
+            | "format"
+            | "const"
+            | "enum"
+            | "multipleOf"
+            | "uniqueItems"
+            | "anyOf"
+            | "oneOf"
+            | "allOf"
+            | "not"
+            | "type"
+            | "required"
+            | "propertyNames"
+            | "dependentRequired"
+            | "unevaluatedProperties"
+            | "$ref"
+            | "if"
+    )
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+fn accepts_all(schema: &Json) -> bool {
+    match schema {
+        Json::Bool(value) => *value,
+        Json::Object(members) => members.is_empty(),
+        // What a tool without a schema has.
+        Json::Null => true,
+        Json::Number(_) | Json::String(_) | Json::Array(_) => false,
+    }
+}
+
+fn is_table(value: Option<&Json>) -> bool {
+    value.is_none_or(|value| value.as_object().is_some())
+}
+
+fn is_list(value: Option<&Json>) -> bool {
+    value.is_some_and(|value| value.as_array().is_some())
+}
+
+fn is_names(value: Option<&Json>) -> bool {
+    let all_texts = |list: &[Json]| list.iter().all(|name| name.as_str().is_some());
+    value.is_none_or(|value| value.as_array().is_some_and(all_texts))
+}
+
+fn is_types(value: Option<&Json>) -> bool {
+    value.is_none_or(|value| value.as_str().is_some() || is_names(Some(value)))
+}
+
+fn is_text(value: Option<&Json>) -> bool {
+    value.is_none_or(|value| value.as_str().is_some())
+}
+
+fn names(value: Option<&Json>) -> BTreeSet<String> {
+    let list = value.and_then(Json::as_array).unwrap_or_default();
+    list.iter().filter_map(Json::as_str).map(str::to_owned).collect()
+}
+
+/// The types that a schema names; `None` for any.
+fn types_of(value: Option<&Json>) -> Option<BTreeSet<String>> {
+    match value? {
+        Json::String(name) => Some(BTreeSet::from([name.clone()])),
+        list => Some(names(Some(list))),
+    }
+}
+
+fn spoken(types: &BTreeSet<String>) -> String {
+    if types.is_empty() {
+        return "no type".to_owned();
+    }
+    let types: Vec<&str> = types.iter().map(String::as_str).collect();
+    types.join(" or ")
+}

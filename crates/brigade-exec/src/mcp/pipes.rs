@@ -1,0 +1,194 @@
+//! The server's three streams: requests in, messages and logs out.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use brigade_core::Json;
+use brigade_process::{Captured, Child, Sink, Stream};
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+
+use super::lines::{Line, Lines};
+use super::link::Link;
+use super::message::{read_beginning, read_line};
+
+/// How much is read at once.
+const READ_SIZE: usize = 64 * 1024;
+
+/// Bytes of the longest line that is read as a message.
+pub(super) const LINE_LIMIT: usize = 16 << 20;
+
+/// Our ends of the pipes, and where what comes out of them goes.
+pub(super) struct Pipes<'a> {
+    stdin: Option<pipe::Sender>,
+    stdout: Option<pipe::Receiver>,
+    stderr: Option<pipe::Receiver>,
+    outgoing: UnboundedReceiver<Vec<u8>>,
+    unsent: Vec<u8>,
+    incoming: Option<UnboundedSender<Json>>,
+    lines: Lines,
+    link: Arc<Link>,
+    sink: &'a mut dyn Sink,
+    cap: u64,
+    pub(super) stdout_captured: Captured,
+    pub(super) stderr_captured: Captured,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Pipes<'a> {
+    /// Takes the pipes of a child; must be called inside a runtime.
+    pub(super) fn new(
+        child: &mut Child,
+        link: Arc<Link>,
+        outgoing: UnboundedReceiver<Vec<u8>>,
+        incoming: UnboundedSender<Json>,
+        sink: &'a mut dyn Sink,
+        cap: u64,
+    ) -> io::Result<Pipes<'a>> {
+        let receiver = |file: Option<File>| file.map(pipe::Receiver::from_file).transpose();
+        Ok(Pipes {
+            stdin: child.stdin.take().map(pipe::Sender::from_file).transpose()?,
+            stdout: receiver(child.stdout.take())?,
+            stderr: receiver(child.stderr.take())?,
+            outgoing,
+            unsent: Vec::new(),
+            incoming: Some(incoming),
+            lines: Lines::new(LINE_LIMIT),
+            link,
+            sink,
+            cap,
+            stdout_captured: Captured::default(),
+            stderr_captured: Captured::default(),
+            buffer: vec![0; READ_SIZE],
+        })
+    }
+
+    /// Closes the server's input.
+    pub(super) fn close_stdin(&mut self) {
+        self.stdin = None;
+        self.unsent.clear();
+    }
+
+    /// Tells whether nothing more can come.
+    pub(super) fn are_closed(&self) -> bool {
+        self.stdout.is_none() && self.stderr.is_none()
+    }
+
+    /// Waits until one of the streams can do something, and does it. Waits for ever when all are closed.
+    ///
+    /// # Errors
+    /// When the output cannot be stored.
+    pub(super) async fn step(&mut self) -> io::Result<()> {
+        let wants_to_write = self.stdin.is_some() && !self.unsent.is_empty();
+        tokio::select! {
+            () = readable(self.stdout.as_ref()) => self.read_stdout(),
+            () = readable(self.stderr.as_ref()) => self.read_stderr(),
+            () = writable(self.stdin.as_ref()), if wants_to_write => {
+                self.write();
+                Ok(())
+            }
+            Some(line) = self.outgoing.recv() => {
+                if self.stdin.is_some() {
+                    self.unsent.extend_from_slice(&line);
+                }
+                Ok(())
+            }
+            else => std::future::pending().await,
+        }
+    }
+
+    fn read_stdout(&mut self) -> io::Result<()> {
+        let Some(read) = read(&mut self.stdout, &mut self.buffer) else {
+            return Ok(());
+        };
+        let bytes = &self.buffer[..read];
+        let stored = store(self.sink, Stream::Stdout, bytes, self.cap, &mut self.stdout_captured);
+        let (link, incoming) = (&self.link, &self.incoming);
+        let take = |line: Line<'_>| pass(line, link, incoming.as_ref());
+        if read == 0 {
+            self.lines.finish(take);
+            // The SDK sees the end of the stream.
+            self.incoming = None;
+        } else {
+            self.lines.push(bytes, take);
+        }
+        stored
+    }
+
+    fn read_stderr(&mut self) -> io::Result<()> {
+        let Some(read) = read(&mut self.stderr, &mut self.buffer) else {
+            return Ok(());
+        };
+        store(self.sink, Stream::Stderr, &self.buffer[..read], self.cap, &mut self.stderr_captured)
+    }
+
+    fn write(&mut self) {
+        let Some(stdin) = &self.stdin else {
+            return;
+        };
+        match stdin.try_write(&self.unsent) {
+            Ok(written) => drop(self.unsent.drain(..written)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            // The server closed its input. It may have all that it needs; else it will not answer.
+            Err(_) => self.close_stdin(),
+        }
+    }
+}
+
+fn pass(line: Line<'_>, link: &Link, incoming: Option<&UnboundedSender<Json>>) {
+    match line {
+        Line::Whole(line) if line.trim_ascii().is_empty() => {}
+        Line::Whole(line) => {
+            for received in read_line(line) {
+                if let (Some(message), Some(incoming)) = (link.note(received), incoming) {
+                    // Nobody listens any more once the conversation is over.
+                    let _ = incoming.send(message);
+                }
+            }
+        }
+        Line::TooLong(beginning) => link.note_oversized(read_beginning(beginning)),
+    }
+}
+
+/// Reads one piece; `None` when there is nothing now, 0 at the end, where the pipe is closed.
+fn read(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8]) -> Option<usize> {
+    match pipe.as_ref()?.try_read(buffer) {
+        Ok(read) if 0 < read => Some(read),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
+        Ok(_) | Err(_) => {
+            *pipe = None;
+            Some(0)
+        }
+    }
+}
+
+/// Hands bytes to the sink, up to the cap of their stream.
+fn store(
+    sink: &mut dyn Sink,
+    stream: Stream,
+    bytes: &[u8],
+    cap: u64,
+    captured: &mut Captured,
+) -> io::Result<()> {
+    let room = usize::try_from(cap.saturating_sub(captured.bytes)).unwrap_or(usize::MAX);
+    let taken = bytes.len().min(room);
+    captured.bytes += taken as u64;
+    captured.dropped += (bytes.len() - taken) as u64;
+    if taken == 0 { Ok(()) } else { sink.write(stream, &bytes[..taken]) }
+}
+
+async fn readable(pipe: Option<&pipe::Receiver>) {
+    match pipe {
+        // An error shows itself at the next read.
+        Some(pipe) => drop(pipe.readable().await),
+        None => std::future::pending().await,
+    }
+}
+
+async fn writable(pipe: Option<&pipe::Sender>) {
+    match pipe {
+        Some(pipe) => drop(pipe.writable().await),
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,356 @@
+//! One server from its start to its end: supervised, spoken to, and ended.
+
+use std::future::pending;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use brigade_core::Json;
+use brigade_core::redact::Redactor;
+use brigade_core::text::{escape_terminal, short};
+use brigade_process::{
+    CancelToken, Child, Control, EndedBy, Exit, Outcome, RunError, Sink, Spec, spawn_piped,
+};
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::content::McpAnswer;
+use super::conversation::{Failure, Goal, Said, converse};
+use super::exchange::{Exchange, McpErrorKind, McpFault, McpRequest, ServerExit};
+use super::link::{Known, Link};
+use super::pipes::{LINE_LIMIT, Pipes};
+
+/// How long a server may take to exit by itself once its input is closed.
+const EXIT_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often a second request to end is looked for.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Characters of a fault's message.
+const MESSAGE: usize = 1000;
+
+/// Starts a server, calls one tool, and ends the server.
+///
+/// Blocks. Never fails: whatever goes wrong is in the exchange. The sink gets both streams as the server writes them, up to
+/// the control's cap; the control's timeout covers everything from the start to the answer, its grace the way from there to
+/// the end of the server's whole tree.
+pub fn call_tool(
+    spec: &Spec,
+    sink: &mut dyn Sink,
+    control: &Control,
+    request: &McpRequest<'_>,
+    redactor: &Redactor,
+) -> Exchange {
+    let goal = Goal::Call {
+        tool_name: request.tool_name,
+        arguments: request.arguments,
+        expected_pin: request.expected_pin,
+    };
+    speak(spec, sink, control, goal, redactor)
+}
+
+/// Starts a server, lists its tools, and ends the server; no tool is called.
+pub fn list_tools(spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Exchange {
+    speak(spec, sink, control, Goal::List, redactor)
+}
+
+fn speak(
+    spec: &Spec,
+    sink: &mut dyn Sink,
+    control: &Control,
+    goal: Goal<'_>,
+    redactor: &Redactor,
+) -> Exchange {
+    let started = Instant::now();
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return not_started(&format!("no runtime to speak to a server: {error}"), redactor),
+    };
+    let mut child = match spawn_piped(spec, control.ending) {
+        Ok(child) => child,
+        Err(error) => return not_started(&error.to_string(), redactor),
+    };
+    runtime.block_on(async {
+        let (to_server, outgoing) = unbounded_channel();
+        let (incoming, from_server) = unbounded_channel();
+        let arguments = match goal {
+            Goal::Call { arguments, .. } => Some(arguments.clone()),
+            Goal::List => None,
+        };
+        let link = Arc::new(Link::new(to_server, from_server, arguments));
+        let cap = control.output_cap;
+        let pipes = Pipes::new(&mut child, Arc::clone(&link), outgoing, incoming, sink, cap);
+        let mut pipes = match pipes {
+            Ok(pipes) => pipes,
+            // Dropping the child ends its tree.
+            Err(error) => {
+                return not_started(&format!("the server's pipes cannot be used: {error}"), redactor);
+            }
+        };
+        let deadline = control.timeout.and_then(|timeout| started.checked_add(timeout));
+        let conversation = converse(Arc::clone(&link), goal);
+        let stop = listen(&mut pipes, &link, conversation, deadline, control.cancel.as_ref()).await;
+        let answered_after = started.elapsed();
+        let ended = end(child, &mut pipes, &stop, control).await;
+        conclude(stop, ended, answered_after, &link, redactor)
+    })
+}
+
+fn not_started(message: &str, redactor: &Redactor) -> Exchange {
+    let fault = McpFault { kind: McpErrorKind::NotStarted, message: clean(message, redactor) };
+    Exchange { fault: Some(fault), ..Exchange::default() }
+}
+
+fn clean(message: &str, redactor: &Redactor) -> String {
+    escape_terminal(&short(&redactor.redact_str(message), MESSAGE)).into_owned()
+}
+
+/// What ended the talk.
+enum Stop {
+    Said(Result<Said, Failure>),
+    TimedOut,
+    Cancelled,
+    /// A response was lost, so nobody will ever get it.
+    Lost(McpErrorKind),
+    Log(io::Error),
+}
+
+/// Carries messages until the conversation is over or cut short.
+async fn listen(
+    pipes: &mut Pipes<'_>,
+    link: &Link,
+    conversation: impl Future<Output = Result<Said, Failure>>,
+    deadline: Option<Instant>,
+    cancel: Option<&CancelToken>,
+) -> Stop {
+    tokio::pin!(conversation);
+    let deadline = async {
+        match deadline {
+            Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+            None => pending().await,
+        }
+    };
+    tokio::pin!(deadline);
+    let cancelled = cancelled(cancel);
+    tokio::pin!(cancelled);
+    loop {
+        tokio::select! {
+            biased;
+            said = &mut conversation => return Stop::Said(said),
+            () = &mut cancelled => return Stop::Cancelled,
+            () = &mut deadline => return Stop::TimedOut,
+            stored = pipes.step() => if let Err(error) = stored {
+                return Stop::Log(error);
+            },
+        }
+        if let Some(kind) = link.known().lost {
+            return Stop::Lost(kind);
+        }
+    }
+}
+
+/// Waits until somebody asks for the end.
+async fn cancelled(cancel: Option<&CancelToken>) {
+    let Some(cancel) = cancel else {
+        return pending().await;
+    };
+    if cancel.is_cancelled() {
+        return;
+    }
+    // Only watched, never read: the token stays triggered for everybody else.
+    match cancel.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd) {
+        Ok(pipe) => drop(pipe.readable().await),
+        // Not to be watched on this system: looked at, then.
+        Err(_) => {
+            while !cancel.is_cancelled() {
+                tokio::time::sleep(TICK).await;
+            }
+        }
+    }
+}
+
+/// Ends the server: after an answer by closing its input, else at once. Its streams are read to their end.
+async fn end(
+    mut child: Child,
+    pipes: &mut Pipes<'_>,
+    stop: &Stop,
+    control: &Control,
+) -> Result<Outcome, RunError> {
+    pipes.close_stdin();
+    let ending = control.ending;
+    // Requests that were there before count once: the first one is what ended the talk.
+    let hurry =
+        Hurry { cancel: control.cancel.as_ref(), after: if matches!(stop, Stop::Cancelled) { 2 } else { 1 } };
+    let outcome = match stop {
+        Stop::Said(_) => settle(&mut child, pipes, EXIT_PATIENCE, &hurry).await?,
+        Stop::TimedOut | Stop::Cancelled | Stop::Lost(_) | Stop::Log(_) => None,
+    };
+    let mut outcome = match outcome {
+        Some(outcome) => outcome,
+        None => {
+            child.end(ending.grace);
+            match settle(&mut child, pipes, ending.grace, &hurry).await? {
+                Some(outcome) => outcome,
+                None => {
+                    child.end(Duration::ZERO);
+                    loop {
+                        if let Some(outcome) = child.wait(Duration::MAX)? {
+                            break outcome;
+                        }
+                    }
+                }
+            }
+        }
+    };
+    drain(pipes, Duration::ZERO).await;
+    outcome.stdout = pipes.stdout_captured;
+    outcome.stderr = pipes.stderr_captured;
+    match stop {
+        Stop::TimedOut => outcome.ended_by = EndedBy::Timeout,
+        Stop::Cancelled => outcome.ended_by = EndedBy::Cancel,
+        Stop::Log(_) => outcome.ended_by = EndedBy::Sink,
+        Stop::Said(_) | Stop::Lost(_) => {}
+    }
+    Ok(outcome)
+}
+
+/// Whether somebody does not want to wait any more.
+struct Hurry<'a> {
+    cancel: Option<&'a CancelToken>,
+    after: u32,
+}
+
+impl Hurry<'_> {
+    fn is_asked(&self) -> bool {
+        self.cancel.is_some_and(|cancel| self.after <= cancel.requests())
+    }
+}
+
+/// Reads the streams until the whole tree has ended, at most this long.
+async fn settle(
+    child: &mut Child,
+    pipes: &mut Pipes<'_>,
+    at_most: Duration,
+    hurry: &Hurry<'_>,
+) -> Result<Option<Outcome>, RunError> {
+    let until = Instant::now() + at_most;
+    loop {
+        if !pipes.are_closed() {
+            drain(pipes, TICK.min(until.saturating_duration_since(Instant::now()))).await;
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        // With the streams closed nothing else is to be done than to wait for the tree.
+        let patience = if pipes.are_closed() { TICK.min(left) } else { Duration::ZERO };
+        if let Some(outcome) = child.wait(patience)? {
+            return Ok(Some(outcome));
+        }
+        if left == Duration::ZERO || hurry.is_asked() {
+            return Ok(None);
+        }
+    }
+}
+
+/// Reads what the streams hold until they are closed, at most this long.
+async fn drain(pipes: &mut Pipes<'_>, at_most: Duration) {
+    let read_all = async {
+        while !pipes.are_closed() {
+            // What cannot be stored now was reported, or is beyond the answer.
+            if pipes.step().await.is_err() {
+                return;
+            }
+        }
+    };
+    drop(tokio::time::timeout(at_most, read_all).await);
+}
+
+/// Puts together what is known.
+fn conclude(
+    stop: Stop,
+    ended: Result<Outcome, RunError>,
+    answered_after: Duration,
+    link: &Link,
+    redactor: &Redactor,
+) -> Exchange {
+    let known = std::mem::take(&mut *link.known());
+    let answered = matches!(stop, Stop::Said(Ok(_)));
+    let mut exchange = Exchange::default();
+    let mut answer = |result: &Json| {
+        let answer = McpAnswer::of(result, redactor);
+        let fault = answer
+            .is_error
+            .then(|| Failure::new(McpErrorKind::ToolError, format!("the tool failed: {}", answer.summary)));
+        exchange.answer = Some(answer);
+        fault
+    };
+    let failure = match stop {
+        Stop::Said(Ok(Said::Listed)) => None,
+        Stop::Said(Ok(Said::Answered(result))) => answer(&result),
+        Stop::Said(Err(failure)) => Some(failure),
+        Stop::TimedOut => Some(Failure::new(McpErrorKind::TimedOut, timed_out(&known))),
+        Stop::Cancelled => Some(Failure::new(McpErrorKind::Cancelled, "the run was interrupted")),
+        Stop::Lost(kind) => Some(Failure::new(kind, lost(kind, &known))),
+        Stop::Log(error) => {
+            Some(Failure::new(McpErrorKind::Log, format!("the log could not be written: {error}")))
+        }
+    };
+    match ended {
+        Ok(outcome) => {
+            exchange.exit = Some(match outcome.ended_by {
+                EndedBy::Itself => ServerExit::ByItself,
+                _ if answered => ServerExit::Ended,
+                _ => ServerExit::Interrupted,
+            });
+            exchange.outcome = Some(outcome);
+        }
+        Err(error) => {
+            let message = clean(&error.to_string(), redactor);
+            exchange.fault = Some(McpFault { kind: McpErrorKind::NotStarted, message });
+        }
+    }
+    if let Some(Failure { fault, changes, error }) = failure {
+        let message = match (&exchange.outcome, fault.kind) {
+            (Some(outcome), McpErrorKind::ServerEnded) => format!("{} ({})", fault.message, how(outcome)),
+            _ => fault.message,
+        };
+        exchange.fault = Some(McpFault { kind: fault.kind, message: clean(&message, redactor) });
+        exchange.changes = changes;
+        exchange.error = error.map(|error| redactor.redact_json(&error));
+    }
+    exchange.protocol_version = known.protocol_version;
+    exchange.server = known.server;
+    exchange.tools = known.tools;
+    exchange.tool = known.tool;
+    exchange.request_id = known.request_id;
+    exchange.request = known.request.map(|request| redactor.redact_json(&request));
+    exchange.responses = known.responses;
+    exchange.log_lines = known.log_lines;
+    exchange.answered_after = answered.then_some(answered_after);
+    exchange
+}
+
+fn how(outcome: &Outcome) -> String {
+    match (outcome.exit, outcome.ended_by) {
+        (Exit::Unknown, _) => "it is not known how".to_owned(),
+        (exit, EndedBy::Itself) => exit.to_string(),
+        _ => "it closed its output and went on".to_owned(),
+    }
+}
+
+fn timed_out(known: &Known) -> String {
+    let awaited = known.method.as_deref().unwrap_or("anything");
+    let mut message = format!("the server did not answer {awaited} in time");
+    if 0 < known.log_lines {
+        message.push_str(&format!("; {} lines of its output were no messages", known.log_lines));
+    }
+    message
+}
+
+fn lost(kind: McpErrorKind, known: &Known) -> String {
+    let awaited = known.method.as_deref().unwrap_or("a request");
+    match kind {
+        McpErrorKind::OversizedMessage => {
+            format!("the answer to {awaited} is longer than {} MiB", LINE_LIMIT >> 20)
+        }
+        _ => format!("the answer to {awaited} is not a message of the protocol"),
+    }
+}
