@@ -30,6 +30,11 @@ impl HostEnvironment {
         self.0.contains_key(OsStr::new(name))
     }
 
+    /// Returns all variables, sorted by name. Their values may be secret.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.0.iter()
+    }
+
     fn inherited(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         let is_inherited = |name: &OsStr| {
             name.to_str().is_some_and(|name| INHERITED.contains(&name) || name.starts_with("LC_"))

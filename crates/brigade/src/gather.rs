@@ -105,7 +105,7 @@ impl Workspace {
 }
 
 /// Returns the errors that make a tool unusable.
-fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIssue> {
+pub(crate) fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIssue> {
     if !tool.is_broken {
         return Vec::new();
     }
@@ -116,7 +116,10 @@ fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIssue> {
 }
 
 /// Reads every file of the workspace that a word of the command names, by itself or behind a `=`.
-fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<BTreeMap<String, Fingerprint>, Error> {
+pub(crate) fn named_files(
+    reader: &ToolReader<'_>,
+    directory: &Path,
+) -> Result<BTreeMap<String, Fingerprint>, Error> {
     let mut files = BTreeMap::new();
     let fs = &reader.workspace.fs;
     let Some(argv) = reader.argv() else {
@@ -149,7 +152,8 @@ pub(crate) fn other_paths_outside(reader: &ToolReader<'_>) -> Vec<&'static str> 
     outside.map(|(field, _)| field).collect()
 }
 
-fn projection_facts(items: &[ProjectionItem]) -> ProjectionFacts {
+/// Returns what a plan needs to know of projections.
+pub(crate) fn projection_facts(items: &[ProjectionItem]) -> ProjectionFacts {
     let summary = summarise(items);
     let blockers = blocking(items).into_iter().map(|item| {
         let path = item.projection_path.as_deref().unwrap_or_default();

@@ -1,0 +1,136 @@
+//! What waits for a person, and the next command to type.
+
+use std::ops::ControlFlow;
+
+use brigade_call::{Call, CallStatus, CheckpointStatus};
+use brigade_core::Json;
+use brigade_doctor::{Area, Issue, top_issue};
+use brigade_queue::{Calls, Queue as _};
+use brigade_runtime::Checks;
+
+use crate::catalog::enabled;
+use crate::doctor::Parts;
+use crate::error::Error;
+use crate::inbox::inbox_counts;
+use crate::report::{BriefReport, Report as _};
+use crate::workspace::Workspace;
+
+impl Workspace {
+    /// Sums up what waits for a person. Changes nothing, starts nothing, and runs no health command.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn brief(&self) -> Result<BriefReport, Error> {
+        let config = self.config()?;
+        let gathered = self.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
+        let found = self.diagnose(&gathered);
+        let closeout = self.latest_closeout()?;
+        let listed = closeout.as_ref().map(|closeout| &closeout.fingerprints);
+        let issues = brigade_doctor::quiet(found, listed).issues;
+        let inbox = self.read_inbox()?;
+        let queue = &gathered.queue;
+        let count = |status: &str| queue.call_counts.get(status).copied().unwrap_or(0);
+        let oldest = self.oldest_pending()?;
+        let checkpoint = queue
+            .checkpoints
+            .iter()
+            .map(|found| &found.stored.checkpoint)
+            .filter(|checkpoint| checkpoint.status == CheckpointStatus::Pending);
+        let pending_checkpoints: Vec<_> = checkpoint.collect();
+        let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
+        let top = |areas: &[Area]| self.top_json(issues.iter().filter(|issue| areas.contains(&issue.area())));
+        let pending_rows =
+            inbox.rows().filter(|row| row.get("status").and_then(Json::as_str) == Some("pending")).count();
+        let waiting = Waiting {
+            is_valid: config.catalog.is_valid(),
+            oldest: oldest.as_ref(),
+            checkpoint: pending_checkpoints.last().map(|checkpoint| checkpoint.id.as_str()),
+            approved: count("approved"),
+            pending_rows,
+            issues: &issues,
+        };
+        let (next_command, next_reason) = waiting.next();
+        Ok(BriefReport {
+            schema: BriefReport::SCHEMA,
+            target: self.target(),
+            valid: config.catalog.is_valid(),
+            tool_count: enabled(&config.catalog).len(),
+            pending_approval_count: count("pending"),
+            oldest_pending_call: oldest.as_ref().map_or(Json::Null, |call| self.call_json(call)),
+            approved_count: count("approved"),
+            pending_checkpoint_count: pending_checkpoints.len(),
+            call_counts: Json::object(
+                queue.call_counts.iter().map(|(status, count)| (status.as_str(), Json::from(*count))),
+            ),
+            top_tool_issue: top(&[Area::Catalog, Area::Tool, Area::State]),
+            top_projection_issue: top(&[Area::Projection]),
+            top_policy_issue: top(&[Area::Policy]),
+            top_runtime_issue: top(&[Area::Runtime]),
+            top_call_issue: top(&[Area::Call]),
+            top_run_issue: top(&[Area::Run]),
+            top_checkpoint_issue: top(&[Area::Checkpoint]),
+            issue_count: issues.len(),
+            runtimes_down: gathered
+                .runtime_facts()
+                .iter()
+                .filter(is_down)
+                .map(|facts| facts.id.clone())
+                .collect(),
+            inbox: inbox_counts(&inbox),
+            next_command,
+            next_reason,
+        })
+    }
+
+    fn oldest_pending(&self) -> Result<Option<Call>, Error> {
+        let mut oldest = None;
+        self.queue().read()?.for_each_call(&Calls::Of(CallStatus::Pending), &mut |stored| {
+            oldest = Some(stored.call);
+            ControlFlow::Break(())
+        })?;
+        Ok(oldest)
+    }
+}
+
+/// What a person could do next.
+struct Waiting<'a> {
+    is_valid: bool,
+    oldest: Option<&'a Call>,
+    /// The oldest checkpoint without an answer.
+    checkpoint: Option<&'a str>,
+    approved: u64,
+    pending_rows: usize,
+    issues: &'a [Issue],
+}
+
+impl Waiting<'_> {
+    /// Chooses what is most pressing: what blocks everything, what somebody waits for, what can go on, then what is wrong.
+    fn next(&self) -> (String, String) {
+        let because = |command: String, reason: &str| (command, reason.to_owned());
+        let worst =
+            |areas: &[Area]| top_issue(self.issues.iter().filter(|issue| areas.contains(&issue.area())));
+        if !self.is_valid
+            && let Some(issue) = worst(&[Area::Catalog])
+        {
+            return because(issue.fix(), "the catalog has an error");
+        }
+        if let Some(id) = self.checkpoint {
+            return because(format!("brigade tools checkpoint show {id}"), "a run waits for an answer");
+        }
+        if let Some(call) = self.oldest {
+            let reason = "a call waits for a decision";
+            return because(format!("brigade tools call show {}", call.id), reason);
+        }
+        if 0 < self.approved {
+            return because("brigade tools call run --next".to_owned(), "an approved call can run");
+        }
+        if let Some(issue) = top_issue(self.issues) {
+            return (issue.fix(), issue.detail.clone());
+        }
+        if 0 < self.pending_rows {
+            let command = "brigade work inbox list --status pending".to_owned();
+            return because(command, "the inbox has rows that nobody has looked at");
+        }
+        because("brigade tools list".to_owned(), "nothing waits")
+    }
+}

@@ -1,0 +1,228 @@
+//! Health: everything is read once and diagnosed once. Nothing is started, and only `doctor_fix` changes anything.
+
+mod closeout;
+mod fix;
+mod gathered;
+mod modes;
+mod orphans;
+mod queue;
+mod replan;
+mod runtimes;
+mod sandbox;
+mod sarif;
+
+use std::collections::BTreeMap;
+
+use brigade_core::{Json, closest};
+use brigade_doctor::{Area, Issue, IssueType, Quieted, quiet, top_issue};
+use brigade_runtime::{Checks, StateCounts};
+
+use crate::error::{Error, ErrorKind};
+use crate::policy_json::{errors, policy_json};
+use crate::report::{CatalogReport, PolicyHealthReport, Report as _};
+use crate::workspace::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Workspace};
+
+pub(crate) use gathered::{Ledger, Parts};
+
+/// What a person wants to know of the health.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DoctorRequest {
+    /// Whether issues fail the command.
+    pub strict: bool,
+    /// Only issues of these areas (`tool`, `policy`, …) and types (`missing_source`, …); all when empty.
+    pub only: Vec<String>,
+    /// Only issues of this tool or runtime.
+    pub tool: Option<String>,
+}
+
+impl DoctorRequest {
+    /// Refuses words that are neither an area nor a type.
+    fn check(&self) -> Result<(), Error> {
+        let areas = Area::ALL.iter().map(|area| area.as_str());
+        let known: Vec<&str> = areas.chain(IssueType::all().iter().map(|kind| kind.code())).collect();
+        for word in self.only.iter().filter(|word| !known.contains(&word.as_str())) {
+            let shown = brigade_core::text::escape_terminal(word);
+            let error =
+                Error::new(ErrorKind::Usage, format!("`{shown}` is neither an area nor a type of issues"));
+            return Err(match closest(word, known.iter().copied()) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("areas are {}", Area::ALL.map(Area::as_str).join(", "))),
+            });
+        }
+        Ok(())
+    }
+
+    fn wants(&self, issue: &Issue) -> bool {
+        let is_named = |word: &String| word == issue.area().as_str() || word == issue.kind.code();
+        (self.only.is_empty() || self.only.iter().any(is_named))
+            && self.tool.as_ref().is_none_or(|tool| issue.tool_id.as_ref() == Some(tool))
+    }
+}
+
+impl Workspace {
+    /// Lists the catalog with its health and counts of everything around it. Runs no health command and does not check the
+    /// chain of receipts; [`Workspace::doctor`] does.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn list(&self) -> Result<CatalogReport, Error> {
+        let parts = Parts { health: Checks::Skip, ledger: Ledger::Trust, ..Parts::all() };
+        self.catalog_report(&parts, &DoctorRequest::default())
+    }
+
+    /// Looks over everything: catalog, files, projections, runtimes, policy, calls, runs, checkpoints and the state.
+    ///
+    /// Health commands of running runtimes are run; nothing else is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the request names an area or type that does not exist; otherwise when the disk fails.
+    pub fn doctor(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
+        request.check()?;
+        self.catalog_report(&Parts::all(), request)
+    }
+
+    /// Looks over the policy, and what it refuses to tools that can run.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn policy_doctor(&self) -> Result<PolicyHealthReport, Error> {
+        let config = self.config()?;
+        let gathered = self.gather(&config, &Parts { sandbox: true, ..Parts::none() })?;
+        let mut found = self.diagnose(&gathered);
+        found.retain(|issue| issue.area() == Area::Policy);
+        let issues = self.issues_json(&found);
+        let state = &config.policy;
+        Ok(PolicyHealthReport {
+            schema: PolicyHealthReport::SCHEMA,
+            target: self.target(),
+            policy_path: self.absolute(POLICY),
+            enabled: is_enabled(state),
+            valid: state.policy().is_some(),
+            errors: errors(state),
+            policy: state.policy().map_or(Json::Null, policy_json),
+            issue_count: issues.len(),
+            issues,
+            top_issue: self.top_json(&found),
+            tool_errors: Workspace::errors_of(&config.catalog),
+        })
+    }
+
+    fn catalog_report(&self, parts: &Parts, request: &DoctorRequest) -> Result<CatalogReport, Error> {
+        let config = self.config()?;
+        let gathered = self.gather(&config, parts)?;
+        let mut found = self.diagnose(&gathered);
+        found.retain(|issue| request.wants(issue));
+        let closeout = self.latest_closeout()?;
+        let listed = closeout.as_ref().map(|closeout| &closeout.fingerprints);
+        let raw_issues = self.issues_json(&found);
+        let raw_issue_count = raw_issues.len();
+        let divided = match listed {
+            None => Quieted { issues: found, ..Quieted::default() },
+            Some(_) => quiet(found, listed),
+        };
+        let Quieted { issues: remaining, quieted, changed } = divided;
+        let issues = if quieted.is_empty() { raw_issues.clone() } else { self.issues_json(&remaining) };
+        let sections = Sections { workspace: self, issues: &remaining };
+        let queue = &gathered.queue;
+        let (valid, errors) = (config.catalog.is_valid(), Workspace::errors_of(&config.catalog));
+        Ok(CatalogReport {
+            schema: CatalogReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(CATALOG),
+            valid,
+            errors,
+            tools: gathered.surveyed.iter().map(|surveyed| self.tool_summary(surveyed)).collect(),
+            tool_count: gathered.surveyed.len(),
+            raw_issues,
+            raw_issue_count,
+            issue_count: issues.len(),
+            issues,
+            top_issue: self.top_json(&remaining),
+            parity: Json::object([
+                ("latest_closeout", closeout.map_or(Json::Null, |closeout| closeout.document)),
+                ("quieted_issue_count", Json::from(quieted.len())),
+                ("quieted_issues", Json::Array(self.issues_json(&quieted))),
+                ("changed_issue_count", Json::from(changed.len())),
+                ("changed_issues", Json::Array(self.issues_json(&changed))),
+            ]),
+            call_queue: sections.of(
+                Area::Call,
+                [
+                    ("calls_path", Json::from(self.absolute(CALLS))),
+                    ("counts", numbers(&queue.call_counts)),
+                    ("pending_count", Json::from(queue.call_counts.get("pending").copied().unwrap_or(0))),
+                ],
+            ),
+            run_history: sections.of(
+                Area::Run,
+                [
+                    ("runs_path", Json::from(self.absolute(RUNS))),
+                    ("counts", numbers(&queue.run_counts)),
+                    ("run_count", Json::from(queue.runs.len())),
+                    ("latest", queue.latest_run.clone()),
+                ],
+            ),
+            checkpoints: sections.of(
+                Area::Checkpoint,
+                [
+                    ("checkpoints_path", Json::from(self.absolute(CHECKPOINTS))),
+                    ("counts", numbers(&queue.checkpoint_counts())),
+                    ("checkpoint_count", Json::from(queue.checkpoints.len())),
+                    (
+                        "latest",
+                        queue
+                            .checkpoints
+                            .first()
+                            .map_or(Json::Null, |found| self.checkpoint_json(&found.stored)),
+                    ),
+                ],
+            ),
+            runtimes: sections.of(
+                Area::Runtime,
+                [
+                    ("config_path", Json::from(self.absolute(RUNTIMES))),
+                    ("state_path", Json::from(self.absolute(runtimes::STATE))),
+                    ("counts", Json::Object(StateCounts::of(gathered.runtime_facts()).to_json())),
+                    ("runtime_count", Json::from(gathered.runtime_facts().len())),
+                ],
+            ),
+            policy: sections.of(
+                Area::Policy,
+                [
+                    ("policy_path", Json::from(self.absolute(POLICY))),
+                    ("enabled", Json::from(is_enabled(&config.policy))),
+                    ("valid", Json::from(config.policy.policy().is_some())),
+                ],
+            ),
+            strict: request.strict,
+        })
+    }
+
+    /// Returns the worst issue as reports have it.
+    pub(crate) fn top_json<'i>(&self, issues: impl IntoIterator<Item = &'i Issue>) -> Json {
+        top_issue(issues).map_or(Json::Null, |issue| issue.to_json(|path| self.absolute(path)))
+    }
+}
+
+/// The parts of the catalog report that sum up one area each.
+struct Sections<'a> {
+    workspace: &'a Workspace,
+    issues: &'a [Issue],
+}
+
+impl Sections<'_> {
+    fn of<const N: usize>(&self, area: Area, members: [(&str, Json); N]) -> Json {
+        let own = || self.issues.iter().filter(|issue| issue.area() == area);
+        let counted =
+            [("issue_count", Json::from(own().count())), ("top_issue", self.workspace.top_json(own()))];
+        Json::object(members.into_iter().chain(counted))
+    }
+}
+
+fn is_enabled(state: &brigade_policy::PolicyState) -> bool {
+    !matches!(state, brigade_policy::PolicyState::Missing { .. })
+}
+
+fn numbers(counts: &BTreeMap<String, u64>) -> Json {
+    Json::object(counts.iter().map(|(word, count)| (word.as_str(), Json::from(*count))))
+}

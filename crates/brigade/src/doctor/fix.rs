@@ -1,0 +1,162 @@
+//! Mending what can be mended without asking: nothing that holds anybody's words is changed.
+
+use std::time::Duration;
+
+use brigade_fs::{FileKind, Fs as _, RelPath};
+use brigade_queue::Queue as _;
+use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
+
+use super::runtimes::RuntimesFile;
+use crate::error::Error;
+use crate::report::{Fix, FixReport, Report as _};
+use crate::workspace::{CALLS, Workspace, rel};
+
+/// What the locks that the Python program leaves behind are called.
+const LEFT_LOCK: &str = ".calls.jsonl.lock.";
+
+/// How old such a lock must be, so that nobody is just taking or leaving it.
+const LOCK_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// What was done so far.
+struct Fixes {
+    dry_run: bool,
+    fixed: Vec<Fix>,
+    failed: Vec<Fix>,
+}
+
+impl Fixes {
+    /// Does one thing, unless it is only looked at what would be done.
+    fn one(
+        &mut self,
+        kind: &'static str,
+        path: String,
+        detail: String,
+        act: impl FnOnce() -> Result<(), Error>,
+    ) {
+        if !self.dry_run
+            && let Err(error) = act()
+        {
+            self.failed.push(Fix { kind, path, detail: error.to_string() });
+        } else {
+            self.fixed.push(Fix { kind, path, detail });
+        }
+    }
+}
+
+impl Workspace {
+    /// Mends what needs no decision: modes of the state that are too wide, pid files of processes that are gone, locks that
+    /// the Python program left behind, and lines of the queue that cannot be read, which move to a quarantine.
+    ///
+    /// With `dry_run` it says what it would do. One thing that cannot be mended does not keep it from the others.
+    ///
+    /// # Errors
+    /// When the disk fails while looking.
+    pub fn doctor_fix(&self, dry_run: bool) -> Result<FixReport, Error> {
+        let mut fixes = Fixes { dry_run, fixed: Vec::new(), failed: Vec::new() };
+        self.fix_modes(&mut fixes);
+        self.fix_pid_files(&mut fixes)?;
+        self.fix_locks(&mut fixes);
+        self.fix_queue(&mut fixes)?;
+        let Fixes { fixed, failed, .. } = fixes;
+        Ok(FixReport {
+            schema: FixReport::SCHEMA,
+            target: self.target(),
+            dry_run,
+            fixed_count: fixed.len(),
+            failed_count: failed.len(),
+            next_command: if dry_run && !fixed.is_empty() {
+                "brigade tools doctor --fix"
+            } else {
+                "brigade tools doctor"
+            },
+            fixed,
+            failed,
+        })
+    }
+
+    fn fix_modes(&self, fixes: &mut Fixes) {
+        // What lies in a folder goes first: once that is closed, it would not be found again.
+        for wide in self.wide_modes().into_iter().rev() {
+            let detail = format!("closed to others (mode {:04o})", wide.closed);
+            fixes.one("mode", wide.path.to_string(), detail, || {
+                Ok(self.fs.set_mode(&wide.path, wide.closed)?)
+            });
+        }
+    }
+
+    fn fix_pid_files(&self, fixes: &mut Fixes) -> Result<(), Error> {
+        let config = self.config()?;
+        let found = self.find_runtimes(&config, Checks::Skip)?;
+        let RuntimesFile::Read(read) = &found.file else { return Ok(()) };
+        let host = self.supervisor_host(&config)?;
+        let supervisor = Supervisor::new(&*self.fs, &*self.context.clock, &host);
+        for facts in found.facts.iter().filter(|facts| facts.state == RuntimeState::Stale) {
+            let Some(runtime) = read.runtime(&facts.id) else { continue };
+            let detail = format!("removed what the ended process of runtime {} left", facts.id);
+            fixes.one("pid-file", facts.pid_path.clone(), detail, || {
+                // Started meanwhile by somebody else, it must not be stopped.
+                let again = supervisor.facts_of_one(runtime, Checks::Skip, None);
+                if again.state != RuntimeState::Stale {
+                    return Ok(());
+                }
+                match supervisor.stop(runtime, self.context.lock_timeout) {
+                    Ok(StopOutcome::Stopped { .. } | StopOutcome::NotRunning { .. }) => Ok(()),
+                    Ok(StopOutcome::Refused { .. } | StopOutcome::Survived { .. }) => Err(Error::new(
+                        crate::error::ErrorKind::Refused,
+                        format!("runtime {} could not be cleaned up", facts.id),
+                    )),
+                    Err(error) => Err(Error::new(crate::error::ErrorKind::Environment, error.to_string())),
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn fix_locks(&self, fixes: &mut Fixes) {
+        let folder = rel(brigade_queue::TOOLS);
+        let now = self.now();
+        for entry in self.fs.list_dir(&folder).unwrap_or_default() {
+            if entry.kind != FileKind::Directory || !entry.name.starts_with(LEFT_LOCK) {
+                continue;
+            }
+            let Ok(path) = folder.join(&entry.name) else { continue };
+            let is_old = |modified| LOCK_AGE < now.since(modified);
+            if !self.fs.link_metadata(&path).is_ok_and(|metadata| is_old(metadata.modified)) {
+                continue;
+            }
+            let detail = "removed a lock that nobody holds any more".to_owned();
+            fixes.one("lock", path.to_string(), detail, || self.remove_lock(&path));
+        }
+    }
+
+    /// Removes a folder with the two files that such a lock has.
+    fn remove_lock(&self, path: &RelPath) -> Result<(), Error> {
+        for name in ["pid", "owner.json"] {
+            if let Ok(file) = path.join(name)
+                && let Err(error) = self.fs.remove(&file)
+                && !error.is_not_found()
+            {
+                return Err(error.into());
+            }
+        }
+        Ok(self.fs.remove_dir(path)?)
+    }
+
+    fn fix_queue(&self, fixes: &mut Fixes) -> Result<(), Error> {
+        let queue = self.queue();
+        let (damaged, left) = {
+            let check = queue.read()?.check()?;
+            (check.damage.len(), check.temporary.len())
+        };
+        if damaged == 0 && left == 0 {
+            return Ok(());
+        }
+        let detail =
+            format!("set aside what cannot be read ({damaged}) and removed what crashes left ({left})");
+        fixes.one("queue", CALLS.to_owned(), detail, || {
+            queue.lock(self.now())?.compact(self.now())?;
+            Ok(())
+        });
+        Ok(())
+    }
+}

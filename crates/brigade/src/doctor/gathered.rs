@@ -1,0 +1,178 @@
+//! Everything that a diagnosis looks at, read once.
+
+use brigade_core::Timestamp;
+use brigade_doctor::{
+    CallState, CheckpointState, ConfigFile, Issue, PolicyFacts, RunnerState, Snapshot, diagnose,
+};
+use brigade_fs::Fs as _;
+use brigade_projection::Orphan;
+use brigade_queue::Queue as _;
+use brigade_runtime::{Checks, RuntimeFacts};
+
+use super::queue::QueueFacts;
+use super::runtimes::{FoundRuntimes, doctor_facts};
+use crate::catalog::enabled;
+use crate::error::Error;
+use crate::gather::Config;
+use crate::survey::Surveyed;
+use crate::workspace::{CATALOG, Workspace, rel};
+
+/// Which facts are gathered; what is left out gives no issues.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts {
+    /// The files and projections of tools.
+    pub(crate) tools: bool,
+    /// Projections that no tool asks for.
+    pub(crate) orphans: bool,
+    /// The runtimes.
+    pub(crate) runtimes: bool,
+    /// Whether health commands are run.
+    pub(crate) health: Checks,
+    /// What the sandbox can enforce.
+    pub(crate) sandbox: bool,
+    /// Calls, runs and checkpoints.
+    pub(crate) queue: bool,
+    /// Whether the chain of receipts is checked.
+    pub(crate) ledger: Ledger,
+    /// The modes of the state's files.
+    pub(crate) modes: bool,
+}
+
+/// Whether the chain of receipts is checked, which reads each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ledger {
+    /// It is.
+    Check,
+    /// It is not.
+    Trust,
+}
+
+impl Parts {
+    /// Everything, as a doctor wants it.
+    pub(crate) fn all() -> Parts {
+        Parts {
+            tools: true,
+            orphans: true,
+            runtimes: true,
+            health: Checks::Run,
+            sandbox: true,
+            queue: true,
+            ledger: Ledger::Check,
+            modes: true,
+        }
+    }
+
+    /// Nothing but catalog and policy.
+    pub(crate) fn none() -> Parts {
+        Parts {
+            tools: false,
+            orphans: false,
+            runtimes: false,
+            health: Checks::Skip,
+            sandbox: false,
+            queue: false,
+            ledger: Ledger::Trust,
+            modes: false,
+        }
+    }
+}
+
+/// What was found.
+pub(crate) struct Gathered<'c> {
+    pub(crate) now: Timestamp,
+    pub(crate) config: &'c Config,
+    is_catalog_there: bool,
+    pub(crate) surveyed: Vec<Surveyed<'c>>,
+    orphans: Vec<Orphan>,
+    pub(crate) runtimes: Option<FoundRuntimes>,
+    pub(crate) queue: QueueFacts,
+    sandbox_gaps: Option<Vec<String>>,
+    wide_modes: Vec<String>,
+}
+
+impl Gathered<'_> {
+    /// Returns how the runtimes stand; none when they were not asked for.
+    pub(crate) fn runtime_facts(&self) -> &[RuntimeFacts] {
+        self.runtimes.as_ref().map(|found| found.facts.as_slice()).unwrap_or_default()
+    }
+}
+
+impl Workspace {
+    /// Reads everything that is asked for.
+    pub(crate) fn gather<'c>(&self, config: &'c Config, parts: &Parts) -> Result<Gathered<'c>, Error> {
+        let surveyed = if parts.tools { self.survey(config, &enabled(&config.catalog)) } else { Vec::new() };
+        let orphans = if parts.orphans { self.orphaned(config)? } else { Vec::new() };
+        let runtimes = if parts.runtimes { Some(self.find_runtimes(config, parts.health)?) } else { None };
+        let queue = if parts.queue {
+            self.queue_facts(&*self.queue().read()?, config, &surveyed, parts.ledger)?
+        } else {
+            QueueFacts::default()
+        };
+        Ok(Gathered {
+            now: self.now(),
+            config,
+            is_catalog_there: self.fs.exists(&rel(CATALOG))?,
+            surveyed,
+            orphans,
+            runtimes,
+            queue,
+            sandbox_gaps: if parts.sandbox { self.sandbox_gaps(&config.policy) } else { None },
+            wide_modes: if parts.modes {
+                self.wide_modes().into_iter().map(|wide| wide.path.to_string()).collect()
+            } else {
+                Vec::new()
+            },
+        })
+    }
+
+    /// Lists what is wrong.
+    pub(crate) fn diagnose(&self, gathered: &Gathered<'_>) -> Vec<Issue> {
+        let is_set = |name: &str| self.context.environment.is_set(name);
+        let queue = &gathered.queue;
+        let catalog = if gathered.is_catalog_there {
+            ConfigFile::Read(&gathered.config.catalog)
+        } else {
+            ConfigFile::Missing { file: CATALOG }
+        };
+        let snapshot = Snapshot {
+            now: gathered.now,
+            catalog: Some(catalog),
+            files: gathered
+                .surveyed
+                .iter()
+                .map(|surveyed| (surveyed.tool.id.as_str(), &surveyed.files))
+                .collect(),
+            projections: gathered.surveyed.iter().flat_map(|surveyed| &surveyed.projections).collect(),
+            orphans: &gathered.orphans,
+            runtimes: gathered.runtimes.as_ref().map(doctor_facts),
+            policy: Some(PolicyFacts { state: &gathered.config.policy, environment: &is_set }),
+            calls: queue
+                .calls
+                .iter()
+                .map(|found| CallState {
+                    call: &found.call,
+                    changes: found.changes.clone(),
+                    // A reader of the queue shows a call whose runner is gone as interrupted.
+                    runner: RunnerState::NotChecked,
+                })
+                .collect(),
+            unreadable: queue.unreadable.clone(),
+            quarantines: queue.quarantines.clone(),
+            runs: queue.runs.clone(),
+            broken_receipts: queue.broken_receipts.clone(),
+            ledger: queue.ledger.clone(),
+            checkpoints: queue
+                .checkpoints
+                .iter()
+                .map(|found| CheckpointState {
+                    checkpoint: &found.stored.checkpoint,
+                    blockers: found.blockers.clone(),
+                })
+                .collect(),
+            broken_checkpoints: queue.broken_checkpoints.clone(),
+            sandbox_gaps: gathered.sandbox_gaps.clone(),
+            wide_modes: gathered.wide_modes.clone(),
+        };
+        diagnose(&snapshot)
+    }
+}

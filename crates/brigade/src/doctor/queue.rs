@@ -1,0 +1,305 @@
+//! Calls, runs and checkpoints, as a diagnosis sees them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use brigade_call::{Call, CallStatus, CheckpointStatus};
+use brigade_core::{CallId, Fingerprint, Json, Object};
+use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
+use brigade_fs::{FileKind, Fs as _, Lines};
+use brigade_queue::{Calls, QueueView, Runs, StoredCheckpoint, StoredReceipt};
+
+use super::gathered::Ledger;
+use super::replan::Replanner;
+use crate::error::Error;
+use crate::gather::Config;
+use crate::survey::Surveyed;
+use crate::workspace::{CHECKPOINTS, RUNS, Workspace, rel};
+
+/// The statuses of calls that may need somebody, the finished ones last.
+const LOOKED_AT: [CallStatus; 8] = [
+    CallStatus::Pending,
+    CallStatus::Approved,
+    CallStatus::Held,
+    CallStatus::Rejected,
+    CallStatus::Running,
+    CallStatus::Failed,
+    CallStatus::TimedOut,
+    CallStatus::Interrupted,
+];
+
+/// Of how many failed runs, each asking for something else, it is found out whether they could be replayed.
+const REPLAYS: usize = 200;
+
+/// Where lines are set aside.
+const QUARANTINES: [&str; 4] = [".brigade/tools", RUNS, CHECKPOINTS, ".brigade/work/imports"];
+
+/// A call, and what keeps it from running as approved.
+pub(crate) struct FoundCall {
+    pub(crate) call: Call,
+    pub(crate) changes: Vec<String>,
+}
+
+/// A checkpoint, and what keeps its call from going on.
+pub(crate) struct FoundCheckpoint {
+    pub(crate) stored: StoredCheckpoint,
+    pub(crate) blockers: Vec<String>,
+}
+
+/// What was found of calls, runs and checkpoints.
+#[derive(Default)]
+pub(crate) struct QueueFacts {
+    /// Calls that may need somebody, and those whose success made a failure good.
+    pub(crate) calls: Vec<FoundCall>,
+    pub(crate) call_counts: BTreeMap<String, u64>,
+    pub(crate) unreadable: Vec<BrokenFile>,
+    pub(crate) quarantines: Vec<Quarantine>,
+    /// All runs, newest first.
+    pub(crate) runs: Vec<RunState>,
+    pub(crate) run_counts: BTreeMap<String, u64>,
+    /// The summary of the newest run; `null` without one.
+    pub(crate) latest_run: Json,
+    pub(crate) broken_receipts: Vec<BrokenFile>,
+    pub(crate) ledger: Vec<BrokenFile>,
+    /// Newest first.
+    pub(crate) checkpoints: Vec<FoundCheckpoint>,
+    pub(crate) broken_checkpoints: Vec<BrokenFile>,
+}
+
+impl QueueFacts {
+    /// Counts the checkpoints by status.
+    pub(crate) fn checkpoint_counts(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for found in &self.checkpoints {
+            *counts.entry(found.stored.checkpoint.status.as_str().to_owned()).or_default() += 1;
+        }
+        counts
+    }
+}
+
+impl Workspace {
+    /// Reads calls, runs and checkpoints, and plans those again that somebody could let run.
+    pub(crate) fn queue_facts(
+        &self,
+        view: &dyn QueueView,
+        config: &Config,
+        surveyed: &[Surveyed<'_>],
+        ledger: Ledger,
+    ) -> Result<QueueFacts, Error> {
+        let mut replanner = Replanner::new(self, config, surveyed);
+        let mut facts = QueueFacts {
+            calls: found_calls(view, &mut replanner)?,
+            call_counts: view.call_counts()?,
+            unreadable: unreadable(view)?,
+            quarantines: self.quarantines()?,
+            ledger: match ledger {
+                Ledger::Check => broken_chain(view)?,
+                Ledger::Trust => Vec::new(),
+            },
+            ..QueueFacts::default()
+        };
+        self.add_runs(view, &mut replanner, &mut facts)?;
+        add_checkpoints(view, &mut replanner, &mut facts)?;
+        Ok(facts)
+    }
+
+    fn add_runs(
+        &self,
+        view: &dyn QueueView,
+        replanner: &mut Replanner<'_, '_>,
+        facts: &mut QueueFacts,
+    ) -> Result<(), Error> {
+        let list = view.runs(Runs::All)?;
+        facts.broken_receipts = list.errors.into_iter().map(|bad| broken(bad.path, bad.problem)).collect();
+        facts.latest_run = list.receipts.first().map_or(Json::Null, |stored| self.run_summary(stored));
+        let logs: HashSet<String> = match self.fs.list_dir(&rel(RUNS)) {
+            Ok(entries) => entries.into_iter().map(|entry| entry.name).collect(),
+            Err(error) if error.is_not_found() => HashSet::new(),
+            Err(error) => return Err(error.into()),
+        };
+        // The newest run comes first, so what was asked for again and succeeded is known when the failure comes.
+        let mut settled: HashSet<Fingerprint> = HashSet::new();
+        let mut replays = 0;
+        for stored in list.receipts {
+            let mut run = RunState::of(&stored.receipt);
+            run.missing_logs = missing_logs(&stored, &logs);
+            let failed = matches!(run.status.as_str(), "failed" | "timed-out" | "interrupted");
+            if settled.insert(run.asks) && failed && replays < REPLAYS {
+                replays += 1;
+                let no_args = Json::Object(Object::new());
+                let args = stored.receipt.document().get("args").unwrap_or(&no_args);
+                run.replay_blockers = replanner.replay_blockers(&run.tool_id, args)?;
+            }
+            *facts.run_counts.entry(run.status.clone()).or_default() += 1;
+            facts.runs.push(run);
+        }
+        Ok(())
+    }
+
+    /// Finds the files of lines that were set aside.
+    fn quarantines(&self) -> Result<Vec<Quarantine>, Error> {
+        let mut found = Vec::new();
+        for folder in QUARANTINES.map(rel) {
+            for entry in self.fs.list_dir(&folder).unwrap_or_default() {
+                if entry.kind != FileKind::File || !entry.name.contains(".quarantine-") {
+                    continue;
+                }
+                let Ok(path) = folder.join(&entry.name) else { continue };
+                let file = self.fs.open(&path)?;
+                let mut lines = Lines::new(&*file, 0, file.len()?);
+                let mut count = 0;
+                while lines.next_line()?.is_some() {
+                    count += 1;
+                }
+                found.push(Quarantine { file: path.to_string(), lines: count });
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn broken(file: String, problem: String) -> BrokenFile {
+    let name = file.rsplit('/').next().unwrap_or(&file);
+    let id = name.strip_suffix(".json").map(str::to_owned);
+    BrokenFile { id, file, problem }
+}
+
+/// Collects the calls that may need somebody, the oldest of each status first.
+fn found_calls(view: &dyn QueueView, replanner: &mut Replanner<'_, '_>) -> Result<Vec<FoundCall>, Error> {
+    let mut found: Vec<FoundCall> = Vec::new();
+    let mut failures: HashMap<String, HashSet<Fingerprint>> = HashMap::new();
+    let mut trouble = None;
+    for status in LOOKED_AT {
+        view.for_each_call(&Calls::Of(status), &mut |stored| {
+            let mut call = stored.call;
+            let changes = match call.status {
+                CallStatus::Approved if call.approval.is_some() => match replanner.changes(&call) {
+                    Ok(changes) => changes,
+                    Err(error) => {
+                        trouble = Some(error);
+                        return ControlFlow::Break(());
+                    }
+                },
+                CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+                    failures.entry(call.tool_id.clone()).or_default().insert(asks(&call.tool_id, &call.args));
+                    Vec::new()
+                }
+                _ => Vec::new(),
+            };
+            keep_little(&mut call);
+            found.push(FoundCall { call, changes });
+            ControlFlow::Continue(())
+        })?;
+    }
+    if let Some(error) = trouble {
+        return Err(error);
+    }
+    if !failures.is_empty() {
+        view.for_each_call(&Calls::Of(CallStatus::Completed), &mut |stored| {
+            let mut call = stored.call;
+            let of_tool = failures.get(&call.tool_id);
+            if of_tool.is_some_and(|failed| failed.contains(&asks(&call.tool_id, &call.args))) {
+                keep_little(&mut call);
+                found.push(FoundCall { call, changes: Vec::new() });
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// Drops what no diagnosis looks at: there may be very many calls.
+fn keep_little(call: &mut Call) {
+    for json in [&mut call.contract, &mut call.policy, &mut call.projection_summary] {
+        *json = Json::Null;
+    }
+    call.arguments.clear();
+    call.extra.clear();
+}
+
+/// Sums up what cannot be read, by file.
+fn unreadable(view: &dyn QueueView) -> Result<Vec<BrokenFile>, Error> {
+    let mut files: BTreeMap<String, (u64, Option<u64>, &'static str)> = BTreeMap::new();
+    for damage in view.damage()? {
+        files.entry(damage.path).or_insert((0, damage.line, damage.problem)).0 += 1;
+    }
+    let of_file = |(file, (count, line, problem)): (String, (u64, Option<u64>, &'static str))| {
+        let problem = match (line, count) {
+            (None, _) => problem.to_owned(),
+            (Some(line), 1) => format!("line {line} cannot be read: {problem}"),
+            (Some(line), count) => {
+                format!("{count} lines cannot be read, the first is line {line}: {problem}")
+            }
+        };
+        BrokenFile { file, id: None, problem }
+    };
+    Ok(files.into_iter().map(of_file).collect())
+}
+
+/// Checks the chain of receipts.
+fn broken_chain(view: &dyn QueueView) -> Result<Vec<BrokenFile>, Error> {
+    let findings = view.verify(1)?.findings;
+    let of_finding = |finding: brigade_queue::Finding| {
+        let place = finding.sequence.map_or_else(String::new, |sequence| format!(" (number {sequence})"));
+        let id = Some(finding.run_id.clone()).filter(|id| !id.is_empty());
+        BrokenFile {
+            file: format!(
+                "{RUNS}/{}.json",
+                if finding.run_id.is_empty() { "ledger" } else { &finding.run_id }
+            ),
+            id,
+            problem: format!("the receipt was {}{place}: {}", finding.tampering.as_str(), finding.detail),
+        }
+    };
+    Ok(findings.into_iter().map(of_finding).collect())
+}
+
+/// Names the logs of a receipt that are gone. They lie beside it, whatever absolute path an older receipt has.
+fn missing_logs(stored: &StoredReceipt, logs: &HashSet<String>) -> Vec<&'static str> {
+    let is_missing = |key: &str| {
+        let path = stored.receipt.text(key).filter(|path| !path.is_empty());
+        path.is_some_and(|path| !logs.contains(path.rsplit('/').next().unwrap_or(path)))
+    };
+    let streams = [("stdout_log_path", "stdout"), ("stderr_log_path", "stderr")];
+    streams.into_iter().filter(|(key, _)| is_missing(key)).map(|(_, stream)| stream).collect()
+}
+
+fn add_checkpoints(
+    view: &dyn QueueView,
+    replanner: &mut Replanner<'_, '_>,
+    facts: &mut QueueFacts,
+) -> Result<(), Error> {
+    let list = view.checkpoints()?;
+    facts.broken_checkpoints = list.errors.into_iter().map(|bad| broken(bad.path, bad.problem)).collect();
+    for stored in list.checkpoints {
+        let blockers = match stored.checkpoint.status {
+            CheckpointStatus::Pending | CheckpointStatus::Approved => {
+                resume_blockers(view, &stored.checkpoint.call_id, replanner)?
+            }
+            CheckpointStatus::Rejected
+            | CheckpointStatus::Resumed
+            | CheckpointStatus::Failed
+            | CheckpointStatus::Other(_) => Vec::new(),
+        };
+        facts.checkpoints.push(FoundCheckpoint { stored, blockers });
+    }
+    Ok(())
+}
+
+fn resume_blockers(
+    view: &dyn QueueView,
+    call_id: &str,
+    replanner: &mut Replanner<'_, '_>,
+) -> Result<Vec<String>, Error> {
+    let found = match call_id.parse::<CallId>() {
+        Ok(id) => view.call(&id)?,
+        Err(_) => None,
+    };
+    match found {
+        None => Ok(vec!["its call is not in the queue".to_owned()]),
+        Some(stored) => match stored.call.status {
+            CallStatus::Waiting | CallStatus::ResumePending => replanner.changes(&stored.call),
+            status => Ok(vec![format!("its call is {status}")]),
+        },
+    }
+}

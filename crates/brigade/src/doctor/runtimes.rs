@@ -1,0 +1,107 @@
+//! The runtimes, as a diagnosis sees them.
+
+use std::collections::BTreeMap;
+
+use brigade_call::DirectoryFact;
+use brigade_catalog::{Level, Runtimes};
+use brigade_doctor::{ConfigFile, Health, ProcessState, RuntimeState};
+use brigade_fs::{Fs as _, Location};
+use brigade_runtime::{Checks, Host, IssueType, RuntimeFacts, Supervisor};
+
+use crate::error::Error;
+use crate::gather::Config;
+use crate::workspace::{CONFIG_LIMIT, RUNTIMES, Workspace, rel};
+
+/// The folder of the runtimes' state.
+pub(crate) const STATE: &str = ".brigade/tools/runtime";
+
+/// The file of the runtimes, as it was found.
+pub(crate) enum RuntimesFile {
+    Missing,
+    Unreadable(String),
+    Read(Runtimes),
+}
+
+/// The runtimes and how they stand.
+pub(crate) struct FoundRuntimes {
+    pub(crate) file: RuntimesFile,
+    pub(crate) facts: Vec<RuntimeFacts>,
+}
+
+impl Workspace {
+    /// Reads the runtimes and asks the system for their processes. Never starts or ends one.
+    pub(crate) fn find_runtimes(&self, config: &Config, checks: Checks) -> Result<FoundRuntimes, Error> {
+        let file = match self.fs.read(&rel(RUNTIMES), CONFIG_LIMIT) {
+            Ok(bytes) => RuntimesFile::Read(Runtimes::parse(RUNTIMES, Level::Project, &bytes)),
+            Err(error) if error.is_not_found() => RuntimesFile::Missing,
+            Err(error) => RuntimesFile::Unreadable(error.kind.to_string()),
+        };
+        let facts = match &file {
+            RuntimesFile::Read(read) => {
+                let host = self.supervisor_host(config)?;
+                let supervisor = Supervisor::new(&*self.fs, &*self.context.clock, &host);
+                supervisor.facts(read.runtimes(), checks, self.context.cancel.as_ref())
+            }
+            RuntimesFile::Missing | RuntimesFile::Unreadable(_) => Vec::new(),
+        };
+        Ok(FoundRuntimes { file, facts })
+    }
+
+    /// Returns what a supervisor knows of the machine.
+    pub(crate) fn supervisor_host(&self, config: &Config) -> Result<Host, Error> {
+        let allowed =
+            config.policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();
+        let mut outside = Vec::new();
+        for folder in allowed {
+            if let Location::Outside(folder) = self.fs.resolve(folder, self.context.home())? {
+                outside.push(folder);
+            }
+        }
+        let variables = self.context.environment.variables();
+        Ok(Host {
+            environment: variables.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            outside,
+        })
+    }
+}
+
+/// Says how the runtimes stand in the words of a diagnosis.
+pub(crate) fn doctor_facts(found: &FoundRuntimes) -> brigade_doctor::RuntimeFacts<'_> {
+    let config = match &found.file {
+        RuntimesFile::Missing => ConfigFile::Missing { file: RUNTIMES },
+        RuntimesFile::Unreadable(why) => ConfigFile::Unreadable { file: RUNTIMES, why: why.clone() },
+        RuntimesFile::Read(read) => ConfigFile::Read(read),
+    };
+    let states: BTreeMap<&str, RuntimeState> =
+        found.facts.iter().map(|facts| (facts.id.as_str(), state(facts))).collect();
+    brigade_doctor::RuntimeFacts { config, states }
+}
+
+fn state(facts: &RuntimeFacts) -> RuntimeState {
+    let has = |kind: IssueType, field: Option<&str>| {
+        let is_of = |of: Option<&str>| field.is_none_or(|field| of == Some(field));
+        facts.issues.iter().any(|issue| issue.issue_type == kind && is_of(issue.field))
+    };
+    RuntimeState {
+        process: match facts.state {
+            brigade_runtime::RuntimeState::Running => ProcessState::Running,
+            brigade_runtime::RuntimeState::Stopped => ProcessState::Stopped,
+            brigade_runtime::RuntimeState::Stale => ProcessState::Stale,
+        },
+        is_managed: facts.managed,
+        port_taken: has(IssueType::PortConflict, None),
+        directory: if has(IssueType::MissingCwd, None) {
+            DirectoryFact::Missing
+        } else if has(IssueType::OutsidePath, Some("cwd")) {
+            DirectoryFact::Outside
+        } else {
+            DirectoryFact::Present
+        },
+        program_found: !has(IssueType::BadCommand, Some("command")),
+        health: match &facts.health {
+            None => Health::NotChecked,
+            Some(health) if health.ok => Health::Good,
+            Some(health) => Health::Bad(health.detail.clone()),
+        },
+    }
+}

@@ -1,0 +1,214 @@
+//! The work inbox: issues become rows, and people decide about rows.
+//!
+//! The file belongs to other parts of Brigade too, so rows of any source are kept as they are, byte by byte, but for the one that
+//! is changed. Lines that cannot be read are set aside in a quarantine file when something is written, and never before.
+
+mod file;
+
+use std::collections::BTreeMap;
+
+use brigade_core::{IdPrefix, Json};
+use brigade_doctor::{InboxRow, import};
+
+use crate::calls::{ambiguous, clean_reason};
+use crate::catalog::counts;
+use crate::doctor::Parts;
+use crate::error::{Error, ErrorKind};
+use crate::report::{ImportReport, InboxItemReport, InboxReport, Report as _};
+use crate::workspace::Workspace;
+
+pub(crate) use file::{INBOX, Inbox};
+
+/// Which rows of the inbox to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InboxFilter {
+    /// Only those of this status.
+    pub status: Option<String>,
+    /// Only those of this source, such as `tool-catalog`.
+    pub source: Option<String>,
+}
+
+/// What a person decides about a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InboxStep {
+    /// It becomes work.
+    Promote,
+    /// Nobody wants to hear of it until it changes.
+    Dismiss,
+    /// The work is done.
+    Done,
+}
+
+impl InboxStep {
+    /// Returns the status that it leads to.
+    pub fn status(self) -> &'static str {
+        match self {
+            InboxStep::Promote => "promoted",
+            InboxStep::Dismiss => "dismissed",
+            InboxStep::Done => "done",
+        }
+    }
+}
+
+impl Workspace {
+    /// Turns every issue into a row of the inbox, unless it has one, was done, or was dismissed and has not changed since.
+    ///
+    /// Runs no health commands, so what they would find is left out.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn import_issues(&self) -> Result<ImportReport, Error> {
+        let config = self.config()?;
+        let gathered = self.gather(&config, &Parts::all())?;
+        let found = self.diagnose(&gathered);
+        let closeout = self.latest_closeout()?;
+        let listed = closeout.as_ref().map(|closeout| &closeout.fingerprints);
+        let issues = brigade_doctor::quiet(found, listed).issues;
+        let (imported, set_aside) = self.change_inbox(|inbox| {
+            let rows: Vec<InboxRow> = inbox.rows().filter_map(InboxRow::of).collect();
+            let imported = import(&issues, &rows, gathered.now);
+            for row in &imported.created {
+                inbox.append(row);
+            }
+            imported
+        })?;
+        Ok(ImportReport {
+            schema: ImportReport::SCHEMA,
+            target: self.target(),
+            imports_path: self.absolute(INBOX),
+            issues: issues.len(),
+            created: imported.created.len(),
+            skipped: imported.skipped,
+            dismissed: imported.dismissed,
+            imports: imported.created,
+            quarantined: set_aside.lines,
+            quarantine_path: set_aside.file.map(|file| self.absolute(&file)),
+        })
+    }
+
+    /// Lists the rows of the inbox.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn inbox_list(&self, filter: &InboxFilter) -> Result<InboxReport, Error> {
+        let inbox = self.read_inbox()?;
+        let is = |row: &Json, key: &str, wanted: &Option<String>| {
+            wanted.as_deref().is_none_or(|wanted| row.get(key).and_then(Json::as_str) == Some(wanted))
+        };
+        let fits = |row: &&Json| is(row, "status", &filter.status) && is(row, "source", &filter.source);
+        let items: Vec<Json> = inbox.rows().filter(fits).cloned().collect();
+        Ok(InboxReport {
+            schema: InboxReport::SCHEMA,
+            target: self.target(),
+            imports_path: self.absolute(INBOX),
+            item_count: items.len(),
+            items,
+            counts: inbox_counts(&inbox),
+            unreadable_count: inbox.unreadable(),
+        })
+    }
+
+    /// Shows one row of the inbox.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn inbox_show(&self, prefix: &IdPrefix) -> Result<InboxItemReport, Error> {
+        let inbox = self.read_inbox()?;
+        Ok(match find(&inbox, prefix) {
+            Ok(index) => self.item_report(inbox.row(index).cloned(), None),
+            Err(error) => self.item_report(None, Some(error)),
+        })
+    }
+
+    /// Records what a person decided about a row. Starts nothing.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn inbox_decide(
+        &self,
+        prefix: &IdPrefix,
+        step: InboxStep,
+        reason: Option<&str>,
+    ) -> Result<InboxItemReport, Error> {
+        let reason = reason.map(clean_reason).transpose()?;
+        let now = self.now();
+        // Found out without the lock first, so that a mistyped id changes nothing and waits for nobody.
+        if let Err(error) = find(&self.read_inbox()?, prefix) {
+            return Ok(self.item_report(None, Some(error)));
+        }
+        let (decided, _) = self.change_inbox(|inbox| {
+            let index = find(inbox, prefix)?;
+            let row = inbox.row(index).cloned().unwrap_or_default();
+            let status = step.status();
+            let Json::Object(mut members) = row.clone() else {
+                unreachable!("rows of the inbox are objects");
+            };
+            if members.get("status").and_then(Json::as_str) == Some(status) {
+                return Ok((
+                    row,
+                    Some(Error::new(ErrorKind::Refused, format!("the row is {status} already"))),
+                ));
+            }
+            members.insert("status".to_owned(), Json::from(status));
+            members.insert("updated_at".to_owned(), Json::from(now.to_string()));
+            if let Some(reason) = &reason {
+                members.insert("review_reason".to_owned(), Json::from(reason.as_str()));
+            }
+            let row = Json::Object(members);
+            inbox.replace(index, row.clone());
+            Ok((row, None))
+        })?;
+        Ok(match decided {
+            Ok((row, error)) => self.item_report(Some(row), error),
+            Err(error) => self.item_report(None, Some(error)),
+        })
+    }
+
+    fn item_report(&self, item: Option<Json>, error: Option<Error>) -> InboxItemReport {
+        InboxItemReport {
+            schema: InboxItemReport::SCHEMA,
+            target: self.target(),
+            imports_path: self.absolute(INBOX),
+            item: item.unwrap_or_default(),
+            candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
+            error: error.map(|error| error.with_hints()),
+        }
+    }
+}
+
+/// Counts the rows by status, as reports have it.
+pub(crate) fn inbox_counts(inbox: &Inbox) -> Json {
+    counts(inbox.rows().map(|row| row.get("status").and_then(Json::as_str).unwrap_or("unknown")))
+}
+
+/// How many candidates an ambiguous prefix lists at most.
+const CANDIDATES: usize = 20;
+
+/// Finds the row that is meant: an equal id wins over those that only start with the prefix; of two rows with one id the last.
+fn find(inbox: &Inbox, prefix: &IdPrefix) -> Result<usize, Error> {
+    let text = prefix.as_str();
+    let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, row) in inbox.rows().enumerate() {
+        if let Some(id) =
+            row.get("id").and_then(Json::as_str).filter(|id| !text.is_empty() && id.starts_with(text))
+        {
+            found.insert(id, index);
+        }
+    }
+    if let Some(index) = found.get(text) {
+        return Ok(*index);
+    }
+    let shown = brigade_core::text::escape_terminal(text).into_owned();
+    match found.len() {
+        0 => Err(Error::new(ErrorKind::NotFound, format!("no row of the inbox matches `{shown}`"))
+            .hint("brigade work inbox list")),
+        1 => Ok(found.into_values().next().unwrap_or_default()),
+        _ => {
+            let candidates = found.into_keys().take(CANDIDATES).map(str::to_owned).collect();
+            Err(ambiguous("row", prefix, candidates))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

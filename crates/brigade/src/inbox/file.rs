@@ -1,0 +1,147 @@
+//! The file of the inbox: one JSON object a line.
+
+use brigade_core::{Dialect, Json};
+use brigade_fs::{FileMode, Fs as _, RelPath};
+
+use crate::error::Error;
+use crate::workspace::{CONFIG_LIMIT, Workspace, rel};
+
+/// The inbox.
+pub(crate) const INBOX: &str = ".brigade/work/imports/inbox.jsonl";
+
+/// Its folder.
+const FOLDER: &str = ".brigade/work/imports";
+
+/// The lock of whoever changes it.
+const LOCK: &str = ".brigade/work/imports/inbox.lock";
+
+/// The rows of the inbox, and what is to become of them.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Inbox {
+    /// Each line that holds a row, as it is, and the row.
+    rows: Vec<(Vec<u8>, Json)>,
+    /// Lines that hold no row.
+    broken: Vec<Vec<u8>>,
+    /// Whether the last line lacks its end.
+    is_torn: bool,
+    appended: Vec<u8>,
+    is_changed: bool,
+}
+
+/// Lines that could not be read.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct SetAside {
+    /// How many.
+    pub(crate) lines: usize,
+    /// Where they are now, relative to the workspace.
+    pub(crate) file: Option<String>,
+}
+
+impl Inbox {
+    /// Reads a file's bytes. Blank lines and a byte order mark are nothing.
+    pub(crate) fn parse(bytes: &[u8]) -> Inbox {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let mut inbox =
+            Inbox { is_torn: bytes.last().is_some_and(|byte| *byte != b'\n'), ..Inbox::default() };
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+            match Json::parse_bytes(line, Dialect::Lenient) {
+                Ok(row @ Json::Object(_)) => inbox.rows.push((line.to_vec(), row)),
+                Ok(_) | Err(_) => inbox.broken.push(line.to_vec()),
+            }
+        }
+        inbox
+    }
+
+    /// Returns the rows, in the order of the file.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Json> {
+        self.rows.iter().map(|(_, row)| row)
+    }
+
+    /// Returns one row.
+    pub(crate) fn row(&self, index: usize) -> Option<&Json> {
+        self.rows.get(index).map(|(_, row)| row)
+    }
+
+    /// Returns how many lines cannot be read.
+    pub(crate) fn unreadable(&self) -> usize {
+        self.broken.len()
+    }
+
+    /// Adds a row at the end.
+    pub(crate) fn append(&mut self, row: &Json) {
+        self.appended.extend_from_slice(row.to_compact().as_bytes());
+        self.appended.push(b'\n');
+    }
+
+    /// Replaces a row.
+    pub(crate) fn replace(&mut self, index: usize, row: Json) {
+        self.rows[index] = (row.to_compact().into_bytes(), row);
+        self.is_changed = true;
+    }
+
+    /// Returns the bytes of the whole file as it is to be, without what cannot be read.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (line, _) in &self.rows {
+            bytes.extend_from_slice(line);
+            bytes.push(b'\n');
+        }
+        bytes.extend_from_slice(&self.appended);
+        bytes
+    }
+}
+
+impl Workspace {
+    /// Reads the inbox; one that is not there is empty.
+    pub(crate) fn read_inbox(&self) -> Result<Inbox, Error> {
+        match self.fs.read(&rel(INBOX), CONFIG_LIMIT) {
+            Ok(bytes) => Ok(Inbox::parse(&bytes)),
+            Err(error) if error.is_not_found() => Ok(Inbox::default()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Changes the inbox under its lock; what was changed is durable afterwards. Writes nothing when nothing changes.
+    pub(crate) fn change_inbox<T>(
+        &self,
+        change: impl FnOnce(&mut Inbox) -> T,
+    ) -> Result<(T, SetAside), Error> {
+        self.fs.create_dir_all(&rel(FOLDER))?;
+        let holder = format!("process {}, since {}", std::process::id(), self.now());
+        let _lock = self.fs.lock(&rel(LOCK), &holder, self.context.lock_timeout)?;
+        let mut inbox = self.read_inbox()?;
+        let result = change(&mut inbox);
+        let set_aside = self.quarantine(&inbox)?;
+        if inbox.is_changed || inbox.is_torn || set_aside.file.is_some() {
+            if inbox.is_changed || !inbox.appended.is_empty() || set_aside.file.is_some() {
+                self.fs.write_atomic(&rel(INBOX), &inbox.to_bytes(), FileMode::Private)?;
+            }
+        } else if !inbox.appended.is_empty() {
+            self.fs.append_durable(&rel(INBOX), &inbox.appended)?;
+        }
+        Ok((result, set_aside))
+    }
+
+    /// Copies the lines that cannot be read to a file of their own, before anything is written without them.
+    fn quarantine(&self, inbox: &Inbox) -> Result<SetAside, Error> {
+        if inbox.broken.is_empty() {
+            return Ok(SetAside::default());
+        }
+        let mut bytes = inbox.broken.join(&b'\n');
+        bytes.push(b'\n');
+        let mut number = 1;
+        let path = loop {
+            let path: RelPath = rel(&format!("{FOLDER}/inbox.quarantine-{number}.jsonl"));
+            match self.fs.read(&path, bytes.len() as u64) {
+                // A crash came between this copy and the file without the lines.
+                Ok(existing) if existing == bytes => break path,
+                Err(error) if error.is_not_found() => {
+                    self.fs.create_new_durable(&path, &bytes)?;
+                    break path;
+                }
+                Ok(_) | Err(_) => number += 1,
+            }
+        };
+        Ok(SetAside { lines: inbox.broken.len(), file: Some(path.to_string()) })
+    }
+}

@@ -1,0 +1,79 @@
+//! Documents about health and what mends it.
+
+use brigade_core::Json;
+use serde::Serialize;
+
+use super::Report;
+use crate::exit::Exit;
+
+/// `doctor --fix`.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct FixReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// Whether it was only looked at what would be done.
+    pub dry_run: bool,
+    /// What was mended, or would be.
+    pub fixed: Vec<Fix>,
+    /// How many.
+    pub fixed_count: usize,
+    /// What could not be mended.
+    pub failed: Vec<Fix>,
+    /// How many.
+    pub failed_count: usize,
+    /// The command to try next.
+    pub next_command: &'static str,
+}
+
+impl Report for FixReport {
+    const SCHEMA: &'static str = "brigade.doctor-fix.v1";
+
+    fn exit(&self) -> Exit {
+        if self.failed.is_empty() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// One thing that was mended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Fix {
+    /// `mode`, `pid-file`, `lock` or `queue`.
+    pub kind: &'static str,
+    /// The file or folder, relative to the workspace.
+    pub path: String,
+    /// What is done, or why it could not be, in a sentence without a final stop.
+    pub detail: String,
+}
+
+/// `import-issues`.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ImportReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The inbox.
+    pub imports_path: String,
+    /// How many issues there are.
+    pub issues: usize,
+    /// How many became new rows.
+    pub created: usize,
+    /// How many were there already.
+    pub skipped: usize,
+    /// How many were dismissed and have not changed since.
+    pub dismissed: usize,
+    /// The new rows.
+    pub imports: Vec<Json>,
+    /// How many lines of the inbox could not be read and were set aside.
+    pub quarantined: usize,
+    /// The file that they are in now.
+    pub quarantine_path: Option<String>,
+}
+
+impl Report for ImportReport {
+    const SCHEMA: &'static str = "brigade.import-issues.v1";
+}

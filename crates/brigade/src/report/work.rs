@@ -1,0 +1,109 @@
+//! Documents about work: the inbox and the brief.
+
+use brigade_core::Json;
+use serde::Serialize;
+
+use super::Report;
+use crate::exit::Exit;
+
+/// `work inbox list`.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct InboxReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The inbox.
+    pub imports_path: String,
+    /// The rows, in the order of the file.
+    pub items: Vec<Json>,
+    /// How many.
+    pub item_count: usize,
+    /// How many rows of each status the inbox has, listed or not.
+    pub counts: Json,
+    /// How many lines cannot be read; the next change sets them aside.
+    pub unreadable_count: usize,
+}
+
+impl Report for InboxReport {
+    const SCHEMA: &'static str = "brigade.inbox.v1";
+}
+
+/// `work inbox show`, `promote`, `dismiss` and `done`.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct InboxItemReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The inbox.
+    pub imports_path: String,
+    /// The row as it stands now; `null` when there is none.
+    pub item: Json,
+    /// Why there is none, or why it was not changed.
+    pub error: Option<String>,
+    /// What could be meant, when more than one row could.
+    pub candidates: Vec<String>,
+}
+
+impl Report for InboxItemReport {
+    const SCHEMA: &'static str = "brigade.inbox-item.v1";
+
+    fn exit(&self) -> Exit {
+        if self.error.is_none() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `work brief`: what waits for a person, and the next command to type.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct BriefReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// Whether the catalog has no error.
+    pub valid: bool,
+    /// How many tools are enabled.
+    pub tool_count: usize,
+    /// How many calls wait for a decision.
+    pub pending_approval_count: u64,
+    /// The oldest of them; `null` when there is none.
+    pub oldest_pending_call: Json,
+    /// How many approved calls wait to be run.
+    pub approved_count: u64,
+    /// How many checkpoints wait for an answer.
+    pub pending_checkpoint_count: usize,
+    /// Calls by status.
+    pub call_counts: Json,
+    /// The issue of the catalog or a tool that matters most.
+    pub top_tool_issue: Json,
+    /// The issue of a projection that matters most.
+    pub top_projection_issue: Json,
+    /// The issue of the policy that matters most.
+    pub top_policy_issue: Json,
+    /// The issue of a runtime that matters most.
+    pub top_runtime_issue: Json,
+    /// The issue of a call that matters most.
+    pub top_call_issue: Json,
+    /// The issue of a run that matters most.
+    pub top_run_issue: Json,
+    /// The issue of a checkpoint that matters most.
+    pub top_checkpoint_issue: Json,
+    /// How many issues there are in all.
+    pub issue_count: usize,
+    /// The enabled runtimes that do not run.
+    pub runtimes_down: Vec<String>,
+    /// Rows of the inbox by status.
+    pub inbox: Json,
+    /// The next command to type.
+    pub next_command: String,
+    /// Why that one.
+    pub next_reason: String,
+}
+
+impl Report for BriefReport {
+    const SCHEMA: &'static str = "brigade.work-brief.v1";
+}
