@@ -45,19 +45,28 @@ pub(crate) fn finish(
     run_end(&receipt, path.to_string(), None, now).map_err(bad)?;
     let bytes = receipt.to_bytes();
     fs.create_dir_all(&layout::runs())?;
-    match fs.create_new_durable(&path, &bytes) {
-        Ok(()) => {}
+    let ledger = match fs.create_new_durable(&path, &bytes) {
+        Ok(()) => InLedger::No,
         Err(error) if error.is_exists() => match fs.read(&path, runs::RECEIPT_LIMIT) {
             // A second try after one that the disk stopped half-way.
-            Ok(existing) if existing == bytes => {}
+            Ok(existing) if existing == bytes => InLedger::Perhaps,
             Ok(_) | Err(_) => return Err(QueueError::RunTaken(run.clone())),
         },
         Err(error) => return Err(error.into()),
-    }
+    };
     let sha256 = Fingerprint::of_bytes(&bytes);
     let receipt = StoredReceipt { receipt, path: path.to_string(), sha256 };
-    let call = record(journal, stored, &receipt, &created, now)?;
+    let call = record(journal, stored, &receipt, ledger, &created, now)?;
     Ok(Finished { call, receipt, checkpoints: created })
+}
+
+/// Whether a receipt's entry can be in the ledger before its call says so. Looking for it reads the whole ledger.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InLedger {
+    /// The receipt was written just now.
+    No,
+    /// An earlier try may have come as far as that.
+    Perhaps,
 }
 
 /// Records a receipt that is on the disk in the ledger and the call.
@@ -65,12 +74,17 @@ fn record(
     journal: &mut LockedJournal,
     mut stored: StoredCall,
     receipt: &StoredReceipt,
+    ledger: InLedger,
     created: &[StoredCheckpoint],
     now: Timestamp,
 ) -> Result<StoredCall, QueueError> {
     let fs = journal.view.fs.clone();
     let run_id = receipt.receipt.id().to_owned();
-    let entry = match ledger::find(&*fs, &run_id)? {
+    let existing = match ledger {
+        InLedger::No => None,
+        InLedger::Perhaps => ledger::find(&*fs, &run_id)?,
+    };
+    let entry = match existing {
         Some(entry) if entry.receipt_sha256 == receipt.sha256 => entry,
         Some(_) | None => {
             let new = NewEntry {
@@ -168,7 +182,7 @@ fn record_one(journal: &mut LockedJournal, mut stored: StoredCall, now: Timestam
         }
     };
     let created = checkpoints_of(&journal.view, &receipt.receipt)?;
-    record(journal, stored, &receipt, &created, now)?;
+    record(journal, stored, &receipt, InLedger::Perhaps, &created, now)?;
     Ok(())
 }
 

@@ -259,7 +259,7 @@ fn links(view: &View) -> Result<Vec<Link>, QueueError> {
     let mut links = Vec::new();
     for log in view.state.logs() {
         let mut take = |line: &[u8]| links.extend(link_of(line));
-        if view.state.journal.as_ref().is_some_and(|journal| std::ptr::eq(journal, log)) {
+        if view.is_journal(log) {
             for listed in log.list(None)? {
                 take(&log.line(listed.span)?);
             }

@@ -1,8 +1,10 @@
 //! Reading the queue: calls with the eyes of a reader who knows which runners are alive.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
 use brigade_call::{CallStatus, LedgerLink, Receipt, ReceiptLink, RunEnd, Runner};
 use brigade_core::{CallId, IdPrefix, Timestamp};
@@ -110,6 +112,11 @@ impl View {
         stored
     }
 
+    /// Tells whether a log is the journal and not a segment.
+    pub(crate) fn is_journal(&self, log: &Log) -> bool {
+        self.state.journal.as_ref().is_some_and(|journal| std::ptr::eq(journal, log))
+    }
+
     /// Lists the stored calls of a status that stand in the journal.
     pub(crate) fn living(&self, status: &CallStatus) -> Result<Vec<StoredCall>, QueueError> {
         let Some(journal) = &self.state.journal else { return Ok(Vec::new()) };
@@ -125,39 +132,42 @@ impl View {
     }
 
     /// Hands out all calls by their sequence, merging journal and segments.
+    ///
+    /// A long list is read and parsed in a thread of its own, while the caller writes what it got before.
     fn for_all(&self, found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>) -> Result<(), QueueError> {
-        let mut sources: Vec<Source<'_>> = Vec::new();
-        for log in self.state.logs() {
-            sources.push(Source::new(
-                log,
-                self.state.journal.as_ref().is_some_and(|journal| std::ptr::eq(journal, log)),
-            )?);
-        }
-        let mut heap = BinaryHeap::new();
-        for (number, source) in sources.iter_mut().enumerate() {
-            if let Some(sequence) = source.advance()? {
-                heap.push(std::cmp::Reverse((sequence, number)));
-            }
-        }
-        let mut last: Option<(u64, CallId)> = None;
-        while let Some(std::cmp::Reverse((sequence, number))) = heap.pop() {
-            let source = &mut sources[number];
-            let stored = StoredCall::from_line(&source.line, sequence);
-            if let Some(next) = source.advance()? {
-                heap.push(std::cmp::Reverse((next, number)));
-            }
-            let Some(stored) = stored else { continue };
-            // A crash between two steps of a compaction leaves a call in two files; the first source is the newer.
-            let this = (sequence, stored.call.id.clone());
-            if last.as_ref() == Some(&this) {
-                continue;
-            }
-            last = Some(this);
-            if found(self.as_it_stands(stored)).is_break() {
+        let mut merge = Merge::new(self)?;
+        let first = merge.batch()?;
+        let is_all = first.len() < BATCH;
+        for stored in first {
+            if found(stored).is_break() {
                 return Ok(());
             }
         }
-        Ok(())
+        if is_all {
+            return Ok(());
+        }
+        std::thread::scope(|scope| {
+            // Few batches wait at a time, so the memory does not grow with the list.
+            let (sender, receiver) = sync_channel::<Result<Vec<StoredCall>, QueueError>>(2);
+            scope.spawn(move || {
+                loop {
+                    let batch = merge.batch();
+                    let is_last = batch.as_ref().is_ok_and(|batch| batch.len() < BATCH) || batch.is_err();
+                    // Nobody listens any more when the caller has seen enough.
+                    if sender.send(batch).is_err() || is_last {
+                        return;
+                    }
+                }
+            });
+            for batch in receiver {
+                for stored in batch? {
+                    if found(stored).is_break() {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Hands out the calls that stand at a status, the oldest first.
@@ -193,6 +203,50 @@ impl View {
             }
         }
         Ok(())
+    }
+}
+
+/// How many calls are read before they are handed out.
+const BATCH: usize = 256;
+
+/// The calls of journal and segments by their sequence.
+struct Merge<'a> {
+    view: &'a View,
+    sources: Vec<Source<'a>>,
+    heap: BinaryHeap<Reverse<(u64, usize)>>,
+    last: Option<(u64, CallId)>,
+}
+
+impl<'a> Merge<'a> {
+    fn new(view: &'a View) -> Result<Merge<'a>, QueueError> {
+        let mut sources = Vec::new();
+        let mut heap = BinaryHeap::new();
+        for (number, log) in view.state.logs().enumerate() {
+            let mut source = Source::new(log, view.is_journal(log))?;
+            heap.extend(source.advance()?.map(|sequence| Reverse((sequence, number))));
+            sources.push(source);
+        }
+        Ok(Merge { view, sources, heap, last: None })
+    }
+
+    /// Returns the next calls; fewer than [`BATCH`] are the last ones.
+    fn batch(&mut self) -> Result<Vec<StoredCall>, QueueError> {
+        let mut batch = Vec::with_capacity(BATCH);
+        while batch.len() < BATCH
+            && let Some(Reverse((sequence, number))) = self.heap.pop()
+        {
+            let source = &mut self.sources[number];
+            let stored = StoredCall::from_line(&source.line, sequence);
+            self.heap.extend(source.advance()?.map(|next| Reverse((next, number))));
+            let Some(stored) = stored else { continue };
+            // A crash between two steps of a compaction leaves a call in two files; the first source is the newer.
+            let this = Some((sequence, stored.call.id.clone()));
+            if self.last != this {
+                self.last = this;
+                batch.push(self.view.as_it_stands(stored));
+            }
+        }
+        Ok(batch)
     }
 }
 

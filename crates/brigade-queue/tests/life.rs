@@ -120,7 +120,7 @@ fn a_change_is_based_on_what_was_seen() {
 #[test]
 fn calls_are_listed_in_the_order_of_their_creation_whatever_happened_to_them() {
     let queue = queue(MemoryFs::new(), true);
-    for number in 0..700 {
+    for number in 0..400 {
         let id = format!("call-{number:03}");
         enqueue(&queue, &id, &id, number).unwrap();
         if number % 2 == 0 {
@@ -137,28 +137,28 @@ fn calls_are_listed_in_the_order_of_their_creation_whatever_happened_to_them() {
         2 => "approved",
         _ => "pending",
     };
-    let expect: Vec<String> = (0..700).map(|number| format!("call-{number:03} {}", status(number))).collect();
+    let expect: Vec<String> = (0..400).map(|number| format!("call-{number:03} {}", status(number))).collect();
     assert_eq!(listed(&*view, &Calls::All), expect);
     let of = |word: &str| expect.iter().filter(|line| line.ends_with(word)).cloned().collect::<Vec<_>>();
     assert_eq!(listed(&*view, &Calls::Of(CallStatus::Approved)), of("approved"));
     assert_eq!(listed(&*view, &Calls::Of(CallStatus::Completed)), of("completed"));
-    let counts = [("approved", 175), ("completed", 175), ("pending", 350)];
+    let counts = [("approved", 100), ("completed", 100), ("pending", 200)];
     assert_eq!(view.call_counts().unwrap(), counts.map(|(word, count)| (word.to_owned(), count)).into());
     let check = view.check().unwrap();
     assert!((1..8).contains(&check.segments), "finished calls moved by themselves: {check:?}");
     let newest = view.runs(Runs::Newest(3)).unwrap().receipts;
     assert_eq!(
         newest.iter().map(|run| run.receipt.id()).collect::<Vec<_>>(),
-        ["run-696", "run-692", "run-688"]
+        ["run-396", "run-392", "run-388"]
     );
-    assert_eq!(view.runs(Runs::All).unwrap().receipts.len(), 175);
+    assert_eq!(view.runs(Runs::All).unwrap().receipts.len(), 100);
 }
 
 #[test]
 fn caches_can_be_deleted_or_damaged_at_any_time() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
-    for number in 0..400 {
+    for number in 0..150 {
         complete(&queue, &format!("call-{number:03}"), &format!("run-{number:03}"), number);
     }
     let mut locked = queue.lock(at(999)).unwrap();
@@ -181,7 +181,7 @@ fn caches_can_be_deleted_or_damaged_at_any_time() {
         )
     };
     let expect = look();
-    assert_eq!(expect.0.len(), 800);
+    assert_eq!(expect.0.len(), 550);
     let folder = path(".brigade/tools/calls");
     let indexes: Vec<_> =
         fs.list_dir(&folder).unwrap().into_iter().filter(|entry| entry.name.ends_with(".index")).collect();
