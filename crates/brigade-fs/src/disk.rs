@@ -54,6 +54,26 @@ impl DiskFs {
         rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR).explain("remove", path.as_str())
     }
 
+    /// Returns after all that was written on the root's file system is on the disk, names included.
+    ///
+    /// One call for thousands of files; a single file is better off with [`WriteFile::sync`], since this also waits for
+    /// what other programs wrote.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn sync_file_system(&self) -> Result<(), FsError> {
+        #[cfg(target_os = "linux")]
+        {
+            let folder = self.open_fd("sync", &RelPath::root(), OFlags::RDONLY | OFlags::DIRECTORY)?;
+            rustix::fs::syncfs(folder).explain("sync", ".")
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            rustix::fs::sync();
+            Ok(())
+        }
+    }
+
     fn open_fd(&self, operation: &'static str, path: &RelPath, flags: OFlags) -> Result<OwnedFd, FsError> {
         self.root.open_beneath(path.as_path(), flags, Mode::empty()).explain(operation, path.as_str())
     }

@@ -1,0 +1,216 @@
+//! Bringing the built-in tools into a catalog.
+
+use std::collections::BTreeSet;
+
+use brigade_catalog::edit::{self, merge};
+use brigade_catalog::{Catalog, Level, Tool, starter};
+use brigade_core::Json;
+use brigade_fs::{FileMode, Fs};
+
+use crate::error::Error;
+use crate::files::{DOCUMENT_LIMIT, parse_json};
+use crate::report::{DefaultConflict, DefaultSource, DefaultsReport, Report as _};
+use crate::setup::{Existing, Ignore};
+use crate::workspace::{CATALOG, CONFIG_LIMIT, Workspace, rel};
+
+/// Where a person's selection of harnesses stands.
+const SELECTION: &str = ".brigade/config.json";
+
+/// The harness that every selection has: a folder that is nobody's.
+const NEUTRAL: &str = "scripts";
+
+/// The ignore file that keeps local state out of the repository.
+const GITIGNORE: &str = ".gitignore";
+
+/// What to bring into the catalog, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultsRequest {
+    /// Whether to tell what would be done, and do nothing.
+    pub dry_run: bool,
+    /// Whether entries that are there are brought up to date. Sources that are there are always kept.
+    pub existing: Existing,
+    /// Whether the ignore lines are written.
+    pub ignore: Ignore,
+}
+
+impl Workspace {
+    /// Adds the built-in tools to the catalog, and their sources. What a person wrote in the catalog stays, comments included;
+    /// when an entry of another kind has the id of a built-in tool, nothing is written.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn defaults(&self, request: DefaultsRequest) -> Result<DefaultsReport, Error> {
+        let scope = self.projection_scope()?;
+        let tools = scoped(scope.as_ref());
+        let mut report = self.empty_defaults_report(request, scope, tools.len());
+        let text = match self.catalog_text()? {
+            Ok(text) => text,
+            Err(error) => {
+                report.errors.push(error);
+                return Ok(report);
+            }
+        };
+        report.created = text.is_none();
+        let before = text.clone().unwrap_or_default();
+        let existing = match request.existing {
+            Existing::Keep => edit::Existing::Keep,
+            Existing::Overwrite => edit::Existing::Replace,
+        };
+        let merged = match merge(&before, &tools, existing) {
+            Ok(merged) => merged,
+            Err(error) => {
+                report.errors.push(format!("{CATALOG}: {error}"));
+                return Ok(report);
+            }
+        };
+        report.valid = true;
+        let ids = |ids: &[brigade_catalog::ToolId]| ids.iter().map(|id| id.as_str().to_owned()).collect();
+        report.added = ids(&merged.added);
+        report.updated = ids(&merged.updated);
+        report.skipped = ids(&merged.skipped);
+        report.conflicts = merged.conflicts.into_iter().map(conflict).collect();
+        report.tool_count = Catalog::parse(CATALOG, Level::Project, merged.text.as_bytes()).tools().len();
+        let write = !request.dry_run && report.conflicts.is_empty();
+        report.sources = self.default_sources(write)?;
+        let count = |action| report.sources.iter().filter(|source| source.action == action).count();
+        (report.source_created_count, report.source_skipped_count) = (count("create"), count("skip"));
+        if write && merged.text != before {
+            let path = rel(CATALOG);
+            self.fs.create_dir_all(&path.parent())?;
+            self.fs.write_atomic(&path, merged.text.as_bytes(), FileMode::KeepOr(0o600))?;
+        }
+        if write && request.ignore == Ignore::Write {
+            report.gitignore = self.merge_gitignore()?;
+        }
+        Ok(report)
+    }
+
+    /// Reads the catalog as text; none where there is none, and a sentence where it is no text.
+    fn catalog_text(&self) -> Result<Result<Option<String>, String>, Error> {
+        match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
+            Ok(bytes) => Ok(match String::from_utf8(bytes) {
+                Ok(text) => Ok(Some(text)),
+                Err(_) => Err(format!("{CATALOG}: the file is not UTF-8 text")),
+            }),
+            Err(error) if error.is_not_found() => Ok(Ok(None)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads which harnesses a person selected for this workspace; none when nothing usable is said.
+    fn projection_scope(&self) -> Result<Option<BTreeSet<String>>, Error> {
+        let bytes = match self.fs.read(&rel(SELECTION), DOCUMENT_LIMIT) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let Ok(json) = parse_json(&bytes) else { return Ok(None) };
+        let named = json.get("harnesses").and_then(Json::as_array).unwrap_or_default();
+        let named = named.iter().filter_map(Json::as_str).filter(|name| !name.trim().is_empty());
+        let mut scope: BTreeSet<String> = named.map(str::to_owned).collect();
+        if scope.is_empty() {
+            return Ok(None);
+        }
+        let owner = json.get("owner").and_then(Json::as_str).map(str::trim);
+        scope.extend(owner.filter(|owner| !owner.is_empty()).map(str::to_owned));
+        scope.insert(NEUTRAL.to_owned());
+        Ok(Some(scope))
+    }
+
+    fn default_sources(&self, write: bool) -> Result<Vec<DefaultSource>, Error> {
+        let mut sources = Vec::new();
+        for source in starter::SOURCES {
+            let path = rel(source.path);
+            let (action, detail) = if self.fs.exists(&path)? {
+                ("skip", Some("source exists"))
+            } else if write {
+                self.fs.create_dir_all(&path.parent())?;
+                self.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
+                ("create", None)
+            } else {
+                ("would_create", None)
+            };
+            sources.push(DefaultSource {
+                tool_id: source.tool_id.to_owned(),
+                source_path: source.path.to_owned(),
+                path: self.absolute(source.path),
+                action,
+                detail,
+            });
+        }
+        Ok(sources)
+    }
+
+    fn merge_gitignore(&self) -> Result<String, Error> {
+        let path = rel(GITIGNORE);
+        let existing = match self.fs.read(&path, CONFIG_LIMIT) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let Ok(existing) = existing.map(String::from_utf8).transpose() else {
+            return Ok("skipped".to_owned());
+        };
+        let (text, word) = match starter::merge_ignore(existing.as_deref()) {
+            starter::IgnoreChange::Created(text) => (text, "created"),
+            starter::IgnoreChange::Updated(text) => (text, "updated"),
+            starter::IgnoreChange::Skipped => return Ok("skipped".to_owned()),
+        };
+        self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o644))?;
+        Ok(format!("{word} ({GITIGNORE})"))
+    }
+
+    fn empty_defaults_report(
+        &self,
+        request: DefaultsRequest,
+        scope: Option<BTreeSet<String>>,
+        default_count: usize,
+    ) -> DefaultsReport {
+        DefaultsReport {
+            schema: DefaultsReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(CATALOG),
+            valid: false,
+            errors: Vec::new(),
+            dry_run: request.dry_run,
+            force: request.existing == Existing::Overwrite,
+            created: false,
+            added: Vec::new(),
+            updated: Vec::new(),
+            skipped: Vec::new(),
+            conflicts: Vec::new(),
+            sources: Vec::new(),
+            source_created_count: 0,
+            source_skipped_count: 0,
+            tool_count: 0,
+            default_count,
+            projection_scope: scope.map(|scope| scope.into_iter().collect()),
+            gitignore: "skipped".to_owned(),
+            next_command: "brigade tools apply --all".to_owned(),
+        }
+    }
+}
+
+/// Returns the built-in tools with the harnesses that are selected.
+fn scoped(scope: Option<&BTreeSet<String>>) -> Vec<Tool> {
+    let mut tools = starter::tools();
+    if let Some(scope) = scope {
+        for tool in &mut tools {
+            tool.supported_harnesses.retain(|harness| scope.contains(harness));
+            tool.projections.retain(|harness, _| scope.contains(harness));
+        }
+    }
+    tools
+}
+
+fn conflict(conflict: edit::Conflict) -> DefaultConflict {
+    DefaultConflict {
+        tool_id: conflict.id.as_str().to_owned(),
+        existing_source_path: conflict.existing_source_path,
+        default_source_path: conflict.given_source_path,
+        detail: "the catalog has another tool of this id; rename it, or replace it with --force".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

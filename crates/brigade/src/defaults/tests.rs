@@ -1,0 +1,89 @@
+#![allow(clippy::disallowed_methods, reason = "tests set up files themselves")]
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::context::Context;
+use crate::exit::Exit;
+
+const REQUEST: DefaultsRequest =
+    DefaultsRequest { dry_run: false, existing: Existing::Keep, ignore: Ignore::Write };
+
+fn sample(catalog: Option<&str>) -> (TempDir, Workspace) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join(".brigade")).unwrap();
+    if let Some(text) = catalog {
+        fs::write(folder.path().join(".brigade/tools.toml"), text).unwrap();
+    }
+    let workspace = Workspace::open(folder.path(), Context::of_process()).unwrap();
+    (folder, workspace)
+}
+
+fn catalog(folder: &TempDir) -> String {
+    fs::read_to_string(folder.path().join(".brigade/tools.toml")).unwrap()
+}
+
+#[test]
+fn built_in_tools_are_added_once_and_comments_stay() {
+    let own = "# mine\n[[tool]]\nid = \"own\" # keep\nname = \"Own\"\nfamily = \"skill\"\n";
+    let (folder, workspace) = sample(Some(own));
+    let report = workspace.defaults(REQUEST).unwrap();
+    assert_eq!(report.added, ["simplify", "superpowers", "frontend", "antislop"]);
+    assert_eq!((report.tool_count, report.source_created_count, report.created), (5, 4, false));
+    assert_eq!(report.gitignore, "created (.gitignore)");
+    let text = catalog(&folder);
+    assert!(text.starts_with(own), "{text}");
+    let again = workspace.defaults(REQUEST).unwrap();
+    assert_eq!((again.added.len(), again.skipped.len(), again.source_skipped_count), (0, 4, 4));
+    assert_eq!(again.gitignore, "skipped");
+    assert_eq!(catalog(&folder), text);
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let (folder, workspace) = sample(None);
+    let report = workspace.defaults(DefaultsRequest { dry_run: true, ..REQUEST }).unwrap();
+    assert_eq!((report.created, report.added.len(), report.exit()), (true, 4, Exit::Done));
+    assert!(report.sources.iter().all(|source| source.action == "would_create"));
+    assert_eq!(fs::read_dir(folder.path().join(".brigade")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn another_tool_of_the_same_id_stops_everything_until_forced() {
+    let own = "[[tool]]\nid = \"simplify\"\nname = \"Mine\" # mine\nfamily = \"skill\"\nsource_path = \"mine.md\"\n";
+    let (folder, workspace) = sample(Some(own));
+    let report = workspace.defaults(REQUEST).unwrap();
+    assert_eq!((report.conflicts.len(), report.exit()), (1, Exit::Refused));
+    assert_eq!(report.conflicts[0].existing_source_path.as_deref(), Some("mine.md"));
+    assert_eq!(catalog(&folder), own);
+    assert!(!folder.path().join("tools").exists());
+    let report = workspace.defaults(DefaultsRequest { existing: Existing::Overwrite, ..REQUEST }).unwrap();
+    assert_eq!((report.updated.len(), report.added.len(), report.exit()), (1, 3, Exit::Done));
+    assert!(catalog(&folder).contains("# mine"));
+}
+
+#[test]
+fn a_selection_of_harnesses_is_heeded() {
+    let (folder, workspace) = sample(None);
+    let selection = "{\"harnesses\": [\"claude\"], \"owner\": \"codex\"}";
+    fs::write(folder.path().join(".brigade/config.json"), selection).unwrap();
+    let report = workspace.defaults(REQUEST).unwrap();
+    let scope = ["claude", "codex", "scripts"].map(str::to_owned);
+    assert_eq!(report.projection_scope, Some(scope.to_vec()));
+    for tool in workspace.catalog().unwrap().tools() {
+        assert_eq!(tool.supported_harnesses, scope);
+        assert!(tool.projections.keys().eq(scope.iter()));
+    }
+}
+
+#[test]
+fn a_catalog_that_cannot_be_edited_is_left() {
+    let (folder, workspace) = sample(None);
+    fs::write(folder.path().join(".brigade/tools.toml"), b"\xff\xfe").unwrap();
+    let report = workspace.defaults(REQUEST).unwrap();
+    assert_eq!((report.valid, report.errors.len(), report.exit()), (false, 1, Exit::Refused));
+    assert_eq!(fs::read(folder.path().join(".brigade/tools.toml")).unwrap(), b"\xff\xfe");
+}

@@ -1,0 +1,199 @@
+//! Closeouts: issues of projections that a person has looked at and accepted.
+
+use std::collections::BTreeSet;
+
+use brigade_core::redact::Redactor;
+use brigade_core::{Json, Timestamp};
+use brigade_doctor::{ConfigFile, Issue, Snapshot, diagnose, quiet};
+use brigade_fs::{Fs, RelPath};
+use brigade_projection::Depth;
+
+use crate::catalog::enabled;
+use crate::error::Error;
+use crate::files::{DOCUMENT_LIMIT, parse_json};
+use crate::report::{CloseoutReport, ParityReport, Report as _};
+use crate::workspace::{Workspace, rel};
+
+/// The folder of closeouts.
+const CLOSEOUTS: &str = ".brigade/tools/parity-closeouts";
+
+/// What every closeout's folder ends with.
+const SUFFIX: &str = "tool-parity-closeout";
+
+/// Whether the issues of a closeout are settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// They were looked at and are accepted.
+    Reviewed,
+    /// They are put off.
+    Deferred,
+}
+
+/// The closeouts of a workspace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Closeouts {
+    /// The last one as it stands in its file, with its `path`.
+    pub(crate) latest: Option<Json>,
+    /// Those that cannot be read.
+    pub(crate) errors: Vec<String>,
+}
+
+impl Closeouts {
+    /// Returns the fingerprints that the last closeout lists.
+    pub(crate) fn fingerprints(&self) -> Option<BTreeSet<String>> {
+        let listed = self.latest.as_ref()?.get("source_fingerprints").and_then(Json::as_array);
+        Some(listed.unwrap_or_default().iter().filter_map(Json::as_str).map(str::to_owned).collect())
+    }
+}
+
+impl Workspace {
+    /// Tells which issues of projections count, and which the last closeout quiets.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn parity_status(&self) -> Result<ParityReport, Error> {
+        let closeouts = self.closeouts()?;
+        let listed = closeouts.fingerprints();
+        let divided = quiet(self.projection_issues()?, listed.as_ref());
+        let [issues, quieted_issues, changed_issues] =
+            [&divided.issues, &divided.quieted, &divided.changed].map(|issues| self.issues_json(issues));
+        Ok(ParityReport {
+            schema: ParityReport::SCHEMA,
+            target: self.target(),
+            closeouts_path: self.absolute(CLOSEOUTS),
+            latest_closeout: closeouts.latest.unwrap_or_default(),
+            projection_issue_count: issues.len(),
+            quieted_issue_count: quieted_issues.len(),
+            changed_issue_count: changed_issues.len(),
+            issues,
+            quieted_issues,
+            changed_issues,
+            errors: closeouts.errors,
+        })
+    }
+
+    /// Accepts the issues of projections as they are now, so that only new and changed ones count.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn parity_closeout(&self, reason: Option<&str>, verdict: Verdict) -> Result<CloseoutReport, Error> {
+        let issues = self.projection_issues()?;
+        let source_fingerprints: Vec<String> =
+            issues.iter().map(|issue| issue.fingerprint().to_hex()).collect();
+        let now = self.now();
+        let status = match verdict {
+            Verdict::Reviewed => "reviewed",
+            Verdict::Deferred => "deferred",
+        };
+        let reason = Redactor::new(&[]).redact_str(reason.unwrap_or_default().trim());
+        let safe_summary = format!("{} tool projection parity issue(s) {status}", issues.len());
+        let (closeout_id, folder) = self.new_closeout(now)?;
+        let record = Json::object([
+            ("closeout_id", Json::from(closeout_id.as_str())),
+            ("created_at", Json::from(now.to_string())),
+            ("status", Json::from(status)),
+            ("reason", Json::from(reason.as_str())),
+            ("issue_count", Json::from(issues.len())),
+            (
+                "source_fingerprints",
+                Json::Array(source_fingerprints.iter().map(|hex| Json::from(hex.as_str())).collect()),
+            ),
+            ("safe_summary", Json::from(safe_summary.as_str())),
+        ]);
+        let file = closeout_file(&folder);
+        self.fs.create_new_durable(&file, format!("{}\n", record.to_pretty().trim_end()).as_bytes())?;
+        Ok(CloseoutReport {
+            schema: CloseoutReport::SCHEMA,
+            target: self.target(),
+            closeout_id,
+            created_at: now.to_string(),
+            status,
+            reason,
+            issue_count: issues.len(),
+            source_fingerprints,
+            safe_summary,
+            path: self.absolute(file.as_str()),
+        })
+    }
+
+    /// Reads the closeouts.
+    pub(crate) fn closeouts(&self) -> Result<Closeouts, Error> {
+        let mut found = Closeouts::default();
+        let mut latest: Option<(Option<Timestamp>, String)> = None;
+        let folder = rel(CLOSEOUTS);
+        let entries = match self.fs.list_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.is_not_found() => return Ok(found),
+            Err(error) => return Err(error.into()),
+        };
+        for entry in entries {
+            let file = closeout_file(&folder.join(&entry.name).expect("a name without slashes is a path"));
+            let shown = brigade_core::text::escape_terminal(file.as_str());
+            let bytes = match self.fs.read(&file, DOCUMENT_LIMIT) {
+                Ok(bytes) => bytes,
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => {
+                    found.errors.push(format!("`{shown}`: {}", error.kind));
+                    continue;
+                }
+            };
+            let Some(mut members) = parse_json(&bytes).ok().and_then(|json| json.as_object().cloned()) else {
+                found.errors.push(format!("`{shown}` is no closeout"));
+                continue;
+            };
+            let made = members.get("created_at").and_then(Json::as_str);
+            let key = (made.and_then(|text| text.parse().ok()), entry.name);
+            if latest.as_ref().is_none_or(|latest| *latest < key) {
+                latest = Some(key);
+                members.insert("path".to_owned(), Json::from(self.absolute(file.as_str())));
+                found.latest = Some(Json::Object(members));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Makes a folder for a closeout; a name that is taken gets a number.
+    fn new_closeout(&self, now: Timestamp) -> Result<(String, RelPath), Error> {
+        let parent = rel(CLOSEOUTS);
+        self.fs.create_dir_all(&parent)?;
+        let name = format!("{}-{SUFFIX}", now.compact());
+        let mut number = 1;
+        loop {
+            let id = if number == 1 { name.clone() } else { format!("{name}-{number}") };
+            let folder = parent.join(&id).expect("a stamp is a name");
+            match self.fs.create_dir(&folder) {
+                Ok(()) => {
+                    self.fs.sync_dir(&parent)?;
+                    return Ok((id, folder));
+                }
+                Err(error) if error.is_exists() => number += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Diagnoses projections and nothing else.
+    fn projection_issues(&self) -> Result<Vec<Issue>, Error> {
+        let config = self.config()?;
+        let places = self.places();
+        let tools = enabled(&config.catalog);
+        let items = self.plan_projections(&config, &tools, &places, Depth::Status);
+        let orphans = self.find_orphans(&config, &places)?.orphans;
+        let snapshot = Snapshot {
+            catalog: Some(ConfigFile::Read(&config.catalog)),
+            projections: items.iter().collect(),
+            orphans: &orphans,
+            ..Snapshot::new(self.now())
+        };
+        let mut issues = diagnose(&snapshot);
+        issues.retain(|issue| issue.projection.is_some());
+        Ok(issues)
+    }
+}
+
+fn closeout_file(folder: &RelPath) -> RelPath {
+    folder.join("closeout.json").expect("a name is a path")
+}
+
+#[cfg(test)]
+mod tests;

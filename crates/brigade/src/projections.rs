@@ -1,0 +1,128 @@
+//! Operations on projections: plan, apply, prune.
+
+mod apply;
+mod facts;
+mod harnesses;
+mod orphans;
+mod places;
+mod staging;
+
+pub use apply::{ApplyRequest, Selection, SyncRequest};
+pub(crate) use places::Places;
+
+use brigade_catalog::{Catalog, Tool};
+use brigade_fs::in_parallel;
+use brigade_projection::{Depth, Orphan, Overwrite, ProjectionItem, plan_tool};
+
+use crate::catalog::{counts, enabled};
+use crate::error::Error;
+use crate::gather::Config;
+use crate::report::{OrphanReport, ProjectionPlanReport, ProjectionReport, Report as _, SyncPlanReport};
+use crate::workspace::{CATALOG, Workspace};
+use facts::{Sources, refuse_shared};
+
+impl Workspace {
+    /// Plans the projections of one tool or all of them, and looks for orphans; writes nothing.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn plan(&self, id: Option<&str>) -> Result<ProjectionPlanReport, Error> {
+        let config = self.config()?;
+        let places = self.places();
+        let search = self.find_orphans(&config, &places)?;
+        let selected = self.select(&config.catalog, id, &search.orphans);
+        let tools = &selected.tools;
+        let items = self.plan_projections(&config, tools, &places, Depth::Full);
+        let absolute = |path: &str| self.absolute(path);
+        let orphans: Vec<OrphanReport> =
+            selected.orphans.iter().map(|orphan| OrphanReport::of(orphan, absolute)).collect();
+        Ok(ProjectionPlanReport {
+            schema: ProjectionPlanReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(CATALOG),
+            valid: selected.errors.is_empty(),
+            errors: selected.errors,
+            tool_id: id.map(str::to_owned),
+            tools: tools.iter().map(|tool| tool.id.as_str().to_owned()).collect(),
+            counts: counts(items.iter().map(|item| item.status.as_str())),
+            projections: items.into_iter().map(|item| ProjectionReport::of(item, absolute)).collect(),
+            orphan_count: orphans.len(),
+            orphans,
+            orphans_complete: search.is_complete,
+        })
+    }
+
+    /// Plans for `sync apply`; writes nothing.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn sync_plan(&self, id: Option<&str>) -> Result<SyncPlanReport, Error> {
+        let plan = self.plan(id)?;
+        Ok(SyncPlanReport {
+            plan: ProjectionPlanReport { schema: SyncPlanReport::SCHEMA, ..plan },
+            mode: "sync-plan",
+            dry_run_default: true,
+            delete_supported: false,
+            add_only: true,
+        })
+    }
+
+    /// Starts looking at places in this workspace.
+    pub(crate) fn places(&self) -> Places<'_> {
+        Places::new(&self.fs, self.target())
+    }
+
+    /// Plans the projections of tools, in their order.
+    pub(crate) fn plan_projections(
+        &self,
+        config: &Config,
+        tools: &[&Tool],
+        places: &Places<'_>,
+        depth: Depth,
+    ) -> Vec<ProjectionItem> {
+        let sources = Sources::of(self, config, tools);
+        let planned = in_parallel(tools.len(), |index| {
+            let facts = self.projection_facts(tools[index], &sources, places);
+            let mut items = plan_tool(&facts, &config.claims, Overwrite::Never, depth);
+            for item in &mut items {
+                refuse_shared(item, places, &config.claims);
+            }
+            items
+        });
+        planned.into_iter().flatten().collect()
+    }
+
+    /// Picks what was asked for: one tool and its orphans, or all.
+    fn select<'c>(&self, catalog: &'c Catalog, id: Option<&str>, orphans: &[Orphan]) -> Selected<'c> {
+        let mut errors = Workspace::errors_of(catalog);
+        let Some(id) = id else {
+            return Selected { tools: enabled(catalog), orphans: orphans.to_vec(), errors };
+        };
+        let of_tool = |orphan: &&Orphan| orphan.header.tool_id == id.trim();
+        let orphans: Vec<Orphan> = orphans.iter().filter(of_tool).cloned().collect();
+        let tools = match self.tool(catalog, id) {
+            Ok(tool) => vec![tool],
+            // A tool that left only its files behind is known by them.
+            Err(_) if !orphans.is_empty() => Vec::new(),
+            Err(error) => {
+                // A catalog that cannot be read has said so already.
+                if !catalog.tools().is_empty() || errors.is_empty() {
+                    errors.push(error.with_hints());
+                }
+                Vec::new()
+            }
+        };
+        Selected { tools, orphans, errors }
+    }
+}
+
+/// What an operation is about.
+struct Selected<'c> {
+    tools: Vec<&'c Tool>,
+    orphans: Vec<Orphan>,
+    /// The errors of the catalog, and why there is no such tool.
+    errors: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Looking for managed files that no entry wants any more.
+
+use std::collections::HashSet;
+
+use brigade_catalog::Tool;
+use brigade_fs::{FileKind, Fs, RelPath, in_parallel, is_temporary};
+use brigade_projection::{FoundFile, Header, Orphan, folders, orphans, relative_path};
+
+use super::places::{Places, Spot};
+use crate::error::Error;
+use crate::gather::Config;
+use crate::workspace::Workspace;
+
+/// How deep below a projection folder files are looked for.
+const DEPTH: usize = 6;
+
+/// How many names are looked at before the search ends.
+const MOST_NAMES: usize = 200_000;
+
+/// How much of a file is read to see whether it may be managed.
+const PEEK: usize = 64 << 10;
+
+/// The largest file that is looked at as a whole.
+const FILE_LIMIT: u64 = 64 << 20;
+
+/// What every header has.
+const MARK: &[u8] = b"brigade-tool-projection:";
+
+/// Folders that are never entered.
+const SKIPPED: &[&str] = &[".git", ".brigade", "node_modules", "target"];
+
+/// What a search found.
+pub(crate) struct OrphanSearch {
+    pub(crate) orphans: Vec<Orphan>,
+    /// Whether every place was looked at.
+    pub(crate) is_complete: bool,
+}
+
+impl Workspace {
+    /// Looks for orphans where projections usually are, and where disabled tools had theirs. Follows no links.
+    pub(crate) fn find_orphans(&self, config: &Config, places: &Places<'_>) -> Result<OrphanSearch, Error> {
+        let catalog = &config.catalog;
+        if catalog.tools().is_empty() && !catalog.is_valid() {
+            // Nobody can say what a catalog that cannot be read would want.
+            return Ok(OrphanSearch { orphans: Vec::new(), is_complete: true });
+        }
+        let (mut files, is_complete) = self.unclaimed_files(config, places);
+        let root = self.target();
+        for tool in catalog.tools().iter().filter(|tool| !tool.enabled) {
+            for path in projected(tool, &root) {
+                if matches!(places.spot(&path), Spot::There(real, FileKind::File) if real == path) {
+                    files.push(path);
+                }
+            }
+        }
+        files.sort_unstable();
+        files.dedup();
+        files.retain(|path| config.claims.holder(path.as_str()).is_none());
+        let read = in_parallel(files.len(), |index| self.read_if_managed(&files[index]));
+        let found = files
+            .iter()
+            .zip(&read)
+            .filter_map(|(path, bytes)| Some(FoundFile { path: path.as_str(), bytes: bytes.as_deref()? }));
+        let mut orphans = orphans(&root, found, catalog);
+        if !orphans.is_empty() {
+            let wanted = wanted_through_links(config, places, &root);
+            orphans.retain(|orphan| !wanted.contains(orphan.path.as_str()));
+        }
+        Ok(OrphanSearch { orphans, is_complete })
+    }
+
+    /// Lists the files in the folders of projections that no tool projects to.
+    fn unclaimed_files(&self, config: &Config, places: &Places<'_>) -> (Vec<RelPath>, bool) {
+        let start = folders().into_iter().map(crate::workspace::rel);
+        let mut ahead: Vec<RelPath> = start.filter(|folder| places.is_plain_folder(folder)).collect();
+        let mut files = Vec::new();
+        let mut names = 0;
+        for _ in 0..DEPTH {
+            let listed = in_parallel(ahead.len(), |index| self.fs.list_dir(&ahead[index]));
+            let mut next = Vec::new();
+            for (folder, entries) in ahead.iter().zip(listed) {
+                // A folder that vanished or may not be read holds nothing that could be removed.
+                for entry in entries.unwrap_or_default() {
+                    names += 1;
+                    if MOST_NAMES < names {
+                        return (files, false);
+                    }
+                    let Ok(path) = folder.join(&entry.name) else { continue };
+                    match entry.kind {
+                        FileKind::Directory if !SKIPPED.contains(&entry.name.as_str()) => next.push(path),
+                        FileKind::File
+                            if !is_temporary(&entry.name)
+                                && config.claims.holder(path.as_str()).is_none() =>
+                        {
+                            files.push(path);
+                        }
+                        FileKind::Directory | FileKind::File | FileKind::Link | FileKind::Other => {}
+                    }
+                }
+            }
+            if next.is_empty() {
+                return (files, true);
+            }
+            ahead = next;
+        }
+        (files, false)
+    }
+
+    fn read_if_managed(&self, path: &RelPath) -> Option<Vec<u8>> {
+        let file = self.fs.open(path).ok()?;
+        let start = file.read_range(0, PEEK).ok()?;
+        if !start.windows(MARK.len()).any(|window| window == MARK) {
+            return None;
+        }
+        let bytes = if start.len() < PEEK { start } else { self.fs.read(path, FILE_LIMIT).ok()? };
+        Header::read(&bytes).is_some().then_some(bytes)
+    }
+}
+
+/// Lists where a tool's projections go by the words of their paths.
+fn projected(tool: &Tool, root: &str) -> Vec<RelPath> {
+    let paths = tool.projections.values().filter_map(|path| relative_path(root, path).ok());
+    paths.filter_map(|path| path.parse().ok()).collect()
+}
+
+/// Lists the files that links of projection paths lead to.
+fn wanted_through_links(config: &Config, places: &Places<'_>, root: &str) -> HashSet<String> {
+    let tools = config.catalog.tools().iter().filter(|tool| tool.enabled || tool.is_broken);
+    let real = |path: RelPath| match places.spot(&path) {
+        Spot::There(real, _) | Spot::Absent(real) if real != path => Some(real.as_str().to_owned()),
+        Spot::There(..) | Spot::Absent(_) | Spot::Refused(_) | Spot::Unreadable => None,
+    };
+    tools.flat_map(|tool| projected(tool, root)).filter_map(real).collect()
+}

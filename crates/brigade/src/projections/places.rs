@@ -1,0 +1,120 @@
+//! Where projections really go, when links on the way are followed.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use brigade_fs::{DiskFs, FileKind, Fs, FsErrorKind, Location, RelPath};
+use brigade_projection::{PathRefusal, TargetFacts, relative_path};
+
+use crate::files::target_facts;
+
+/// What stands at a path, links followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    /// Nothing; this is where a new file would be.
+    Absent(RelPath),
+    /// Something, here.
+    There(RelPath, FileKind),
+    /// The path may not be used.
+    Refused(PathRefusal),
+    /// Something that cannot be looked at.
+    Unreadable,
+}
+
+/// Looks at targets, and remembers the folders on the way: thousands of targets share a few.
+pub(crate) struct Places<'w> {
+    fs: &'w DiskFs,
+    root: String,
+    folders: Mutex<HashMap<RelPath, Spot>>,
+    moved: Mutex<HashMap<String, RelPath>>,
+}
+
+impl<'w> Places<'w> {
+    /// Starts without having looked anywhere; `root` is the absolute path of the workspace.
+    pub(crate) fn new(fs: &'w DiskFs, root: String) -> Places<'w> {
+        Places { fs, root, folders: Mutex::default(), moved: Mutex::default() }
+    }
+
+    /// Looks at what stands where a projection goes. Links may lead anywhere in the workspace but into `.git` and `.brigade`.
+    pub(crate) fn look(&self, path: &str) -> TargetFacts {
+        let Ok(wanted) = path.parse::<RelPath>() else {
+            return TargetFacts::Refused(PathRefusal::OutsideWorkspace);
+        };
+        let (real, kind) = match self.spot(&wanted) {
+            Spot::Absent(real) => (real, None),
+            Spot::There(real, kind) => (real, Some(kind)),
+            Spot::Refused(refusal) => return TargetFacts::Refused(refusal),
+            Spot::Unreadable => return TargetFacts::Unreadable,
+        };
+        if real != wanted {
+            if let Err(refusal) = relative_path(&self.root, real.as_str()) {
+                return TargetFacts::Refused(refusal);
+            }
+            let mut moved = self.moved.lock().expect("no thread panics while it holds this");
+            moved.insert(path.to_owned(), real.clone());
+        }
+        match kind {
+            None => TargetFacts::Absent,
+            Some(FileKind::File) => target_facts(self.fs, real.as_str()),
+            Some(FileKind::Directory) => TargetFacts::Directory,
+            Some(FileKind::Link | FileKind::Other) => TargetFacts::Unreadable,
+        }
+    }
+
+    /// Returns the file behind a target that was looked at, where links lead to another one than its path says.
+    pub(crate) fn moved(&self, path: &str) -> Option<RelPath> {
+        self.moved.lock().expect("no thread panics while it holds this").get(path).cloned()
+    }
+
+    /// Tells whether a folder is one without a link on the way.
+    pub(crate) fn is_plain_folder(&self, folder: &RelPath) -> bool {
+        matches!(self.folder(folder), Spot::There(real, FileKind::Directory) if real == *folder)
+    }
+
+    /// Follows the links of a path.
+    pub(crate) fn spot(&self, path: &RelPath) -> Spot {
+        if path.is_root() {
+            return Spot::There(RelPath::root(), FileKind::Directory);
+        }
+        let join = |folder: &RelPath| folder.join(path.name()).expect("a name without slashes is a path");
+        let here = match self.folder(&path.parent()) {
+            Spot::There(folder, FileKind::Directory) => join(&folder),
+            Spot::There(_, _) => return Spot::Refused(PathRefusal::ParentIsFile),
+            Spot::Absent(folder) => return Spot::Absent(join(&folder)),
+            other => return other,
+        };
+        match self.fs.link_metadata(&here) {
+            Ok(metadata) if metadata.kind == FileKind::Link => self.follow(&here),
+            Ok(metadata) => Spot::There(here, metadata.kind),
+            Err(error) => match error.kind {
+                FsErrorKind::NotFound => Spot::Absent(here),
+                FsErrorKind::NotADirectory => Spot::Refused(PathRefusal::ParentIsFile),
+                FsErrorKind::Outside => Spot::Refused(PathRefusal::SymlinkOut),
+                _ => Spot::Unreadable,
+            },
+        }
+    }
+
+    fn folder(&self, path: &RelPath) -> Spot {
+        let known = || self.folders.lock().expect("no thread panics while it holds this");
+        if let Some(spot) = known().get(path) {
+            return spot.clone();
+        }
+        let spot = self.spot(path);
+        known().insert(path.clone(), spot.clone());
+        spot
+    }
+
+    fn follow(&self, link: &RelPath) -> Spot {
+        let inside = match self.fs.resolve(link.as_str(), None) {
+            Ok(Location::Inside(path)) => path,
+            Ok(Location::Outside(_)) => return Spot::Refused(PathRefusal::SymlinkOut),
+            Err(_) => return Spot::Unreadable,
+        };
+        match self.fs.metadata(&inside) {
+            Ok(metadata) => Spot::There(inside, metadata.kind),
+            Err(error) if error.is_not_found() => Spot::Absent(inside),
+            Err(_) => Spot::Unreadable,
+        }
+    }
+}

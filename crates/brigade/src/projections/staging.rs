@@ -1,0 +1,190 @@
+//! Writing many files at once: each appears whole or not at all, and the disk is asked to hold them in as few steps as possible.
+//!
+//! 1. Every file is written to the staging folder inside `.brigade`, so that a crash leaves nothing behind in the folders
+//!    that harnesses read. A full disk shows here, before anything is replaced.
+//! 2. The staged bytes are made durable: one by one when they are few, by one sync of the file system when they are many.
+//! 3. Each file is renamed to its place, after one more look at what stands there.
+//! 4. The names are made durable in the same way.
+//!
+//! The caller holds the lock of the staging folder throughout.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsError, FsErrorKind, RelPath, in_parallel};
+
+use crate::workspace::rel;
+
+/// The staging folder.
+const STAGING: &str = ".brigade/tools/staging";
+
+/// From this number of files on, one sync of the file system is cheaper than one of each file and folder.
+const WORTH_ONE_SYNC: usize = 16;
+
+/// The largest file that is compared before it is replaced.
+const FILE_LIMIT: u64 = 64 << 20;
+
+/// The mode of a new folder: it belongs to the repository, not to the state.
+const FOLDER_MODE: u32 = 0o755;
+
+/// The mode of a new file.
+const NEW_MODE: u32 = 0o644;
+
+/// One file to write.
+pub(super) struct Write<'b> {
+    /// Where, links followed.
+    pub(super) path: RelPath,
+    /// What.
+    pub(super) bytes: &'b [u8],
+    /// What must still stand there; none when nothing may.
+    pub(super) before: Option<&'b [u8]>,
+}
+
+/// What became of one file.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It is there.
+    Written,
+    /// Something else stands there by now, and was left.
+    Changed,
+    /// The disk did not allow it.
+    Failed(FsError),
+}
+
+/// Writes files; returns what became of each.
+///
+/// # Errors
+/// When the bytes cannot be stored or made durable; nothing was replaced then, unless only the last step failed.
+pub(super) fn write_all(fs: &DiskFs, writes: &[Write<'_>]) -> Result<Vec<Outcome>, FsError> {
+    if writes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let batch = Batch { fs, is_large: WORTH_ONE_SYNC <= writes.len(), folders: Mutex::default() };
+    let staging = rel(STAGING);
+    fs.create_dir_all(&staging)?;
+    empty(fs, &staging);
+    let staged = in_parallel(writes.len(), |index| batch.stage(&at(index), &writes[index]));
+    let stored = staged
+        .into_iter()
+        .collect::<Result<Vec<()>, FsError>>()
+        .and_then(|_| if batch.is_large { fs.sync_file_system() } else { Ok(()) });
+    if let Err(error) = stored {
+        empty(fs, &staging);
+        return Err(error);
+    }
+    let outcomes = in_parallel(writes.len(), |index| batch.place(&at(index), &writes[index]));
+    empty(fs, &staging);
+    let folders = batch.folders.into_inner().expect("no thread panics while it holds this");
+    if batch.is_large {
+        fs.sync_file_system()?;
+    } else {
+        sync_names(fs, &folders)?;
+    }
+    Ok(outcomes)
+}
+
+/// Makes the names in folders durable.
+pub(super) fn sync_names(fs: &DiskFs, folders: &BTreeSet<RelPath>) -> Result<(), FsError> {
+    if WORTH_ONE_SYNC <= folders.len() {
+        return fs.sync_file_system();
+    }
+    for folder in folders {
+        match fs.sync_dir(folder) {
+            Err(error) if error.is_not_found() => {}
+            result => result?,
+        }
+    }
+    Ok(())
+}
+
+/// Tells whether a file still holds what a plan was made for.
+pub(super) fn is_unchanged(fs: &DiskFs, path: &RelPath, before: Option<&[u8]>) -> Result<bool, FsError> {
+    let Some(before) = before else { return fs.exists(path).map(|exists| !exists) };
+    match fs.read(path, FILE_LIMIT) {
+        Ok(bytes) => Ok(bytes == before),
+        Err(error) => match error.kind {
+            FsErrorKind::NotFound | FsErrorKind::NotAFile | FsErrorKind::TooLarge { .. } => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
+struct Batch<'w> {
+    fs: &'w DiskFs,
+    is_large: bool,
+    /// The folders in which names came to be.
+    folders: Mutex<BTreeSet<RelPath>>,
+}
+
+impl Batch<'_> {
+    fn stage(&self, temporary: &RelPath, write: &Write<'_>) -> Result<(), FsError> {
+        let mode = match write.before {
+            Some(_) => self.fs.metadata(&write.path).map_or(NEW_MODE, |metadata| metadata.mode),
+            None => NEW_MODE,
+        };
+        let named = |error| FsError { operation: "write", path: write.path.to_string(), ..error };
+        let mut file = self.fs.create(temporary, mode).map_err(named)?;
+        file.write(write.bytes).map_err(named)?;
+        if self.is_large { Ok(()) } else { file.sync().map_err(named) }
+    }
+
+    fn place(&self, temporary: &RelPath, write: &Write<'_>) -> Outcome {
+        match self.try_place(temporary, write) {
+            Ok(outcome) => outcome,
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    fn try_place(&self, temporary: &RelPath, write: &Write<'_>) -> Result<Outcome, FsError> {
+        let folder = write.path.parent();
+        if write.before.is_none() {
+            self.make_folder(&folder)?;
+        }
+        if !is_unchanged(self.fs, &write.path, write.before)? {
+            return Ok(Outcome::Changed);
+        }
+        if self.fs.rename(temporary, &write.path).is_err() {
+            // The target may be on another disk than the staging folder.
+            self.fs.write_atomic(&write.path, write.bytes, FileMode::KeepOr(NEW_MODE))?;
+        }
+        self.note(folder);
+        Ok(Outcome::Written)
+    }
+
+    /// Makes a folder and those that it lies in, with the mode of folders in a repository.
+    fn make_folder(&self, folder: &RelPath) -> Result<(), FsError> {
+        match self.fs.metadata(folder) {
+            Ok(metadata) if metadata.kind == FileKind::Directory => return Ok(()),
+            Err(error) if error.is_not_found() => self.make_folder(&folder.parent())?,
+            // Making it says what is wrong.
+            Ok(_) | Err(_) => {}
+        }
+        match self.fs.create_dir(folder) {
+            // Another thread made it, or something else took the name, which writing into it shows.
+            Err(error) if error.is_exists() => return Ok(()),
+            result => result?,
+        }
+        self.fs.set_mode(folder, FOLDER_MODE)?;
+        self.note(folder.parent());
+        Ok(())
+    }
+
+    fn note(&self, folder: RelPath) {
+        if !self.is_large {
+            self.folders.lock().expect("no thread panics while it holds this").insert(folder);
+        }
+    }
+}
+
+fn at(index: usize) -> RelPath {
+    rel(&format!("{STAGING}/{index}"))
+}
+
+/// Removes what is left in the staging folder, if anything; what cannot be removed is tried again next time.
+fn empty(fs: &DiskFs, staging: &RelPath) {
+    for entry in fs.list_dir(staging).unwrap_or_default() {
+        if let Ok(path) = staging.join(&entry.name) {
+            let _ = fs.remove(&path);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Documents about closeouts, defaults and harnesses.
+
+use brigade_core::Json;
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::report::Report;
+
+/// `tools parity status`: the issues of projections, divided by the last closeout.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ParityReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The folder of closeouts.
+    pub closeouts_path: String,
+    /// The last closeout, with its `path`; `null` when there is none.
+    pub latest_closeout: Json,
+    /// How many issues count.
+    pub projection_issue_count: usize,
+    /// How many the closeout quiets.
+    pub quieted_issue_count: usize,
+    /// How many came or changed after it.
+    pub changed_issue_count: usize,
+    /// The issues that count.
+    pub issues: Vec<Json>,
+    /// The issues that the closeout quiets.
+    pub quieted_issues: Vec<Json>,
+    /// The issues that came or changed after it; they are among `issues` too.
+    pub changed_issues: Vec<Json>,
+    /// Closeouts that cannot be read.
+    pub errors: Vec<String>,
+}
+
+impl Report for ParityReport {
+    const SCHEMA: &'static str = "brigade.parity.v1";
+}
+
+/// `tools parity closeout`: the closeout that was written.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct CloseoutReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The name of its folder.
+    pub closeout_id: String,
+    /// When it was made.
+    pub created_at: String,
+    /// `reviewed` or `deferred`.
+    pub status: &'static str,
+    /// Why the issues are accepted, in the person's words; may be empty.
+    pub reason: String,
+    /// How many issues it lists.
+    pub issue_count: usize,
+    /// Their fingerprints.
+    pub source_fingerprints: Vec<String>,
+    /// What it is, in one sentence.
+    pub safe_summary: String,
+    /// The file.
+    pub path: String,
+}
+
+impl Report for CloseoutReport {
+    const SCHEMA: &'static str = "brigade.parity-closeout.v1";
+}
+
+/// `tools defaults`: the built-in tools that were brought into the catalog.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct DefaultsReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// Whether the catalog could be changed.
+    pub valid: bool,
+    /// Why it could not be.
+    pub errors: Vec<String>,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    /// Whether entries that were there were brought up to date.
+    pub force: bool,
+    /// Whether there was no catalog.
+    pub created: bool,
+    /// The tools that were added.
+    pub added: Vec<String>,
+    /// The tools that were brought up to date.
+    pub updated: Vec<String>,
+    /// The tools that stayed as they were.
+    pub skipped: Vec<String>,
+    /// The tools that stand in the way; then nothing is written.
+    pub conflicts: Vec<DefaultConflict>,
+    /// The sources of the tools.
+    pub sources: Vec<DefaultSource>,
+    /// How many sources were written.
+    pub source_created_count: usize,
+    /// How many sources were there.
+    pub source_skipped_count: usize,
+    /// How many entries the catalog has then.
+    pub tool_count: usize,
+    /// How many built-in tools there are.
+    pub default_count: usize,
+    /// The harnesses that the built-in tools are projected to, when `.brigade/config.json` selects some.
+    pub projection_scope: Option<Vec<String>>,
+    /// What became of the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
+    pub gitignore: String,
+    /// The next command to try.
+    pub next_command: String,
+}
+
+impl Report for DefaultsReport {
+    const SCHEMA: &'static str = "brigade.defaults.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid && self.conflicts.is_empty() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// A tool of the catalog that has the id of a built-in one, and another source.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct DefaultConflict {
+    /// The id.
+    pub tool_id: String,
+    /// The source of the one in the catalog.
+    pub existing_source_path: Option<String>,
+    /// The source of the built-in one.
+    pub default_source_path: Option<String>,
+    /// What to do.
+    pub detail: String,
+}
+
+/// The source of a built-in tool.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct DefaultSource {
+    /// The tool.
+    pub tool_id: String,
+    /// The file, relative to the workspace.
+    pub source_path: String,
+    /// The file.
+    pub path: String,
+    /// What became of it: `create`, `would_create` or `skip`.
+    pub action: &'static str,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<&'static str>,
+}
+
+/// `tools harness list`.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct HarnessListReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The harnesses that are known, and those that only the catalog names.
+    pub harnesses: Vec<HarnessLine>,
+    /// How many.
+    pub harness_count: usize,
+}
+
+impl Report for HarnessListReport {
+    const SCHEMA: &'static str = "brigade.harnesses.v1";
+}
+
+/// One harness on one line.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct HarnessLine {
+    /// The name in tools.toml.
+    pub name: String,
+    /// The name for people.
+    pub title: String,
+    /// Whether it is one whose files are known.
+    pub known: bool,
+    /// How many enabled tools support it.
+    pub tool_count: usize,
+    /// The folders that it reads in a workspace.
+    pub folders: Vec<&'static str>,
+    /// What else there is to know.
+    pub note: Option<&'static str>,
+}
+
+/// `tools harness show`.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct HarnessReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The name in tools.toml.
+    pub name: String,
+    /// The name for people.
+    pub title: &'static str,
+    /// What it reads in a workspace, the preferred kind first.
+    pub places: Vec<HarnessPlaceReport>,
+    /// What else there is to know.
+    pub note: Option<&'static str>,
+    /// The enabled tools that support it, and where they are projected to.
+    pub tools: Vec<HarnessTool>,
+    /// How many.
+    pub tool_count: usize,
+}
+
+impl Report for HarnessReport {
+    const SCHEMA: &'static str = "brigade.harness.v1";
+}
+
+/// A kind of file that a harness reads.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct HarnessPlaceReport {
+    /// The path in the workspace, with `{id}` for the tool.
+    pub path: &'static str,
+    /// The form of the file.
+    pub format: &'static str,
+    /// The families of tools that belong there by default.
+    pub families: Vec<&'static str>,
+    /// The front matter that the harness reads there.
+    pub front_matter: Vec<FrontMatterReport>,
+    /// What the harness makes of such a tool at best: `native`, `adapted` or `reference-only`.
+    pub lossiness: &'static str,
+}
+
+/// A field of front matter.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct FrontMatterReport {
+    /// The key.
+    pub key: &'static str,
+    /// Whether the harness needs it; then it is added where the source has none.
+    pub required: bool,
+}
+
+/// A tool that supports a harness.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct HarnessTool {
+    /// The tool.
+    pub tool_id: String,
+    /// Where it is projected to, as configured; absent when it is not.
+    pub projection_path: Option<String>,
+    /// Where the harness would read it, when no path is configured.
+    pub suggested_path: Option<String>,
+}
