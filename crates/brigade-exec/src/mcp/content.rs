@@ -33,7 +33,7 @@ pub struct McpAnswer {
 
 impl McpAnswer {
     /// Describes the result of `tools/call`.
-    pub(super) fn of(result: &Json, redactor: &Redactor) -> McpAnswer {
+    pub fn of(result: &Json, redactor: &Redactor) -> McpAnswer {
         let blocks = result.get("content").and_then(Json::as_array).unwrap_or_default();
         let content: Vec<Json> = blocks.iter().take(BLOCKS).map(|block| describe(block, redactor)).collect();
         let structured = result.get("structuredContent");

@@ -139,14 +139,12 @@ impl<'a> Pipes<'a> {
 fn pass(line: Line<'_>, link: &Link, incoming: Option<&UnboundedSender<Json>>) {
     match line {
         Line::Whole(line) if line.trim_ascii().is_empty() => {}
-        Line::Whole(line) => {
-            for received in read_line(line) {
-                if let (Some(message), Some(incoming)) = (link.note(received), incoming) {
-                    // Nobody listens any more once the conversation is over.
-                    let _ = incoming.send(message);
-                }
+        Line::Whole(line) => read_line(line, |received| {
+            if let (Some(message), Some(incoming)) = (link.note(received), incoming) {
+                // Nobody listens any more once the conversation is over.
+                let _ = incoming.send(message);
             }
-        }
+        }),
         Line::TooLong(beginning) => link.note_oversized(read_beginning(beginning)),
     }
 }

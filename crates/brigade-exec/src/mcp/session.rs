@@ -124,27 +124,34 @@ async fn listen(
     cancel: Option<&CancelToken>,
 ) -> Stop {
     tokio::pin!(conversation);
-    let deadline = async {
+    let due = async {
         match deadline {
             Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
             None => pending().await,
         }
     };
-    tokio::pin!(deadline);
-    let cancelled = cancelled(cancel);
-    tokio::pin!(cancelled);
+    tokio::pin!(due);
+    let asked = cancelled(cancel);
+    tokio::pin!(asked);
     loop {
         tokio::select! {
             biased;
             said = &mut conversation => return Stop::Said(said),
-            () = &mut cancelled => return Stop::Cancelled,
-            () = &mut deadline => return Stop::TimedOut,
+            () = &mut asked => return Stop::Cancelled,
+            () = &mut due => return Stop::TimedOut,
             stored = pipes.step() => if let Err(error) = stored {
                 return Stop::Log(error);
             },
         }
         if let Some(kind) = link.known().lost {
             return Stop::Lost(kind);
+        }
+        // A server that floods its output keeps the runtime from looking at timers and signals.
+        if cancel.is_some_and(CancelToken::is_cancelled) {
+            return Stop::Cancelled;
+        }
+        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Stop::TimedOut;
         }
     }
 }

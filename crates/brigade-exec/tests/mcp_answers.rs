@@ -1,0 +1,188 @@
+//! Servers that answer, each in its own way.
+
+#![cfg(feature = "mcp")]
+
+mod mcp_common;
+
+use brigade_core::Json;
+use brigade_core::redact::SecretValue;
+use brigade_exec::{McpErrorKind, ServerExit};
+use mcp_common::Trial;
+
+#[test]
+fn an_echo_is_answered_and_the_server_ends_by_itself() {
+    let seen = Trial::new(&["trace", "strict"]).call();
+    assert_eq!(seen.summary(), "hello");
+    assert_eq!(seen.exit(), Some(ServerExit::ByItself));
+    assert_eq!(
+        seen.stderr, "initialize 1\nnotifications/initialized None\ntools/list 2\ntools/call 3\n",
+        "ids start at 1 and nothing else is said"
+    );
+    let exchange = seen.exchange;
+    assert_eq!(exchange.protocol_version.as_deref(), Some("2025-11-25"));
+    assert_eq!(exchange.server.unwrap().to_compact(), r#"{"name":"misbehaving","version":"1.0"}"#);
+    assert_eq!((exchange.request_id, exchange.responses, exchange.log_lines), (Some(3), 3, 0));
+    assert_eq!(exchange.tool.unwrap().description.as_deref(), Some("Says it again."));
+    assert!(exchange.answered_after.is_some() && exchange.outcome.unwrap().exit.success());
+    assert_eq!(seen.stdout.lines().count(), 3, "the log has what the server wrote");
+}
+
+#[test]
+fn the_receipt_tells_it_all() {
+    let trial = Trial::new(&[]);
+    let seen = trial.call();
+    let mut keys = seen.exchange.receipt_keys(&trial.request(), &trial.redactor());
+    assert!(keys.remove("mcp_answer_seconds").unwrap().as_f64().is_some());
+    let pin = keys.remove("mcp_pin").unwrap();
+    assert_eq!(pin.get("state"), Some(&Json::from("first use")));
+    assert_eq!(
+        Json::Object(keys).to_compact(),
+        concat!(
+            r#"{"mcp_content":[{"characters":5,"kind":"text","text":"hello"}],"mcp_content_count":1,"#,
+            r#""mcp_error_kind":null,"mcp_error_type":null,"mcp_is_error":false,"mcp_listed_tools":12,"mcp_log_lines":0,"#,
+            r#""mcp_pin_changes":[],"mcp_protocol_version":"2025-11-25","mcp_request_id":3,"#,
+            r#""mcp_request_payload":{"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"_meta":{"progressToken":1},"#,
+            r#""arguments":{"text":"hello"},"name":"echo"}},"mcp_response_count":3,"mcp_response_error":null,"#,
+            r#""mcp_response_summary":"hello","mcp_server":{"name":"misbehaving","version":"1.0"},"#,
+            r#""mcp_server_exit":"by itself","mcp_server_id":"misbehaving","mcp_structured_content":null,"#,
+            r#""mcp_tool_name":"echo"}"#
+        )
+    );
+}
+
+#[test]
+fn all_pages_are_read() {
+    let seen = Trial::new(&["paging"]).call();
+    assert_eq!(seen.summary(), "hello");
+    assert_eq!(seen.exchange.tools.len(), 12);
+    assert_eq!(seen.exchange.responses, 1 + 6 + 1);
+}
+
+#[test]
+fn tools_are_listed_without_a_call() {
+    let seen = Trial::new(&["odd-tools", "trace"]).list();
+    assert_eq!(seen.message(), "");
+    assert_eq!(seen.exchange.tools.len(), 14, "what is no tool is left out");
+    assert!(!seen.stderr.contains("tools/call"));
+    assert_eq!(seen.exit(), Some(ServerExit::ByItself));
+}
+
+#[test]
+fn revisions_are_negotiated() {
+    #[track_caller]
+    fn check(faults: &[&str], version: &str, responses: u64) {
+        let seen = Trial::new(faults).call();
+        assert_eq!(seen.summary(), "hello");
+        assert_eq!(seen.exchange.protocol_version.as_deref(), Some(version), "{faults:?}");
+        assert_eq!(seen.exchange.responses, responses);
+    }
+    check(&["version=2024-11-05"], "2024-11-05", 3);
+    check(&["version=2025-03-26"], "2025-03-26", 3);
+    check(&["version=2025-06-18"], "2025-06-18", 3);
+    check(&["strict-old"], "2024-11-05", 4);
+    check(&["both"], "2025-11-25", 3);
+    check(&["stateless"], "2026-07-28", 4);
+    check(&["stateless-plain"], "2026-07-28", 4);
+    check(&["bare"], "2024-11-05", 3);
+}
+
+#[test]
+fn a_server_may_be_sloppy() {
+    for fault in [
+        "text-ids",
+        "no-jsonrpc",
+        "strict-ids",
+        "ignores-unknown",
+        "no-final-newline",
+        "malformed-notification",
+        "notifications",
+        "logs-on-stdout",
+        "greets",
+        "huge-log",
+        "floods-stderr",
+        "leaves-child",
+        "exits-badly",
+    ] {
+        let seen = Trial::new(&[fault]).call();
+        assert_eq!(seen.summary(), "hello", "{fault}");
+        assert_eq!(seen.exit(), Some(ServerExit::ByItself), "{fault}");
+    }
+}
+
+#[test]
+fn lines_that_are_no_messages_are_logs() {
+    let seen = Trial::new(&["greets", "logs-on-stdout"]).call();
+    assert_eq!(seen.summary(), "hello");
+    assert_eq!(seen.exchange.log_lines, 5);
+    assert!(seen.stdout.starts_with("Welcome to the server\n") && seen.stdout.contains("{ no json\n"));
+    assert_eq!(seen.stderr, "listening on stdio\n");
+}
+
+#[test]
+fn every_kind_of_content_is_described() {
+    let seen = Trial::new(&[]).tool("mixed").call();
+    assert_eq!(
+        seen.summary(),
+        "first [image image/png 70 bytes] [audio audio/wav 70 bytes] [resource file:///a.txt text/plain] inside \
+         [resource file:///a.bin 70 bytes] [resource_link file:///b.txt] [hologram]"
+    );
+    let seen = Trial::new(&["odd-content"]).call();
+    assert_eq!(seen.summary(), "[text] [unknown] [unknown] [unknown]");
+    let seen = Trial::new(&[]).tool("structured").call();
+    let answer = seen.exchange.answer.unwrap();
+    assert_eq!(answer.structured.unwrap().to_compact(), r#"{"password":"[redacted]","sum":3}"#);
+    assert!(!answer.summary.contains("EXAMPLE"));
+}
+
+#[test]
+fn a_large_answer_is_read_whole_and_the_log_is_capped() {
+    let mut trial = Trial::new(&["large"]);
+    trial.cap = 1000;
+    let seen = trial.call();
+    assert!(seen.summary().ends_with("..."));
+    assert_eq!(seen.stdout.len(), 1000);
+    let outcome = seen.exchange.outcome.unwrap();
+    assert_eq!(outcome.stdout.bytes, 1000);
+    assert!(1 << 20 < outcome.stdout.dropped);
+}
+
+#[test]
+fn the_server_gets_the_arguments_as_they_are_and_the_receipt_does_not() {
+    let arguments = r#"{"big":123456789012345678901234567890,"exact":1.10,"note":"bound-EXAMPLE-value"}"#;
+    let mut trial = Trial::new(&[]).tool("numbers").arguments(arguments);
+    trial.secrets.push(SecretValue::new("bound-EXAMPLE-value"));
+    let seen = trial.call();
+    assert!(seen.stdout.contains(&arguments.replace('"', "\\\"")), "{}", seen.stdout);
+    let kept = format!("{:?}", seen.exchange);
+    assert!(!kept.contains("bound-EXAMPLE-value"), "{kept}");
+    let sent = seen.exchange.request.unwrap();
+    let note =
+        sent.get("params").and_then(|params| params.get("arguments")).and_then(|args| args.get("note"));
+    assert_eq!(note, Some(&Json::from("[redacted]")));
+}
+
+#[test]
+fn the_server_gets_no_other_environment_than_it_is_given() {
+    let seen = Trial::new(&[]).tool("env").call();
+    let names: Vec<&str> = seen.summary().split(' ').filter_map(|pair| pair.split('=').next()).collect();
+    assert_eq!(names.iter().filter(|name| !["LC_CTYPE", "PATH", "BRIGADE_TRIAL"].contains(name)).count(), 0);
+}
+
+#[test]
+fn a_server_that_stays_is_ended_and_the_call_holds() {
+    let seen = Trial::new(&["stays"]).call();
+    assert_eq!(seen.summary(), "hello");
+    assert_eq!(seen.exit(), Some(ServerExit::Ended));
+    let seen = Trial::new(&["ignores-term"]).call();
+    assert_eq!(seen.summary(), "hello");
+    assert_eq!(seen.exit(), Some(ServerExit::Ended));
+}
+
+#[test]
+fn a_tool_that_failed_has_answered() {
+    let seen = Trial::new(&[]).tool("fail").call();
+    assert_eq!(seen.kind(), Some(McpErrorKind::ToolError));
+    assert_eq!(seen.message(), "the tool failed: error: no such thing");
+    assert!(seen.exchange.answer.unwrap().is_error);
+    assert!(seen.exchange.answered_after.is_some());
+}
