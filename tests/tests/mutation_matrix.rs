@@ -1,0 +1,490 @@
+//! What was approved is what runs: each bound input changes after the approval, and the run is refused.
+//!
+//! Each row prepares a workspace, has a call approved, changes one thing, and says which names `changed` must hold. Then
+//! `call run` must end with 1, name what changed in its text too, run nothing, and leave the call approved; when the change is
+//! taken back, the call runs.
+
+#![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use brigade_tests::{PATH, Site};
+use serde_json::{Value, json};
+
+const BODY: &str = "echo ran >> ran.txt\n";
+const LINES: &str = r#"argument_template = { a = "{a}" }
+supported_harnesses = ["claude"]
+projections = { claude = ".claude/commands/tool.md" }
+env_labels = ["GITHUB_TOKEN"]
+auth_label = "local-user"
+cwd = "."
+"#;
+const ARGS: &str = r#"{"a":"1"}"#;
+const CATALOG: &str = ".brigade/tools.toml";
+const POLICY: &str = ".brigade/tools/policy.toml";
+
+fn site() -> Site {
+    let site =
+        Site::script_with(BODY, LINES).env("CANARY", "canary-value-4711").env("OTHER", "other-value-0815");
+    site.workspace.write("lib/helper.sh", "echo help\n");
+    site
+}
+
+/// Runs a call that must be refused because of these changes, and no others.
+#[track_caller]
+fn refused(site: &Site, id: &str, changed: &[&str]) -> Value {
+    let document = site.run_call(id).expect(1);
+    assert_eq!(document["changed"], json!(changed), "{document:#}");
+    assert_eq!(document["receipt"], json!(null));
+    let run = site.tools(["call", "run", id]);
+    run.assert_code(1);
+    for name in changed {
+        assert!(run.stderr_text().contains(name), "the text does not name `{name}`\n{run}");
+    }
+    assert!(!site.workspace.exists("ran.txt"), "something ran");
+    assert_eq!(site.status(id), "approved");
+    assert_eq!(site.json(["run", "list"]).expect(0)["run_count"], 0);
+    document
+}
+
+/// Has a call approved, changes something, expects these names, and that the call runs when the change is taken back.
+#[track_caller]
+fn check(name: &str, change: impl FnOnce(&Site), changed: &[&str]) {
+    let site = site();
+    let id = site.approved("tool", ARGS);
+    let before = site.workspace.files("");
+    change(&site);
+    refused(&site, &id, changed);
+    for (path, bytes) in before {
+        if !site.workspace.exists(&path) || site.workspace.read(&path) != bytes {
+            site.workspace.write(&path, bytes);
+        }
+    }
+    let run = site.run_call(&id);
+    assert_eq!(run.code, 0, "{name}: taken back, it runs\n{}", run.run);
+}
+
+/// Has a call approved, changes something that is not bound, and expects that it runs.
+#[track_caller]
+fn unbound(name: &str, change: impl FnOnce(&Site)) {
+    let site = site();
+    let id = site.approved("tool", ARGS);
+    change(&site);
+    let run = site.run_call(&id);
+    assert_eq!(run.code, 0, "{name} is not bound\n{}", run.run);
+}
+
+#[test]
+fn the_contract() {
+    for (old, new) in [
+        ("timeout = 30", "timeout = 29"),
+        ("timeout = 30", "timeout = 29.5"),
+        (r#"permissions = ["read-files"]"#, r#"permissions = []"#),
+        (r#"approval_mode = "on-request""#, r#"approval_mode = "always""#),
+        (r#"auth_label = "local-user""#, r#"auth_label = "other-user""#),
+        (r#"output_schema_path = "schemas/tool.output.json""#, ""),
+        (r#"examples_path = "examples/tool.json""#, ""),
+        (r#"cwd = ".""#, r#"mcp_server_id = "x""#),
+    ] {
+        let also: &[&str] = if old.starts_with("timeout") { &["contract", "policy"] } else { &["contract"] };
+        check(new, |site| site.workspace.replace(CATALOG, old, new), also);
+    }
+    // What the policy derives from an effect changes with it only when the sandbox is on; the contract always does.
+    check(
+        "effects",
+        |site| {
+            let (old, new) = (r#"effects = ["local-read"]"#, r#"effects = ["local-read", "local-write"]"#);
+            site.workspace.replace(CATALOG, old, new);
+        },
+        &["contract"],
+    );
+    check(
+        "env labels",
+        |site| site.workspace.replace(CATALOG, r#"env_labels = ["GITHUB_TOKEN"]"#, ""),
+        &["contract", "policy"],
+    );
+    check(
+        "argument template",
+        |site| site.workspace.replace(CATALOG, r#"a = "{a}""#, r#"a = "--a={a}""#),
+        &["args", "contract"],
+    );
+}
+
+#[test]
+fn the_schemas_and_examples() {
+    for (path, text) in [
+        ("schemas/tool.json", r#"{"type":"object","title":"x"}"#),
+        ("schemas/tool.output.json", "{}"),
+        ("examples/tool.json", "[ ]"),
+    ] {
+        check(path, |site| site.workspace.write(path, text), &["contract"]);
+    }
+    check("a removed file", |site| site.workspace.remove("examples/tool.json"), &["contract"]);
+}
+
+#[test]
+fn the_command_and_the_files_that_it_names() {
+    check(
+        "another command",
+        |site| site.workspace.replace(CATALOG, "sh bin/tool.sh", "sh bin/tool.sh --more"),
+        &["contract"],
+    );
+    check(
+        "another file",
+        |site| site.workspace.replace(CATALOG, "sh bin/tool.sh", "sh lib/helper.sh"),
+        &["contract", "file bin/tool.sh", "file lib/helper.sh"],
+    );
+    check(
+        "the script",
+        |site| site.workspace.write("bin/tool.sh", "echo ran > ran.txt\n"),
+        &["file bin/tool.sh"],
+    );
+    check("one byte", |site| site.workspace.write("bin/tool.sh", format!("{BODY}\n")), &["file bin/tool.sh"]);
+    check("a script that is gone", |site| site.workspace.remove("bin/tool.sh"), &["file bin/tool.sh"]);
+}
+
+#[test]
+fn the_source() {
+    check("the source", |site| site.workspace.write("docs/tool.md", "# Other\n"), &["source"]);
+    check("no source", |site| site.workspace.remove("docs/tool.md"), &["source", "projections"]);
+}
+
+#[test]
+fn the_projections() {
+    check(
+        "another target",
+        |site| site.workspace.replace(CATALOG, "commands/tool.md", "commands/other.md"),
+        &["projections"],
+    );
+    check(
+        "another harness",
+        |site| {
+            site.workspace.replace(CATALOG, r#"["claude"]"#, r#"["claude", "codex"]"#);
+        },
+        &["projections"],
+    );
+    let site = site();
+    let id = site.approved("tool", ARGS);
+    site.workspace.write(".claude/commands/tool.md", "mine\n");
+    refused(&site, &id, &["projections"]);
+    site.workspace.remove(".claude/commands/tool.md");
+    site.run_call(&id).expect(0);
+}
+
+#[test]
+fn the_policy_decision() {
+    for (old, new) in [
+        ("env_bindings = { GITHUB_TOKEN = \"CANARY\" }", "env_bindings = { GITHUB_TOKEN = \"OTHER\" }"),
+        ("env_bindings", "max_output_bytes = 1000\nenv_bindings"),
+        (
+            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n",
+            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n[limits]\nprocesses = 100\n",
+        ),
+        (
+            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n",
+            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n[sandbox]\nmode = \"enforce\"\n",
+        ),
+        (
+            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n",
+            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n[environment]\npass = [\"OTHER\"]\n",
+        ),
+        (r#"denied_effects = ["secret-read"]"#, r#"denied_effects = ["local-read"]"#),
+        (r#"allowed_families = ["script"]"#, r#"allowed_families = ["mcp"]"#),
+        ("max_timeout = 60", "max_timeout = 5"),
+    ] {
+        check(new, |site| site.workspace.replace(POLICY, old, new), &["policy"]);
+    }
+    check("a policy that is not understood", |site| site.workspace.write(POLICY, "= ="), &["policy"]);
+    check("no policy", |site| site.workspace.remove(POLICY), &["policy"]);
+}
+
+#[test]
+fn the_sandbox() {
+    let sandboxed = |text: &str, change: &dyn Fn(&Site)| {
+        let site = site();
+        site.add_to_policy(text);
+        let id = site.approved("tool", ARGS);
+        change(&site);
+        refused(&site, &id, &["policy"]);
+    };
+    let base = "[sandbox]\nmode = \"enforce\"\nread_paths = [\"/var/tmp\"]\nwrite_paths = []\n";
+    for (old, new) in [
+        ("\"enforce\"", "\"best-effort\""),
+        ("\"enforce\"", "\"off\""),
+        ("/var/tmp", "/var/lib"),
+        ("read_paths = [\"/var/tmp\"]", "read_paths = []"),
+        ("write_paths = []", "local_sockets = true"),
+    ] {
+        sandboxed(base, &|site| site.workspace.replace(POLICY, old, new));
+    }
+    sandboxed(base, &|site| {
+        site.add_to_policy("[sandbox.tool.tool]\nmode = \"off\"\n");
+    });
+}
+
+#[test]
+fn the_arguments_in_the_queue() {
+    let edit = |site: &Site, change: &dyn Fn(&mut Value)| {
+        let path = ".brigade/tools/calls.jsonl";
+        let text = site.workspace.read_text(path);
+        let lines = text.lines().map(|line| {
+            let mut record: Value = serde_json::from_str(line).unwrap();
+            change(&mut record);
+            format!("{record}\n")
+        });
+        site.workspace.write(path, lines.collect::<String>());
+    };
+    let check = |change: &dyn Fn(&mut Value), changed: &[&str]| {
+        let site = site();
+        let id = site.approved("tool", ARGS);
+        edit(&site, change);
+        refused(&site, &id, changed);
+    };
+    let set = |pointer: &'static str, value: Value| {
+        move |record: &mut Value| {
+            if let Some(member) = record.pointer_mut(pointer) {
+                *member = value.clone();
+            }
+        }
+    };
+    let digits = "0".repeat(64);
+    check(&set("/args/a", json!("2")), &["args"]);
+    check(&set("/arguments/a", json!("2")), &["args"]);
+    check(&set("/reviewed_at", json!("2020-01-01T00:00:00+00:00")), &["approval record"]);
+    check(&set("/review_reason", json!("because")), &["approval record"]);
+    check(&set("/approval_fingerprint", json!(digits)), &["approval record"]);
+    check(&set("/approval_fingerprint", json!(null)), &["approval record"]);
+    check(&set("/approval_binding", json!(null)), &["approval record"]);
+    check(&set("/approval_binding/policy", json!(digits)), &["policy", "approval record"]);
+    check(&set("/approval_binding/source", json!(digits)), &["source", "approval record"]);
+    check(&set("/approval_binding/program/sha256", json!(digits)), &["program bytes", "approval record"]);
+    check(&set("/approval_binding/files", json!({})), &["file bin/tool.sh", "approval record"]);
+}
+
+#[test]
+fn the_program_that_the_path_finds() {
+    let site = site();
+    let path = site.beside("programs");
+    fs::create_dir(&path).unwrap();
+    let site = site.env("PATH", format!("{}:{PATH}", path.display()));
+    let id = site.approved("tool", ARGS);
+    fs::copy("/bin/sh", path.join("sh")).unwrap();
+    refused(&site, &id, &["program path"]);
+    fs::remove_file(path.join("sh")).unwrap();
+    site.run_call(&id).expect(0);
+}
+
+#[test]
+fn the_bytes_of_the_program() {
+    // A program of its own, outside of the workspace, that the path finds: a copy of a binary, then a script.
+    let own = |bytes: Vec<u8>, other: Vec<u8>| {
+        let site = site();
+        let path = site.beside("programs");
+        fs::create_dir(&path).unwrap();
+        let site = site.env("PATH", format!("{}:{PATH}", path.display()));
+        site.workspace.replace(CATALOG, "sh bin/tool.sh", "own bin/tool.sh");
+        let program = path.join("own");
+        let write = |bytes: &[u8]| {
+            fs::write(&program, bytes).unwrap();
+            fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        };
+        write(&bytes);
+        let id = site.approved("tool", ARGS);
+        write(&other);
+        refused(&site, &id, &["program bytes"]);
+        fs::remove_file(&program).unwrap();
+        refused(&site, &id, &["program path", "program bytes"]);
+        write(&bytes);
+        site.run_call(&id).expect(0);
+        assert_eq!(site.workspace.read_text("ran.txt"), "ran\n");
+    };
+    let shell = fs::read("/bin/sh").unwrap();
+    let mut longer = shell.clone();
+    longer.push(0);
+    own(shell, longer);
+    own(b"#!/bin/sh\necho ran >> ran.txt\n".to_vec(), b"#!/bin/sh\necho evil >> ran.txt\n".to_vec());
+}
+
+#[test]
+fn a_program_of_the_workspace() {
+    let site = site();
+    site.workspace.replace(CATALOG, "sh bin/tool.sh", "./bin/own --flag");
+    site.write_program("bin/own", "#!/bin/sh\necho ran >> ran.txt\n");
+    let id = site.approved("tool", ARGS);
+    site.workspace.write("bin/own", "#!/bin/sh\necho evil >> ran.txt\n");
+    refused(&site, &id, &["program bytes", "file bin/own"]);
+    site.workspace.write("bin/own", "#!/bin/sh\necho ran >> ran.txt\n");
+    site.run_call(&id).expect(0);
+}
+
+#[test]
+fn a_file_behind_a_link() {
+    let site = site();
+    site.workspace.write("lib/one.sh", BODY);
+    site.workspace.write("lib/two.sh", "echo evil >> ran.txt\n");
+    symlink("../lib/one.sh", site.workspace.join("bin/link.sh")).unwrap();
+    site.workspace.replace(CATALOG, "sh bin/tool.sh", "sh bin/link.sh --config=lib/helper.sh");
+    let id = site.approved("tool", ARGS);
+
+    site.workspace.write("lib/one.sh", "echo evil >> ran.txt\n");
+    let document = site.run_call(&id).expect(1);
+    assert!(document["changed"].to_string().contains(".sh"), "{document:#}");
+    site.workspace.write("lib/one.sh", BODY);
+
+    site.workspace.remove("bin/link.sh");
+    symlink("../lib/two.sh", site.workspace.join("bin/link.sh")).unwrap();
+    let document = site.run_call(&id).expect(1);
+    assert!(document["changed"].to_string().contains(".sh"), "{document:#}");
+    site.workspace.remove("bin/link.sh");
+    symlink("../lib/one.sh", site.workspace.join("bin/link.sh")).unwrap();
+
+    site.workspace.write("lib/helper.sh", "changed\n");
+    refused(&site, &id, &["file lib/helper.sh"]);
+    site.workspace.write("lib/helper.sh", "echo help\n");
+    assert!(!site.workspace.exists("ran.txt"));
+    site.run_call(&id).expect(0);
+    assert_eq!(site.workspace.read_text("ran.txt"), "ran\n");
+}
+
+#[test]
+fn several_changes_are_all_named() {
+    let site = site();
+    let id = site.approved("tool", ARGS);
+    site.workspace.write("bin/tool.sh", "");
+    site.workspace.write("docs/tool.md", "");
+    site.workspace.remove(POLICY);
+    refused(&site, &id, &["source", "policy", "file bin/tool.sh"]);
+}
+
+#[test]
+fn the_tool_itself() {
+    let site = site();
+    let id = site.approved("tool", ARGS);
+    let catalog = site.workspace.read_text(CATALOG);
+    for text in [
+        String::new(),
+        catalog.replace("id = \"tool\"", "id = \"tool2\""),
+        catalog.replace("id = \"tool\"", "id = \"tool\"\nenabled = false"),
+        catalog.replace("family = \"script\"", "family = \"custom\""),
+        // Of two entries with one id the first counts, so another one in front changes the contract.
+        format!("{}\n{catalog}", Site::entry("tool", "sh bin/tool.sh", "")),
+        format!("{catalog}\n= ="),
+    ] {
+        site.workspace.write(CATALOG, text);
+        let run = site.run_call(&id);
+        assert_eq!(run.code, 1, "{}\n{}", site.workspace.read_text(CATALOG), run.run);
+        assert_eq!(site.status(&id), "approved");
+    }
+    assert!(!site.workspace.exists("ran.txt"));
+    site.workspace.write(CATALOG, catalog);
+    site.run_call(&id).expect(0);
+}
+
+#[test]
+fn what_changes_between_queue_and_approval_is_seen_too() {
+    let site = site();
+    let id = site.queue("tool", ARGS);
+    site.workspace.write("docs/tool.md", "# Other\n");
+    site.json(["call", "approve", &id]).refused("source");
+    assert_eq!(site.status(&id), "pending");
+}
+
+#[test]
+fn what_is_not_bound_may_change() {
+    unbound("a comment in the policy", |site| {
+        let policy = site.workspace.read_text(POLICY);
+        site.workspace.write(POLICY, format!("# a comment\n\n{policy}\n# another\n"));
+    });
+    unbound("a rule for others", |site| {
+        site.workspace.replace(POLICY, r#"["script"]"#, r#"["script", "mcp"]"#);
+        site.workspace.replace(POLICY, "\"CANARY\"", "\"CANARY\", SAFE = \"SAFE\"");
+        site.workspace.replace(POLICY, r#"["secret-read"]"#, r#"["secret-read", "remote-mutation"]"#);
+        site.workspace.replace(POLICY, "max_timeout = 60", "max_timeout = 90");
+    });
+    unbound("the value of a bound variable is read when the call runs", |site| {
+        let _ = site;
+    });
+    unbound("another tool", |site| {
+        site.add_to_catalog(&Site::entry("other", "sh bin/other.sh", ""));
+    });
+    unbound("a broken entry of another tool", |site| {
+        site.add_to_catalog("[[tool]]\nid = \"other\"\nfamily = \"nonsense\"\n");
+    });
+    unbound("comments and order in the catalog", |site| {
+        let catalog = site.workspace.read_text(CATALOG);
+        let other = Site::entry("other", "sh bin/other.sh", "");
+        site.workspace.write(CATALOG, format!("# hello\n{other}\n# hello\n{catalog}"));
+    });
+    unbound("name and description", |site| {
+        site.workspace.replace(CATALOG, "name = \"Tool\"", "name = \"A tool\"\ndescription = \"New\"");
+    });
+    unbound("a file that nothing names", |site| site.workspace.write("lib/helper.sh", "changed\n"));
+    unbound("only the time of the files", |site| {
+        for path in ["bin/tool.sh", "docs/tool.md", "schemas/tool.json", CATALOG, POLICY] {
+            let file = fs::File::options().append(true).open(site.workspace.join(path)).unwrap();
+            file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        }
+    });
+}
+
+#[test]
+fn data_files_that_arguments_name_may_change() {
+    let site = Site::script_with("cat \"$1\" > ran.txt\n", r#"argument_template = { path = "{path}" }"#);
+    site.workspace.write("data.txt", "before");
+    let id = site.approved("tool", r#"{"path":"data.txt"}"#);
+    site.workspace.write("data.txt", "after");
+    site.run_call(&id).expect(0);
+    assert_eq!(site.workspace.read_text("ran.txt"), "after");
+}
+
+#[test]
+fn a_workspace_may_be_moved() {
+    let site = site();
+    let id = site.approved("tool", ARGS);
+    let moved = site.beside("moved");
+    fs::rename(site.workspace.path(), &moved).unwrap();
+    fs::create_dir(site.workspace.path()).unwrap();
+    let target = ["--target", moved.to_str().unwrap()];
+    let run = site.json(["call", "run", &id].into_iter().chain(target)).expect(0);
+    assert_eq!(run["target"], moved.to_str().unwrap());
+    assert!(run["receipt"]["stdout_log_path"].as_str().unwrap().starts_with(moved.to_str().unwrap()));
+    assert!(moved.join("ran.txt").exists());
+    assert_eq!(site.json(["run", "verify"].into_iter().chain(target)).expect(0)["valid"], true);
+}
+
+#[test]
+fn a_receipt_that_was_changed_shows() {
+    let site = site();
+    for args in [r#"{"a":"1"}"#, r#"{"a":"2"}"#, r#"{"a":"3"}"#] {
+        site.receipt_of("tool", args);
+    }
+    assert_eq!(site.json(["run", "verify"]).expect(0)["checked"], 3);
+    let files = site.workspace.files(".brigade/tools/runs");
+    let ledger = ".brigade/tools/runs/ledger.jsonl";
+    let text = site.workspace.read_text(ledger);
+    let lines: Vec<&str> = text.lines().collect();
+    let first: Value = serde_json::from_str(lines[0]).unwrap();
+    let first = format!(".brigade/tools/runs/{}.json", first["run_id"].as_str().unwrap());
+    let broken = |what: &str, change: &dyn Fn()| {
+        change();
+        let document = site.json(["run", "verify"]).expect(1);
+        assert_eq!(document["valid"], false, "{what}: {document:#}");
+        site.tools(["run", "verify"]).assert_code(1);
+        for (path, bytes) in &files {
+            site.workspace.write(path, bytes);
+        }
+        assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true, "{what} was taken back");
+    };
+    broken("a receipt", &|| {
+        let receipt = site.workspace.read_text(&first).replace("completed", "failed");
+        site.workspace.write(&first, receipt);
+    });
+    broken("a receipt that is gone", &|| site.workspace.remove(&first));
+    broken("a line that is gone", &|| site.workspace.write(ledger, format!("{}\n{}\n", lines[0], lines[2])));
+    broken("another order", &|| {
+        site.workspace.write(ledger, format!("{}\n{}\n{}\n", lines[1], lines[0], lines[2]))
+    });
+    broken("a tail that is gone", &|| site.workspace.write(ledger, format!("{}\n", lines[0])));
+    broken("no ledger", &|| site.workspace.remove(ledger));
+}
