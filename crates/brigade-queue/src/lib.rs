@@ -39,6 +39,7 @@ mod locked;
 mod log;
 mod peek;
 mod queue;
+mod raw;
 mod record;
 mod runs;
 mod state;
@@ -55,6 +56,7 @@ pub use queue::{
     Answer, CANDIDATES, Calls, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, Queue,
     QueueView, Review,
 };
+pub use raw::{ListedCall, OWN_MEMBERS, Record, Shown, write_record};
 pub use record::StoredCall;
 pub use runs::{BadReceipt, RunList, Runs, StoredReceipt};
 pub use state::Damage;

@@ -10,6 +10,7 @@ use brigade_core::{CallId, CheckpointId, IdPrefix, RunId, Timestamp};
 use crate::check::{Check, Compaction};
 use crate::checkpoints::{CheckpointList, StoredCheckpoint};
 use crate::error::QueueError;
+use crate::raw::ListedCall;
 use crate::record::StoredCall;
 use crate::runs::{BadReceipt, RunList, Runs, StoredReceipt};
 use crate::state::Damage;
@@ -78,6 +79,24 @@ pub trait QueueView {
         which: &Calls,
         found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>,
     ) -> Result<(), QueueError>;
+
+    /// Hands out calls like [`QueueView::for_each_call`], but the newest first; reads only as many as it hands out, and those
+    /// of other statuses that it passes over.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn for_each_newest(
+        &self,
+        which: &Calls,
+        found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>,
+    ) -> Result<(), QueueError>;
+
+    /// Hands out all calls in the order of their creation, as text where that is how they stand: for lists that are as
+    /// long as the history. See [`crate::write_record`].
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn list_calls(&self, found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>) -> Result<(), QueueError>;
 
     /// Counts the calls by status; statuses that no call has are left out.
     ///

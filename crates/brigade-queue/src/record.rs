@@ -3,6 +3,8 @@
 use brigade_call::{Call, CallStatus, RECORD_VERSION, RecordVersion, Runner};
 use brigade_core::{Dialect, Json, Object};
 
+use crate::raw::OWN_MEMBERS;
+
 /// A call as it is stored, with what the queue knows of it besides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredCall {
@@ -19,16 +21,13 @@ pub struct StoredCall {
     pub(crate) checkpoints: Object,
 }
 
-/// The queue's own members of a record.
-const OWN: [&str; 3] = ["sequence", "revision", "checkpoints"];
-
 impl StoredCall {
     /// Reads a line. `sequence` is for records that have none of their own, which are the Python program's.
     pub(crate) fn from_line(line: &[u8], sequence: u64) -> Option<StoredCall> {
         let Ok(Json::Object(mut record)) = Json::parse_bytes(line, Dialect::Lenient) else { return None };
         let is_ours = record.get("record_version").and_then(Json::as_i64).is_some();
         let mut own = |key: &str| if is_ours { record.remove(key) } else { None };
-        let [sequence_field, revision, checkpoints] = OWN.map(&mut own);
+        let [sequence_field, revision, checkpoints] = OWN_MEMBERS.map(&mut own);
         let natural = |json: Option<Json>| json.and_then(|json| u64::try_from(json.as_i64()?).ok());
         let checkpoints = match checkpoints {
             Some(Json::Object(checkpoints)) => checkpoints,
@@ -45,7 +44,7 @@ impl StoredCall {
     /// Writes the line, with a line feed.
     pub(crate) fn to_line(&self) -> String {
         let mut record = self.call.to_record();
-        for key in OWN {
+        for key in OWN_MEMBERS {
             // A record of the Python program may have had a member of that name.
             if let Some(theirs) = record.remove(key) {
                 record.insert(format!("adopted_{key}"), theirs);

@@ -16,6 +16,7 @@ use crate::entry::{Content, StatusCode, look};
 use crate::error::QueueError;
 use crate::log::{Found, Listed, Log};
 use crate::queue::{CANDIDATES, Calls, Match, QueueView};
+use crate::raw::{ListedCall, Record};
 use crate::record::StoredCall;
 use crate::runs::{self, BadReceipt, RunList, Runs, StoredReceipt};
 use crate::state::{Damage, State};
@@ -206,6 +207,15 @@ impl View {
     }
 }
 
+impl View {
+    /// Tells whether a call that is stored with a status may stand at another one: its runner may be gone, and a record of
+    /// a newer version says so itself.
+    fn may_stand_at(&self, stored: StatusCode, status: &CallStatus) -> bool {
+        let elsewhere = [StatusCode::of(&CallStatus::Running), StatusCode::NEWER, StatusCode::OTHER];
+        stored == StatusCode::of(status) || elsewhere.contains(&stored)
+    }
+}
+
 /// How many calls are read before they are handed out.
 const BATCH: usize = 256;
 
@@ -214,7 +224,7 @@ struct Merge<'a> {
     view: &'a View,
     sources: Vec<Source<'a>>,
     heap: BinaryHeap<Reverse<(u64, usize)>>,
-    last: Option<(u64, CallId)>,
+    last: Option<(u64, Box<str>)>,
 }
 
 impl<'a> Merge<'a> {
@@ -229,20 +239,35 @@ impl<'a> Merge<'a> {
         Ok(Merge { view, sources, heap, last: None })
     }
 
+    /// Moves the next line into `line` and returns its sequence.
+    fn next_line(&mut self, line: &mut Vec<u8>) -> Result<Option<u64>, QueueError> {
+        let Some(Reverse((sequence, number))) = self.heap.pop() else { return Ok(None) };
+        let source = &mut self.sources[number];
+        std::mem::swap(&mut source.line, line);
+        self.heap.extend(source.advance()?.map(|next| Reverse((next, number))));
+        Ok(Some(sequence))
+    }
+
+    /// Tells whether this is another call than the one before. A crash between two steps of a compaction leaves a call in
+    /// two files; the first source is the newer.
+    fn is_new(&mut self, sequence: u64, id: &str) -> bool {
+        if self.last.as_ref().is_some_and(|(last, last_id)| *last == sequence && &**last_id == id) {
+            return false;
+        }
+        self.last = Some((sequence, id.into()));
+        true
+    }
+
     /// Returns the next calls; fewer than [`BATCH`] are the last ones.
     fn batch(&mut self) -> Result<Vec<StoredCall>, QueueError> {
         let mut batch = Vec::with_capacity(BATCH);
+        let mut line = Vec::new();
         while batch.len() < BATCH
-            && let Some(Reverse((sequence, number))) = self.heap.pop()
+            && let Some(sequence) = self.next_line(&mut line)?
         {
-            let source = &mut self.sources[number];
-            let stored = StoredCall::from_line(&source.line, sequence);
-            self.heap.extend(source.advance()?.map(|next| Reverse((next, number))));
-            let Some(stored) = stored else { continue };
-            // A crash between two steps of a compaction leaves a call in two files; the first source is the newer.
-            let this = Some((sequence, stored.call.id.clone()));
-            if self.last != this {
-                self.last = this;
+            if let Some(stored) = StoredCall::from_line(&line, sequence)
+                && self.is_new(sequence, stored.call.id.as_str())
+            {
                 batch.push(self.view.as_it_stands(stored));
             }
         }
@@ -333,6 +358,67 @@ impl QueueView for View {
             Calls::All => self.for_all(found),
             Calls::Of(status) => self.for_status(status, found),
         }
+    }
+
+    fn for_each_newest(
+        &self,
+        which: &Calls,
+        found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>,
+    ) -> Result<(), QueueError> {
+        let mut listed: Vec<(u64, &Log, Listed)> = Vec::new();
+        for log in self.state.logs() {
+            listed.extend(log.list(None)?.into_iter().map(|item| (item.sequence, log, item)));
+        }
+        // The sort is stable and the journal's log comes first: of two copies the newer one is met first.
+        listed.sort_by_key(|(sequence, _, _)| Reverse(*sequence));
+        let mut last: Option<CallId> = None;
+        for (_, log, item) in listed {
+            let may_be = match which {
+                Calls::All => true,
+                Calls::Of(status) => self.may_stand_at(item.status, status),
+            };
+            if !may_be {
+                continue;
+            }
+            let stored = self.as_it_stands(self.read_listed(log, &item)?);
+            if last.as_ref() == Some(&stored.call.id) {
+                continue;
+            }
+            last = Some(stored.call.id.clone());
+            let is_wanted = match which {
+                Calls::All => true,
+                Calls::Of(status) => stored.call.status == *status,
+            };
+            if is_wanted && found(stored).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn list_calls(&self, found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>) -> Result<(), QueueError> {
+        let mut merge = Merge::new(self)?;
+        let mut line = Vec::new();
+        while let Some(sequence) = merge.next_line(&mut line)? {
+            let Content::Call(peeked) = look(&line) else { continue };
+            if !merge.is_new(sequence, &peeked.id) {
+                continue;
+            }
+            // Only our own records have a sequence.
+            let is_plain = peeked.sequence.is_some() && peeked.status != StatusCode::of(&CallStatus::Running);
+            let listed = if is_plain {
+                ListedCall::AsStored(Record::checked(&line))
+            } else {
+                match StoredCall::from_line(&line, sequence) {
+                    Some(stored) => ListedCall::Parsed(Box::new(self.as_it_stands(stored))),
+                    None => continue,
+                }
+            };
+            if found(listed).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn call_counts(&self) -> Result<BTreeMap<String, u64>, QueueError> {

@@ -5,6 +5,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use brigade_core::IdPrefix;
 use brigade_fs::{Fs, MemoryFs};
@@ -139,7 +140,14 @@ proptest! {
         let queue = queue(fs, true);
         let view = queue.read().unwrap();
         let expect: Vec<String> = model.calls.iter().map(|(id, _, status)| format!("{id} {status}")).collect();
-        prop_assert_eq!(listed(&*view, &Calls::All), expect);
+        prop_assert_eq!(listed(&*view, &Calls::All), expect.clone());
+        let mut newest_first = Vec::new();
+        view.for_each_newest(&Calls::All, &mut |stored| {
+            newest_first.push(format!("{} {}", stored.call.id, stored.call.status));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        prop_assert!(newest_first.iter().rev().eq(&expect));
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for (id, _, status) in &model.calls {
             *counts.entry((*status).to_owned()).or_default() += 1;

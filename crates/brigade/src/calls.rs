@@ -1,6 +1,5 @@
 //! Operations on calls: plan, queue, look, decide.
 
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, Plan, blocker_to_json};
@@ -113,17 +112,17 @@ impl Workspace {
             })?;
             return Ok(());
         };
-        let mut newest: VecDeque<Call> = VecDeque::new();
-        view.for_each_call(&which, &mut |stored| {
+        let mut newest: Vec<Call> = Vec::new();
+        if limit == 0 {
+            return Ok(());
+        }
+        view.for_each_newest(&which, &mut |stored| {
             if fits(&stored.call) {
-                newest.push_back(stored.call);
-                if limit < newest.len() {
-                    newest.pop_front();
-                }
+                newest.push(stored.call);
             }
-            ControlFlow::Continue(())
+            if newest.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        for call in &newest {
+        for call in newest.iter().rev() {
             if found(call).is_break() {
                 break;
             }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::{Binding, Call, Caller, Checkpoint, CheckpointStatus, Claim, Receipt, Runner};
-use brigade_core::{CallId, Fingerprint, IdPrefix, Json, Object, RunId, Timestamp};
+use brigade_core::{CallId, Dialect, Fingerprint, IdPrefix, Json, Object, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{
-    Calls, Enqueued, Finished, JournalQueue, LockedQueue, Match, OnDuplicate, Queue, QueueError, QueueView,
-    Review, StoredCall,
+    Calls, Enqueued, Finished, JournalQueue, ListedCall, LockedQueue, Match, OnDuplicate, Queue, QueueError,
+    QueueView, Review, Shown, StoredCall, write_record,
 };
 
 /// A second of the tests' time.
@@ -176,6 +176,29 @@ pub fn listed(view: &dyn QueueView, which: &Calls) -> Vec<String> {
     let mut found = Vec::new();
     view.for_each_call(which, &mut |stored| {
         found.push(format!("{} {}", stored.call.id, stored.call.status));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    if *which == Calls::All {
+        assert_eq!(listed_as_text(view), found);
+    }
+    found
+}
+
+/// The same, by way of the text of the records.
+fn listed_as_text(view: &dyn QueueView) -> Vec<String> {
+    let mut found = Vec::new();
+    view.list_calls(&mut |listed| {
+        let record = match listed {
+            ListedCall::Parsed(stored) => Json::Object(stored.call.to_record()),
+            ListedCall::AsStored(record) => {
+                let mut text = Vec::new();
+                write_record(record, 1, &mut text, |_, _| Shown::AsStored);
+                Json::parse_bytes(&text, Dialect::Strict).unwrap()
+            }
+        };
+        let text = |key: &str| record.get(key).and_then(Json::as_str).unwrap().to_owned();
+        found.push(format!("{} {}", text("id"), text("status")));
         ControlFlow::Continue(())
     })
     .unwrap();
