@@ -50,6 +50,9 @@ pub struct Call {
     pub source_fingerprint: Option<String>,
     /// The fingerprint of what is asked.
     pub call_fingerprint: Option<String>,
+    /// The fingerprint of everything that an approval would have bound when the call was planned; absent in records of the
+    /// Python program.
+    pub planned_binding: Option<Fingerprint>,
     /// What the last approval bound.
     pub approval: Option<Approval>,
     /// The run that claimed it last.
@@ -260,6 +263,15 @@ impl Call {
             .finish()
     }
 
+    /// Tells whether this call was approved for what is no longer there, such as other bytes of the program, as a newer plan
+    /// of the same call shows. It can never run, so it makes no other call superfluous.
+    fn is_outdated_beside(&self, newer: &Call) -> bool {
+        match (&self.approval, newer.planned_binding) {
+            (Some(approval), Some(planned)) => approval.binding.fingerprint() != planned,
+            _ => false,
+        }
+    }
+
     /// Tells whether this call asks for the same as another one: the same tool, arguments and contract over the same
     /// source.
     ///
@@ -310,9 +322,80 @@ pub fn find_duplicate<'a>(existing: impl IntoIterator<Item = &'a Call>, new: &Ca
             | CallStatus::Interrupted
             | CallStatus::Other(_) => continue,
         };
-        if call.asks_the_same_as(new) {
+        if call.asks_the_same_as(new) && !call.is_outdated_beside(new) {
             return blocks;
         }
     }
     Duplicate::No
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(text: &str) -> Fingerprint {
+        Fingerprint::of_bytes(text.as_bytes())
+    }
+
+    fn binding(program: &str) -> Binding {
+        Binding {
+            args: mark("args"),
+            contract: mark("contract"),
+            source: String::new(),
+            projections: mark("projections"),
+            policy: mark("policy"),
+            program: None,
+            files: BTreeMap::from([("bin/a.sh".to_owned(), mark(program))]),
+            caller: Caller::CommandLine,
+        }
+    }
+
+    /// A pending call that was planned with these bytes of its program.
+    fn call(id: &str, program: &str) -> Call {
+        let record = Json::object([
+            ("record_version", Json::from(1)),
+            ("id", Json::from(id)),
+            ("status", Json::from("pending")),
+            ("tool_id", Json::from("greet")),
+            ("call_fingerprint", Json::from(mark("what is asked").to_hex())),
+        ]);
+        let (call, _) = Call::from_record(record).unwrap();
+        Call { planned_binding: Some(binding(program).fingerprint()), ..call }
+    }
+
+    fn approved(program: &str) -> Call {
+        call("call-1", program).approve(binding(program), Timestamp::from_unix_micros(0)).unwrap()
+    }
+
+    #[track_caller]
+    fn check(existing: &Call, expect: Duplicate) {
+        assert_eq!(find_duplicate([existing], &call("call-2", "new")), expect);
+    }
+
+    #[test]
+    fn a_call_that_waits_or_can_run_makes_another_superfluous() {
+        let id: CallId = "call-1".parse().unwrap();
+        check(&call("call-1", "new"), Duplicate::Queued(id.clone()));
+        check(&call("call-1", "old"), Duplicate::Queued(id.clone()));
+        check(&approved("new"), Duplicate::Queued(id.clone()));
+        check(
+            &call("call-1", "old").reject("no", Timestamp::from_unix_micros(0)).unwrap(),
+            Duplicate::Rejected(id),
+        );
+    }
+
+    #[test]
+    fn an_approval_of_what_is_gone_stands_in_no_ones_way() {
+        check(&approved("old"), Duplicate::No);
+    }
+
+    #[test]
+    fn other_statuses_and_other_questions_do_not_count() {
+        let held = call("call-1", "new").hold("later", Timestamp::from_unix_micros(0)).unwrap();
+        check(&held, Duplicate::No);
+        check(
+            &Call { call_fingerprint: Some(mark("else").to_hex()), ..call("call-1", "new") },
+            Duplicate::No,
+        );
+    }
 }

@@ -9,7 +9,9 @@
 //! | name, family, description, source, projections | no: the source and the projections are bound of their own |
 
 use brigade_catalog::{ApprovalMode, Tool};
+use brigade_core::redact::MARK;
 use brigade_core::{Fingerprint, Json};
+use brigade_policy::{LabelProblem, check_label};
 
 /// The sha256 of the files that a contract names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +55,14 @@ pub fn approval_required(tool: &Tool) -> bool {
     tool.approval_mode != Some(ApprovalMode::Never)
 }
 
+/// Returns a label as it is shown and stored: one that looks like a value is taken out, because it may be the secret itself.
+pub fn shown_label(label: &str) -> &str {
+    match check_label(label) {
+        Err(LabelProblem::LooksLikeValue) => MARK,
+        Ok(_) | Err(LabelProblem::NotAName | LabelProblem::Dangerous) => label,
+    }
+}
+
 /// Returns the labels of a contract as a call's record holds them.
 pub(crate) fn contract_labels(tool: &Tool) -> Json {
     Json::object([
@@ -60,8 +70,11 @@ pub(crate) fn contract_labels(tool: &Tool) -> Json {
         ("approval_required", Json::from(approval_required(tool))),
         ("permissions", Json::from(tool.permissions.clone())),
         ("effects", Json::from(tool.effects.clone())),
-        ("auth_label", Json::from(tool.auth_label.clone())),
-        ("env_labels", Json::from(tool.env_labels.clone())),
+        ("auth_label", Json::from(tool.auth_label.as_deref().map(shown_label))),
+        (
+            "env_labels",
+            Json::from(tool.env_labels.iter().map(|label| shown_label(label)).collect::<Vec<_>>()),
+        ),
         ("cwd", Json::from(tool.cwd.clone())),
         ("timeout", Json::from(tool.timeout.map(|timeout| timeout.get()))),
         ("runtime_id", Json::from(tool.runtime_id.clone())),
@@ -70,4 +83,18 @@ pub(crate) fn contract_labels(tool: &Tool) -> Json {
         ("mcp_server_id", Json::from(tool.mcp_server_id.clone())),
         ("mcp_tool_name", Json::from(tool.mcp_tool_name.clone())),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_that_looks_like_a_value_is_not_shown() {
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        assert_eq!(
+            ["GITHUB_TOKEN", "local-user", "PATH", "A=secret", &token].map(shown_label),
+            ["GITHUB_TOKEN", "local-user", "PATH", MARK, MARK]
+        );
+    }
 }

@@ -36,8 +36,10 @@ pub use call::{
     Approval, Call, Claim, Duplicate, LedgerLink, ReceiptLink, ReplayOf, RunEnd, Runner, find_duplicate,
 };
 pub use checkpoint::{Checkpoint, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
-pub use contract::{ContractFiles, approval_required, contract_fingerprint};
-pub use facts::{ArgsProblem, DirectoryFact, FileFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact, SchemaFact};
+pub use contract::{ContractFiles, approval_required, contract_fingerprint, shown_label};
+pub use facts::{
+    ArgsProblem, DirectoryFact, FileFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact, SchemaFact,
+};
 pub use plan::{Plan, plan};
 pub use receipt::{NotAReceipt, Receipt};
 pub use record::{NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER, blocker_to_json};

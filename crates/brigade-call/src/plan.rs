@@ -167,6 +167,15 @@ fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
         blocker.hint.clone_from(&issue.hint);
         blockers.push(blocker);
     }
+    let auth_label = facts.tool.auth_label.as_deref();
+    if auth_label.is_some_and(|label| crate::contract::shown_label(label) != label) {
+        blockers.push(
+            Blocker::new("unsafe_auth_label", "auth_label looks like a value, not like a name")
+                .at(facts.tool.place_of("auth_label"))
+                .field("auth_label")
+                .hint("give it a name, and bind the value through `env_labels`"),
+        );
+    }
 }
 
 /// Returns the arguments when they are an object.

@@ -43,6 +43,7 @@ impl Plan {
             contract_fingerprint: Some(self.binding().contract.to_hex()),
             source_fingerprint: Some(self.binding().source.clone()),
             call_fingerprint: Some(self.call_fingerprint().to_hex()),
+            planned_binding: Some(self.binding().fingerprint()),
             approval: None,
             claim: None,
             started_at: None,

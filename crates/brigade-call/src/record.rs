@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_core::{CallId, Json, Object, Place, Timestamp};
+use brigade_core::{CallId, Fingerprint, Json, Object, Place, Timestamp};
 use brigade_policy::Blocker;
 use thiserror::Error;
 
@@ -68,6 +68,7 @@ impl Call {
         put("contract_fingerprint", Json::from(self.contract_fingerprint.clone()));
         put("source_fingerprint", Json::from(self.source_fingerprint.clone()));
         put("call_fingerprint", Json::from(self.call_fingerprint.clone()));
+        put("planned_binding", Json::from(self.planned_binding.map(Fingerprint::to_hex)));
         let approval = self.approval.as_ref();
         put("approval_fingerprint", Json::from(approval.map(|approval| approval.fingerprint.to_hex())));
         put("approval_binding", approval.map_or(Json::Null, |approval| approval.binding.to_json()));
@@ -164,6 +165,7 @@ impl Call {
             contract_fingerprint: record.text("contract_fingerprint"),
             source_fingerprint: record.text("source_fingerprint"),
             call_fingerprint: record.text("call_fingerprint"),
+            planned_binding: record.take("planned_binding", |json| json.as_str()?.parse().ok()),
             approval,
             claim,
             started_at: record.time("started_at"),
