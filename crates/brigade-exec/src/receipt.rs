@@ -13,6 +13,9 @@ use crate::output::Summary;
 /// The schema id of receipts.
 const SCHEMA: &str = "brigade.receipt.v1";
 
+/// The folder of stored checkpoints, relative to the workspace.
+const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
+
 /// Where a run's files are, relative to the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPaths {
@@ -142,7 +145,10 @@ pub fn with_checkpoints(receipt: &Receipt, checkpoints: &[Checkpoint]) -> Receip
     if let Some(first) = checkpoints.first() {
         let ids: Vec<&str> = checkpoints.iter().map(|checkpoint| checkpoint.id.as_str()).collect();
         document.insert("checkpoint_id".to_owned(), Json::from(first.id.as_str()));
-        document.insert("checkpoint".to_owned(), Json::Object(first.to_document()));
+        let mut shown = first.to_document();
+        let path = format!("{CHECKPOINTS}/{}.json", first.id);
+        shown.insert("checkpoint_path".to_owned(), Json::from(path));
+        document.insert("checkpoint".to_owned(), Json::Object(shown));
         document.insert("checkpoint_ids".to_owned(), Json::from(ids));
     }
     Receipt::from_json(Json::Object(document)).expect("a receipt with more keys is one")

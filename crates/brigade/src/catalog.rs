@@ -194,7 +194,7 @@ impl Workspace {
                 .collect(),
             schema_available: matches!(surveyed.files.schema, FileFact::Present(_)),
             manifest_available: matches!(surveyed.files.manifest, FileFact::Present(_)),
-            auth_label: tool.auth_label.clone(),
+            auth_label: tool.auth_label.as_deref().map(|label| brigade_call::shown_label(label).to_owned()),
             tool_count: surveyed.tool_count(),
             contract: self.contract(tool),
             origin: origin(tool),
@@ -224,7 +224,7 @@ impl Workspace {
             description: tool.description.clone().unwrap_or_default(),
             command: tool.command.clone(),
             timeout: tool.timeout.map(|timeout| timeout.get()),
-            auth_label: tool.auth_label.clone(),
+            auth_label: tool.auth_label.as_deref().map(|label| brigade_call::shown_label(label).to_owned()),
             cwd: tool.cwd.clone(),
             runtime_id: tool.runtime_id.clone(),
             requires_runtime: tool.requires_runtime,
@@ -234,7 +234,11 @@ impl Workspace {
             approval_mode: tool.approval_mode.unwrap_or(ApprovalMode::Never).as_str().to_owned(),
             permissions: tool.permissions.clone(),
             effects: tool.effects.clone(),
-            env_labels: tool.env_labels.clone(),
+            env_labels: tool
+                .env_labels
+                .iter()
+                .map(|label| brigade_call::shown_label(label).to_owned())
+                .collect(),
             argument_template: tool.argument_template.clone(),
             input_schema_path: absolute(&tool.input_schema_path),
             output_schema_path: absolute(&tool.output_schema_path),

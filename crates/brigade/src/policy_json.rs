@@ -7,7 +7,8 @@ use brigade_policy::{Decision, Policy, PolicyState};
 /// Returns the decision on one call with the keys of the Python program and ours; its path is relative to the workspace.
 pub(crate) fn decision_json(state: &PolicyState, decision: &Decision, tool: &Tool) -> Json {
     let blockers: Vec<String> = decision.blockers.iter().map(ToString::to_string).collect();
-    let used: Vec<&str> = decision.env_bindings.keys().map(brigade_core::Label::as_str).collect();
+    let used = decision.env_bindings.keys().map(brigade_core::Label::as_str);
+    let used: Vec<&str> = used.map(brigade_call::shown_label).collect();
     let grants = &decision.sandbox.grants;
     let mut members = vec![
         ("enabled", Json::from(state.policy().is_some() || !policy_errors(state).is_empty())),
@@ -34,7 +35,8 @@ pub(crate) fn decision_json(state: &PolicyState, decision: &Decision, tool: &Too
     ];
     if let Some(policy) = state.policy() {
         members.extend(rules(policy));
-        members.push(("env_labels_required", Json::from(tool.env_labels.clone())));
+        let required = tool.env_labels.iter().map(|label| brigade_call::shown_label(label));
+        members.push(("env_labels_required", Json::from(required.collect::<Vec<_>>())));
     }
     Json::object(members)
 }
