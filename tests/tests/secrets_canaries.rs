@@ -1,0 +1,401 @@
+//! Secrets reach no file, no terminal and no document: canaries are planted and looked for everywhere.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
+
+use brigade_testkit::Run;
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+const CANARY: &str = "cAnary/4711+secret_VALUE=zz";
+
+const LABEL: &str = r#"env_labels = ["GITHUB_TOKEN"]
+"#;
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let number =
+            chunk.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let is_there = place <= chunk.len();
+            let digit = DIGITS[(number >> (18 - 6 * place)) as usize & 63] as char;
+            text.push(if is_there { digit } else { '=' });
+        }
+    }
+    text
+}
+
+/// The value as it is and in the encodings that are promised to be found.
+fn forms(secret: &str) -> Vec<String> {
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let url: String = secret
+        .bytes()
+        .map(|byte| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => (byte as char).to_string(),
+            _ => format!("%{byte:02X}"),
+        })
+        .collect();
+    vec![
+        secret.to_owned(),
+        base64(secret.as_bytes()).trim_end_matches('=').to_owned(),
+        hex.to_uppercase(),
+        hex,
+        url,
+    ]
+}
+
+#[track_caller]
+fn holds_none(run: &Run, secret: &str) {
+    for form in forms(secret) {
+        for stream in [&run.stdout, &run.stderr] {
+            let holds = stream.windows(form.len()).any(|part| part == form.as_bytes());
+            assert!(!holds, "the output holds {form}\n{run}");
+        }
+    }
+}
+
+/// Runs every command that shows something, as text and as JSON, and looks for the secret in what it says.
+#[track_caller]
+fn look_everywhere(site: &Site, secret: &str) {
+    let commands: &[&[&str]] = &[
+        &["list"],
+        &["show", "tool"],
+        &["describe", "tool"],
+        &["contracts"],
+        &["search", "tool"],
+        &["call", "plan", "tool"],
+        &["call", "list"],
+        &["call", "show", "call-"],
+        &["run", "list"],
+        &["run", "latest"],
+        &["run", "show", "run-"],
+        &["run", "replay", "run-"],
+        &["run", "verify"],
+        &["checkpoint", "list"],
+        &["checkpoint", "show", "c"],
+        &["policy", "show"],
+    ];
+    for command in commands {
+        for json in [&[][..], &["--json"]] {
+            holds_none(&site.tools(command.iter().chain(json)), secret);
+        }
+        holds_none(&site.tools(command.iter().chain(&["--verbose"])), secret);
+    }
+    for form in forms(secret) {
+        site.assert_nowhere(form.as_bytes(), &[]);
+    }
+}
+
+#[test]
+fn a_bound_value_that_is_printed_is_nowhere() {
+    // Every form, on both streams, and split over writes with a pause between them that the reader sees.
+    let body = r#"
+for form in "$@"; do
+    printf '%s\n' "$form"
+    printf 'x%sx' "$form" >&2
+done
+printf '%s' "$GITHUB_TOKEN"; printf '%s\n' "$GITHUB_TOKEN"
+first=${GITHUB_TOKEN%????????}
+printf '<%s' "$first"; read line < bin/pause || true; printf '%s>\n' "${GITHUB_TOKEN#"$first"}"
+printf '%s' "$GITHUB_TOKEN" | od -An -tx1 | tr -d ' \n'; echo
+printf '%s' "$GITHUB_TOKEN" | base64
+printf 'a%s' "$GITHUB_TOKEN" | base64
+printf 'ab%s' "$GITHUB_TOKEN" | base64
+echo end
+"#;
+    let site = Site::script_with(body, LABEL).env("CANARY", CANARY);
+    site.workspace.write("bin/pause", "\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["status"], "completed", "{receipt:#}");
+    let log = site.log_text(&receipt, "stdout");
+    assert!(log.contains("[redacted]") && log.ends_with("end\n"), "{log}");
+    assert_eq!(receipt["env_labels_used"], json!(["GITHUB_TOKEN"]));
+    look_everywhere(&site, CANARY);
+}
+
+#[test]
+fn every_single_byte_write_is_seen_as_one_text() {
+    let body = r#"
+text=$GITHUB_TOKEN
+while [ -n "$text" ]; do
+    rest=${text#?}
+    printf '%s' "${text%"$rest"}"
+    text=$rest
+done
+echo
+"#;
+    let site = Site::script_with(body, LABEL).env("CANARY", CANARY);
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(site.log_text(&receipt, "stdout"), "[redacted]\n");
+    look_everywhere(&site, CANARY);
+}
+
+#[test]
+fn a_checkpoint_holds_no_bound_value() {
+    let body = r#"
+if [ -z "${BRIGADE_TOOL_RESUME_CHOICE:-}" ]; then
+    printf '{"id":"ask","reason":"%s","prompt":"use %s?","choices":["yes","%s"],"context":{"value":"%s","list":["a %s"]}}' \
+        "$GITHUB_TOKEN" "$GITHUB_TOKEN" "$GITHUB_TOKEN" "$GITHUB_TOKEN" "$GITHUB_TOKEN" \
+        > "$BRIGADE_TOOL_CHECKPOINT_DIR/ask.json"
+fi
+echo "$GITHUB_TOKEN"
+"#;
+    let site = Site::script_with(body, LABEL).env("CANARY", CANARY);
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["status"], "waiting", "{receipt:#}");
+    look_everywhere(&site, CANARY);
+    for json in [&[][..], &["--json"]] {
+        holds_none(&site.tools(["checkpoint", "show", "ask"].iter().chain(json)), CANARY);
+    }
+    holds_none(&site.tools(["checkpoint", "approve", "ask", "--choice", "yes", "--json"]), CANARY);
+    holds_none(&site.tools(["checkpoint", "resume", "ask", "--json"]), CANARY);
+    look_everywhere(&site, CANARY);
+}
+
+#[test]
+fn a_program_that_cannot_be_started_tells_no_value() {
+    let site = Site::script_with("", LABEL).env("CANARY", CANARY);
+    site.write_program("bin/broken", b"\x7fELF not really");
+    site.workspace.replace(".brigade/tools.toml", "sh bin/tool.sh", "./bin/broken");
+    let id = site.approved("tool", "{}");
+    let run = site.run_call(&id);
+    assert_eq!(run.json["call"]["status"], "failed", "{}", run.run);
+    holds_none(&run.run, CANARY);
+    look_everywhere(&site, CANARY);
+}
+
+#[test]
+fn the_child_sees_what_is_named_and_nothing_else() {
+    let site = Site::script_with("env\n", LABEL)
+        .env("CANARY", CANARY)
+        .env("OTHER_SECRET", "other-4711-other")
+        .env("PASSED", "passed-on")
+        .env("LD_LIBRARY_PATH", "/nowhere")
+        .env("PYTHONPATH", "/nowhere")
+        .env("BASH_ENV", "/nowhere")
+        .env("ENV", "/nowhere")
+        .env("LC_ALL", "C.UTF-8")
+        .env("LANG", "C.UTF-8")
+        .env("TERM", "dumb")
+        .env("BRIGADE_TOOL_RESUME_CHOICE", "forged");
+    let names = |receipt: &Value| -> Vec<String> {
+        let log = site.log_text(receipt, "stdout");
+        let mut names: Vec<String> =
+            log.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.to_owned()).collect();
+        names.retain(|name| !matches!(name.as_str(), "PWD" | "OLDPWD" | "SHLVL" | "_"));
+        names.sort();
+        names
+    };
+    let ours = ["BRIGADE_TOOL_CALL_ID", "BRIGADE_TOOL_CHECKPOINT_DIR", "BRIGADE_TOOL_RUN_ID", "GITHUB_TOKEN"];
+    let base = ["HOME", "LANG", "LC_ALL", "PATH", "TERM", "TMPDIR"];
+    let mut expect: Vec<&str> = ours.iter().chain(&base).copied().collect();
+    assert_eq!(names(&site.receipt_of("tool", "{}")), expect);
+    site.add_to_policy("[environment]\npass = [\"PASSED\"]\n");
+    expect.push("PASSED");
+    expect.sort_unstable();
+    assert_eq!(names(&site.receipt_of("tool", "{}")), expect);
+    site.assert_nowhere(b"other-4711-other", &[]);
+}
+
+#[test]
+fn a_variable_that_is_not_set_blocks_the_run() {
+    let site = Site::script_with("echo ran > ran.txt\n", LABEL);
+    site.json(["call", "plan", "tool"]).refused("CANARY");
+    let site = site.env("CANARY", CANARY);
+    let id = site.approved("tool", "{}");
+    let brigade = brigade_testkit::Brigade::new(&site.workspace).env("PATH", brigade_tests::PATH);
+    let run = brigade.run(["tools", "call", "run", &id]);
+    run.assert_code(1);
+    assert!(run.stderr_text().contains("CANARY"), "{run}");
+    assert_eq!(site.status(&id), "approved");
+    assert!(!site.workspace.exists("ran.txt"));
+    site.run_call(&id).expect(0);
+}
+
+#[test]
+fn labels_that_change_how_programs_are_found_are_refused() {
+    for label in [
+        "PATH",
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH",
+        "DYLD_INSERT_LIBRARIES",
+        "PYTHONPATH",
+        "NODE_OPTIONS",
+        "BASH_ENV",
+        "IFS",
+        "BRIGADE_TOOL_RESUME_CHOICE",
+        "A=B",
+        "a b",
+    ] {
+        let site = Site::script_with("echo ran > ran.txt\n", &format!("env_labels = [{label:?}]"));
+        let site = site.env("CANARY", CANARY);
+        let policy = site.workspace.read_text(".brigade/tools/policy.toml");
+        let policy = policy.replace("GITHUB_TOKEN = ", &format!("{label:?} = "));
+        site.workspace.write(".brigade/tools/policy.toml", policy);
+        let answer = site.json(["call", "plan", "tool"]);
+        assert_eq!(answer.code, 1, "{label} is refused\n{}", answer.run);
+    }
+}
+
+#[test]
+fn a_label_that_is_a_token_is_refused_and_never_repeated() {
+    let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    for line in [format!("env_labels = [{token:?}]"), format!("auth_label = {token:?}")] {
+        let site = Site::script_with("echo ran > ran.txt\n", &line);
+        for command in [
+            &["call", "plan", "tool"][..],
+            &["call", "queue", "tool"],
+            &["call", "queue", "tool", "--include-blocked"],
+            &["call", "list"],
+            &["list"],
+            &["show", "tool"],
+            &["describe", "tool"],
+            &["contracts"],
+        ] {
+            for json in [&[][..], &["--json"]] {
+                let run = site.tools(command.iter().chain(json));
+                let said = format!("{}{}", run.stdout_text(), run.stderr_text());
+                assert!(!said.contains(token), "{run}");
+            }
+        }
+        site.json(["call", "plan", "tool"]).refused("looks like a value");
+        site.assert_nowhere(token.as_bytes(), &[".brigade/tools.toml"]);
+    }
+}
+
+#[test]
+fn an_argument_that_looks_secret_is_never_stored() {
+    let lines = r#"argument_template = { a = "{a}" }"#;
+    let secret = "hunter2-4711-hunter2";
+    for args in [
+        format!(r#"{{"password":"{secret}"}}"#),
+        format!(r#"{{"a":{{"nested":[{{"api_key":"{secret}"}}]}}}}"#),
+        format!(r#"{{"a":"password={secret}"}}"#),
+        format!(r#"{{"a":"Authorization: Bearer {secret}"}}"#),
+        format!(r#"{{"a":"https://user:{secret}@example.com/x"}}"#),
+        format!(r#"{{"accessToken":"{secret}"}}"#),
+        format!(r#"{{"a":"--token {secret}"}}"#),
+        format!(r#"{{"a":"-----BEGIN PRIVATE KEY-----\n{secret}\n-----END PRIVATE KEY-----"}}"#),
+        format!(
+            r#"{{"a":["x","AKIAIOSFODNN7EXAMPLE","password: {secret} ghp_0123456789abcdefghijABCDEFGHIJ012345"]}}"#
+        ),
+    ] {
+        let site = Site::script_with("echo ran > ran.txt\n", lines);
+        site.workspace.write(
+            "schemas/tool.json",
+            r#"{"type":"object","properties":{"a":{"type":["string","integer"]}}}"#,
+        );
+        for flags in [&[][..], &["--include-blocked"]] {
+            for json in [&[][..], &["--json"]] {
+                let words = ["call", "queue", "tool", "--args", &args].into_iter();
+                let run = site.tools(words.chain(flags.iter().copied()).chain(json.iter().copied()));
+                run.assert_code(1);
+                let said = format!("{}{}", run.stdout_text(), run.stderr_text());
+                assert!(said.contains("looks like a secret") && said.contains("env_labels"), "{args}\n{run}");
+                assert!(!said.contains(secret), "the command repeats it\n{run}");
+            }
+        }
+        let plan = site.json(["call", "plan", "tool", "--args", &args]).refused("looks like a secret");
+        assert!(!plan.to_string().contains(secret), "{plan:#}");
+        site.assert_nowhere(secret.as_bytes(), &[]);
+        assert!(!site.workspace.exists(".brigade/tools/calls.jsonl"));
+    }
+}
+
+#[test]
+fn harmless_arguments_are_not_taken_for_secrets() {
+    let site =
+        Site::script_with("echo \"$1\" > ran.txt\n", r#"argument_template = { a = "{max_tokens} {text}" }"#);
+    let args = r#"{"max_tokens":100,"text":"the token bucket; author: me; keyboard=us"}"#;
+    site.receipt_of("tool", args);
+    assert_eq!(site.workspace.read_text("ran.txt"), "100 the token bucket; author: me; keyboard=us\n");
+}
+
+#[test]
+fn a_redacted_argument_is_refused() {
+    let site = Site::script_with("echo ran > ran.txt\n", r#"argument_template = { a = "{a}" }"#);
+    let plan =
+        site.json(["call", "plan", "tool", "--args", r#"{"a":"x [redacted] y"}"#]).refused("[redacted]");
+    assert_eq!(plan["blocker_details"][0]["code"], "redacted_argument");
+}
+
+#[test]
+fn well_known_secrets_in_output_are_cut_from_summaries_and_kept_in_logs() {
+    let secrets = [
+        "AKIAIOSFODNN7EXAMPLE",
+        "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        "hunter2-one",
+        "hunter2-two",
+        "hunter2-three",
+        "hunter2-four",
+        "hunter2-five",
+    ];
+    let body = format!(
+        "cat <<'END'\n{}\n{}\npassword = \"{}\"\nAuthorization: Bearer {}\n{{\"access_token\": \"{}\"}}\n\
+         https://me:{}@example.com/\n-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\nend\nEND\n",
+        secrets[0], secrets[1], secrets[2], secrets[3], secrets[4], secrets[5], secrets[6]
+    );
+    let site = Site::script(&body);
+    let receipt = site.receipt_of("tool", "{}");
+    let summary = receipt["stdout_summary"].as_str().unwrap();
+    let log = site.log_text(&receipt, "stdout");
+    assert!(summary.ends_with("end"), "{summary}");
+    for secret in secrets {
+        assert!(!summary.contains(secret), "{secret} is in {summary}");
+        assert!(log.contains(secret), "the log keeps what the program printed");
+        site.assert_nowhere(secret.as_bytes(), &["bin/", ".brigade/tools/runs/run-"]);
+        for command in
+            [&["run", "latest"][..], &["run", "list"], &["call", "list"], &["run", "latest", "--json"]]
+        {
+            let run = site.tools(command);
+            assert!(!format!("{}{}", run.stdout_text(), run.stderr_text()).contains(secret), "{run}");
+        }
+        // Of the files of a run, only the log may hold it.
+        let holds = |(path, bytes): (&String, &Vec<u8>)| {
+            bytes.windows(secret.len()).any(|part| part == secret.as_bytes()).then(|| path.clone())
+        };
+        let files = site.workspace.files(".brigade");
+        let holding: Vec<String> = files.iter().filter_map(holds).collect();
+        assert!(holding.iter().all(|path| path.ends_with(".stdout.log")), "{holding:?}");
+    }
+}
+
+#[test]
+fn secrets_in_a_reason_are_taken_out() {
+    let site = Site::script("true\n");
+    let id = site.queue("tool", "{}");
+    let reason = "wait for password=hunter2-4711";
+    let held = site.json(["call", "hold", &id, "--reason", reason]);
+    assert!(!held.json.to_string().contains("hunter2-4711"));
+    site.assert_nowhere(b"hunter2-4711", &[]);
+}
+
+#[test]
+fn secrets_in_the_catalog_are_named_and_not_shown() {
+    let site = Site::script_with(
+        "true\n",
+        "api_key = \"hunter2-4711-key\"\nextra = { password = \"hunter2-4711-key\" }\n",
+    );
+    for command in
+        [&["list"][..], &["show", "tool"], &["describe", "tool"], &["contracts"], &["call", "plan", "tool"]]
+    {
+        for json in [&[][..], &["--json"]] {
+            let run = site.tools(command.iter().chain(json));
+            let said = format!("{}{}", run.stdout_text(), run.stderr_text());
+            assert!(!said.contains("hunter2-4711-key"), "{run}");
+        }
+    }
+    let _ = site.json(["call", "queue", "tool"]);
+    site.assert_nowhere(b"hunter2-4711-key", &[".brigade/tools.toml"]);
+    // Nor when the file is broken just there.
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    site.workspace.write(
+        ".brigade/tools.toml",
+        catalog.replace("\"hunter2-4711-key\"\nextra", "\"hunter2-4711-key\nextra"),
+    );
+    for json in [&[][..], &["--json"]] {
+        let run = site.tools(["list"].iter().chain(json));
+        assert!(!format!("{}{}", run.stdout_text(), run.stderr_text()).contains("hunter2-4711-key"), "{run}");
+    }
+}
