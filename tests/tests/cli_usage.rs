@@ -91,7 +91,8 @@ fn without_a_command_the_help_is_shown_as_an_error() {
 
 #[test]
 fn help_and_version_are_data() {
-    let brigade = Brigade::new(&TempWorkspace::empty());
+    let workspace = TempWorkspace::empty();
+    let brigade = Brigade::new(&workspace);
     for words in
         [&["--help"][..], &["tools", "--help"], &["tools", "call", "plan", "--help"], &["demo", "-h"]]
     {

@@ -3,6 +3,7 @@
 mod completions;
 mod demo;
 mod tools;
+mod work;
 
 use brigade::Exit;
 use clap::Subcommand;
@@ -18,6 +19,8 @@ use crate::surroundings::{Streams, Surroundings};
 pub(crate) enum Command {
     #[command(subcommand)]
     Tools(tools::Tools),
+    #[command(subcommand)]
+    Work(work::Work),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -29,6 +32,7 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
     let mut output = Output::new(Shape::from(&arguments.globals), surroundings, streams);
     match &arguments.command {
         Command::Tools(command) => tools::run(command, &session, &mut output),
+        Command::Work(command) => work::run(command, &session, &mut output),
         Command::Demo(arguments) => demo::run(arguments, &session, &mut output),
         Command::Completions(arguments) => completions::run(arguments, &mut output),
     }

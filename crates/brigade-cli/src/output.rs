@@ -1,6 +1,6 @@
 //! Where a command's report goes: as JSON or as text, to which stream, and with which exit code.
 
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
 
 use brigade::core::{Clock as _, SystemClock};
 use brigade::{Error, Exit, Report};
@@ -60,6 +60,11 @@ impl<'a, 's> Output<'a, 's> {
     /// Tells whether standard output is in colour.
     pub(crate) fn is_coloured(&self) -> bool {
         self.data.colour == Colour::On
+    }
+
+    /// Returns whether standard output is in colour.
+    pub(crate) fn colour(&self) -> Colour {
+        self.data.colour
     }
 
     /// Tells whether the report is shown as JSON.
@@ -135,13 +140,22 @@ impl<'a, 's> Output<'a, 's> {
     ///
     /// A reader that went away is no failure; anything else that keeps data from its place is one of the environment.
     pub(crate) fn write(&mut self, exit: Exit, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Exit {
-        let mut buffered = BufWriter::with_capacity(1 << 16, &mut *self.streams.output);
-        let result = write(&mut buffered).and_then(|()| buffered.flush());
+        exit.max(self.exchange(|_, out| write(out)))
+    }
+
+    /// Writes data while standard input is read.
+    pub(crate) fn exchange(
+        &mut self,
+        exchange: impl FnOnce(&mut dyn BufRead, &mut dyn Write) -> io::Result<()>,
+    ) -> Exit {
+        let mut input = BufReader::new(&mut *self.streams.input);
+        let mut output = BufWriter::with_capacity(1 << 16, &mut *self.streams.output);
+        let result = exchange(&mut input, &mut output).and_then(|()| output.flush());
         // What could not be written is not tried again when the buffer goes away.
-        let _ = buffered.into_parts();
+        let _ = output.into_parts();
         match result {
-            Ok(()) => exit,
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => exit,
+            Ok(()) => Exit::Done,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
             Err(error) => {
                 let mut page = Page::new(SystemClock.now());
                 page.error(&format!("cannot write to standard output: {error}"));

@@ -3,11 +3,14 @@
 //! Pages are made of [`Text`](text::Text), which is escaped when it is made, so nothing that came from a file, an agent or a
 //! tool can act on the terminal.
 
+pub(crate) mod batch;
 pub(crate) mod blockers;
 pub(crate) mod calls;
+pub(crate) mod export;
 pub(crate) mod failure;
 pub(crate) mod json;
 pub(crate) mod page;
+pub(crate) mod runtimes;
 pub(crate) mod shell;
 pub(crate) mod table;
 pub(crate) mod text;

@@ -1,15 +1,26 @@
 //! `brigade tools`
 
+mod apply;
 mod call;
 mod checkpoint;
 mod contracts;
+mod defaults;
 mod describe;
+mod doctor;
+mod harness;
+mod import_issues;
 mod init;
+mod keys;
 mod list;
+mod parity;
+mod plan;
 mod policy;
 mod run;
+mod runtime;
 mod search;
 mod show;
+mod state;
+mod sync;
 
 use brigade::Exit;
 use clap::Subcommand;
@@ -22,11 +33,16 @@ use crate::session::Session;
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Tools {
     Init(init::InitArgs),
+    Defaults(defaults::DefaultsArgs),
     List(list::ListArgs),
     Show(show::ShowArgs),
     Search(search::SearchArgs),
     Describe(describe::DescribeArgs),
     Contracts(contracts::ContractsArgs),
+    Plan(plan::PlanArgs),
+    Apply(apply::ApplyArgs),
+    Doctor(doctor::DoctorArgs),
+    ImportIssues(import_issues::ImportIssuesArgs),
     #[command(subcommand)]
     Call(call::Call),
     #[command(subcommand)]
@@ -35,6 +51,18 @@ pub(crate) enum Tools {
     Checkpoint(checkpoint::Checkpoint),
     #[command(subcommand)]
     Policy(policy::Policy),
+    #[command(subcommand)]
+    Runtime(runtime::Runtime),
+    #[command(subcommand)]
+    Sync(sync::Sync),
+    #[command(subcommand)]
+    Parity(parity::Parity),
+    #[command(subcommand)]
+    Harness(harness::Harness),
+    #[command(subcommand)]
+    State(state::State),
+    #[command(subcommand)]
+    Keys(keys::Keys),
 }
 
 const EXAMPLES: &str = "\
@@ -49,14 +77,25 @@ The way of a call:
 pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_, '_>) -> Exit {
     match command {
         Tools::Init(arguments) => output.finish(init::run(session, arguments)),
-        Tools::List(arguments) => output.finish(list::run(session, arguments)),
+        Tools::List(arguments) => list::run(session, arguments, output),
         Tools::Show(arguments) => output.finish(show::run(session, arguments)),
         Tools::Search(arguments) => output.finish(search::run(session, arguments)),
         Tools::Describe(arguments) => output.finish(describe::run(session, arguments)),
         Tools::Contracts(arguments) => output.finish(contracts::run(session, arguments)),
+        Tools::Defaults(arguments) => output.finish(defaults::run(session, arguments)),
+        Tools::Plan(arguments) => output.finish(plan::run(session, arguments)),
+        Tools::Apply(arguments) => output.finish(apply::run(session, arguments)),
+        Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
+        Tools::Doctor(arguments) => doctor::run(session, arguments, output),
         Tools::Call(command) => call::run(command, session, output),
         Tools::Run(command) => run::run(command, session, output),
         Tools::Checkpoint(command) => checkpoint::run(command, session, output),
         Tools::Policy(command) => policy::run(command, session, output),
+        Tools::Runtime(command) => runtime::run(command, session, output),
+        Tools::Sync(command) => sync::run(command, session, output),
+        Tools::Parity(command) => parity::run(command, session, output),
+        Tools::Harness(command) => harness::run(command, session, output),
+        Tools::State(command) => state::run(command, session, output),
+        Tools::Keys(command) => keys::run(command, session, output),
     }
 }

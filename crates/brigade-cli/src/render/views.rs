@@ -3,6 +3,11 @@
 mod calls;
 mod catalog;
 mod checkpoints;
+mod doctor;
 mod policy;
+mod projections;
 mod runs;
+mod runtimes;
 mod setup;
+mod state;
+mod work;

@@ -35,10 +35,7 @@ pub(crate) fn run(command: &Call, session: &Session<'_>, output: &mut Output<'_,
             let result = plan::run(session, arguments, output);
             output.finish(result)
         }
-        Call::Queue(arguments) => {
-            let result = queue::run(session, arguments, output);
-            output.finish(result)
-        }
+        Call::Queue(arguments) => queue::run(session, arguments, output),
         Call::List(arguments) => list::run(session, arguments, output),
         Call::Show(arguments) => output.finish(show::run(session, arguments)),
         Call::Approve(arguments) => output.finish(approve::run(session, arguments)),

@@ -1,5 +1,6 @@
 //! `brigade tools policy`
 
+mod doctor;
 mod explain;
 mod init;
 mod show;
@@ -15,6 +16,7 @@ use crate::session::Session;
 pub(crate) enum Policy {
     Init(init::InitArgs),
     Show(show::ShowArgs),
+    Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
 }
 
@@ -22,6 +24,7 @@ pub(crate) fn run(command: &Policy, session: &Session<'_>, output: &mut Output<'
     match command {
         Policy::Init(arguments) => output.finish(init::run(session, arguments)),
         Policy::Show(arguments) => output.finish(show::run(session, arguments)),
+        Policy::Doctor(arguments) => output.finish(doctor::run(session, arguments)),
         Policy::Explain(arguments) => output.finish(explain::run(session, arguments)),
     }
 }

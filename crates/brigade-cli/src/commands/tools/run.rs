@@ -1,5 +1,6 @@
 //! `brigade tools run`
 
+mod export;
 mod latest;
 mod list;
 mod replay;
@@ -19,6 +20,7 @@ pub(crate) enum Run {
     Show(show::ShowArgs),
     Latest(latest::LatestArgs),
     Replay(replay::ReplayArgs),
+    Export(export::ExportArgs),
     Verify(verify::VerifyArgs),
 }
 
@@ -28,6 +30,7 @@ pub(crate) fn run(command: &Run, session: &Session<'_>, output: &mut Output<'_, 
         Run::Show(arguments) => output.finish(show::run(session, arguments)),
         Run::Latest(arguments) => output.finish(latest::run(session, arguments)),
         Run::Replay(arguments) => output.finish(replay::run(session, arguments)),
-        Run::Verify(arguments) => output.finish(verify::run(session, arguments)),
+        Run::Export(arguments) => export::run(session, arguments, output),
+        Run::Verify(arguments) => verify::run(session, arguments, output),
     }
 }

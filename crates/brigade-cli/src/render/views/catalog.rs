@@ -2,17 +2,18 @@
 
 use brigade::core::Json;
 use brigade::{
-    ArgumentDescription, CatalogReport, Contract, ContractsReport, DescribeReport, SearchReport, ShowReport,
+    ArgumentDescription, Contract, ContractsReport, DescribeReport, SearchReport, ShowReport,
     ToolLinesReport, ToolSummary,
 };
 
+use super::doctor::{place, show_issues};
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 use crate::render::{View, values, when};
 
 /// Says what is wrong with the catalog.
-fn config_errors(errors: &[String], page: &mut Page) {
+pub(super) fn config_errors(errors: &[String], page: &mut Page) {
     for error in errors {
         page.error(error);
     }
@@ -122,11 +123,6 @@ fn show_tool(tool: &ToolSummary, page: &mut Page) {
     }
 }
 
-fn place(file: &str, line: Option<usize>) -> Text {
-    let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
-    Text::new(Tone::Accent, &place)
-}
-
 impl View for DescribeReport {
     fn show(&self, page: &mut Page) {
         unavailable(self.error.as_ref(), page);
@@ -197,35 +193,6 @@ fn show_examples(examples: &Json, page: &mut Page) {
     }
 }
 
-/// Lists issues with their place and the command that helps.
-fn show_issues(issues: &[Json], page: &mut Page) {
-    for issue in issues {
-        let severity = values::text(issue, "severity");
-        let tone = match severity {
-            "error" => Tone::Bad,
-            "info" => Tone::Faint,
-            _ => Tone::Warning,
-        };
-        let about = [values::text(issue, "tool_id"), values::text(issue, "harness")];
-        let about = about.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
-        let about = if about.is_empty() { about } else { format!(" {about}") };
-        page.data.indented(
-            2,
-            Text::new(tone, severity)
-                .then(Tone::Plain, " ")
-                .then(Tone::Strong, values::text(issue, "issue_type"))
-                .then(Tone::Plain, &format!("{about}: {}", values::text(issue, "detail"))),
-        );
-        if let Some(file) = values::some_text(issue, "file") {
-            let line = values::integer(issue, "line").and_then(|line| usize::try_from(line).ok());
-            page.data.indented(4, Text::new(Tone::Faint, "at ").and(place(file, line)));
-        }
-        if let Some(fix) = values::some_text(issue, "fix") {
-            page.data.indented(4, Text::new(Tone::Faint, "fix: ").then(Tone::Plain, fix));
-        }
-    }
-}
-
 impl View for ContractsReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
@@ -257,31 +224,5 @@ impl View for ContractsReport {
         if 0 < self.issue_count {
             page.next("brigade tools describe ID");
         }
-    }
-}
-
-impl View for CatalogReport {
-    fn show(&self, page: &mut Page) {
-        config_errors(&self.errors, page);
-        let sheet = &mut page.data;
-        sheet.field("workspace", &self.target);
-        sheet.field("tools", self.tool_count.to_string());
-        sheet.field_if("calls", self.call_queue.get("counts").and_then(values::counts));
-        sheet.field_if("runs", self.run_history.get("counts").and_then(values::counts));
-        sheet.field_if("checkpoints", self.checkpoints.get("counts").and_then(values::counts));
-        sheet.field_if("runtimes", self.runtimes.get("counts").and_then(values::counts));
-        let policy = match (values::flag(&self.policy, "enabled"), values::flag(&self.policy, "valid")) {
-            (false, _) => Text::new(Tone::Warning, "none"),
-            (true, false) => Text::new(Tone::Bad, "broken"),
-            (true, true) => Text::new(Tone::Good, "ok"),
-        };
-        sheet.field("policy", policy);
-        let count = match (self.issue_count, self.raw_issue_count.saturating_sub(self.issue_count)) {
-            (0, 0) => Text::new(Tone::Good, "none"),
-            (count, 0) => Text::from(count.to_string()),
-            (count, quiet) => Text::from(format!("{count}, and {quiet} quieted by the last closeout")),
-        };
-        sheet.field("issues", count);
-        show_issues(&self.issues, page);
     }
 }

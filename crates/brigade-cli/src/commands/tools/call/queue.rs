@@ -1,10 +1,11 @@
 //! `brigade tools call queue`
 
-use brigade::{Blocked, Error, QueueReport};
+use brigade::{Blocked, Error, Exit, QueueReport};
 use clap::Args;
 
 use super::arguments::CallArguments;
 use crate::output::Output;
+use crate::render::batch::Batch;
 use crate::session::Session;
 
 /// Plan a call and store it for a person to decide on; runs nothing
@@ -13,7 +14,8 @@ use crate::session::Session;
 #[derive(Args, Debug)]
 pub(crate) struct QueueArgs {
     /// Id of the tool
-    id: String,
+    #[arg(required_unless_present = "stdin")]
+    id: Option<String>,
 
     #[command(flatten)]
     arguments: CallArguments,
@@ -21,14 +23,54 @@ pub(crate) struct QueueArgs {
     /// Store the call although something speaks against it; it cannot be approved then
     #[arg(long)]
     include_blocked: bool,
+
+    /// Queue many calls: read {"tool": ID, "args": {…}} from standard input, one on a line
+    #[arg(long, conflicts_with_all = ["id", "args", "args_json"])]
+    stdin: bool,
 }
 
-pub(crate) fn run(
+impl QueueArgs {
+    fn blocked(&self) -> Blocked {
+        if self.include_blocked { Blocked::Include } else { Blocked::Refuse }
+    }
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &QueueArgs, output: &mut Output<'_, '_>) -> Exit {
+    match &arguments.id {
+        Some(id) => {
+            let result = one(session, id, arguments, output);
+            output.finish(result)
+        }
+        None => many(session, arguments, output).unwrap_or_else(|error| output.fail(&error)),
+    }
+}
+
+fn one(
     session: &Session<'_>,
+    id: &str,
     arguments: &QueueArgs,
     output: &mut Output<'_, '_>,
 ) -> Result<QueueReport, Error> {
     let source = arguments.arguments.source(output)?;
-    let blocked = if arguments.include_blocked { Blocked::Include } else { Blocked::Refuse };
-    session.workspace()?.queue_call(&arguments.id, &source, blocked)
+    session.workspace()?.queue_call(id, &source, arguments.blocked())
+}
+
+/// Answers each line as soon as its call is stored, because there may be many.
+fn many(session: &Session<'_>, arguments: &QueueArgs, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+    let workspace = session.workspace()?;
+    let (is_json, colour) = (output.is_json(), output.colour());
+    let mut result = None;
+    let written = output.exchange(|input, out| {
+        let batch = Batch::new(&workspace, arguments.blocked(), input);
+        let written = if is_json { batch.write_document(out) } else { batch.write_lines(colour, out) };
+        result = batch.result();
+        written
+    });
+    match result {
+        Some(Ok(report)) => Ok(written.max(brigade::Report::exit(&report))),
+        // In a document it is told there.
+        Some(Err(error)) if is_json => Ok(written.max(error.exit())),
+        Some(Err(error)) => Err(error),
+        None => Ok(written),
+    }
 }

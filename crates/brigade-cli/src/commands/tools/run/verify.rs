@@ -1,18 +1,38 @@
 //! `brigade tools run verify`
 
-use brigade::{Error, LedgerReport};
+use std::path::PathBuf;
+
+use brigade::Exit;
 use clap::Args;
 
+use crate::output::Output;
 use crate::session::Session;
 
 /// Check that no receipt was changed, removed, reordered, added or cut off
+///
+/// With --envelope, check a receipt that was exported instead.
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
     /// Begin at this place of the ledger
     #[arg(long, value_name = "SEQUENCE", default_value_t = 1)]
     from: u64,
+
+    /// Check this exported receipt
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    envelope: Option<PathBuf>,
+
+    /// The public key that should have signed it; without one, this host's own
+    #[arg(long, value_name = "FILE", requires = "envelope")]
+    key: Option<PathBuf>,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &VerifyArgs) -> Result<LedgerReport, Error> {
-    session.workspace()?.run_verify(arguments.from)
+pub(crate) fn run(session: &Session<'_>, arguments: &VerifyArgs, output: &mut Output<'_, '_>) -> Exit {
+    let workspace = session.workspace();
+    match &arguments.envelope {
+        Some(envelope) => {
+            let key = arguments.key.as_deref();
+            output.finish(workspace.and_then(|workspace| workspace.verify_envelope(envelope, key)))
+        }
+        None => output.finish(workspace.and_then(|workspace| workspace.run_verify(arguments.from))),
+    }
 }

@@ -1,0 +1,14 @@
+//! `brigade tools harness list`
+
+use brigade::{Error, HarnessListReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// List the harnesses that projections can be written for
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {}
+
+pub(crate) fn run(session: &Session<'_>, _arguments: &ListArgs) -> Result<HarnessListReport, Error> {
+    session.workspace()?.harness_list()
+}

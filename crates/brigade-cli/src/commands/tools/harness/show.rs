@@ -1,0 +1,17 @@
+//! `brigade tools harness show`
+
+use brigade::{Error, HarnessReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Show where a harness looks for tools, and in what form
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// Name of the harness
+    name: String,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<HarnessReport, Error> {
+    session.workspace()?.harness_show(&arguments.name)
+}

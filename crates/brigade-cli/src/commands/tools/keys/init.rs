@@ -1,0 +1,19 @@
+//! `brigade tools keys init`
+
+use brigade::{Error, Existing, KeyReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Make the key that this host signs receipts with
+#[derive(Args, Debug)]
+pub(crate) struct InitArgs {
+    /// Replace a key that is there; what it signed can then only be checked with the old public key
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<KeyReport, Error> {
+    let existing = if arguments.force { Existing::Overwrite } else { Existing::Keep };
+    session.workspace()?.keys_init(existing)
+}

@@ -1,0 +1,14 @@
+//! `brigade tools policy doctor`
+
+use brigade::{Error, PolicyHealthReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Look for trouble in the policy and in the tools under it
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {}
+
+pub(crate) fn run(session: &Session<'_>, _arguments: &DoctorArgs) -> Result<PolicyHealthReport, Error> {
+    session.workspace()?.policy_doctor()
+}

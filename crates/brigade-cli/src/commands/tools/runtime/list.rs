@@ -1,0 +1,14 @@
+//! `brigade tools runtime list`
+
+use brigade::{Error, RuntimeListReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// List the runtimes and whether they run
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {}
+
+pub(crate) fn run(session: &Session<'_>, _arguments: &ListArgs) -> Result<RuntimeListReport, Error> {
+    session.workspace()?.runtime_list()
+}

@@ -1,0 +1,72 @@
+//! `brigade tools runtime logs`
+
+use std::io::ErrorKind;
+
+use brigade::core::text::escape_terminal;
+use brigade::{Error, Exit, LogStream};
+use clap::Args;
+
+use crate::output::Output;
+use crate::session::Session;
+
+/// Show the last lines of what a runtime wrote
+#[derive(Args, Debug)]
+pub(crate) struct LogsArgs {
+    /// Id of the runtime
+    #[arg(value_name = "RUNTIME")]
+    id: String,
+
+    /// Go on with what is written from now on, until Ctrl-C
+    #[arg(long, short, conflicts_with = "json")]
+    follow: bool,
+
+    /// Show standard error instead of standard output
+    #[arg(long)]
+    stderr: bool,
+
+    /// Show at most this many lines of what is there
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    lines: usize,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &LogsArgs, output: &mut Output<'_, '_>) -> Exit {
+    let stream = if arguments.stderr { LogStream::Stderr } else { LogStream::Stdout };
+    if !arguments.follow {
+        let logs =
+            |workspace: brigade::Workspace| workspace.runtime_logs(&arguments.id, stream, arguments.lines);
+        return output.finish(session.workspace().and_then(logs));
+    }
+    match follow(session, arguments, stream, output) {
+        Ok(exit) => exit,
+        Err(error) => output.fail(&error),
+    }
+}
+
+/// Shows each line as it comes.
+fn follow(
+    session: &Session<'_>,
+    arguments: &LogsArgs,
+    stream: LogStream,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let workspace = session.workspace_to_run()?;
+    let mut exit = Exit::Done;
+    let followed = workspace.runtime_follow(&arguments.id, stream, arguments.lines, &mut |line| {
+        let line = format!("{}\n", escape_terminal(line));
+        let mut written = Ok(());
+        exit = output.write(Exit::Done, |out| {
+            written = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+            // What kept the line from its place is said by the output, and told to whoever follows.
+            match &written {
+                Ok(()) => Ok(()),
+                Err(error) => Err(error.kind().into()),
+            }
+        });
+        written
+    })?;
+    match followed {
+        Ok(()) => Ok(Exit::Done),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(_) => Ok(exit),
+    }
+}

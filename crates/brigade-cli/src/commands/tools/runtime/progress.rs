@@ -1,0 +1,44 @@
+//! What a start is waiting for, told on a terminal.
+
+use brigade::core::{Clock as _, SystemClock};
+use brigade::{Exit, StartProgress};
+
+use crate::output::Output;
+use crate::render::page::Page;
+use crate::render::runtimes::step;
+use crate::session::Session;
+
+/// Tells each step once.
+pub(super) struct Waiting<'a, 'o, 's> {
+    output: &'a mut Output<'o, 's>,
+    id: String,
+    /// Whether somebody watches.
+    is_watched: bool,
+    said: Option<String>,
+}
+
+impl<'a, 'o, 's> Waiting<'a, 'o, 's> {
+    pub(super) fn new(
+        session: &Session<'_>,
+        output: &'a mut Output<'o, 's>,
+        id: &str,
+    ) -> Waiting<'a, 'o, 's> {
+        let is_watched = session.surroundings.error.is_some() && !output.is_json();
+        Waiting { output, id: id.to_owned(), is_watched, said: None }
+    }
+
+    pub(super) fn tell(&mut self, progress: &StartProgress) {
+        if !self.is_watched {
+            return;
+        }
+        let words = step(progress);
+        if self.said.as_ref() == Some(&words) {
+            return;
+        }
+        let mut page = Page::new(SystemClock.now());
+        page.note(&format!("{}: {words}", self.id));
+        // A note that cannot be written is no reason to stop the start.
+        let _: Exit = self.output.page(&page, Exit::Done);
+        self.said = Some(words);
+    }
+}

@@ -1,0 +1,26 @@
+//! `brigade tools runtime restart`
+
+use brigade::{Error, RuntimeRestartReport};
+use clap::Args;
+
+use super::progress::Waiting;
+use crate::output::Output;
+use crate::session::Session;
+
+/// Stop a runtime and start it anew
+///
+/// One that could not be started again, because of its configuration, is not stopped.
+#[derive(Args, Debug)]
+pub(crate) struct RestartArgs {
+    /// Id of the runtime
+    id: String,
+}
+
+pub(crate) fn run(
+    session: &Session<'_>,
+    arguments: &RestartArgs,
+    output: &mut Output<'_, '_>,
+) -> Result<RuntimeRestartReport, Error> {
+    let mut waiting = Waiting::new(session, output, &arguments.id);
+    session.workspace_to_run()?.runtime_restart(&arguments.id, &mut |step| waiting.tell(&step))
+}

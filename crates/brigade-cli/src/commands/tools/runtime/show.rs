@@ -1,0 +1,17 @@
+//! `brigade tools runtime show`
+
+use brigade::{Error, RuntimeReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Show one runtime: its configuration, its process and its files
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// Id of the runtime
+    id: String,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<RuntimeReport, Error> {
+    session.workspace()?.runtime_show(&arguments.id)
+}

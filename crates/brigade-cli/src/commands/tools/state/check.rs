@@ -1,0 +1,14 @@
+//! `brigade tools state check`
+
+use brigade::{Error, StateReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Check that every call and receipt can be read; changes nothing
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {}
+
+pub(crate) fn run(session: &Session<'_>, _arguments: &CheckArgs) -> Result<StateReport, Error> {
+    session.workspace()?.state_check()
+}

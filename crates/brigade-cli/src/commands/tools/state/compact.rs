@@ -1,0 +1,14 @@
+//! `brigade tools state compact`
+
+use brigade::{CompactReport, Error};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Move finished calls out of the way and set aside what cannot be read; loses nothing
+#[derive(Args, Debug)]
+pub(crate) struct CompactArgs {}
+
+pub(crate) fn run(session: &Session<'_>, _arguments: &CompactArgs) -> Result<CompactReport, Error> {
+    session.workspace()?.state_compact()
+}

@@ -1,0 +1,43 @@
+//! `brigade tools sync apply`
+
+use brigade::{ApplyReport, Error, Selection, SyncRequest};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Write projections, but only with both --write and --force
+#[derive(Args, Debug)]
+pub(crate) struct ApplyArgs {
+    /// Only this tool
+    #[arg(conflicts_with = "all")]
+    id: Option<String>,
+
+    /// All tools
+    #[arg(long)]
+    all: bool,
+
+    /// Show what would be written, even with --write and --force
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Write; needs --force too
+    #[arg(long)]
+    write: bool,
+
+    /// Replace files that hold somebody's own words
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ApplyArgs) -> Result<ApplyReport, Error> {
+    let which = match &arguments.id {
+        Some(id) => Some(Selection::One(id.clone())),
+        None => arguments.all.then_some(Selection::All),
+    };
+    session.workspace()?.sync_apply(&SyncRequest {
+        which,
+        dry_run: arguments.dry_run,
+        write: arguments.write,
+        force: arguments.force,
+    })
+}

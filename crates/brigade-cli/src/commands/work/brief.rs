@@ -1,0 +1,14 @@
+//! `brigade work brief`
+
+use brigade::{BriefReport, Error};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Say what waits for a person, and the next command to type
+#[derive(Args, Debug)]
+pub(crate) struct BriefArgs {}
+
+pub(crate) fn run(session: &Session<'_>, _arguments: &BriefArgs) -> Result<BriefReport, Error> {
+    session.workspace()?.brief()
+}

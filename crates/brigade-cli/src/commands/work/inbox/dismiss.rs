@@ -1,0 +1,23 @@
+//! `brigade work inbox dismiss`
+
+use brigade::core::IdPrefix;
+use brigade::{Error, InboxItemReport, InboxStep};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Hear no more of a row until it changes
+#[derive(Args, Debug)]
+pub(crate) struct DismissArgs {
+    /// Id of the row, or any prefix of it that no other row has
+    row: IdPrefix,
+
+    /// Why
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &DismissArgs) -> Result<InboxItemReport, Error> {
+    let reason = arguments.reason.as_deref();
+    session.workspace()?.inbox_decide(&arguments.row, InboxStep::Dismiss, reason)
+}

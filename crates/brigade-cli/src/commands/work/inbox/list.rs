@@ -1,0 +1,23 @@
+//! `brigade work inbox list`
+
+use brigade::{Error, InboxFilter, InboxReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// List the rows of the inbox
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {
+    /// Only rows of this status, such as pending
+    #[arg(long)]
+    status: Option<String>,
+
+    /// Only rows of this source, such as tool-catalog
+    #[arg(long)]
+    source: Option<String>,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs) -> Result<InboxReport, Error> {
+    let filter = InboxFilter { status: arguments.status.clone(), source: arguments.source.clone() };
+    session.workspace()?.inbox_list(&filter)
+}

@@ -1,0 +1,18 @@
+//! `brigade work inbox show`
+
+use brigade::core::IdPrefix;
+use brigade::{Error, InboxItemReport};
+use clap::Args;
+
+use crate::session::Session;
+
+/// Show one row of the inbox
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// Id of the row, or any prefix of it that no other row has
+    row: IdPrefix,
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<InboxItemReport, Error> {
+    session.workspace()?.inbox_show(&arguments.row)
+}

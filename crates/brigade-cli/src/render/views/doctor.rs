@@ -1,0 +1,124 @@
+//! Health: what is wrong, and what was mended.
+
+use brigade::core::Json;
+use brigade::{CatalogReport, Fix, FixReport, ImportReport, PolicyHealthReport};
+
+use super::catalog::config_errors;
+use crate::render::page::Page;
+use crate::render::text::{Text, Tone};
+use crate::render::{View, values};
+
+impl View for CatalogReport {
+    fn show(&self, page: &mut Page) {
+        config_errors(&self.errors, page);
+        let sheet = &mut page.data;
+        sheet.field("workspace", &self.target);
+        sheet.field("tools", self.tool_count.to_string());
+        sheet.field_if("calls", self.call_queue.get("counts").and_then(values::counts));
+        sheet.field_if("runs", self.run_history.get("counts").and_then(values::counts));
+        sheet.field_if("checkpoints", self.checkpoints.get("counts").and_then(values::counts));
+        sheet.field_if("runtimes", self.runtimes.get("counts").and_then(values::counts));
+        let policy = match (values::flag(&self.policy, "enabled"), values::flag(&self.policy, "valid")) {
+            (false, _) => Text::new(Tone::Warning, "none"),
+            (true, false) => Text::new(Tone::Bad, "broken"),
+            (true, true) => Text::new(Tone::Good, "ok"),
+        };
+        sheet.field("policy", policy);
+        let count = match (self.issue_count, self.raw_issue_count.saturating_sub(self.issue_count)) {
+            (0, 0) => Text::new(Tone::Good, "none"),
+            (count, 0) => Text::from(count.to_string()),
+            (count, quiet) => Text::from(format!("{count}, and {quiet} quieted by the last closeout")),
+        };
+        sheet.field("issues", count);
+        let issues: Vec<Json> = self.issues.iter().map(brigade::IssueReport::to_json).collect();
+        show_issues(&issues, page);
+    }
+}
+
+/// Lists issues with their place and the command that helps.
+pub(super) fn show_issues(issues: &[Json], page: &mut Page) {
+    for issue in issues {
+        let severity = values::text(issue, "severity");
+        let tone = match severity {
+            "error" => Tone::Bad,
+            "info" => Tone::Faint,
+            _ => Tone::Warning,
+        };
+        let about = [values::text(issue, "tool_id"), values::text(issue, "harness")];
+        let about = about.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
+        let about = if about.is_empty() { about } else { format!(" {about}") };
+        page.data.indented(
+            2,
+            Text::new(tone, severity)
+                .then(Tone::Plain, " ")
+                .then(Tone::Strong, values::text(issue, "issue_type"))
+                .then(Tone::Plain, &format!("{about}: {}", values::text(issue, "detail"))),
+        );
+        if let Some(file) = values::some_text(issue, "file") {
+            let line = values::integer(issue, "line").and_then(|line| usize::try_from(line).ok());
+            page.data.indented(4, Text::new(Tone::Faint, "at ").and(place(file, line)));
+        }
+        if let Some(fix) = values::some_text(issue, "fix") {
+            page.data.indented(4, Text::new(Tone::Faint, "fix: ").then(Tone::Plain, fix));
+        }
+    }
+}
+
+/// Shows where something stands.
+pub(super) fn place(file: &str, line: Option<usize>) -> Text {
+    let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
+    Text::new(Tone::Accent, &place)
+}
+
+impl View for PolicyHealthReport {
+    fn show(&self, page: &mut Page) {
+        config_errors(&self.errors, page);
+        config_errors(&self.tool_errors, page);
+        page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
+        page.data.field("valid", values::yes_no(self.valid));
+        page.data.field("issues", self.issue_count.to_string());
+        show_issues(&self.issues, page);
+        if !self.enabled {
+            page.next("brigade tools policy init");
+        }
+    }
+}
+
+impl View for FixReport {
+    fn show(&self, page: &mut Page) {
+        if self.fixed.is_empty() && self.failed.is_empty() {
+            page.data.line("nothing to mend");
+        }
+        let done = if self.dry_run { "would mend" } else { "mended" };
+        for fix in &self.fixed {
+            page.data.line(fix_line(Tone::Good, done, fix));
+        }
+        for fix in &self.failed {
+            page.trouble.line(fix_line(Tone::Bad, "error: not mended", fix));
+        }
+        page.next(self.next_command);
+    }
+}
+
+fn fix_line(tone: Tone, word: &str, fix: &Fix) -> Text {
+    Text::new(tone, word)
+        .then(Tone::Plain, " ")
+        .then(Tone::Accent, &fix.path)
+        .then(Tone::Plain, &format!(": {}", fix.detail))
+}
+
+impl View for ImportReport {
+    fn show(&self, page: &mut Page) {
+        let sheet = &mut page.data;
+        sheet.field("inbox", Text::new(Tone::Accent, &self.imports_path));
+        sheet.field("issues", self.issues.to_string());
+        sheet.field("created", self.created.to_string());
+        sheet.field("skipped", self.skipped.to_string());
+        sheet.field("dismissed", self.dismissed.to_string());
+        if 0 < self.quarantined {
+            let to = self.quarantine_path.as_deref().unwrap_or("a quarantine");
+            page.note(&format!("{} unreadable lines of the inbox were moved to {to}", self.quarantined));
+        }
+        page.next("brigade work inbox list");
+    }
+}

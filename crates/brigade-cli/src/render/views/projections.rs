@@ -1,0 +1,187 @@
+//! Projections: what harnesses see of the tools.
+
+mod parity;
+
+use std::path::Path;
+
+use brigade::{ApplyReport, OrphanReport, ProjectionPlanReport, ProjectionReport, SyncPlanReport};
+
+use super::catalog::config_errors;
+use crate::render::page::{Page, Sheet};
+use crate::render::table::{Fit, Table};
+use crate::render::text::{Text, Tone};
+use crate::render::{View, values};
+
+impl View for ProjectionPlanReport {
+    fn show(&self, page: &mut Page) {
+        config_errors(&self.errors, page);
+        if self.projections.is_empty() && self.orphans.is_empty() {
+            page.data.line("no projections");
+            return;
+        }
+        page.data.table(table(&self.projections, &self.target));
+        show_details(&self.projections, &self.target, &mut page.data);
+        show_orphans(&self.orphans, &self.target, &mut page.data);
+        if !self.orphans_complete {
+            page.note("not every folder could be searched for projections that nobody wants any more");
+        }
+        page.data.gap();
+        page.data.field_if("status", values::counts(&self.counts));
+        let is_due = self.projections.iter().any(|item| matches!(item.action, "create" | "update"));
+        if is_due {
+            let which = self.tool_id.as_deref().unwrap_or("--all");
+            page.next(&format!("brigade tools apply {which} --dry-run"));
+        }
+    }
+}
+
+impl View for SyncPlanReport {
+    fn show(&self, page: &mut Page) {
+        self.plan.show(page);
+        page.note("a sync writes only with both --write and --force, and removes nothing");
+    }
+}
+
+fn table(items: &[ProjectionReport], target: &str) -> Table {
+    let mut table = Table::new([
+        ("tool", Fit::Whole),
+        ("harness", Fit::Whole),
+        ("status", Fit::Whole),
+        ("action", Fit::Whole),
+        ("file", Fit::Cut),
+    ]);
+    for item in items {
+        table.row([
+            Text::new(Tone::Strong, &item.tool_id),
+            Text::from(&item.harness),
+            values::status(item.status),
+            action(item.action),
+            Text::from(relative(item.projection_path.as_deref().unwrap_or(""), target)),
+        ]);
+    }
+    table
+}
+
+fn action(action: &str) -> Text {
+    match action {
+        "create" | "update" => Text::new(Tone::Accent, action),
+        "conflict" => Text::new(Tone::Bad, action),
+        _ => Text::new(Tone::Faint, action),
+    }
+}
+
+/// Shows a path as seen from the workspace.
+fn relative<'p>(path: &'p str, target: &str) -> &'p str {
+    Path::new(path).strip_prefix(target).ok().and_then(Path::to_str).unwrap_or(path)
+}
+
+/// Says of what cannot be written why, and what else is worth knowing.
+fn show_details(items: &[ProjectionReport], target: &str, sheet: &mut Sheet) {
+    let is_trouble = |item: &&ProjectionReport| {
+        item.action == "conflict"
+            || matches!(item.status, "invalid" | "missing_source")
+            || !item.advice.is_empty()
+    };
+    let mut troubled = items.iter().filter(is_trouble).peekable();
+    if troubled.peek().is_some() {
+        sheet.gap();
+    }
+    for item in troubled {
+        sheet.line(
+            Text::new(Tone::Strong, &item.tool_id)
+                .then(Tone::Plain, &format!(" for {}: {}", item.harness, item.detail)),
+        );
+        if let Some(path) = &item.projection_path {
+            sheet.indented(2, Text::new(Tone::Accent, relative(path, target)));
+        }
+        for advice in &item.advice {
+            sheet.indented(2, Text::new(Tone::Faint, "note: ").then(Tone::Plain, &advice.message));
+        }
+    }
+}
+
+fn show_orphans(orphans: &[OrphanReport], target: &str, sheet: &mut Sheet) {
+    if orphans.is_empty() {
+        return;
+    }
+    sheet.gap();
+    sheet.line(Text::new(Tone::Faint, "files that no tool wants any more:"));
+    for orphan in orphans {
+        sheet.indented(
+            2,
+            Text::new(Tone::Accent, relative(&orphan.projection_path, target))
+                .then(Tone::Plain, &format!(": {}", orphan.detail)),
+        );
+    }
+}
+
+impl View for ApplyReport {
+    fn show(&self, page: &mut Page) {
+        config_errors(&self.errors, page);
+        let (wrote, removed) =
+            if self.dry_run { ("would write", "would remove") } else { ("wrote", "removed") };
+        for item in &self.applied {
+            let path = relative(item.projection_path.as_deref().unwrap_or(""), &self.target);
+            page.data.line(
+                Text::new(Tone::Good, wrote)
+                    .then(Tone::Plain, " ")
+                    .then(Tone::Accent, path)
+                    .then(Tone::Faint, &format!(" ({} for {}, {})", item.tool_id, item.harness, item.action)),
+            );
+            if let Some(diff) = &item.diff {
+                show_diff(diff, &mut page.data);
+            }
+        }
+        for orphan in &self.pruned {
+            let path = relative(&orphan.projection_path, &self.target);
+            page.data.line(Text::new(Tone::Warning, removed).then(Tone::Plain, " ").then(Tone::Accent, path));
+        }
+        show_trouble(self, page);
+        show_orphans(&self.orphans, &self.target, &mut page.data);
+        page.data.gap();
+        page.data.field(if self.dry_run { "to write" } else { "written" }, self.applied_count.to_string());
+        page.data.field("nothing to do", self.skipped_count.saturating_sub(self.refused_count).to_string());
+        page.data.field("refused", self.refused_count.to_string());
+        page.data.field("conflicts", self.conflict_count.to_string());
+        if self.dry_run && 0 < self.applied_count {
+            page.next(&format!("brigade tools apply {}", self.tool_id.as_deref().unwrap_or("--all")));
+        }
+        if 0 < self.conflict_count && !self.force {
+            page.note("--force replaces files that hold somebody's own words");
+        }
+    }
+}
+
+/// Says what was left alone or could not be written.
+fn show_trouble(report: &ApplyReport, page: &mut Page) {
+    let refused = report.skipped.iter().filter(|item| matches!(item.status, "invalid" | "missing_source"));
+    for item in report.conflicts.iter().chain(refused) {
+        let path = relative(item.projection_path.as_deref().unwrap_or(&item.harness), &report.target);
+        page.trouble.line(
+            Text::new(Tone::Bad, "left alone: ")
+                .then(Tone::Accent, path)
+                .then(Tone::Plain, &format!(" ({}): {}", item.tool_id, item.detail)),
+        );
+    }
+    for failed in &report.failed {
+        page.trouble.line(
+            Text::new(Tone::Bad, "error: ")
+                .then(Tone::Accent, relative(&failed.projection_path, &report.target))
+                .then(Tone::Plain, &format!(": {}", failed.error)),
+        );
+    }
+}
+
+/// Shows a unified diff.
+fn show_diff(diff: &str, sheet: &mut Sheet) {
+    for line in diff.lines() {
+        let tone = match line.as_bytes().first() {
+            _ if line.starts_with("+++") || line.starts_with("---") => Tone::Strong,
+            Some(b'+') => Tone::Good,
+            Some(b'-') => Tone::Bad,
+            Some(b'@') => Tone::Accent,
+            Some(_) | None => Tone::Plain,
+        };
+        sheet.indented(4, Text::new(tone, line));
+    }
+}

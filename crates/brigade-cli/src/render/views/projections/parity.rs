@@ -1,0 +1,140 @@
+//! Closeouts, built-in tools and harnesses.
+
+use brigade::{CloseoutReport, DefaultsReport, HarnessListReport, HarnessReport, ParityReport};
+
+use super::super::catalog::config_errors;
+use super::super::doctor::show_issues;
+use super::relative;
+use crate::render::page::Page;
+use crate::render::table::{Fit, Table};
+use crate::render::text::{Text, Tone};
+use crate::render::{View, values, when};
+
+impl View for ParityReport {
+    fn show(&self, page: &mut Page) {
+        config_errors(&self.errors, page);
+        let now = page.now;
+        let closeout = &self.latest_closeout;
+        page.data.field("last closeout", values::some_text(closeout, "closeout_id").unwrap_or("none"));
+        page.data.field_if("made", values::some_text(closeout, "created_at").map(|at| when::moment(at, now)));
+        page.data.field_if("reason", values::some_text(closeout, "reason"));
+        page.data.field("quieted", self.quieted_issue_count.to_string());
+        page.data.field("changed since", self.changed_issue_count.to_string());
+        page.data.field("issues", self.projection_issue_count.to_string());
+        show_issues(&self.issues, page);
+        if 0 < self.projection_issue_count {
+            page.next("brigade tools parity closeout --reason REASON");
+        }
+    }
+}
+
+impl View for CloseoutReport {
+    fn show(&self, page: &mut Page) {
+        let now = page.now;
+        page.data.field("closeout", Text::new(Tone::Accent, &self.closeout_id));
+        page.data.field("status", self.status);
+        page.data.field("made", when::moment(&self.created_at, now));
+        page.data.field_if("reason", Some(&self.reason));
+        page.data.field("issues", self.issue_count.to_string());
+        page.data.field_if("summary", Some(&self.safe_summary));
+        page.data.field("wrote", Text::new(Tone::Accent, &self.path));
+        page.next("brigade tools parity status");
+    }
+}
+
+impl View for DefaultsReport {
+    fn show(&self, page: &mut Page) {
+        config_errors(&self.errors, page);
+        for conflict in &self.conflicts {
+            page.error(&format!("{}: {}", conflict.tool_id, conflict.detail));
+        }
+        if !self.valid || !self.conflicts.is_empty() {
+            return;
+        }
+        let sheet = &mut page.data;
+        sheet.field("catalog", Text::new(Tone::Accent, &self.config_path));
+        sheet.field("created", values::yes_no(self.created));
+        sheet.field(if self.dry_run { "would add" } else { "added" }, listed(&self.added));
+        sheet.field(if self.dry_run { "would update" } else { "updated" }, listed(&self.updated));
+        sheet.field("there already", listed(&self.skipped));
+        sheet.field_if("harnesses", self.projection_scope.as_ref().map(|scope| scope.join(", ")));
+        for source in &self.sources {
+            let detail = source.detail.map(|detail| format!(": {detail}")).unwrap_or_default();
+            let path = relative(&source.path, &self.target);
+            sheet.field("source", format!("{path} ({}{detail})", source.action.replace('_', " ")));
+        }
+        sheet.field("gitignore", &self.gitignore);
+        page.next(&self.next_command);
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+impl View for HarnessListReport {
+    fn show(&self, page: &mut Page) {
+        let mut table = Table::new([
+            ("harness", Fit::Whole),
+            ("name", Fit::Whole),
+            ("tools", Fit::Whole),
+            ("folders", Fit::Cut),
+            ("note", Fit::Cut),
+        ]);
+        for harness in &self.harnesses {
+            let note = if harness.known { harness.note.unwrap_or("") } else { "not known" };
+            table.row([
+                Text::new(Tone::Strong, &harness.name),
+                Text::from(&harness.title),
+                Text::from(harness.tool_count.to_string()),
+                Text::from(harness.folders.join(", ")),
+                Text::from(note),
+            ]);
+        }
+        page.data.table(table);
+        page.next("brigade tools harness show NAME");
+    }
+}
+
+impl View for HarnessReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("harness", Text::new(Tone::Strong, &self.name));
+        page.data.field("name", self.title);
+        page.data.field_if("note", self.note);
+        page.data.gap();
+        let mut places = Table::new([
+            ("path", Fit::Whole),
+            ("format", Fit::Whole),
+            ("families", Fit::Cut),
+            ("front matter", Fit::Cut),
+            ("fidelity", Fit::Whole),
+        ]);
+        for place in &self.places {
+            let keys = place.front_matter.iter();
+            let keys = keys
+                .map(|key| if key.required { format!("{} (required)", key.key) } else { key.key.to_owned() });
+            places.row([
+                Text::new(Tone::Accent, place.path),
+                Text::from(place.format),
+                Text::from(place.families.join(", ")),
+                Text::from(keys.collect::<Vec<_>>().join(", ")),
+                Text::from(place.lossiness),
+            ]);
+        }
+        page.data.table(places);
+        if self.tools.is_empty() {
+            return;
+        }
+        page.data.gap();
+        let mut tools =
+            Table::new([("tool", Fit::Whole), ("projects to", Fit::Cut), ("suggested", Fit::Cut)]);
+        for tool in &self.tools {
+            tools.row([
+                Text::new(Tone::Strong, &tool.tool_id),
+                Text::from(relative(tool.projection_path.as_deref().unwrap_or(""), &self.target)),
+                Text::from(tool.suggested_path.as_deref().unwrap_or("")),
+            ]);
+        }
+        page.data.table(tools);
+    }
+}

@@ -1,0 +1,82 @@
+//! The state as a whole, keys and envelopes.
+
+use brigade::{CompactReport, EnvelopeReport, KeyReport, StateReport};
+
+use crate::render::page::Page;
+use crate::render::text::{Text, Tone};
+use crate::render::{View, values};
+
+impl View for StateReport {
+    fn show(&self, page: &mut Page) {
+        let sheet = &mut page.data;
+        sheet.field("workspace", &self.target);
+        sheet.field("readable", values::yes_no(self.valid));
+        sheet.field("calls", values::counts(&self.calls).unwrap_or_else(|| "none".to_owned()));
+        sheet.field("runs", values::counts(&self.runs).unwrap_or_else(|| "none".to_owned()));
+        sheet.field(
+            "journal",
+            format!("{} bytes, {} files of finished calls", self.journal_bytes, self.segments),
+        );
+        for damage in &self.damage {
+            let place =
+                damage.line.map_or_else(|| damage.file.clone(), |line| format!("{}:{line}", damage.file));
+            page.data.indented(
+                2,
+                Text::new(Tone::Bad, "- ")
+                    .then(Tone::Accent, &place)
+                    .then(Tone::Plain, &format!(": {}", damage.problem)),
+            );
+        }
+        for file in &self.quarantined {
+            page.data.field("quarantine", values::short(file));
+        }
+        for file in &self.temporary {
+            page.data.field("temporary", file);
+        }
+        if !self.adopted {
+            page.note("this state is of an older program; the first write takes it over and keeps a copy");
+        }
+        if !self.valid || !self.temporary.is_empty() {
+            page.next("brigade tools state compact");
+        }
+    }
+}
+
+impl View for CompactReport {
+    fn show(&self, page: &mut Page) {
+        let sheet = &mut page.data;
+        sheet.field("moved", format!("{} finished calls", self.moved));
+        sheet.field("quarantined", format!("{} unreadable lines", self.quarantined));
+        sheet.field("removed", format!("{} files", self.removed));
+        if self.adopted {
+            sheet.field("adopted", "the state of an older program; a copy of it stays beside");
+        }
+        page.next("brigade tools state check");
+    }
+}
+
+impl View for KeyReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("private key", Text::new(Tone::Accent, &self.private_key_path));
+        page.data.field("public key", Text::new(Tone::Accent, &self.public_key_path));
+        page.data.field("key id", &self.key_id);
+        page.note("the private key stays on this host; the public key may be given away");
+        page.next("brigade tools run export RUN");
+    }
+}
+
+impl View for EnvelopeReport {
+    fn show(&self, page: &mut Page) {
+        if let Some(error) = &self.error {
+            page.error(error);
+        }
+        let valid = if self.valid { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") };
+        page.data.field("envelope", Text::new(Tone::Accent, &self.envelope_path));
+        page.data.field("valid", valid);
+        if let Some(receipt) = self.statement.get("predicate") {
+            page.data.field_if("run", values::some_text(receipt, "id"));
+            page.data.field_if("tool", values::some_text(receipt, "tool_id"));
+            page.data.field_if("status", values::some_text(receipt, "status").map(values::status));
+        }
+    }
+}
