@@ -360,7 +360,7 @@ impl Log {
     }
 
     /// Writes a new index when enough lines stand behind the one there is. Only the holder of the lock may do this.
-    pub(crate) fn refresh_index(&self) -> Result<(), FsError> {
+    pub(crate) fn refresh_index(&mut self) -> Result<(), FsError> {
         let parts = self.parts()?;
         let covered = parts.index.as_ref().map_or(0, |index| index.covered);
         let behind = parts.scanned.end - covered.max(self.start);
@@ -370,11 +370,14 @@ impl Log {
         {
             return Ok(());
         }
-        self.write_index()
+        self.write_index()?;
+        // From now on the new index answers, so that it is not written again for the next line.
+        (self.parts, self.rebuilt) = (OnceLock::new(), OnceLock::new());
+        Ok(())
     }
 
     /// Writes the index of the whole file. Only the holder of the lock may do this.
-    pub(crate) fn write_index(&self) -> Result<(), FsError> {
+    fn write_index(&self) -> Result<(), FsError> {
         let parts = self.parts()?;
         let Parts { index, scanned } = parts;
         let data = match index {

@@ -352,3 +352,23 @@ fn files_are_private() {
         assert_eq!(fs.metadata(&path(name)).unwrap().mode, 0o700, "{name}");
     }
 }
+
+#[test]
+fn the_index_of_the_journal_is_written_now_and_then_and_not_for_every_line() {
+    let fs = MemoryFs::new();
+    let queue = queue(fs.clone(), true);
+    let mut locked = queue.lock(at(1)).unwrap();
+    let index = path(".brigade/tools/calls/journal.index");
+    let mut written = Vec::new();
+    for number in 0..300 {
+        enqueue_locked(&mut *locked, &format!("call-{number}"), &format!("{number}"), 1).unwrap();
+        if let Ok(metadata) = fs.metadata(&index)
+            && written.last() != Some(&metadata.modified)
+        {
+            written.push(metadata.modified);
+        }
+    }
+    assert!((1..=8).contains(&written.len()), "{}", written.len());
+    drop(locked);
+    assert_eq!(listed(&*queue.read().unwrap(), &Calls::All).len(), 300);
+}
