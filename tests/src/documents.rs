@@ -109,6 +109,14 @@ const SHAPES: &[(&str, &str)] = &[
         "catalog_runtimes",
         "config_path:str state_path:str counts:{int} runtime_count:int issue_count:int top_issue:issue|null",
     ),
+    (
+        "runtime",
+        "id:str name:str enabled:bool command:str cwd:str port:int|null pid:int|null state:str running:bool managed:bool \
+         stale_pid:bool pid_path:str metadata_path:str stdout_log_path:str stderr_log_path:str health_path:str|null \
+         health_ok:bool|null health_detail:str|null metadata:any|null issues:[issue] issue_count:int",
+    ),
+    ("runtime_start", RUNTIME_START),
+    ("runtime_stop", RUNTIME_STOP),
     ("catalog_policy", "policy_path:str enabled:bool valid:bool issue_count:int top_issue:issue|null"),
 ];
 
@@ -200,7 +208,35 @@ const DOCUMENTS: &[(&str, &str)] = &[
          top_issue:issue|null tool_errors:[str]",
     ),
     ("brigade.policy-explanation.v1", "target:str"),
+    ("brigade.runtime-list.v1", RUNTIMES),
+    ("brigade.runtime-status.v1", RUNTIMES),
+    ("brigade.runtime-health.v1", RUNTIMES),
+    (
+        "brigade.runtime.v1",
+        "target:str config_path:str state_path:str valid:bool errors:[str] runtimes:[runtime] runtime_count:int \
+         counts:{int} issues:[issue] issue_count:int top_issue:issue|null runtime:runtime|null error:str|null",
+    ),
+    ("brigade.runtime-start.v1", RUNTIME_START),
+    ("brigade.runtime-stop.v1", RUNTIME_STOP),
+    (
+        "brigade.runtime-restart.v1",
+        "target:str runtime_id:str stop:runtime_stop|null start:runtime_start|null runtime:runtime|null error?:str",
+    ),
+    (
+        "brigade.runtime-logs.v1",
+        "target:str runtime_id:str stream:str log_path:str lines:[str] line_count:int has_earlier:bool",
+    ),
 ];
+
+const RUNTIMES: &str = "target:str config_path:str state_path:str valid:bool errors:[str] runtimes:[runtime] \
+    runtime_count:int counts:{int} issues:[issue] issue_count:int top_issue:issue|null";
+
+const RUNTIME_START: &str = "target:str runtime_id:str runtime:runtime|null started:int skipped:int pid?:int \
+    pid_path?:str metadata_path?:str reason?:str blockers:[str] blocker_details:[detail] error?:str stdout?:str \
+    stderr?:str survivors?:[int]";
+
+const RUNTIME_STOP: &str = "target:str runtime_id:str runtime:runtime|null stopped:int pid?:int processes?:int \
+    killed?:int method?:str reason?:str error?:str fix?:str|null survivors?:[int]";
 
 /// Compares a document with what its schema promises.
 ///

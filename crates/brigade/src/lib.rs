@@ -52,6 +52,7 @@ mod policy_json;
 mod projections;
 mod report;
 mod running;
+mod runtimes;
 mod sample;
 mod setup;
 mod state;
@@ -62,6 +63,7 @@ pub use brigade_call::{Call, Caller};
 pub use brigade_core as core;
 pub use brigade_policy::Blocker;
 pub use brigade_process::{CancelSignal, CancelToken};
+pub use brigade_runtime::{LogStream, StartProgress};
 
 pub use args::ArgsSource;
 pub use calls::{Blocked, CallFilter};

@@ -66,7 +66,7 @@ impl Workspace {
 }
 
 /// Turns a configuration file that cannot be read into an issue, unless the disk is at fault.
-fn unreadable(file: &str, error: FsError, next: &str) -> Result<ConfigIssue, Error> {
+pub(crate) fn unreadable(file: &str, error: FsError, next: &str) -> Result<ConfigIssue, Error> {
     let (message, hint) = match &error.kind {
         FsErrorKind::NotFound => ("the file does not exist".to_owned(), Some(next.to_owned())),
         FsErrorKind::NotAFile | FsErrorKind::NotADirectory | FsErrorKind::TooLarge { .. } => {

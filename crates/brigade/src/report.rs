@@ -9,6 +9,7 @@ mod checkpoints;
 mod policy;
 mod projections;
 mod runs;
+mod runtimes;
 mod setup;
 mod state;
 
@@ -18,6 +19,7 @@ pub use checkpoints::*;
 pub use policy::*;
 pub use projections::*;
 pub use runs::*;
+pub use runtimes::*;
 pub use setup::*;
 pub use state::*;
 

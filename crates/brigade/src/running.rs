@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use brigade_call::{
-    Call, CallStatus, Checkpoint, Claim, Purpose, Refusal, Runner, RuntimeFact, VerifiedCall, verify,
-};
+use brigade_call::{Call, CallStatus, Checkpoint, Claim, Purpose, Refusal, Runner, VerifiedCall, verify};
 use brigade_core::{Fingerprint, IdPrefix, Json, RunId, Timestamp};
 use brigade_exec::{Execution, Logs, RunPaths, execute, with_checkpoints};
 use brigade_fs::{Fs, RelPath};
@@ -91,8 +89,8 @@ impl Workspace {
         checkpoints: &[Checkpoint],
     ) -> Result<Result<Ready, (Call, Box<Refusal>)>, Error> {
         let StoredCall { call, revision, .. } = stored;
-        let mut planned = match self.plan_again(&call)? {
-            Ok((_, planned)) => planned,
+        let (config, mut planned) = match self.plan_again(&call)? {
+            Ok(planned) => planned,
             Err(error) => {
                 let blocker = brigade_policy::Blocker::new("tool_missing", error.to_string());
                 let refusal = Refusal { blockers: vec![blocker], changes: Vec::new() };
@@ -101,7 +99,8 @@ impl Workspace {
         };
         let purpose = if checkpoints.is_empty() { Purpose::Run } else { Purpose::Resume(checkpoints) };
         let plan = planned.plan.clone();
-        match verify(call.clone(), plan, RuntimeFact::NotNeeded, purpose, self.now()) {
+        let runtime = self.runtime_of(&call.tool_id, &config);
+        match verify(call.clone(), plan, runtime, purpose, self.now()) {
             Ok(verified) => {
                 planned.plan = verified.plan().clone();
                 Ok(Ok(Ready { call: verified, revision, planned }))
@@ -259,6 +258,7 @@ impl Workspace {
         if members.get("cwd").and_then(Json::as_str).is_some_and(|cwd| cwd.ends_with("/.")) {
             members.insert("cwd".to_owned(), Json::from(self.target()));
         }
+        self.receipt_runtime(&mut members);
         if let Some(policy) = members.get("policy").map(|policy| self.policy_with_paths(policy)) {
             members.insert("policy".to_owned(), policy);
         }

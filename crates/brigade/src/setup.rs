@@ -80,7 +80,7 @@ impl Workspace {
         })
     }
 
-    fn refuse_existing(&self, file: &str, existing: Existing) -> Result<(), Error> {
+    pub(crate) fn refuse_existing(&self, file: &str, existing: Existing) -> Result<(), Error> {
         if existing == Existing::Keep && self.fs.exists(&rel(file))? {
             let error = Error::new(ErrorKind::Usage, format!("`{file}` exists already"));
             return Err(error.hint("--force replaces it"));
@@ -88,7 +88,7 @@ impl Workspace {
         Ok(())
     }
 
-    fn write_config(&self, file: &str, text: &str) -> Result<(), Error> {
+    pub(crate) fn write_config(&self, file: &str, text: &str) -> Result<(), Error> {
         let path = rel(file);
         self.fs.create_dir_all(&path.parent())?;
         Ok(self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))?)

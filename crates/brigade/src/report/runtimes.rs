@@ -1,0 +1,303 @@
+//! Documents about runtimes.
+
+use brigade_core::Json;
+use serde::Serialize;
+
+use super::Report;
+use crate::exit::Exit;
+
+/// What every look at the runtimes tells.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuntimesSummary {
+    /// The workspace.
+    pub target: String,
+    /// The file of the runtimes.
+    pub config_path: String,
+    /// The folder of their state.
+    pub state_path: String,
+    /// Whether the file is there and has no error.
+    pub valid: bool,
+    /// The errors of the file.
+    pub errors: Vec<String>,
+    /// The runtimes, disabled and broken ones too.
+    pub runtimes: Vec<Json>,
+    /// How many.
+    pub runtime_count: usize,
+    /// How many are `running`, `stopped` and `stale`.
+    pub counts: Json,
+    /// What is wrong: with the file first, then with each runtime.
+    pub issues: Vec<Json>,
+    /// How many.
+    pub issue_count: usize,
+    /// The first of the worst.
+    pub top_issue: Json,
+}
+
+impl RuntimesSummary {
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `runtime list`: the runtimes and whether they run.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuntimeListReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The runtimes.
+    #[serde(flatten)]
+    pub summary: RuntimesSummary,
+}
+
+impl Report for RuntimeListReport {
+    const SCHEMA: &'static str = "brigade.runtime-list.v1";
+
+    fn exit(&self) -> Exit {
+        self.summary.exit()
+    }
+}
+
+/// `runtime status`: the runtimes, whether they run and are healthy.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuntimeStatusReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The runtimes.
+    #[serde(flatten)]
+    pub summary: RuntimesSummary,
+}
+
+impl Report for RuntimeStatusReport {
+    const SCHEMA: &'static str = "brigade.runtime-status.v1";
+
+    fn exit(&self) -> Exit {
+        self.summary.exit()
+    }
+}
+
+/// Whether issues fail a look at the health.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strictness {
+    /// Only a broken configuration does.
+    #[default]
+    Lenient,
+    /// Every issue does.
+    Strict,
+}
+
+/// `runtime doctor`: what is wrong with the runtimes.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuntimeHealthReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The runtimes and their issues.
+    #[serde(flatten)]
+    pub summary: RuntimesSummary,
+    /// Whether issues fail the command; not part of the document.
+    #[serde(skip)]
+    pub strictness: Strictness,
+}
+
+impl Report for RuntimeHealthReport {
+    const SCHEMA: &'static str = "brigade.runtime-health.v1";
+
+    fn exit(&self) -> Exit {
+        match self.strictness {
+            Strictness::Strict if 0 < self.summary.issue_count => Exit::Refused,
+            Strictness::Strict | Strictness::Lenient => self.summary.exit(),
+        }
+    }
+}
+
+/// `runtime show`: one runtime, beside what a list tells of all.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuntimeReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// All runtimes.
+    #[serde(flatten)]
+    pub summary: RuntimesSummary,
+    /// The runtime; `null` when there is none of that id.
+    pub runtime: Json,
+    /// Why there is no runtime, and what may have been meant.
+    pub error: Option<String>,
+}
+
+impl Report for RuntimeReport {
+    const SCHEMA: &'static str = "brigade.runtime.v1";
+
+    fn exit(&self) -> Exit {
+        if self.runtime == Json::Null { Exit::Refused } else { self.summary.exit() }
+    }
+}
+
+/// `runtime start`: what came of it.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuntimeStartReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The id that was asked for.
+    pub runtime_id: String,
+    /// The runtime as it is now; `null` when there is none of that id.
+    pub runtime: Json,
+    /// 1 when it was started, else 0.
+    pub started: u8,
+    /// 1 when it was running already, else 0.
+    pub skipped: u8,
+    /// Its process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The pid file, when it was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid_path: Option<String>,
+    /// The metadata file, when it was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_path: Option<String>,
+    /// What its first health check found: `ok`, `detail` and `checked_at`; `null` when it was not started.
+    pub health: Json,
+    /// Seconds until it was ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready_after_seconds: Option<f64>,
+    /// Why there was nothing to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Every reason why it may not be started.
+    pub blockers: Vec<String>,
+    /// The same with code, place and the way to change them.
+    pub blocker_details: Vec<Json>,
+    /// Why it does not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The end of what it wrote to standard output before it failed, without secrets.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub stdout: String,
+    /// The same of standard error.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub stderr: String,
+    /// Processes of a failed start that could not be ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub survivors: Vec<u32>,
+}
+
+impl Report for RuntimeStartReport {
+    const SCHEMA: &'static str = "brigade.runtime-start.v1";
+
+    fn exit(&self) -> Exit {
+        if self.error.is_none() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `runtime stop`: what came of it.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuntimeStopReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The id that was asked for.
+    pub runtime_id: String,
+    /// The runtime as it is now; `null` when there is none of that id.
+    pub runtime: Json,
+    /// 1 when it was stopped, else 0.
+    pub stopped: u8,
+    /// The process that it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// How many processes were ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
+    /// How many of them had to be killed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub killed: Option<u32>,
+    /// How far ending them reaches on this system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<&'static str>,
+    /// Why there was nothing to stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Why it was not stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+    /// Processes that could not be ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub survivors: Vec<u32>,
+}
+
+impl Report for RuntimeStopReport {
+    const SCHEMA: &'static str = "brigade.runtime-stop.v1";
+
+    fn exit(&self) -> Exit {
+        if self.error.is_none() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `runtime restart`: what came of it.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuntimeRestartReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The id that was asked for.
+    pub runtime_id: String,
+    /// What came of the stop; `null` when it was not tried, because the start would have been refused.
+    pub stop: Option<RuntimeStopReport>,
+    /// What came of the start; `null` when the stop failed.
+    pub start: Option<RuntimeStartReport>,
+    /// The runtime as it is now; `null` when there is none of that id.
+    pub runtime: Json,
+    /// Why it does not run, or still runs as before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Report for RuntimeRestartReport {
+    const SCHEMA: &'static str = "brigade.runtime-restart.v1";
+
+    fn exit(&self) -> Exit {
+        if self.error.is_none() { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `runtime logs`: the last lines of a log.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuntimeLogsReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The runtime.
+    pub runtime_id: String,
+    /// Which log: `stdout` or `stderr`.
+    pub stream: &'static str,
+    /// The log.
+    pub log_path: String,
+    /// The last lines, without secrets.
+    pub lines: Vec<String>,
+    /// How many.
+    pub line_count: usize,
+    /// Whether there is more before them.
+    pub has_earlier: bool,
+    /// The other log.
+    pub other_stream: &'static str,
+    /// Whether the other log has lines.
+    pub other_has_lines: bool,
+}
+
+impl Report for RuntimeLogsReport {
+    const SCHEMA: &'static str = "brigade.runtime-logs.v1";
+}

@@ -1,0 +1,190 @@
+//! Operations on local runtimes: look at them, start and stop them, read their logs.
+//!
+//! Nothing starts by itself: only [`Workspace::runtime_start`] and [`Workspace::runtime_restart`] bring a process up.
+
+mod act;
+mod logs;
+mod needed;
+mod shown;
+
+use brigade_catalog::{Level, Runtime, Runtimes, starter};
+use brigade_core::{Json, Severity, closest, text::escape_terminal};
+use brigade_fs::{Fs, Location};
+use brigade_policy::PolicyState;
+use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
+
+use crate::error::{Error, ErrorKind};
+use crate::load::unreadable;
+use crate::report::{
+    InitReport, Report as _, RuntimeHealthReport, RuntimeListReport, RuntimeReport, RuntimeStatusReport,
+    RuntimesSummary, Strictness,
+};
+use crate::setup::Existing;
+use crate::workspace::{CONFIG_LIMIT, RUNTIMES, Workspace, rel};
+
+/// The folder of the runtimes' state.
+const STATE: &str = ".brigade/tools/runtime";
+
+/// The runtimes of a workspace, and what they may get from the machine.
+struct Configured {
+    runtimes: Runtimes,
+    host: Host,
+}
+
+impl Workspace {
+    /// Writes starter runtimes, and makes the folder of their state.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when there are runtimes and they are to be kept.
+    pub fn runtime_init(&self, existing: Existing) -> Result<InitReport, Error> {
+        self.refuse_existing(RUNTIMES, existing)?;
+        self.write_config(RUNTIMES, starter::RUNTIMES_TOML)?;
+        self.fs.create_dir_all(&rel(STATE))?;
+        Ok(InitReport {
+            schema: InitReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(RUNTIMES),
+            tool_count: 0,
+            sources: Vec::new(),
+            gitignore: "skipped".to_owned(),
+            next_command: "brigade tools runtime list".to_owned(),
+        })
+    }
+
+    /// Lists the runtimes and whether they run. Runs no health command.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn runtime_list(&self) -> Result<RuntimeListReport, Error> {
+        let summary = self.look_at_runtimes(Checks::Skip)?;
+        Ok(RuntimeListReport { schema: RuntimeListReport::SCHEMA, summary })
+    }
+
+    /// Tells whether the runtimes run and are healthy: runs the health commands of those that run.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn runtime_status(&self) -> Result<RuntimeStatusReport, Error> {
+        let summary = self.look_at_runtimes(Checks::Run)?;
+        Ok(RuntimeStatusReport { schema: RuntimeStatusReport::SCHEMA, summary })
+    }
+
+    /// Tells what is wrong with the runtimes: runs the health commands of those that run.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn runtime_doctor(&self, strictness: Strictness) -> Result<RuntimeHealthReport, Error> {
+        let summary = self.look_at_runtimes(Checks::Run)?;
+        Ok(RuntimeHealthReport { schema: RuntimeHealthReport::SCHEMA, summary, strictness })
+    }
+
+    /// Shows one runtime, beside what a list tells of all. Runs no health command.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn runtime_show(&self, id: &str) -> Result<RuntimeReport, Error> {
+        let configured = self.configured()?;
+        let facts = self.facts_of(&configured, Checks::Skip);
+        let found = self.runtime(&configured.runtimes, id);
+        let runtime = match &found {
+            // Of several with one id the first is meant, as it is everywhere else.
+            Ok(runtime) => facts
+                .iter()
+                .find(|facts| facts.id == runtime.id.as_str())
+                .map(|facts| self.runtime_json(facts)),
+            Err(_) => None,
+        };
+        Ok(RuntimeReport {
+            schema: RuntimeReport::SCHEMA,
+            summary: self.summary(&configured.runtimes, &facts),
+            runtime: runtime.unwrap_or(Json::Null),
+            error: found.err().map(|error| error.with_hints()),
+        })
+    }
+
+    fn look_at_runtimes(&self, checks: Checks) -> Result<RuntimesSummary, Error> {
+        let configured = self.configured()?;
+        let facts = self.facts_of(&configured, checks);
+        Ok(self.summary(&configured.runtimes, &facts))
+    }
+
+    fn facts_of(&self, configured: &Configured, checks: Checks) -> Vec<RuntimeFacts> {
+        let supervisor = self.supervisor(&configured.host);
+        supervisor.facts(configured.runtimes.runtimes(), checks, self.context.cancel.as_ref())
+    }
+
+    fn summary(&self, runtimes: &Runtimes, facts: &[RuntimeFacts]) -> RuntimesSummary {
+        let errors = runtimes.issues().iter().filter(|issue| issue.severity == Severity::Error);
+        let of_config = runtimes.issues().iter().map(|issue| (issue.severity, shown::config_issue(issue)));
+        let of_facts = facts.iter().flat_map(|facts| &facts.issues);
+        let all: Vec<(Severity, Json)> =
+            of_config.chain(of_facts.map(|issue| (issue.severity, shown::issue(issue)))).collect();
+        // The first of the worst.
+        let top = all.iter().rev().max_by_key(|(severity, _)| *severity).map(|(_, issue)| issue.clone());
+        RuntimesSummary {
+            target: self.target(),
+            config_path: self.absolute(RUNTIMES),
+            state_path: self.absolute(STATE),
+            valid: runtimes.is_valid(),
+            errors: errors.map(ToString::to_string).collect(),
+            runtimes: facts.iter().map(|facts| self.runtime_json(facts)).collect(),
+            runtime_count: facts.len(),
+            counts: Json::Object(StateCounts::of(facts).to_json()),
+            issue_count: all.len(),
+            issues: all.into_iter().map(|(_, issue)| issue).collect(),
+            top_issue: top.unwrap_or(Json::Null),
+        }
+    }
+
+    /// Reads the runtimes, and what the policy says of their folders.
+    fn configured(&self) -> Result<Configured, Error> {
+        Ok(Configured { runtimes: self.runtimes()?, host: self.host_of_runtimes(&self.policy()?)? })
+    }
+
+    /// Reads the runtimes. A file that is missing or cannot be read has none, and an issue that says so.
+    fn runtimes(&self) -> Result<Runtimes, Error> {
+        match self.fs.read(&rel(RUNTIMES), CONFIG_LIMIT) {
+            Ok(bytes) => Ok(Runtimes::parse(RUNTIMES, Level::Project, &bytes)),
+            Err(error) => {
+                let issue = unreadable(RUNTIMES, error, "brigade tools runtime init")?;
+                Ok(Runtimes::new(Vec::new(), vec![issue]))
+            }
+        }
+    }
+
+    /// Returns what runtimes may get from the machine.
+    fn host_of_runtimes(&self, policy: &PolicyState) -> Result<Host, Error> {
+        let mut outside = Vec::new();
+        let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();
+        for folder in allowed {
+            if let Location::Outside(folder) = self.fs.resolve(folder, self.context.home())? {
+                outside.push(folder);
+            }
+        }
+        let variables = self.context.environment.variables();
+        let environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
+        Ok(Host { environment, outside })
+    }
+
+    fn supervisor<'a>(&'a self, host: &'a Host) -> Supervisor<'a> {
+        Supervisor::new(&*self.fs, &*self.context.clock, host)
+    }
+
+    /// Finds a runtime, also one that is disabled or broken.
+    fn runtime<'r>(&self, runtimes: &'r Runtimes, id: &str) -> Result<&'r Runtime, Error> {
+        if let Some(runtime) = runtimes.runtime(id.trim()) {
+            return Ok(runtime);
+        }
+        if runtimes.runtimes().is_empty()
+            && let Some(issue) = runtimes.issues().first()
+        {
+            return Err(Error::new(ErrorKind::InvalidConfig, issue.to_string()));
+        }
+        let shown = escape_terminal(id);
+        let error = Error::new(ErrorKind::NotFound, format!("no runtime has the id `{shown}`"));
+        Err(match closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str())) {
+            Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
+            None => error.hint("brigade tools runtime list"),
+        })
+    }
+}

@@ -1,0 +1,249 @@
+//! Starting and stopping runtimes.
+
+use brigade_catalog::{Runtime, Runtimes};
+use brigade_core::Json;
+use brigade_policy::Blocker;
+use brigade_runtime::{
+    Checks, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
+};
+
+use super::{Configured, shown};
+use crate::calls::{details, messages};
+use crate::error::Error;
+use crate::report::{Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport};
+use crate::workspace::Workspace;
+
+impl Workspace {
+    /// Starts a runtime and waits until it is ready; `progress` hears of every step.
+    ///
+    /// One that runs already is left alone, and one that does not become ready is stopped again.
+    ///
+    /// # Errors
+    /// When the disk fails. A runtime that may not be started, and one that does not become ready, are in the report.
+    pub fn runtime_start(
+        &self,
+        id: &str,
+        progress: &mut dyn FnMut(StartProgress),
+    ) -> Result<RuntimeStartReport, Error> {
+        let configured = self.configured()?;
+        let runtime = match self.runtime(&configured.runtimes, id) {
+            Ok(runtime) => runtime,
+            Err(error) => return Ok(self.start_failed(id, &error)),
+        };
+        if let Some(disabled) = off(runtime) {
+            let facts = self.supervisor(&configured.host).facts_of_one(runtime, Checks::Skip, None);
+            return Ok(self.start_refused(runtime, &facts, &[disabled]));
+        }
+        let supervisor = self.supervisor(&configured.host);
+        let outcome = supervisor.start(runtime, &self.start_options(), progress)?;
+        Ok(self.start_report(&configured.runtimes, runtime, &supervisor, outcome))
+    }
+
+    /// Stops a runtime and everything it started. Only what is proved to be it is signalled.
+    ///
+    /// # Errors
+    /// When the disk fails. A process that must be left alone is in the report.
+    pub fn runtime_stop(&self, id: &str) -> Result<RuntimeStopReport, Error> {
+        let configured = self.configured()?;
+        let runtime = match self.runtime(&configured.runtimes, id) {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                return Ok(RuntimeStopReport {
+                    error: Some(error.with_hints()),
+                    ..self.empty_stop(id, Json::Null)
+                });
+            }
+        };
+        let supervisor = self.supervisor(&configured.host);
+        let outcome = supervisor.stop(runtime, self.context.lock_timeout)?;
+        Ok(self.stop_report(runtime, &supervisor, outcome))
+    }
+
+    /// Stops a runtime and starts it. One that could not be started again is not stopped.
+    ///
+    /// # Errors
+    /// As [`Workspace::runtime_stop`] and [`Workspace::runtime_start`].
+    pub fn runtime_restart(
+        &self,
+        id: &str,
+        progress: &mut dyn FnMut(StartProgress),
+    ) -> Result<RuntimeRestartReport, Error> {
+        let Configured { runtimes, host } = self.configured()?;
+        let report =
+            |runtime_id: &str, stop: Option<RuntimeStopReport>, start: Option<RuntimeStartReport>| {
+                let of_start = start.as_ref().map(|start| (start.runtime.clone(), start.error.clone()));
+                let of_stop = stop.as_ref().map(|stop| (stop.runtime.clone(), stop.error.clone()));
+                let (runtime, error) = of_start.or(of_stop).unwrap_or_default();
+                RuntimeRestartReport {
+                    schema: RuntimeRestartReport::SCHEMA,
+                    target: self.target(),
+                    runtime_id: runtime_id.to_owned(),
+                    stop,
+                    start,
+                    runtime,
+                    error,
+                }
+            };
+        let runtime = match self.runtime(&runtimes, id) {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                return Ok(RuntimeRestartReport {
+                    error: Some(error.with_hints()),
+                    ..report(id, None, None)
+                });
+            }
+        };
+        let supervisor = self.supervisor(&host);
+        if let Some(disabled) = off(runtime) {
+            let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
+            return Ok(report(id, None, Some(self.start_refused(runtime, &facts, &[disabled]))));
+        }
+        let outcome = supervisor.restart(runtime, &self.start_options(), progress)?;
+        let stop = outcome.stop.map(|stop| self.stop_report(runtime, &supervisor, stop));
+        let start = outcome.start.map(|start| self.start_report(&runtimes, runtime, &supervisor, start));
+        Ok(report(runtime.id.as_str(), stop, start))
+    }
+
+    fn start_options(&self) -> StartOptions {
+        StartOptions {
+            ready_within: None,
+            lock_timeout: self.context.lock_timeout,
+            cancel: self.context.cancel.clone(),
+        }
+    }
+
+    fn start_report(
+        &self,
+        runtimes: &Runtimes,
+        runtime: &Runtime,
+        supervisor: &Supervisor<'_>,
+        outcome: StartOutcome,
+    ) -> RuntimeStartReport {
+        let mut facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
+        if let StartOutcome::Started { health, .. } = &outcome {
+            // It was checked a moment ago.
+            facts.health = Some(health.clone());
+        }
+        let empty = self.empty_start(runtime.id.as_str(), self.runtime_json(&facts));
+        match outcome {
+            StartOutcome::Started { process, health, ready_after } => RuntimeStartReport {
+                started: 1,
+                pid: Some(process.pid()),
+                pid_path: Some(self.absolute(&facts.pid_path)),
+                metadata_path: Some(self.absolute(&facts.metadata_path)),
+                health: health.to_json(),
+                ready_after_seconds: Some(ready_after.as_secs_f64()),
+                ..empty
+            },
+            StartOutcome::AlreadyRunning { process } => RuntimeStartReport {
+                skipped: 1,
+                pid: Some(process.pid()),
+                reason: Some("the runtime is running already".to_owned()),
+                ..empty
+            },
+            StartOutcome::Refused { blockers } => {
+                self.start_refused(runtime, &facts, &shown::blockers(runtimes, runtime, &blockers))
+            }
+            StartOutcome::Failed { reason, log, survivors } => RuntimeStartReport {
+                error: Some(reason.to_string()),
+                stdout: log.stdout,
+                stderr: log.stderr,
+                survivors,
+                ..empty
+            },
+        }
+    }
+
+    fn start_refused(
+        &self,
+        runtime: &Runtime,
+        facts: &RuntimeFacts,
+        blockers: &[Blocker],
+    ) -> RuntimeStartReport {
+        RuntimeStartReport {
+            blockers: messages(blockers),
+            blocker_details: details(blockers),
+            error: Some("the runtime may not be started".to_owned()),
+            ..self.empty_start(runtime.id.as_str(), self.runtime_json(facts))
+        }
+    }
+
+    fn start_failed(&self, id: &str, error: &Error) -> RuntimeStartReport {
+        RuntimeStartReport { error: Some(error.with_hints()), ..self.empty_start(id, Json::Null) }
+    }
+
+    fn empty_start(&self, id: &str, runtime: Json) -> RuntimeStartReport {
+        RuntimeStartReport {
+            schema: RuntimeStartReport::SCHEMA,
+            target: self.target(),
+            runtime_id: id.to_owned(),
+            runtime,
+            started: 0,
+            skipped: 0,
+            pid: None,
+            pid_path: None,
+            metadata_path: None,
+            health: Json::Null,
+            ready_after_seconds: None,
+            reason: None,
+            blockers: Vec::new(),
+            blocker_details: Vec::new(),
+            error: None,
+            stdout: String::new(),
+            stderr: String::new(),
+            survivors: Vec::new(),
+        }
+    }
+
+    fn stop_report(
+        &self,
+        runtime: &Runtime,
+        supervisor: &Supervisor<'_>,
+        outcome: StopOutcome,
+    ) -> RuntimeStopReport {
+        let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
+        let empty = self.empty_stop(runtime.id.as_str(), self.runtime_json(&facts));
+        match outcome {
+            StopOutcome::Stopped { process, processes, killed, method } => RuntimeStopReport {
+                stopped: 1,
+                pid: Some(process.pid()),
+                processes: Some(processes),
+                killed: Some(killed),
+                method: Some(method.name()),
+                ..empty
+            },
+            StopOutcome::NotRunning { reason } => RuntimeStopReport { reason: Some(reason), ..empty },
+            StopOutcome::Refused { issue } => {
+                RuntimeStopReport { error: Some(issue.detail), fix: issue.fix, ..empty }
+            }
+            StopOutcome::Survived { process, survivors } => RuntimeStopReport {
+                pid: Some(process.pid()),
+                error: Some("some of its processes could not be ended".to_owned()),
+                survivors,
+                ..empty
+            },
+        }
+    }
+
+    fn empty_stop(&self, id: &str, runtime: Json) -> RuntimeStopReport {
+        RuntimeStopReport {
+            schema: RuntimeStopReport::SCHEMA,
+            target: self.target(),
+            runtime_id: id.to_owned(),
+            runtime,
+            stopped: 0,
+            pid: None,
+            processes: None,
+            killed: None,
+            method: None,
+            reason: None,
+            error: None,
+            fix: None,
+            survivors: Vec::new(),
+        }
+    }
+}
+
+fn off(runtime: &Runtime) -> Option<Blocker> {
+    (!runtime.enabled).then(|| shown::disabled(runtime))
+}

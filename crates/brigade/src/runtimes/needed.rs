@@ -1,0 +1,143 @@
+//! The runtime that a call cannot do without, looked at right before the call runs.
+
+use brigade_call::RuntimeFact;
+use brigade_catalog::{Family, Runtime, Tool};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Json, closest};
+use brigade_policy::Blocker;
+use brigade_runtime::{Checks, IssueType, RuntimeFacts, RuntimeState};
+
+use super::shown::{command_line, receipt_json};
+use crate::gather::Config;
+use crate::workspace::Workspace;
+
+impl Workspace {
+    /// Looks at the runtime of a tool. One that the tool cannot do without has its health command run; one that it only
+    /// names is recorded as it stands, and keeps nothing from running.
+    pub(crate) fn runtime_fact(&self, tool: &Tool, config: &Config) -> RuntimeFact {
+        let id = tool.runtime_id.as_deref().filter(|id| !id.is_empty());
+        let is_required = tool.requires_runtime || tool.family == Some(Family::Mcp);
+        match (id, is_required) {
+            (None, false) => RuntimeFact::NotNeeded,
+            (None, true) => RuntimeFact::NotReady(vec![
+                missing(tool, "the tool needs a runtime and names none".to_owned())
+                    .hint("set `runtime_id` to a runtime of .brigade/tools/runtimes.toml"),
+            ]),
+            (Some(id), true) => match self.look_at_runtime(tool, id, config, Checks::Run) {
+                Ok(facts) => {
+                    let reasons = reasons(tool, &facts);
+                    if reasons.is_empty() {
+                        RuntimeFact::Ready(receipt_json(&facts))
+                    } else {
+                        RuntimeFact::NotReady(reasons)
+                    }
+                }
+                Err(blocker) => RuntimeFact::NotReady(vec![*blocker]),
+            },
+            (Some(id), false) => match self.look_at_runtime(tool, id, config, Checks::Skip) {
+                Ok(facts) => RuntimeFact::Ready(receipt_json(&facts)),
+                Err(_) => RuntimeFact::NotNeeded,
+            },
+        }
+    }
+
+    fn look_at_runtime(
+        &self,
+        tool: &Tool,
+        id: &str,
+        config: &Config,
+        checks: Checks,
+    ) -> Result<RuntimeFacts, Box<Blocker>> {
+        let cannot = |message: String| Box::new(missing(tool, message));
+        let runtimes = self.runtimes().map_err(|error| cannot(error.to_string()))?;
+        let shown = escape_terminal(id);
+        let Some(runtime) = runtimes.runtime(id) else {
+            let blocker = cannot(format!("the runtime `{shown}` is not configured"));
+            let near = closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str()));
+            let hint = match near {
+                Some(near) => format!("did you mean `{}`?", escape_terminal(near)),
+                None if runtimes.runtimes().is_empty() => "brigade tools runtime init".to_owned(),
+                None => "brigade tools runtime list".to_owned(),
+            };
+            return Err(Box::new(blocker.hint(hint)));
+        };
+        if !runtime.enabled {
+            let blocker = cannot(format!("the runtime `{shown}` is disabled"));
+            return Err(Box::new(blocker.at(runtime.place_of("enabled")).hint("set `enabled = true`")));
+        }
+        if runtime.is_broken {
+            return Err(Box::new(broken(tool, runtime)));
+        }
+        let host = self.host_of_runtimes(&config.policy).map_err(|error| cannot(error.to_string()))?;
+        Ok(self.supervisor(&host).facts_of_one(runtime, checks, self.context.cancel.as_ref()))
+    }
+}
+
+fn missing(tool: &Tool, message: String) -> Blocker {
+    Blocker::new("runtime_missing", message).at(tool.place_of("runtime_id")).field("runtime_id")
+}
+
+fn broken(tool: &Tool, runtime: &Runtime) -> Blocker {
+    let id = escape_terminal(runtime.id.as_str()).into_owned();
+    missing(tool, format!("the entry of the runtime `{id}` has errors"))
+        .at(runtime.origin.place.clone())
+        .hint("brigade tools runtime doctor")
+}
+
+/// Lists why a runtime cannot serve a call; empty when it can.
+fn reasons(tool: &Tool, facts: &RuntimeFacts) -> Vec<Blocker> {
+    if facts.is_usable() {
+        return Vec::new();
+    }
+    let id = facts.id.as_str();
+    let shown = escape_terminal(id);
+    let blocker = |code: &'static str, message: String, hint: String| {
+        Blocker::new(code, message).at(tool.place_of("runtime_id")).field("runtime_id").hint(hint)
+    };
+    let start = || command_line("start", id);
+    vec![match (facts.state, &facts.health) {
+        (RuntimeState::Stopped, _) => {
+            blocker("runtime_stopped", format!("the runtime `{shown}` is not running"), start())
+        }
+        (RuntimeState::Stale, _) => {
+            let message = format!("the runtime `{shown}` ended without being stopped");
+            blocker("runtime_stopped", message, start())
+        }
+        (RuntimeState::Running, _) if !facts.managed => {
+            let message = format!("the runtime `{shown}` runs, but nothing proves that Brigade started it");
+            let fix = facts.issues.iter().find(|issue| issue.issue_type == IssueType::Unmanaged);
+            blocker(
+                "runtime_unmanaged",
+                message,
+                fix.and_then(|issue| issue.fix.clone()).unwrap_or_else(start),
+            )
+        }
+        (RuntimeState::Running, Some(health)) => {
+            let message = format!("the runtime `{shown}` is not healthy: {}", health.detail);
+            blocker("runtime_unhealthy", message, command_line("restart", id))
+        }
+        (RuntimeState::Running, None) => {
+            let message = format!("the health of the runtime `{shown}` could not be checked");
+            blocker("runtime_unhealthy", message, command_line("status", id))
+        }
+    }]
+}
+
+impl Workspace {
+    /// Looks at the runtime of the tool that a call is for; see [`Workspace::runtime_fact`].
+    pub(crate) fn runtime_of(&self, tool_id: &str, config: &Config) -> RuntimeFact {
+        match self.tool(&config.catalog, tool_id) {
+            Ok(tool) => self.runtime_fact(tool, config),
+            // A call whose tool is gone is refused for that.
+            Err(_) => RuntimeFact::NotNeeded,
+        }
+    }
+
+    /// Makes the paths absolute of the runtime that a receipt records.
+    pub(crate) fn receipt_runtime(&self, receipt: &mut brigade_core::Object) {
+        if let Some(runtime) = receipt.get("runtime").filter(|runtime| **runtime != Json::Null) {
+            let runtime = self.runtime_with_paths(runtime);
+            receipt.insert("runtime".to_owned(), runtime);
+        }
+    }
+}

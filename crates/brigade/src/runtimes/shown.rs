@@ -1,0 +1,197 @@
+//! Runtimes as reports and receipts show them.
+
+use brigade_catalog::{Runtime, Runtimes};
+use brigade_core::argv::Argv;
+use brigade_core::redact::Redactor;
+use brigade_core::{ConfigIssue, Fingerprint, Json, Object, Severity};
+use brigade_policy::Blocker;
+use brigade_runtime::{RuntimeError, RuntimeFacts, RuntimeIssue};
+
+use crate::error::{Error, ErrorKind};
+use crate::workspace::Workspace;
+
+/// The members that are paths.
+const PATHS: &[&str] =
+    &["cwd", "pid_path", "metadata_path", "stdout_log_path", "stderr_log_path", "health_path"];
+
+impl Workspace {
+    /// Writes a runtime as reports have it, with absolute paths.
+    pub(super) fn runtime_json(&self, facts: &RuntimeFacts) -> Json {
+        self.runtime_with_paths(&receipt_json(facts))
+    }
+
+    /// Makes the paths of a runtime absolute that were stored relative to the workspace.
+    pub(crate) fn runtime_with_paths(&self, runtime: &Json) -> Json {
+        let mut runtime = runtime.clone();
+        if let Json::Object(members) = &mut runtime {
+            self.runtime_paths(members);
+            if let Some(Json::Object(metadata)) = members.get_mut("metadata") {
+                self.runtime_paths(metadata);
+            }
+        }
+        runtime
+    }
+
+    fn runtime_paths(&self, members: &mut Object) {
+        if members.get("cwd").and_then(Json::as_str) == Some(".") {
+            members.insert("cwd".to_owned(), Json::from(self.target()));
+        }
+        for key in PATHS {
+            self.make_absolute(members, key);
+        }
+    }
+}
+
+/// Writes a runtime as receipts have it: paths are relative to the workspace, and a command line shows no secret.
+pub(super) fn receipt_json(facts: &RuntimeFacts) -> Json {
+    let redactor = Redactor::new(&[]);
+    let mut members = facts.to_json();
+    mask_command(&redactor, &mut members);
+    if let Some(Json::Object(metadata)) = members.get_mut("metadata") {
+        mask_command(&redactor, metadata);
+    }
+    members.insert("issues".to_owned(), facts.issues.iter().map(issue).collect::<Vec<_>>().into());
+    Json::Object(members)
+}
+
+fn mask_command(redactor: &Redactor, members: &mut Object) {
+    if let Some(Json::String(command)) = members.get_mut("command") {
+        *command = redactor.redact_str(command);
+    }
+}
+
+/// Writes an issue of a runtime.
+pub(super) fn issue(issue: &RuntimeIssue) -> Json {
+    let mut members = issue.to_json();
+    // The detail may name processes, so it does not enter.
+    let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
+        .text("type", issue.issue_type.as_str())
+        .text("runtime_id", issue.runtime_id.as_str())
+        .text("field", issue.field)
+        .finish();
+    members.insert("fingerprint".to_owned(), fingerprint.to_hex().into());
+    Json::Object(members)
+}
+
+/// Writes an issue of the file of the runtimes, with the keys of an issue of a runtime.
+pub(super) fn config_issue(issue: &ConfigIssue) -> Json {
+    let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
+        .text("type", "runtime_config")
+        .text("runtime_id", issue.entry.as_deref())
+        .text("field", issue.field.as_deref())
+        .text("message", issue.message.as_str())
+        .finish();
+    let detail = match &issue.field {
+        Some(field) => format!("{}: {}", brigade_core::text::escape_terminal(field), issue.message),
+        None => issue.message.clone(),
+    };
+    Json::object([
+        ("status", Json::from("warn")),
+        ("name", "runtime_config".into()),
+        ("tool_id", issue.entry.clone().into()),
+        ("family", "runtime".into()),
+        ("issue_type", "runtime_config".into()),
+        ("harness", Json::Null),
+        ("projection_target", Json::Null),
+        ("description", Json::Null),
+        ("detail", detail.into()),
+        ("severity", issue.severity.as_str().into()),
+        ("file", issue.place.file.as_str().into()),
+        ("line", issue.place.line.into()),
+        ("field", issue.field.clone().into()),
+        ("fix", issue.hint.clone().into()),
+        ("fingerprint", fingerprint.to_hex().into()),
+    ])
+}
+
+/// Turns issues that keep a runtime from being started into reasons; errors of its entry are told one by one.
+pub(super) fn blockers(runtimes: &Runtimes, runtime: &Runtime, issues: &[RuntimeIssue]) -> Vec<Blocker> {
+    let of_issue = |issue: &RuntimeIssue| {
+        let mut blocker =
+            Blocker::new(issue.issue_type.as_str(), issue.detail.clone()).at(issue.place.clone());
+        blocker.field = issue.field.map(str::to_owned);
+        blocker.hint = issue.fix.clone();
+        blocker
+    };
+    let mut found: Vec<Blocker> = issues.iter().map(of_issue).collect();
+    let concerns = |issue: &&ConfigIssue| {
+        runtime.is_broken
+            && issue.severity == Severity::Error
+            && issue.entry.as_deref().is_some_and(|entry| runtime.id == entry)
+    };
+    found.extend(runtimes.issues().iter().filter(concerns).map(|issue| {
+        let mut blocker = Blocker::new("runtime_config", issue.message.clone()).at(issue.place.clone());
+        blocker.field = issue.field.clone();
+        blocker.hint = issue.hint.clone();
+        blocker
+    }));
+    found
+}
+
+/// Says that a runtime is switched off.
+pub(super) fn disabled(runtime: &Runtime) -> Blocker {
+    Blocker::new("runtime_disabled", "the runtime is disabled")
+        .at(runtime.place_of("enabled"))
+        .field("enabled")
+        .hint("set `enabled = true`")
+}
+
+/// Returns the command that acts on a runtime, quoted as a shell reads it.
+pub(super) fn command_line(action: &str, id: &str) -> String {
+    let words = ["brigade", "tools", "runtime", action, id].map(str::to_owned).to_vec();
+    Argv::new(words).map_or_else(|_| format!("brigade tools runtime {action}"), |argv| argv.to_string())
+}
+
+impl From<RuntimeError> for Error {
+    fn from(error: RuntimeError) -> Error {
+        let kind = match error {
+            RuntimeError::Fs(error) => return error.into(),
+            RuntimeError::Newer { .. } | RuntimeError::Outside { .. } => ErrorKind::Refused,
+            _ => ErrorKind::Environment,
+        };
+        Error::new(kind, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::Place;
+
+    use super::*;
+
+    #[test]
+    fn an_issue_of_the_file_has_the_keys_of_one_of_a_runtime() {
+        let of_file = config_issue(&ConfigIssue {
+            severity: Severity::Error,
+            place: Place::file("runtimes.toml"),
+            entry: Some("helper".to_owned()),
+            field: Some("port".to_owned()),
+            message: "expected a port".to_owned(),
+            hint: None,
+        });
+        assert_eq!(of_file.get("detail").and_then(Json::as_str), Some("port: expected a port"));
+        let runtime = Runtime::new("helper", "'").unwrap();
+        let fs = brigade_fs::MemoryFs::new();
+        let host = brigade_runtime::Host::default();
+        let supervisor = brigade_runtime::Supervisor::new(&fs, &brigade_core::SystemClock, &host);
+        let facts = supervisor.facts_of_one(&runtime, brigade_runtime::Checks::Skip, None);
+        let of_runtime = issue(&facts.issues[0]);
+        let keys = |json: &Json| -> Vec<String> { json.as_object().unwrap().keys().cloned().collect() };
+        assert_eq!(keys(&of_file), keys(&of_runtime));
+    }
+
+    #[test]
+    fn commands_to_try_are_quoted() {
+        assert_eq!(command_line("start", "my runtime"), "brigade tools runtime start 'my runtime'");
+    }
+
+    #[test]
+    fn a_command_shows_no_secret() {
+        let runtime = Runtime::new("helper", "serve --token=EXAMPLE1234567890").unwrap();
+        let fs = brigade_fs::MemoryFs::new();
+        let host = brigade_runtime::Host::default();
+        let supervisor = brigade_runtime::Supervisor::new(&fs, &brigade_core::SystemClock, &host);
+        let shown = receipt_json(&supervisor.facts_of_one(&runtime, brigade_runtime::Checks::Skip, None));
+        assert!(!shown.to_compact().contains("EXAMPLE"), "{}", shown.to_compact());
+    }
+}

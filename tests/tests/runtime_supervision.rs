@@ -1,0 +1,424 @@
+//! Runtimes from start to stop through the binary: what is found, what is refused, what is left alone.
+
+#![allow(clippy::disallowed_methods, reason = "tests hold ports and processes themselves")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+
+use brigade_testkit::Run;
+use brigade_tests::{Site, processes_with, until};
+use serde_json::{Value, json};
+
+/// Listens on the port of its argument, says so, and answers requests with a line.
+const SERVE: &str = r#"
+import http.server, sys
+print("listening", flush=True)
+print("token=ghp_0123456789abcdefghijABCDEFGHIJ012345", flush=True)
+print("\x1b[31mred", file=sys.stderr, flush=True)
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler).serve_forever()
+"#;
+
+/// A workspace with runtimes, which are stopped when the test is over.
+struct Runtimes {
+    site: Site,
+}
+
+impl Drop for Runtimes {
+    fn drop(&mut self) {
+        let command = |words: &[&str]| self.site.brigade.command(words).output();
+        let Ok(listed) = command(&["tools", "runtime", "list", "--json"]) else { return };
+        let list: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
+        for runtime in list["runtimes"].as_array().into_iter().flatten() {
+            let _ = command(&["tools", "runtime", "stop", runtime["id"].as_str().unwrap_or_default()]);
+        }
+    }
+}
+
+impl Runtimes {
+    fn new(file: &str) -> Runtimes {
+        let site = Site::empty();
+        site.workspace.write("bin/serve.py", SERVE);
+        site.workspace.write(".brigade/tools/runtimes.toml", file);
+        Runtimes { site }
+    }
+
+    /// Makes a workspace with one runtime, `helper`, that listens on a free port.
+    fn serving() -> Runtimes {
+        let port = free_port();
+        Runtimes::new(&format!(
+            "[[runtime]]\nid = 'helper'\nname = 'Helper'\ncommand = 'python3 bin/serve.py {port}'\nport = {port}\ntimeout = 20\n"
+        ))
+    }
+
+    #[track_caller]
+    fn text(&self, words: &[&str]) -> Run {
+        self.site.tools(["runtime"].iter().chain(words))
+    }
+
+    /// Runs a command with `--json`, which must end with this code.
+    #[track_caller]
+    fn json(&self, words: &[&str], code: i32) -> Value {
+        self.site.json(["runtime"].iter().chain(words)).expect(code)
+    }
+
+    /// Starts `helper` and returns its process.
+    #[track_caller]
+    fn start(&self) -> u64 {
+        let started = self.json(&["start", "helper"], 0);
+        assert_eq!((&started["started"], &started["skipped"]), (&json!(1), &json!(0)), "{started}");
+        started["pid"].as_u64().unwrap()
+    }
+
+    #[track_caller]
+    fn item(&self) -> Value {
+        self.json(&["status"], 0)["runtimes"][0].clone()
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Tells whether a process lives; one that nobody has waited for has ended.
+fn is_alive(pid: u64) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+fn kill(signal: &str, pid: u64) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+/// A process of the test that has nothing to do with runtimes.
+struct Stranger(Child);
+
+impl Stranger {
+    fn new() -> Stranger {
+        Stranger(Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    fn like_a_runtime() -> Stranger {
+        let mut command = Command::new("setsid");
+        Stranger(command.args(["sleep", "600"]).stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_runtime_is_started_once_restarted_and_stopped() {
+    let runtimes = Runtimes::serving();
+    let list = runtimes.json(&["list"], 0);
+    assert_eq!((&list["counts"], &list["runtime_count"]), (&json!({"stopped": 1}), &json!(1)));
+    assert_eq!(
+        (&list["valid"], &list["issues"], &list["top_issue"]),
+        (&json!(true), &json!([]), &json!(null))
+    );
+    assert!(!runtimes.site.workspace.exists(".brigade/tools/runtime"), "looking writes nothing");
+
+    let pid = runtimes.start();
+    let item = runtimes.item();
+    assert_eq!(
+        (&item["state"], &item["running"], &item["managed"], &item["health_ok"], &item["pid"]),
+        (&json!("running"), &json!(true), &json!(true), &json!(true), &json!(pid))
+    );
+    let again = runtimes.json(&["start", "helper"], 0);
+    assert_eq!((&again["started"], &again["skipped"], &again["pid"]), (&json!(0), &json!(1), &json!(pid)));
+    assert_eq!(again["reason"], "the runtime is running already");
+    for (path, bytes) in runtimes.site.workspace.files(".brigade/tools/runtime") {
+        let mode = fs::metadata(runtimes.site.workspace.join(&path)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{path}");
+        let root = runtimes.site.workspace.path().to_str().unwrap().as_bytes();
+        let names_root = bytes.windows(root.len()).any(|part| part == root);
+        assert!(!names_root, "{path} could not be moved with its workspace");
+    }
+
+    let restarted = runtimes.json(&["restart", "helper"], 0);
+    assert_eq!((&restarted["stop"]["stopped"], &restarted["start"]["started"]), (&json!(1), &json!(1)));
+    assert_eq!(restarted["stop"]["pid"], pid);
+    let new = restarted["start"]["pid"].as_u64().unwrap();
+    assert!(new != pid && !is_alive(pid) && is_alive(new));
+    assert_eq!(
+        (&restarted["runtime"]["state"], &restarted["runtime"]["pid"]),
+        (&json!("running"), &json!(new))
+    );
+
+    let stopped = runtimes.json(&["stop", "helper"], 0);
+    assert_eq!((&stopped["stopped"], &stopped["pid"]), (&json!(1), &json!(new)));
+    assert!(!is_alive(new));
+    let nothing = runtimes.json(&["stop", "helper"], 0);
+    assert_eq!((&nothing["stopped"], &nothing["reason"]), (&json!(0), &json!("the runtime is not running")));
+}
+
+#[test]
+fn the_starter_whose_health_is_in_the_metadata_file_can_be_stopped() {
+    let runtimes = Runtimes { site: Site::empty() };
+    runtimes.text(&["init"]).assert_code(0);
+    runtimes.text(&["init"]).assert_code(2);
+    runtimes.text(&["init", "--force"]).assert_code(0);
+    assert!(runtimes.site.workspace.exists(".brigade/tools/runtime"));
+    let port = free_port().to_string();
+    let file = ".brigade/tools/runtimes.toml";
+    let text = runtimes.site.workspace.read_text(file);
+    runtimes.site.workspace.write(file, text.replace("8765", &port));
+
+    runtimes.json(&["start", "local-helper"], 0);
+    let item = runtimes.item();
+    assert_eq!(item["health_path"], item["metadata_path"]);
+    assert_eq!(
+        (&item["managed"], &item["health_ok"], &item["metadata"]["health_ok"]),
+        (&json!(true), &json!(true), &json!(true))
+    );
+    assert_eq!(item["metadata"]["command"], item["command"]);
+    assert_eq!(runtimes.json(&["stop", "local-helper"], 0)["stopped"], 1);
+}
+
+#[test]
+fn a_runtime_that_was_killed_is_stale_and_starts_again() {
+    let runtimes = Runtimes::serving();
+    let pid = runtimes.start();
+    kill("-9", pid);
+    until("end of the process", || (!is_alive(pid)).then_some(()));
+    let status = runtimes.json(&["status"], 0);
+    let item = &status["runtimes"][0];
+    assert_eq!(
+        (&item["state"], &item["stale_pid"], &item["running"]),
+        (&json!("stale"), &json!(true), &json!(false))
+    );
+    assert_eq!((&status["counts"], &item["health_ok"]), (&json!({"stale": 1}), &json!(null)));
+
+    let doctor = runtimes.json(&["doctor"], 0);
+    assert_eq!(doctor["top_issue"]["issue_type"], "runtime_stale_pid");
+    assert_eq!(doctor["top_issue"]["fix"], "brigade tools runtime stop helper");
+    runtimes.json(&["doctor", "--strict"], 1);
+    runtimes.start();
+    assert_eq!(runtimes.json(&["doctor", "--strict"], 0)["issue_count"], 0);
+}
+
+#[test]
+fn what_a_left_pid_file_names_by_now_is_never_signalled() {
+    let mut stranger = Stranger::new();
+    let runtimes = Runtimes::serving();
+    let pid = runtimes.start();
+    kill("-9", pid);
+    until("end of the process", || (!is_alive(pid)).then_some(()));
+    runtimes.site.workspace.write(".brigade/tools/runtime/helper.pid", format!("{}\n", stranger.0.id()));
+    let stopped = runtimes.json(&["stop", "helper"], 0);
+    assert_eq!((&stopped["stopped"], &stopped["runtime"]["state"]), (&json!(0), &json!("stopped")));
+    assert!(stopped["reason"].as_str().unwrap().contains("stale pid"), "{stopped}");
+    assert!(stranger.is_alive());
+}
+
+#[test]
+fn a_process_that_may_be_the_runtime_without_a_proof_is_left_alone() {
+    // The right command, leading a session like a runtime; but there is no record of a start.
+    let mut stranger = Stranger::like_a_runtime();
+    let runtimes = Runtimes::new("[[runtime]]\nid = 'helper'\nname = 'Helper'\ncommand = 'sleep 600'\n");
+    until("the process's own command line", || {
+        processes_with("sleep\0600").contains(&stranger.0.id()).then_some(())
+    });
+    runtimes.site.workspace.write(".brigade/tools/runtime/helper.pid", format!("{}\n", stranger.0.id()));
+    let item = runtimes.item();
+    assert_eq!(
+        (&item["state"], &item["managed"], &item["health_ok"]),
+        (&json!("running"), &json!(false), &json!(null))
+    );
+    let refused = runtimes.json(&["stop", "helper"], 1);
+    assert!(refused["error"].as_str().unwrap().contains("nothing proves"), "{refused}");
+    let refused = runtimes.json(&["start", "helper"], 1);
+    assert_eq!(refused["blocker_details"][0]["code"], "runtime_unmanaged");
+    assert!(stranger.is_alive() && runtimes.site.workspace.exists(".brigade/tools/runtime/helper.pid"));
+}
+
+#[test]
+fn whoever_holds_the_port_is_named() {
+    let runtimes = Runtimes::serving();
+    let port = runtimes.json(&["list"], 0)["runtimes"][0]["port"].as_u64().unwrap();
+    let _listener = TcpListener::bind(("127.0.0.1", u16::try_from(port).unwrap())).unwrap();
+    let refused = runtimes.json(&["start", "helper"], 1);
+    let expect = format!("port {port} is in use by process {} (", std::process::id());
+    let blocker = refused["blockers"][0].as_str().unwrap();
+    assert!(blocker.contains(&expect), "{blocker}");
+    assert_eq!(
+        (&refused["started"], &refused["error"]),
+        (&json!(0), &json!("the runtime may not be started"))
+    );
+    assert_eq!(refused["blocker_details"][0]["field"], "port");
+    let text = runtimes.text(&["start", "helper"]);
+    text.assert_code(1);
+    assert!(text.stderr_text().contains(&expect) && text.stdout.is_empty(), "{text}");
+    assert_eq!(runtimes.json(&["doctor"], 0)["top_issue"]["issue_type"], "runtime_port_conflict");
+}
+
+#[test]
+fn a_start_that_fails_shows_the_end_of_the_log() {
+    let runtimes = Runtimes::new(
+        "[[runtime]]\nid = 'helper'\nname = 'Helper'\ncommand = 'sh bin/broken.sh'\n\n\
+         [[runtime]]\nid = 'slow'\nname = 'Slow'\ncommand = 'sh bin/slow.sh'\nport = 1\ntimeout = 0.3\n",
+    );
+    let script = "echo one\necho 'cannot open the database, password=hunter2EXAMPLE' >&2\nexit 3\n";
+    runtimes.site.workspace.write("bin/broken.sh", script);
+    let failed = runtimes.json(&["start", "helper"], 1);
+    assert_eq!((&failed["stdout"], &failed["started"]), (&json!("one\n"), &json!(0)));
+    assert!(failed["stderr"].as_str().unwrap().contains("cannot open the database"), "{failed}");
+    assert!(failed["error"].as_str().unwrap().contains("ended"), "{failed}");
+    let text = runtimes.text(&["start", "helper"]);
+    text.assert_code(1);
+    let said = text.stderr_text();
+    assert!(said.contains("cannot open the database") && !said.contains("hunter2"), "{said}");
+    assert!(said.contains("next: brigade tools runtime logs helper"), "{said}");
+    assert_eq!(runtimes.item()["state"], "stopped");
+
+    let mark = runtimes.site.workspace.join("bin/slow.sh");
+    runtimes
+        .site
+        .workspace
+        .write("bin/slow.sh", format!("echo up\nexec sh -c 'sleep 600; : {}'\n", mark.display()));
+    let failed = runtimes.json(&["start", "slow"], 1);
+    let error = failed["error"].as_str().unwrap();
+    assert!(error.contains("not ready after 0.3 s: nothing listens on port 1"), "{error}");
+    assert_eq!(processes_with(mark.to_str().unwrap()), [0u32; 0], "nothing of it runs on");
+}
+
+#[test]
+fn one_broken_entry_leaves_the_others_alone() {
+    let runtimes = Runtimes::serving();
+    let file = ".brigade/tools/runtimes.toml";
+    let text = runtimes.site.workspace.read_text(file);
+    let broken = "[[runtime]]\nid = 'broken'\nname = 'B'\ncommand = 'sleep 600'\nport = 99999\n\n\
+                  [[runtime]]\nid = 'risky'\nname = 'R'\ncommand = \"bash -c 'sleep 600'\"\ncwd = 'nowhere'\n\n\
+                  [[runtime]]\nid = 'off'\nname = 'O'\nenabled = false\ncommand = 'sleep 600'\n";
+    runtimes.site.workspace.write(file, format!("{text}\n{broken}"));
+    let list = runtimes.json(&["list"], 1);
+    assert_eq!((&list["valid"], &list["runtime_count"]), (&json!(false), &json!(4)));
+    let error = list["errors"][0].as_str().unwrap();
+    assert!(
+        error.contains("runtimes.toml:") && error.contains("broken") && error.contains("port"),
+        "{error}"
+    );
+    let doctor = runtimes.json(&["doctor"], 1);
+    let issues = doctor["issues"].as_array().unwrap();
+    assert_eq!(doctor["issue_count"], issues.len());
+    let found = |kind: &str, id: &str| {
+        let is_it = |issue: &&Value| issue["issue_type"] == kind && issue["tool_id"] == id;
+        issues.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} of {id}: {doctor}"))
+    };
+    assert_eq!(found("runtime_config", "broken")["field"], "port");
+    assert_eq!(found("runtime_high_risk_command", "risky")["name"], "tool_runtime_high_risk_command");
+    assert!(found("runtime_missing_cwd", "risky")["fingerprint"].is_string());
+
+    let codes = |id: &str| {
+        let refused = runtimes.json(&["start", id], 1);
+        let details = refused["blocker_details"].as_array().unwrap();
+        details.iter().map(|detail| detail["code"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(codes("broken").contains(&"runtime_config".to_owned()));
+    assert_eq!(codes("risky"), ["runtime_high_risk_command", "runtime_missing_cwd"]);
+    assert_eq!(codes("off"), ["runtime_disabled"]);
+    let restart = runtimes.json(&["restart", "off"], 1);
+    assert_eq!(
+        (&restart["stop"], &restart["error"]),
+        (&json!(null), &json!("the runtime may not be started"))
+    );
+    runtimes.start();
+}
+
+#[test]
+fn a_missing_file_and_a_wrong_name_say_what_to_do() {
+    let runtimes = Runtimes { site: Site::empty() };
+    for words in [&["list"][..], &["status"], &["doctor"], &["show", "helper"], &["start", "helper"]] {
+        let text = runtimes.text(words);
+        text.assert_code(1);
+        assert!(text.to_string().contains("brigade tools runtime init"), "{text}");
+    }
+    let runtimes = Runtimes::serving();
+    for action in ["show", "start", "stop", "restart"] {
+        let answer = runtimes.json(&[action, "helpr"], 1);
+        assert!(answer["error"].as_str().unwrap().contains("did you mean `helper`?"), "{answer}");
+        assert_eq!(answer["runtime"], json!(null));
+    }
+    assert_eq!(runtimes.json(&["logs", "helpr"], 1)["kind"], "not-found");
+}
+
+#[test]
+fn of_many_starts_at_once_one_starts_it() {
+    let runtimes = Runtimes::serving();
+    let starts: Vec<Child> = (0..4)
+        .map(|_| {
+            let mut command =
+                runtimes.site.brigade.command(["tools", "runtime", "start", "helper", "--json"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    let answers: Vec<Value> = starts
+        .into_iter()
+        .map(|child| serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap())
+        .collect();
+    let sum = |key: &str| answers.iter().map(|answer| answer[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("started"), sum("skipped")), (1, 3), "{answers:?}");
+}
+
+#[test]
+fn logs_are_shown_without_secrets_and_without_acting_on_the_terminal() {
+    let runtimes = Runtimes::serving();
+    runtimes.start();
+    let text = runtimes.text(&["logs", "helper"]);
+    text.assert_code(0);
+    assert_eq!(text.stdout_text(), "listening\ntoken=[redacted]\n");
+    let last = runtimes.json(&["logs", "helper", "--lines", "1"], 0);
+    assert_eq!((&last["lines"], &last["has_earlier"]), (&json!(["token=[redacted]"]), &json!(true)));
+    let errors = runtimes.text(&["logs", "helper", "--stderr", "-n", "1000"]).stdout_text();
+    assert!(errors.contains("\\u{1b}[31mred") && !errors.contains('\x1b'), "{errors:?}");
+    runtimes.text(&["logs", "helper", "--follow", "--json"]).assert_code(2);
+}
+
+#[test]
+fn a_followed_log_shows_what_comes_until_it_is_interrupted() {
+    let runtimes = Runtimes::serving();
+    runtimes.start();
+    let mut command =
+        runtimes.site.brigade.command(["tools", "runtime", "logs", "helper", "-f", "--lines", "1"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().as_deref(), Some("token=[redacted]"));
+    let log = runtimes.site.workspace.join(".brigade/tools/runtime/helper.log.stdout");
+    let mut file = fs::OpenOptions::new().append(true).open(log).unwrap();
+    std::io::Write::write_all(&mut file, b"api_key: abc").unwrap();
+    std::io::Write::write_all(&mut file, b"def\nmore\n").unwrap();
+    assert_eq!(lines.next().as_deref(), Some("api_key: [redacted]"));
+    assert_eq!(lines.next().as_deref(), Some("more"));
+    kill("-INT", u64::from(child.id()));
+    assert_eq!((lines.next(), child.wait().unwrap().code()), (None, Some(0)));
+}
+
+#[test]
+fn people_see_tables_and_the_next_step() {
+    let runtimes = Runtimes::serving();
+    let list = runtimes.text(&["list"]);
+    assert!(list.stdout_text().contains("helper  stopped"), "{list}");
+    assert!(list.stderr_text().contains("next: brigade tools runtime status"), "{list}");
+    let start = runtimes.text(&["start", "helper"]);
+    start.assert_code(0);
+    assert!(start.stdout_text().contains("state:        running"), "{start}");
+    assert!(!start.stderr_text().contains("waiting"), "progress is for terminals\n{start}");
+    let status = runtimes.text(&["status"]);
+    assert!(status.stdout_text().contains("helper  running  yes"), "{status}");
+    let show = runtimes.text(&["show", "helper"]).stdout_text();
+    assert!(show.contains("managed:     yes") && show.contains("healthy: "), "{show}");
+    let doctor = runtimes.text(&["doctor"]).stdout_text();
+    assert!(doctor.contains("issues:    none"), "{doctor}");
+    let stop = runtimes.text(&["stop", "helper"]).stdout_text();
+    assert!(stop.contains("stopped:  yes: 1 process\n"), "{stop}");
+}
