@@ -46,7 +46,7 @@ pub struct Snapshot<'a> {
     pub broken_checkpoints: Vec<BrokenFile>,
     /// What this system cannot enforce of a sandbox, in plain sentences; absent when it was not asked.
     pub sandbox_gaps: Option<Vec<String>>,
-    /// Files of the state that are open to others, relative to the workspace.
+    /// Files and folders of the state that are open to others, relative to the workspace. One may stand for those beside it.
     pub wide_modes: Vec<String>,
 }
 

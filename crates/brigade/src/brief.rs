@@ -24,9 +24,7 @@ impl Workspace {
         let config = self.config()?;
         let gathered = self.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
         let found = self.diagnose(&gathered);
-        let closeout = self.latest_closeout()?;
-        let listed = closeout.as_ref().map(|closeout| &closeout.fingerprints);
-        let issues = brigade_doctor::quiet(found, listed).issues;
+        let issues = brigade_doctor::quiet(found, self.closeouts()?.fingerprints().as_ref()).issues;
         let inbox = self.read_inbox()?;
         let queue = &gathered.queue;
         let count = |status: &str| queue.call_counts.get(status).copied().unwrap_or(0);

@@ -286,11 +286,6 @@ fn arguments(surveyed: &Surveyed<'_>) -> Vec<ArgumentDescription> {
     schema.properties().map(describe).collect()
 }
 
-/// Returns an issue list's first issue, as reports have it.
-pub(crate) fn top(issues: &[Json]) -> Json {
-    issues.first().cloned().unwrap_or(Json::Null)
-}
-
 /// Counts words, as reports have it.
 pub(crate) fn counts<'w>(words: impl IntoIterator<Item = &'w str>) -> Json {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,10 +1,8 @@
 //! Health: everything is read once and diagnosed once. Nothing is started, and only `doctor_fix` changes anything.
 
-mod closeout;
 mod fix;
 mod gathered;
 mod modes;
-mod orphans;
 mod queue;
 mod replan;
 mod runtimes;
@@ -12,14 +10,16 @@ mod sandbox;
 mod sarif;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use brigade_core::{Json, closest};
 use brigade_doctor::{Area, Issue, IssueType, Quieted, quiet, top_issue};
+use brigade_fs::in_parallel;
 use brigade_runtime::{Checks, StateCounts};
 
 use crate::error::{Error, ErrorKind};
 use crate::policy_json::{errors, policy_json};
-use crate::report::{CatalogReport, PolicyHealthReport, Report as _};
+use crate::report::{CatalogReport, IssueReport, PolicyHealthReport, Report as _};
 use crate::workspace::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Workspace};
 
 pub(crate) use gathered::{Ledger, Parts};
@@ -40,16 +40,16 @@ impl DoctorRequest {
     fn check(&self) -> Result<(), Error> {
         let areas = Area::ALL.iter().map(|area| area.as_str());
         let known: Vec<&str> = areas.chain(IssueType::all().iter().map(|kind| kind.code())).collect();
-        for word in self.only.iter().filter(|word| !known.contains(&word.as_str())) {
-            let shown = brigade_core::text::escape_terminal(word);
-            let error =
-                Error::new(ErrorKind::Usage, format!("`{shown}` is neither an area nor a type of issues"));
-            return Err(match closest(word, known.iter().copied()) {
-                Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None => error.hint(format!("areas are {}", Area::ALL.map(Area::as_str).join(", "))),
-            });
-        }
-        Ok(())
+        let Some(word) = self.only.iter().find(|word| !known.contains(&word.as_str())) else {
+            return Ok(());
+        };
+        let shown = brigade_core::text::escape_terminal(word);
+        let error =
+            Error::new(ErrorKind::Usage, format!("`{shown}` is neither an area nor a type of issues"));
+        Err(match closest(word, known.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("areas are {}", Area::ALL.map(Area::as_str).join(", "))),
+        })
     }
 
     fn wants(&self, issue: &Issue) -> bool {
@@ -112,18 +112,18 @@ impl Workspace {
         let gathered = self.gather(&config, parts)?;
         let mut found = self.diagnose(&gathered);
         found.retain(|issue| request.wants(issue));
-        let closeout = self.latest_closeout()?;
-        let listed = closeout.as_ref().map(|closeout| &closeout.fingerprints);
-        let raw_issues = self.issues_json(&found);
+        let closeouts = self.closeouts()?;
+        let listed = closeouts.fingerprints();
+        let raw_issues = self.issue_reports(&found);
         let raw_issue_count = raw_issues.len();
-        let divided = match listed {
+        let divided = match &listed {
             None => Quieted { issues: found, ..Quieted::default() },
-            Some(_) => quiet(found, listed),
+            Some(_) => quiet(found, listed.as_ref()),
         };
         let Quieted { issues: remaining, quieted, changed } = divided;
-        let issues = if quieted.is_empty() { raw_issues.clone() } else { self.issues_json(&remaining) };
+        let issues = if quieted.is_empty() { raw_issues.clone() } else { self.issue_reports(&remaining) };
         let sections = Sections { workspace: self, issues: &remaining };
-        let queue = &gathered.queue;
+        let (queue, surveyed) = (&gathered.queue, &gathered.surveyed);
         let (valid, errors) = (config.catalog.is_valid(), Workspace::errors_of(&config.catalog));
         Ok(CatalogReport {
             schema: CatalogReport::SCHEMA,
@@ -131,15 +131,15 @@ impl Workspace {
             config_path: self.absolute(CATALOG),
             valid,
             errors,
-            tools: gathered.surveyed.iter().map(|surveyed| self.tool_summary(surveyed)).collect(),
-            tool_count: gathered.surveyed.len(),
+            tools: in_parallel(surveyed.len(), |index| self.tool_summary(&surveyed[index])),
+            tool_count: surveyed.len(),
             raw_issues,
             raw_issue_count,
             issue_count: issues.len(),
             issues,
             top_issue: self.top_json(&remaining),
             parity: Json::object([
-                ("latest_closeout", closeout.map_or(Json::Null, |closeout| closeout.document)),
+                ("latest_closeout", closeouts.latest.unwrap_or_default()),
                 ("quieted_issue_count", Json::from(quieted.len())),
                 ("quieted_issues", Json::Array(self.issues_json(&quieted))),
                 ("changed_issue_count", Json::from(changed.len())),
@@ -198,6 +198,12 @@ impl Workspace {
         })
     }
 
+    /// Writes issues as the catalog report has them, on all processors when there are many.
+    fn issue_reports(&self, issues: &[Issue]) -> Arc<[IssueReport]> {
+        let one = |index: usize| IssueReport::of(&issues[index], |path| self.absolute(path));
+        in_parallel(issues.len(), one).into()
+    }
+
     /// Returns the worst issue as reports have it.
     pub(crate) fn top_json<'i>(&self, issues: impl IntoIterator<Item = &'i Issue>) -> Json {
         top_issue(issues).map_or(Json::Null, |issue| issue.to_json(|path| self.absolute(path)))
@@ -226,3 +232,6 @@ fn is_enabled(state: &brigade_policy::PolicyState) -> bool {
 fn numbers(counts: &BTreeMap<String, u64>) -> Json {
     Json::object(counts.iter().map(|(word, count)| (word.as_str(), Json::from(*count))))
 }
+
+#[cfg(test)]
+mod tests;

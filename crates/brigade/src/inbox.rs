@@ -8,7 +8,8 @@ mod file;
 use std::collections::BTreeMap;
 
 use brigade_core::{IdPrefix, Json};
-use brigade_doctor::{InboxRow, import};
+use brigade_doctor::{Import, InboxRow, import, quiet};
+use brigade_runtime::Checks;
 
 use crate::calls::{ambiguous, clean_reason};
 use crate::catalog::counts;
@@ -17,7 +18,7 @@ use crate::error::{Error, ErrorKind};
 use crate::report::{ImportReport, InboxItemReport, InboxReport, Report as _};
 use crate::workspace::Workspace;
 
-pub(crate) use file::{INBOX, Inbox};
+pub(crate) use file::{INBOX, Inbox, SetAside};
 
 /// Which rows of the inbox to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,20 +59,28 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn import_issues(&self) -> Result<ImportReport, Error> {
+        // Lines are set aside first, because that is an issue itself.
+        let set_aside = match self.read_inbox()?.unreadable() {
+            0 => SetAside::default(),
+            _ => self.change_inbox(|_| ())?.1,
+        };
         let config = self.config()?;
-        let gathered = self.gather(&config, &Parts::all())?;
+        let gathered = self.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
         let found = self.diagnose(&gathered);
-        let closeout = self.latest_closeout()?;
-        let listed = closeout.as_ref().map(|closeout| &closeout.fingerprints);
-        let issues = brigade_doctor::quiet(found, listed).issues;
-        let (imported, set_aside) = self.change_inbox(|inbox| {
-            let rows: Vec<InboxRow> = inbox.rows().filter_map(InboxRow::of).collect();
-            let imported = import(&issues, &rows, gathered.now);
-            for row in &imported.created {
-                inbox.append(row);
-            }
-            imported
-        })?;
+        let issues = quiet(found, self.closeouts()?.fingerprints().as_ref()).issues;
+        let imported = if issues.is_empty() {
+            Import::default()
+        } else {
+            let add = |inbox: &mut Inbox| {
+                let rows: Vec<InboxRow> = inbox.rows().filter_map(InboxRow::of).collect();
+                let imported = import(&issues, &rows, gathered.now);
+                for row in &imported.created {
+                    inbox.append(row);
+                }
+                imported
+            };
+            self.change_inbox(add)?.0
+        };
         Ok(ImportReport {
             schema: ImportReport::SCHEMA,
             target: self.target(),

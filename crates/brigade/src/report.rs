@@ -6,22 +6,28 @@
 mod calls;
 mod catalog;
 mod checkpoints;
+mod doctor;
+mod issue;
 mod policy;
 mod projections;
 mod runs;
 mod runtimes;
 mod setup;
 mod state;
+mod work;
 
 pub use calls::*;
 pub use catalog::*;
 pub use checkpoints::*;
+pub use doctor::*;
+pub use issue::*;
 pub use policy::*;
 pub use projections::*;
 pub use runs::*;
 pub use runtimes::*;
 pub use setup::*;
 pub use state::*;
+pub use work::*;
 
 use serde::Serialize;
 

@@ -6,6 +6,7 @@ use brigade_fs::{FileKind, Fs as _, RelPath};
 use brigade_queue::Queue as _;
 use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
 
+use super::modes::Which;
 use super::runtimes::RuntimesFile;
 use crate::error::Error;
 use crate::report::{Fix, FixReport, Report as _};
@@ -76,7 +77,7 @@ impl Workspace {
 
     fn fix_modes(&self, fixes: &mut Fixes) {
         // What lies in a folder goes first: once that is closed, it would not be found again.
-        for wide in self.wide_modes().into_iter().rev() {
+        for wide in self.wide_modes(Which::All).into_iter().rev() {
             let detail = format!("closed to others (mode {:04o})", wide.closed);
             fixes.one("mode", wide.path.to_string(), detail, || {
                 Ok(self.fs.set_mode(&wide.path, wide.closed)?)

@@ -9,6 +9,7 @@ use brigade_projection::Orphan;
 use brigade_queue::Queue as _;
 use brigade_runtime::{Checks, RuntimeFacts};
 
+use super::modes::Which;
 use super::queue::QueueFacts;
 use super::runtimes::{FoundRuntimes, doctor_facts};
 use crate::catalog::enabled;
@@ -101,7 +102,8 @@ impl Workspace {
     /// Reads everything that is asked for.
     pub(crate) fn gather<'c>(&self, config: &'c Config, parts: &Parts) -> Result<Gathered<'c>, Error> {
         let surveyed = if parts.tools { self.survey(config, &enabled(&config.catalog)) } else { Vec::new() };
-        let orphans = if parts.orphans { self.orphaned(config)? } else { Vec::new() };
+        let orphans =
+            if parts.orphans { self.find_orphans(config, &self.places())?.orphans } else { Vec::new() };
         let runtimes = if parts.runtimes { Some(self.find_runtimes(config, parts.health)?) } else { None };
         let queue = if parts.queue {
             self.queue_facts(&*self.queue().read()?, config, &surveyed, parts.ledger)?
@@ -118,7 +120,7 @@ impl Workspace {
             queue,
             sandbox_gaps: if parts.sandbox { self.sandbox_gaps(&config.policy) } else { None },
             wide_modes: if parts.modes {
-                self.wide_modes().into_iter().map(|wide| wide.path.to_string()).collect()
+                self.wide_modes(Which::First).into_iter().map(|wide| wide.path.to_string()).collect()
             } else {
                 Vec::new()
             },

@@ -1,6 +1,6 @@
 //! Files of the state that others can read.
 
-use brigade_fs::{FileKind, Fs, RelPath, in_parallel};
+use brigade_fs::{DirEntry, FileKind, Fs, RelPath, in_parallel};
 
 use crate::workspace::{Workspace, rel};
 
@@ -17,9 +17,18 @@ pub(crate) struct Wide {
     pub(crate) closed: u32,
 }
 
+/// Which of the files of a folder are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// All of them.
+    All,
+    /// The first one, which stands for those beside it.
+    First,
+}
+
 impl Workspace {
     /// Finds files and folders of the state that are open to others. What lies in a folder that is closed is closed, too.
-    pub(crate) fn wide_modes(&self) -> Vec<Wide> {
+    pub(crate) fn wide_modes(&self, which: Which) -> Vec<Wide> {
         let mut found = Vec::new();
         let is_closed =
             |path: &RelPath| self.fs.metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS == 0);
@@ -30,32 +39,35 @@ impl Workspace {
             if self.fs.link_metadata(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
                 && !is_closed(&folder)
             {
-                self.wide_in(&folder, &mut found);
+                self.wide_in(&folder, which, &mut found);
             }
         }
         found
     }
 
-    fn wide_in(&self, folder: &RelPath, found: &mut Vec<Wide>) {
+    fn wide_in(&self, folder: &RelPath, which: Which, found: &mut Vec<Wide>) {
         // A folder that cannot be listed has other issues.
         let entries = self.fs.list_dir(folder).unwrap_or_default();
-        let paths: Vec<(RelPath, FileKind)> = entries
-            .iter()
-            .filter(|entry| entry.kind == FileKind::Directory || !entry.name.ends_with(".toml"))
-            .filter_map(|entry| Some((folder.join(&entry.name).ok()?, entry.kind)))
-            .collect();
-        let modes = in_parallel(paths.len(), |index| match paths[index].1 {
-            FileKind::File | FileKind::Directory => self.fs.link_metadata(&paths[index].0).ok(),
-            FileKind::Link | FileKind::Other => None,
-        });
-        for ((path, kind), metadata) in paths.into_iter().zip(modes) {
-            if metadata.is_none_or(|metadata| metadata.mode & OTHERS == 0) {
-                continue;
-            }
-            let is_folder = kind == FileKind::Directory;
-            found.push(Wide { path: path.clone(), closed: if is_folder { 0o700 } else { 0o600 } });
-            if is_folder {
-                self.wide_in(&path, found);
+        let paths_of = |kind: FileKind| -> Vec<RelPath> {
+            let is_state = |entry: &&DirEntry| {
+                entry.kind == kind && (kind == FileKind::Directory || !entry.name.ends_with(".toml"))
+            };
+            entries.iter().filter(is_state).filter_map(|entry| folder.join(&entry.name).ok()).collect()
+        };
+        let is_wide =
+            |path: &RelPath| self.fs.link_metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS != 0);
+        for path in paths_of(FileKind::Directory).into_iter().filter(is_wide) {
+            found.push(Wide { path: path.clone(), closed: 0o700 });
+            self.wide_in(&path, which, found);
+        }
+        let files = paths_of(FileKind::File);
+        let wide = |path: RelPath| Wide { path, closed: 0o600 };
+        match which {
+            Which::First => found.extend(files.into_iter().find(is_wide).map(wide)),
+            Which::All => {
+                let are_wide = in_parallel(files.len(), |index| is_wide(&files[index]));
+                let each = files.into_iter().zip(are_wide).filter(|(_, is_wide)| *is_wide);
+                found.extend(each.map(|(path, _)| wide(path)));
             }
         }
     }

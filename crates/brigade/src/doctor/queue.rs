@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use brigade_call::{Call, CallStatus, CheckpointStatus};
 use brigade_core::{CallId, Fingerprint, Json, Object};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
-use brigade_fs::{FileKind, Fs as _, Lines};
+use brigade_fs::{FileKind, Fs as _, Lines, in_parallel};
 use brigade_queue::{Calls, QueueView, Runs, StoredCheckpoint, StoredReceipt};
 
 use super::gathered::Ledger;
@@ -117,12 +117,15 @@ impl Workspace {
             Err(error) if error.is_not_found() => HashSet::new(),
             Err(error) => return Err(error.into()),
         };
+        let of_receipt = |index: usize| {
+            let stored: &StoredReceipt = &list.receipts[index];
+            RunState { missing_logs: missing_logs(stored, &logs), ..RunState::of(&stored.receipt) }
+        };
+        let mut runs = in_parallel(list.receipts.len(), of_receipt);
         // The newest run comes first, so what was asked for again and succeeded is known when the failure comes.
         let mut settled: HashSet<Fingerprint> = HashSet::new();
         let mut replays = 0;
-        for stored in list.receipts {
-            let mut run = RunState::of(&stored.receipt);
-            run.missing_logs = missing_logs(&stored, &logs);
+        for (run, stored) in runs.iter_mut().zip(&list.receipts) {
             let failed = matches!(run.status.as_str(), "failed" | "timed-out" | "interrupted");
             if settled.insert(run.asks) && failed && replays < REPLAYS {
                 replays += 1;
@@ -131,8 +134,8 @@ impl Workspace {
                 run.replay_blockers = replanner.replay_blockers(&run.tool_id, args)?;
             }
             *facts.run_counts.entry(run.status.clone()).or_default() += 1;
-            facts.runs.push(run);
         }
+        facts.runs = runs;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use brigade_core::{Json, Severity};
 use brigade_doctor::IssueType;
 
-use crate::report::CatalogReport;
+use crate::report::{CatalogReport, IssueReport};
 
 impl CatalogReport {
     /// Returns the issues as the log of one run.
@@ -52,35 +52,31 @@ fn rule(kind: IssueType) -> Json {
     ])
 }
 
-fn result(issue: &Json) -> Json {
-    let member = |key: &str| issue.get(key).and_then(Json::as_str);
-    let code = member("issue_type").unwrap_or_default();
-    let detail = member("detail").unwrap_or_default();
-    let message = match member("tool_id") {
-        Some(tool) => format!("{tool}: {detail}"),
-        None => detail.to_owned(),
+fn result(issue: &IssueReport) -> Json {
+    let message = match &issue.tool_id {
+        Some(tool) => format!("{tool}: {}", issue.detail),
+        None => issue.detail.clone(),
     };
-    let level = match member("severity") {
-        Some("error") => level(Severity::Error),
-        Some("info") => level(Severity::Info),
+    let level = match issue.severity {
+        "error" => level(Severity::Error),
+        "info" => level(Severity::Info),
         _ => level(Severity::Warning),
     };
-    let index = IssueType::all().iter().position(|kind| kind.code() == code);
-    let fingerprints = [("brigadeIssue/v1", issue.get("fingerprint").cloned().unwrap_or_default())];
+    let index = IssueType::all().iter().position(|kind| kind.code() == issue.issue_type);
+    let fingerprints = [("brigadeIssue/v1", Json::from(issue.fingerprint.as_str()))];
     let mut members = vec![
-        ("ruleId", Json::from(code)),
+        ("ruleId", Json::from(issue.issue_type)),
         ("ruleIndex", Json::from(index)),
         ("level", Json::from(level)),
         ("message", text(message)),
         ("partialFingerprints", Json::object(fingerprints)),
-        ("properties", Json::object([("fix", issue.get("fix").cloned().unwrap_or_default())])),
+        ("properties", Json::object([("fix", Json::from(issue.fix.as_str()))])),
     ];
-    if let Some(file) = member("file") {
+    if let Some(file) = &issue.file {
         let mut physical = vec![("artifactLocation", Json::object([("uri", Json::from(uri(file)))]))];
-        if let Some(line) = issue.get("line").filter(|line| !line.is_null()) {
-            let mut region = vec![("startLine", line.clone())];
-            let column = issue.get("column").filter(|column| !column.is_null());
-            region.extend(column.map(|column| ("startColumn", column.clone())));
+        if let Some(line) = issue.line {
+            let mut region = vec![("startLine", Json::from(line))];
+            region.extend(issue.column.map(|column| ("startColumn", Json::from(column))));
             physical.push(("region", Json::object(region)));
         }
         let location = Json::object([("physicalLocation", Json::object(physical))]);

@@ -112,11 +112,10 @@ impl Workspace {
         let mut inbox = self.read_inbox()?;
         let result = change(&mut inbox);
         let set_aside = self.quarantine(&inbox)?;
-        if inbox.is_changed || inbox.is_torn || set_aside.file.is_some() {
-            if inbox.is_changed || !inbox.appended.is_empty() || set_aside.file.is_some() {
-                self.fs.write_atomic(&rel(INBOX), &inbox.to_bytes(), FileMode::Private)?;
-            }
-        } else if !inbox.appended.is_empty() {
+        let has_rows = !inbox.appended.is_empty();
+        if inbox.is_changed || set_aside.file.is_some() || (has_rows && inbox.is_torn) {
+            self.fs.write_atomic(&rel(INBOX), &inbox.to_bytes(), FileMode::Private)?;
+        } else if has_rows {
             self.fs.append_durable(&rel(INBOX), &inbox.appended)?;
         }
         Ok((result, set_aside))

@@ -1,15 +1,17 @@
 //! Documents about the catalog.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use brigade_core::Json;
 use serde::Serialize;
 
-use super::Report;
+use super::{IssueReport, Report};
 use crate::exit::Exit;
 
 /// One tool, as lists show it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ToolSummary {
     /// The id.
     pub id: String,
@@ -67,6 +69,7 @@ pub struct ToolSummary {
 
 /// The MCP servers of a local config.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct McpSummary {
     /// How many.
     pub server_count: usize,
@@ -76,6 +79,7 @@ pub struct McpSummary {
 
 /// Where an entry stands.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Origin {
     /// Whose catalog: `project`, `user` or `discovered`.
     pub level: &'static str,
@@ -87,6 +91,7 @@ pub struct Origin {
 
 /// How a tool is called.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Contract {
     /// The tool.
     pub tool_id: String,
@@ -136,6 +141,7 @@ pub struct Contract {
 
 /// `tools list` and `tools doctor`: the catalog, its health and counts of everything around it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CatalogReport {
     /// The schema id.
     pub schema: &'static str,
@@ -152,11 +158,15 @@ pub struct CatalogReport {
     /// How many.
     pub tool_count: usize,
     /// Issues before the last parity closeout quiets some.
-    pub raw_issues: Vec<Json>,
+    #[serde(serialize_with = "super::issue::shared")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<IssueReport>"))]
+    pub raw_issues: Arc<[IssueReport]>,
     /// How many.
     pub raw_issue_count: usize,
     /// The issues that count.
-    pub issues: Vec<Json>,
+    #[serde(serialize_with = "super::issue::shared")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<IssueReport>"))]
+    pub issues: Arc<[IssueReport]>,
     /// How many.
     pub issue_count: usize,
     /// The first of them.
@@ -188,6 +198,7 @@ impl Report for CatalogReport {
 
 /// `tools list` for people: what the catalog alone says.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ToolLinesReport {
     /// The schema id.
     pub schema: &'static str,
@@ -213,6 +224,7 @@ impl Report for ToolLinesReport {
 
 /// One tool on one line.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ToolLine {
     /// The id.
     pub id: String,
@@ -230,6 +242,7 @@ pub struct ToolLine {
 
 /// `tools show`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ShowReport {
     /// The schema id.
     pub schema: &'static str,
@@ -253,6 +266,7 @@ impl Report for ShowReport {
 
 /// `tools search`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SearchReport {
     /// The schema id.
     pub schema: &'static str,
@@ -272,6 +286,7 @@ impl Report for SearchReport {
 
 /// `tools describe`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct DescribeReport {
     /// The schema id.
     pub schema: &'static str,
@@ -307,6 +322,7 @@ impl Report for DescribeReport {
 
 /// One argument of a tool.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ArgumentDescription {
     /// Its name.
     pub name: String,
@@ -320,6 +336,7 @@ pub struct ArgumentDescription {
 
 /// `tools contracts`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ContractsReport {
     /// The schema id.
     pub schema: &'static str,
@@ -351,6 +368,7 @@ impl Report for ContractsReport {
 
 /// A contract and what is wrong with it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ContractHealth {
     /// The contract.
     #[serde(flatten)]

@@ -1,0 +1,186 @@
+use std::path::Path;
+
+use brigade_core::IdPrefix;
+use brigade_fs::Fs as _;
+
+use super::*;
+use crate::args::ArgsSource;
+use crate::calls::Blocked;
+use crate::context::Context;
+use crate::sample::NewFile;
+use crate::workspace::rel;
+
+const SCHEMA: &str = r#"{"type": "object", "properties": {"name": {"type": "string"}}}"#;
+
+const TOOLS: &str = r#"
+[[tool]]
+id = "greet"
+name = "Greet"
+family = "script"
+command = "sh bin/greet.sh"
+input_schema_path = "greet.json"
+effects = ["local-read"]
+approval_mode = "always"
+"#;
+
+fn workspace(folder: &Path, tools: &str) -> Workspace {
+    let files = [
+        NewFile::new(".brigade/tools.toml", tools),
+        NewFile::new("greet.json", SCHEMA),
+        NewFile::new("bin/greet.sh", "echo hello\n"),
+    ];
+    Workspace::with_files(folder, &files, Context::of_process()).unwrap()
+}
+
+/// The types of the issues, each behind its tool.
+fn marks(report: &CatalogReport) -> Vec<String> {
+    let mark =
+        |issue: &IssueReport| format!("{} {}", issue.tool_id.as_deref().unwrap_or("-"), issue.issue_type);
+    report.issues.iter().map(mark).collect()
+}
+
+#[track_caller]
+fn check(workspace: &Workspace, expect: &[&str]) {
+    assert_eq!(marks(&workspace.doctor(&DoctorRequest::default()).unwrap()), expect);
+}
+
+fn approved(workspace: &Workspace) -> IdPrefix {
+    let args = ArgsSource::from(Json::object([("name", Json::from("x"))]));
+    let queued = workspace.queue_call("greet", &args, Blocked::Refuse).unwrap();
+    let id = IdPrefix::new(queued.call.get("id").and_then(Json::as_str).unwrap());
+    assert_eq!(workspace.approve(&id).unwrap().error, None);
+    id
+}
+
+#[test]
+fn a_workspace_without_a_policy_misses_it_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    check(&workspace(folder.path(), TOOLS), &["policy policy_missing"]);
+}
+
+#[test]
+fn a_missing_catalog_is_one_issue_with_the_command_that_makes_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(folder.path(), Context::of_process()).unwrap();
+    let report = workspace.list().unwrap();
+    assert_eq!(marks(&report), ["- config"]);
+    assert_eq!(report.issues[0].fix, "brigade tools init");
+    assert_eq!(report.exit(), crate::Exit::Refused);
+}
+
+#[test]
+fn an_approved_call_is_stale_when_what_it_binds_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = workspace(folder.path(), TOOLS);
+    approved(&workspace);
+    check(&workspace, &["policy policy_missing"]);
+    workspace.write_files(&[NewFile::new("bin/greet.sh", "echo other\n")]).unwrap();
+    let report = workspace.doctor(&DoctorRequest::default()).unwrap();
+    assert_eq!(marks(&report), ["policy policy_missing", "greet call_stale_approved"]);
+    assert_eq!(report.issues[1].detail, "no longer what was approved: the file bin/greet.sh changed");
+    assert_eq!(report.call_queue.get("issue_count").and_then(Json::as_i64), Some(1));
+}
+
+#[test]
+fn a_request_narrows_what_is_listed_and_knows_its_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = format!("{TOOLS}manifest_path = \"gone.json\"\n");
+    let workspace = workspace(folder.path(), &tools);
+    let only = |words: &[&str]| {
+        let only = words.iter().map(|word| (*word).to_owned()).collect();
+        workspace.doctor(&DoctorRequest { only, strict: true, ..DoctorRequest::default() })
+    };
+    assert_eq!(marks(&only(&["tool"]).unwrap()), ["greet missing_manifest"]);
+    assert_eq!(marks(&only(&["policy_missing"]).unwrap()), ["policy policy_missing"]);
+    assert_eq!(only(&["run"]).unwrap().exit(), crate::Exit::Done);
+    assert_eq!(only(&["tool"]).unwrap().exit(), crate::Exit::Refused);
+    let error = only(&["polcy"]).unwrap_err();
+    assert_eq!((error.kind(), error.hints()), (ErrorKind::Usage, &["did you mean `policy`?".to_owned()][..]));
+}
+
+#[test]
+fn an_issue_has_the_same_members_in_every_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = format!(
+        "{TOOLS}source_path = \"greet.json\"\nsupported_harnesses = [\"claude\"]\nprojections = {{ claude = \".claude/commands/greet.md\" }}\n"
+    );
+    let workspace = workspace(folder.path(), &tools);
+    let config = workspace.config().unwrap();
+    let found = workspace.diagnose(&workspace.gather(&config, &Parts::all()).unwrap());
+    assert!(found.iter().any(|issue| issue.projection.is_some()), "{found:?}");
+    for issue in &found {
+        let absolute = |path: &str| workspace.absolute(path);
+        assert_eq!(IssueReport::of(issue, absolute).to_json(), issue.to_json(absolute));
+    }
+}
+
+#[test]
+fn sarif_has_a_rule_for_each_result_and_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = workspace(folder.path(), &format!("{TOOLS}manifest_path = \"gone.json\"\n"));
+    let log = workspace.list().unwrap().sarif();
+    let run = &log.get("runs").and_then(Json::as_array).unwrap()[0];
+    let rules = run.get("tool").and_then(|tool| tool.get("driver")?.get("rules")?.as_array()).unwrap();
+    let results = run.get("results").and_then(Json::as_array).unwrap();
+    assert_eq!(results.len(), 2);
+    for result in results {
+        let index = result.get("ruleIndex").and_then(Json::as_i64).unwrap();
+        let rule = &rules[usize::try_from(index).unwrap()];
+        assert_eq!(rule.get("id"), result.get("ruleId"));
+        let location = &result.get("locations").and_then(Json::as_array).unwrap()[0];
+        assert!(location.get("physicalLocation").and_then(|place| place.get("artifactLocation")).is_some());
+    }
+}
+
+#[test]
+fn wide_modes_and_lines_that_cannot_be_read_are_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = workspace(folder.path(), TOOLS);
+    approved(&workspace);
+    let (tools, calls) = (rel(".brigade/tools"), rel(CALLS));
+    workspace.fs.append_durable(&calls, b"not a call\n").unwrap();
+    for (path, mode) in [(&rel(".brigade"), 0o755), (&tools, 0o755), (&calls, 0o644)] {
+        workspace.fs.set_mode(path, mode).unwrap();
+    }
+    let mode = |path| workspace.fs.metadata(path).unwrap().mode;
+    check(&workspace, &["policy policy_missing", "- unreadable_lines", "- wide_modes"]);
+
+    let kinds = |report: &crate::FixReport| report.fixed.iter().map(|fix| fix.kind).collect::<Vec<_>>();
+    let planned = workspace.doctor_fix(true).unwrap();
+    assert_eq!(kinds(&planned), ["mode", "queue"]);
+    assert_eq!(mode(&calls), 0o644);
+    assert_eq!(kinds(&workspace.doctor_fix(false).unwrap()), ["mode", "queue"]);
+    assert_eq!(mode(&calls), 0o600);
+    check(&workspace, &["policy policy_missing", "- quarantined_lines"]);
+    assert_eq!(workspace.doctor_fix(false).unwrap().fixed_count, 0);
+}
+
+#[test]
+fn the_policys_doctor_speaks_of_the_policy_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = workspace(folder.path(), &format!("{TOOLS}manifest_path = \"gone.json\"\n"));
+    let policy = NewFile::new(".brigade/tools/policy.toml", "allowed_families = [\"mcp\"]\n");
+    workspace.write_files(&[policy]).unwrap();
+    let report = workspace.policy_doctor().unwrap();
+    assert!(report.enabled && report.valid);
+    let types: Vec<_> = report.issues.iter().filter_map(|issue| issue.get("issue_type")?.as_str()).collect();
+    assert_eq!(types, ["policy_blocker"]);
+}
+
+#[test]
+fn a_brief_names_the_next_command_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = workspace(folder.path(), TOOLS);
+    let fresh = workspace.brief().unwrap();
+    assert_eq!(fresh.next_command, "brigade tools policy init");
+    let args = ArgsSource::from(Json::object([("name", Json::from("x"))]));
+    let queued = workspace.queue_call("greet", &args, Blocked::Refuse).unwrap();
+    let id = queued.call.get("id").and_then(Json::as_str).unwrap();
+    let brief = workspace.brief().unwrap();
+    assert_eq!(brief.pending_approval_count, 1);
+    assert_eq!(brief.next_command, format!("brigade tools call show {id}"));
+    assert_eq!(brief.oldest_pending_call.get("id").and_then(Json::as_str), Some(id));
+    approved(&workspace);
+    assert_eq!(workspace.brief().unwrap().next_command, "brigade tools call run --next");
+    assert!(!workspace.fs.exists(&rel(".brigade/work")).unwrap());
+}
