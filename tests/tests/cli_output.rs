@@ -1,5 +1,7 @@
 //! Streams, JSON, colours, and text that somebody else wrote.
 
+#![allow(clippy::disallowed_methods, reason = "tests hand odd streams to the binary and start a terminal")]
+
 use std::fs::OpenOptions;
 use std::io::{Read, pipe};
 use std::process::{Command, Stdio};

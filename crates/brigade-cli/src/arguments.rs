@@ -31,7 +31,8 @@ Examples:
   brigade tools call plan ID         See what a call would do, and what speaks against it
 
 Exit codes:
-  0 done   1 refused, blocked, not found, or the run failed   2 usage   3 disk or environment   70 a mistake in brigade";
+  0 done; 1 refused, blocked, not found, or the run failed; 2 usage; 3 disk or environment;
+  70 a mistake in brigade";
 
 /// Options that every command has.
 #[derive(Args, Clone, Debug)]
@@ -45,8 +46,9 @@ pub(crate) struct Globals {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Say whether text is coloured
-    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto)]
+    /// Colour text: on a terminal unless NO_COLOR is set, always, or never
+    #[arg(long, global = true, value_name = "auto|always|never", value_enum, hide_possible_values = true)]
+    #[arg(default_value_t = ColorWhen::Auto, hide_default_value = true)]
     pub(crate) color: ColorWhen,
 
     /// Leave out notes and next steps
@@ -62,14 +64,11 @@ pub(crate) struct Globals {
     pub(crate) lock_timeout: Option<Seconds>,
 }
 
-/// When text is coloured.
+/// When text is coloured. The values have no help of their own, which would make every help page a long one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
-    /// On a terminal, unless NO_COLOR is set
     Auto,
-    /// Always
     Always,
-    /// Never
     Never,
 }
 
@@ -99,7 +98,9 @@ mod tests {
 
     #[test]
     fn the_tree_of_commands_is_sound() {
-        command().debug_assert();
+        let mut command = command();
+        command.build();
+        command.debug_assert();
     }
 
     #[test]
@@ -114,7 +115,9 @@ mod tests {
             }
             command.get_subcommands().for_each(check);
         }
-        check(&command());
+        let mut command = command();
+        command.build();
+        check(&command);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use brigade::Exit;
 use clap::Subcommand;
 
 use crate::arguments::Arguments;
+use crate::lazy::Lazy;
 use crate::logging;
 use crate::output::{Output, Shape};
 use crate::session::Session;
@@ -17,10 +18,12 @@ use crate::surroundings::{Streams, Surroundings};
 /// What brigade can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Describe, plan, approve and run the tools of a workspace
     #[command(subcommand)]
-    Tools(tools::Tools),
+    Tools(Lazy<tools::Tools>),
+    /// See and decide on what waits for a person
     #[command(subcommand)]
-    Work(work::Work),
+    Work(Lazy<work::Work>),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -31,8 +34,8 @@ pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &m
     let session = Session::new(&arguments.globals, surroundings);
     let mut output = Output::new(Shape::from(&arguments.globals), surroundings, streams);
     match &arguments.command {
-        Command::Tools(command) => tools::run(command, &session, &mut output),
-        Command::Work(command) => work::run(command, &session, &mut output),
+        Command::Tools(command) => tools::run(&command.0, &session, &mut output),
+        Command::Work(command) => work::run(&command.0, &session, &mut output),
         Command::Demo(arguments) => demo::run(arguments, &session, &mut output),
         Command::Completions(arguments) => completions::run(arguments, &mut output),
     }

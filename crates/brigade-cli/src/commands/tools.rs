@@ -25,10 +25,10 @@ mod sync;
 use brigade::Exit;
 use clap::Subcommand;
 
+use crate::lazy::Lazy;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Describe, plan, approve and run the tools of a workspace
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Tools {
@@ -43,26 +43,38 @@ pub(crate) enum Tools {
     Apply(apply::ApplyArgs),
     Doctor(doctor::DoctorArgs),
     ImportIssues(import_issues::ImportIssuesArgs),
+    /// Plan, queue, decide on and run calls
     #[command(subcommand)]
-    Call(call::Call),
+    Call(Lazy<call::Call>),
+    /// Look at runs and their receipts
     #[command(subcommand)]
-    Run(run::Run),
+    Run(Lazy<run::Run>),
+    /// Decide on what programs ask before they go on
     #[command(subcommand)]
-    Checkpoint(checkpoint::Checkpoint),
+    Checkpoint(Lazy<checkpoint::Checkpoint>),
+    /// See and explain what this host allows
     #[command(subcommand)]
-    Policy(policy::Policy),
+    Policy(Lazy<policy::Policy>),
+    /// Start, stop and watch the local processes that tools depend on
+    ///
+    /// Runtimes stand in .brigade/tools/runtimes.toml. None starts by itself, and only what is proved to be one is ever stopped.
     #[command(subcommand)]
-    Runtime(runtime::Runtime),
+    Runtime(Lazy<runtime::Runtime>),
+    /// Write projections in a way that never surprises
     #[command(subcommand)]
-    Sync(sync::Sync),
+    Sync(Lazy<sync::Sync>),
+    /// Decide which differences between harnesses are accepted
     #[command(subcommand)]
-    Parity(parity::Parity),
+    Parity(Lazy<parity::Parity>),
+    /// See what is known of the harnesses
     #[command(subcommand)]
-    Harness(harness::Harness),
+    Harness(Lazy<harness::Harness>),
+    /// Check, tidy and export calls and receipts
     #[command(subcommand)]
-    State(state::State),
+    State(Lazy<state::State>),
+    /// Keep the key that this host signs receipts with
     #[command(subcommand)]
-    Keys(keys::Keys),
+    Keys(Lazy<keys::Keys>),
 }
 
 const EXAMPLES: &str = "\
@@ -87,15 +99,15 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Apply(arguments) => output.finish(apply::run(session, arguments)),
         Tools::ImportIssues(arguments) => output.finish(import_issues::run(session, arguments)),
         Tools::Doctor(arguments) => doctor::run(session, arguments, output),
-        Tools::Call(command) => call::run(command, session, output),
-        Tools::Run(command) => run::run(command, session, output),
-        Tools::Checkpoint(command) => checkpoint::run(command, session, output),
-        Tools::Policy(command) => policy::run(command, session, output),
-        Tools::Runtime(command) => runtime::run(command, session, output),
-        Tools::Sync(command) => sync::run(command, session, output),
-        Tools::Parity(command) => parity::run(command, session, output),
-        Tools::Harness(command) => harness::run(command, session, output),
-        Tools::State(command) => state::run(command, session, output),
-        Tools::Keys(command) => keys::run(command, session, output),
+        Tools::Call(command) => call::run(&command.0, session, output),
+        Tools::Run(command) => run::run(&command.0, session, output),
+        Tools::Checkpoint(command) => checkpoint::run(&command.0, session, output),
+        Tools::Policy(command) => policy::run(&command.0, session, output),
+        Tools::Runtime(command) => runtime::run(&command.0, session, output),
+        Tools::Sync(command) => sync::run(&command.0, session, output),
+        Tools::Parity(command) => parity::run(&command.0, session, output),
+        Tools::Harness(command) => harness::run(&command.0, session, output),
+        Tools::State(command) => state::run(&command.0, session, output),
+        Tools::Keys(command) => keys::run(&command.0, session, output),
     }
 }

@@ -16,7 +16,6 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Plan, queue, decide on and run calls
 #[derive(Debug, Subcommand)]
 pub(crate) enum Call {
     Plan(plan::PlanArgs),

@@ -12,7 +12,6 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Decide on what programs ask before they go on
 #[derive(Debug, Subcommand)]
 pub(crate) enum Checkpoint {
     List(list::ListArgs),

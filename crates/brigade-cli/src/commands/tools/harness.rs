@@ -9,7 +9,6 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::session::Session;
 
-/// See what is known of the harnesses
 #[derive(Debug, Subcommand)]
 pub(crate) enum Harness {
     List(list::ListArgs),

@@ -8,7 +8,6 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Keep the key that this host signs receipts with
 #[derive(Debug, Subcommand)]
 pub(crate) enum Keys {
     Init(init::InitArgs),

@@ -9,7 +9,6 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Decide which differences between harnesses are accepted
 #[derive(Debug, Subcommand)]
 pub(crate) enum Parity {
     Status(status::StatusArgs),

@@ -11,7 +11,6 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::session::Session;
 
-/// See and explain what this host allows
 #[derive(Debug, Subcommand)]
 pub(crate) enum Policy {
     Init(init::InitArgs),

@@ -13,7 +13,6 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Look at runs and their receipts
 #[derive(Debug, Subcommand)]
 pub(crate) enum Run {
     List(list::ListArgs),

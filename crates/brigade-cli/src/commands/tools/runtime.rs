@@ -17,9 +17,6 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Start, stop and watch the local processes that tools depend on
-///
-/// Runtimes stand in .brigade/tools/runtimes.toml. None starts by itself, and only what is proved to be one is ever stopped.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Runtime {
     Init(init::InitArgs),

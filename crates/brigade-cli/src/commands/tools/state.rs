@@ -10,7 +10,6 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Check, tidy and export calls and receipts
 #[derive(Debug, Subcommand)]
 pub(crate) enum State {
     Check(check::CheckArgs),

@@ -9,7 +9,6 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Write projections in a way that never surprises
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sync {
     Plan(plan::PlanArgs),

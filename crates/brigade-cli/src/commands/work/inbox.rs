@@ -12,7 +12,6 @@ use clap::Subcommand;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Decide on what was found
 #[derive(Debug, Subcommand)]
 pub(crate) enum Inbox {
     List(list::ListArgs),

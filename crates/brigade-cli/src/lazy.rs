@@ -1,0 +1,40 @@
+//! Commands whose arguments are described only when they are typed.
+//!
+//! Describing all commands takes longer than most commands run, so a group of commands is described when its name has been
+//! read, or when help, completions or manual pages are written.
+
+use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
+
+/// A group of commands that is described when it is needed.
+///
+/// What it is about stands on the variant that holds it, because that is shown before.
+#[derive(Debug)]
+pub(crate) struct Lazy<T>(pub(crate) T);
+
+impl<T: FromArgMatches> FromArgMatches for Lazy<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Lazy<T>, Error> {
+        T::from_arg_matches(matches).map(Lazy)
+    }
+
+    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Lazy<T>, Error> {
+        T::from_arg_matches_mut(matches).map(Lazy)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl<T: Subcommand> Subcommand for Lazy<T> {
+    fn augment_subcommands(command: Command) -> Command {
+        command.defer(T::augment_subcommands)
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        command.defer(T::augment_subcommands_for_update)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        T::has_subcommand(name)
+    }
+}
