@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use brigade_core::Json;
+use brigade_core::redact::Redactor;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, ErrorData,
     Implementation, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId, ServerPeerInfo,
@@ -53,9 +54,10 @@ impl Failure {
 }
 
 /// Says everything.
-pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>) -> Result<Said, Failure> {
+pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redactor) -> Result<Said, Failure> {
     let peer = begin(&link).await?;
     let tools = peer.list().await?;
+    let tools: Vec<ListedTool> = tools.into_iter().map(|tool| tool.redacted(redactor)).collect();
     link.known().tools.clone_from(&tools);
     let Goal::Call { tool_name, arguments, expected_pin } = goal else {
         return Ok(Said::Listed);

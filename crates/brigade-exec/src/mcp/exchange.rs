@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::redact::Redactor;
-use brigade_core::{Json, Object};
+use brigade_core::{Fingerprint, Json, Object};
 use brigade_process::Outcome;
 use thiserror::Error;
 
@@ -194,16 +194,16 @@ impl Exchange {
     }
 
     fn pin_key(&self, request: &McpRequest<'_>) -> Json {
-        let seen = self.tool.as_ref().map(|tool| Pin::of(tool, brigade_core::Timestamp::from_unix_micros(0)));
+        let seen = self.tool.as_ref().map(ListedTool::fingerprint);
         let state = match (request.expected_pin, &seen) {
             (_, None) => "unknown",
             (None, Some(_)) => "first use",
-            (Some(pin), Some(seen)) if pin.fingerprint() == seen.fingerprint() => "unchanged",
+            (Some(pin), Some(seen)) if pin.fingerprint() == *seen => "unchanged",
             (Some(_), Some(_)) => "changed",
         };
         Json::object([
             ("state", Json::from(state)),
-            ("listed", Json::from(seen.map(|pin| pin.fingerprint().to_hex()))),
+            ("listed", Json::from(seen.map(Fingerprint::to_hex))),
             ("pinned", Json::from(request.expected_pin.map(|pin| pin.fingerprint().to_hex()))),
             ("pinned_at", Json::from(request.expected_pin.map(|pin| pin.pinned_at().to_string()))),
         ])

@@ -80,11 +80,11 @@ impl Link {
                 Some(Json::Object(members))
             }
             Received::Other(message) => Some(message),
-            Received::Broken(Broken::Response) => {
+            Received::Broken(Broken::Response) if !known.awaited.is_empty() => {
                 known.lost.get_or_insert(McpErrorKind::MalformedMessage);
                 None
             }
-            Received::Broken(Broken::Other) | Received::Log => {
+            Received::Broken(_) | Received::Log => {
                 known.log_lines += 1;
                 None
             }
@@ -95,7 +95,7 @@ impl Link {
     pub(super) fn note_oversized(&self, beginning: Received) {
         let mut known = self.known();
         match beginning {
-            Received::Broken(Broken::Response) => {
+            Received::Broken(Broken::Response) if !known.awaited.is_empty() => {
                 known.lost.get_or_insert(McpErrorKind::OversizedMessage);
             }
             _ => known.log_lines += 1,

@@ -9,12 +9,16 @@
 //! | `description` | with every run of white space as one space; an empty one is none |
 //! | `inputSchema` | by its values: not by the order of keys, of `required` or of a list of types, nor by white space |
 //! | `title`, `annotations`, `outputSchema`, icons, `_meta` | no |
+//!
+//! The fingerprint is made of what the server said, once, when that is read; what is kept beside it to show the
+//! difference is free of secrets, so a change inside of one shows in the fingerprint alone.
 
 mod diff;
 mod schema_diff;
 
+use brigade_core::redact::Redactor;
 use brigade_core::text::short;
-use brigade_core::{Fingerprint, Json, Object, StoredFingerprint, Timestamp};
+use brigade_core::{Fingerprint, Json, Timestamp};
 use thiserror::Error;
 
 pub use diff::{PinChange, PinChangeKind, diff};
@@ -22,7 +26,7 @@ pub use diff::{PinChange, PinChangeKind, diff};
 /// The schema id of pin records.
 const SCHEMA: &str = "brigade.mcp_pin.v1";
 
-/// A tool as a server lists it.
+/// A tool as a server lists it; made by [`ListedTool::from_json`], which fingerprints it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedTool {
     /// Its name, as it is called.
@@ -37,32 +41,66 @@ pub struct ListedTool {
     pub output_schema: Option<Json>,
     /// Hints of the server (`readOnlyHint` and the like), not to be trusted.
     pub annotations: Option<Json>,
+    fingerprint: Fingerprint,
 }
 
 impl ListedTool {
     /// Reads one element of the answer to `tools/list`; `None` when it has no name.
     pub fn from_json(json: &Json) -> Option<ListedTool> {
         let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
-        Some(ListedTool {
+        let mut tool = ListedTool {
             name: text("name")?,
             title: text("title"),
             description: text("description"),
             input_schema: json.get("inputSchema").cloned().unwrap_or_default(),
             output_schema: json.get("outputSchema").cloned(),
             annotations: json.get("annotations").cloned(),
-        })
+            fingerprint: Fingerprint::of_bytes(b""),
+        };
+        tool.fingerprint = Fingerprint::builder("brigade.mcp-pin.v1")
+            .text("name", tool.name.as_str())
+            .text("description", tool.folded_description().as_deref())
+            .json("input_schema", &normal(&tool.input_schema))
+            .finish();
+        Some(tool)
+    }
+
+    /// Returns the fingerprint of what the server said of name, description and input schema.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// Takes secrets out of everything but the name; the fingerprint stays that of what the server said.
+    #[must_use]
+    pub fn redacted(self, redactor: &Redactor) -> ListedTool {
+        let text = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
+        ListedTool {
+            name: self.name,
+            title: text(self.title),
+            description: text(self.description),
+            input_schema: redact_texts(&self.input_schema, redactor),
+            output_schema: self.output_schema.map(|schema| redact_texts(&schema, redactor)),
+            annotations: self.annotations.map(|annotations| redact_texts(&annotations, redactor)),
+            fingerprint: self.fingerprint,
+        }
     }
 
     fn folded_description(&self) -> Option<String> {
         self.description.as_ref().map(|text| short(text, usize::MAX)).filter(|text| !text.is_empty())
     }
+}
 
-    fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::builder("brigade.mcp-pin.v1")
-            .text("name", self.name.as_str())
-            .text("description", self.folded_description().as_deref())
-            .json("input_schema", &normal(&self.input_schema))
-            .finish()
+/// Redacts every text by what it says. Names count for nothing: a parameter `password` still has the type `string`.
+fn redact_texts(json: &Json, redactor: &Redactor) -> Json {
+    match json {
+        Json::String(text) => Json::from(redactor.redact_str(text)),
+        Json::Array(elements) => {
+            elements.iter().map(|element| redact_texts(element, redactor)).collect::<Vec<_>>().into()
+        }
+        Json::Object(members) => Json::object(
+            members.iter().map(|(key, value)| (redactor.redact_str(key), redact_texts(value, redactor))),
+        ),
+        Json::Null | Json::Bool(_) | Json::Number(_) => json.clone(),
     }
 }
 
@@ -103,49 +141,32 @@ fn sorted(names: &[Json]) -> Json {
 }
 
 /// A tool as it was listed when it was approved, or first used.
-///
-/// The fingerprint is always that of the content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pin {
-    name: String,
-    description: Option<String>,
-    input_schema: Json,
-    fingerprint: Fingerprint,
+    tool: ListedTool,
     pinned_at: Timestamp,
 }
 
 /// Why a record is no pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum PinError {
-    /// A key is missing or of another type.
-    #[error("`{0}` is missing or is not what a pin has there")]
-    Key(&'static str),
-    /// The content was changed after it was written.
-    #[error("the fingerprint is not that of the content")]
-    Fingerprint,
-}
+#[error("`{0}` is missing or is not what a pin has there")]
+pub struct PinError(pub &'static str);
 
 impl Pin {
-    /// Pins a tool.
+    /// Pins a tool. It should be [redacted](ListedTool::redacted), as those of an exchange are.
     pub fn of(tool: &ListedTool, pinned_at: Timestamp) -> Pin {
-        Pin {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            input_schema: tool.input_schema.clone(),
-            fingerprint: tool.fingerprint(),
-            pinned_at,
-        }
+        let tool = ListedTool { title: None, output_schema: None, annotations: None, ..tool.clone() };
+        Pin { tool, pinned_at }
     }
 
-    /// Returns the name of the tool.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// Returns the tool as far as it is pinned: name, description and input schema.
+    pub fn tool(&self) -> &ListedTool {
+        &self.tool
     }
 
-    /// Returns the fingerprint of name, description and input schema.
+    /// Returns the fingerprint of what the server said.
     pub fn fingerprint(&self) -> Fingerprint {
-        self.fingerprint
+        self.tool.fingerprint
     }
 
     /// Returns when it was pinned.
@@ -155,34 +176,22 @@ impl Pin {
 
     /// Tells whether a server still says the same of the tool.
     pub fn holds(&self, tool: &ListedTool) -> bool {
-        self.fingerprint == tool.fingerprint()
+        self.tool.fingerprint == tool.fingerprint
     }
 
     /// Lists what a server says differently now; empty exactly when the pin [holds](Pin::holds).
     pub fn changes(&self, tool: &ListedTool) -> Vec<PinChange> {
-        diff(&self.tool(), tool)
-    }
-
-    /// Returns the tool as far as it is pinned.
-    pub fn tool(&self) -> ListedTool {
-        ListedTool {
-            name: self.name.clone(),
-            title: None,
-            description: self.description.clone(),
-            input_schema: self.input_schema.clone(),
-            output_schema: None,
-            annotations: None,
-        }
+        diff(&self.tool, tool)
     }
 
     /// Writes the record.
     pub fn to_json(&self) -> Json {
         Json::object([
             ("schema", Json::from(SCHEMA)),
-            ("name", Json::from(self.name.as_str())),
-            ("description", Json::from(self.description.clone())),
-            ("input_schema", self.input_schema.clone()),
-            ("fingerprint", Json::from(self.fingerprint.to_hex())),
+            ("name", Json::from(self.tool.name.as_str())),
+            ("description", Json::from(self.tool.description.clone())),
+            ("input_schema", self.tool.input_schema.clone()),
+            ("fingerprint", Json::from(self.tool.fingerprint.to_hex())),
             ("pinned_at", Json::from(self.pinned_at.to_string())),
         ])
     }
@@ -190,27 +199,22 @@ impl Pin {
     /// Reads a record.
     ///
     /// # Errors
-    /// When a key is missing, or the stored fingerprint is not that of the content.
+    /// When a key is missing or is not what belongs there.
     pub fn from_json(json: &Json) -> Result<Pin, PinError> {
-        let nothing = Object::new();
-        let members = json.as_object().unwrap_or(&nothing);
-        let text = |key: &'static str| members.get(key).and_then(Json::as_str).ok_or(PinError::Key(key));
+        let text = |key: &'static str| json.get(key).and_then(Json::as_str).ok_or(PinError(key));
         let tool = ListedTool {
             name: text("name")?.to_owned(),
             title: None,
-            description: match members.get("description") {
+            description: match json.get("description") {
                 None | Some(Json::Null) => None,
                 Some(_) => Some(text("description")?.to_owned()),
             },
-            input_schema: members.get("input_schema").cloned().ok_or(PinError::Key("input_schema"))?,
+            input_schema: json.get("input_schema").cloned().ok_or(PinError("input_schema"))?,
             output_schema: None,
             annotations: None,
+            fingerprint: text("fingerprint")?.parse().map_err(|_| PinError("fingerprint"))?,
         };
-        let pinned_at = text("pinned_at")?.parse().map_err(|_| PinError::Key("pinned_at"))?;
-        let stored: StoredFingerprint =
-            text("fingerprint")?.parse().map_err(|_| PinError::Key("fingerprint"))?;
-        let pin = Pin::of(&tool, pinned_at);
-        if stored.is_full() && stored.matches(pin.fingerprint) { Ok(pin) } else { Err(PinError::Fingerprint) }
+        Ok(Pin { tool, pinned_at: text("pinned_at")?.parse().map_err(|_| PinError("pinned_at"))? })
     }
 }
 
@@ -255,16 +259,30 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_back_the_same_and_cannot_be_edited() {
+    fn a_record_reads_back_the_same() {
         let record = pin(TOOL).to_json();
         assert_eq!(Pin::from_json(&record), Ok(pin(TOOL)));
-        let edited = Json::parse(&record.to_compact().replace("again", "never")).unwrap();
-        assert_eq!(Pin::from_json(&edited), Err(PinError::Fingerprint));
         for key in ["name", "input_schema", "fingerprint", "pinned_at"] {
             let mut members = record.as_object().unwrap().clone();
             members.remove(key);
-            assert_eq!(Pin::from_json(&Json::Object(members)), Err(PinError::Key(key)));
+            assert_eq!(Pin::from_json(&Json::Object(members)), Err(PinError(key)));
         }
-        assert_eq!(Pin::from_json(&Json::Null), Err(PinError::Key("name")));
+        assert_eq!(Pin::from_json(&Json::Null), Err(PinError("name")));
+    }
+
+    #[test]
+    fn a_change_inside_of_a_secret_is_seen_and_not_shown() {
+        let leaky = |secret: &str| listed(&TOOL.replace("it again", &format!("token=EXAMPLE{secret}")));
+        let redactor = Redactor::new(&[]);
+        let pin = Pin::of(&leaky("12345678").redacted(&redactor), Timestamp::from_unix_micros(0));
+        assert!(!pin.to_json().to_compact().contains("EXAMPLE"));
+        assert!(pin.holds(&leaky("12345678").redacted(&redactor)));
+        let changes = pin.changes(&leaky("87654321").redacted(&redactor));
+        assert_eq!(
+            changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["what is listed changed inside of a part that looks secret and is not shown"]
+        );
+        let schema = r#"{"name": "x", "inputSchema": {"properties": {"password": {"type": "string"}}}}"#;
+        assert_eq!(listed(schema).redacted(&redactor), listed(schema), "a name alone hides nothing");
     }
 }

@@ -88,7 +88,7 @@ fn speak(
             }
         };
         let deadline = control.timeout.and_then(|timeout| started.checked_add(timeout));
-        let conversation = converse(Arc::clone(&link), goal);
+        let conversation = converse(Arc::clone(&link), goal, redactor);
         let stop = listen(&mut pipes, &link, conversation, deadline, control.cancel.as_ref()).await;
         let answered_after = started.elapsed();
         let ended = end(child, &mut pipes, &stop, control).await;
@@ -185,18 +185,16 @@ async fn end(
 ) -> Result<Outcome, RunError> {
     pipes.close_stdin();
     let ending = control.ending;
-    // Requests that were there before count once: the first one is what ended the talk.
-    let hurry =
-        Hurry { cancel: control.cancel.as_ref(), after: if matches!(stop, Stop::Cancelled) { 2 } else { 1 } };
+    let hurry = || Hurry::new(control.cancel.as_ref());
     let outcome = match stop {
-        Stop::Said(_) => settle(&mut child, pipes, EXIT_PATIENCE, &hurry).await?,
+        Stop::Said(_) => settle(&mut child, pipes, EXIT_PATIENCE, &hurry()).await?,
         Stop::TimedOut | Stop::Cancelled | Stop::Lost(_) | Stop::Log(_) => None,
     };
     let mut outcome = match outcome {
         Some(outcome) => outcome,
         None => {
             child.end(ending.grace);
-            match settle(&mut child, pipes, ending.grace, &hurry).await? {
+            match settle(&mut child, pipes, ending.grace, &hurry()).await? {
                 Some(outcome) => outcome,
                 None => {
                     child.end(Duration::ZERO);
@@ -221,15 +219,19 @@ async fn end(
     Ok(outcome)
 }
 
-/// Whether somebody does not want to wait any more.
+/// Whether somebody asks for the end once more, and so does not want to wait.
 struct Hurry<'a> {
     cancel: Option<&'a CancelToken>,
-    after: u32,
+    before: u32,
 }
 
 impl Hurry<'_> {
+    fn new(cancel: Option<&CancelToken>) -> Hurry<'_> {
+        Hurry { cancel, before: cancel.map_or(0, CancelToken::requests) }
+    }
+
     fn is_asked(&self) -> bool {
-        self.cancel.is_some_and(|cancel| self.after <= cancel.requests())
+        self.cancel.is_some_and(|cancel| self.before < cancel.requests())
     }
 }
 

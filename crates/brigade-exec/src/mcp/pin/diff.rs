@@ -87,6 +87,10 @@ pub fn diff(old: &ListedTool, new: &ListedTool) -> Vec<PinChange> {
         changes.text("the description", "", old.description.as_deref(), new.description.as_deref());
     }
     schema_changes(&normal(&old.input_schema), &normal(&new.input_schema), "", &mut changes);
+    if changes.found.is_empty() && old.fingerprint != new.fingerprint {
+        let message = "what is listed changed inside of a part that looks secret and is not shown".to_owned();
+        changes.add(PinChangeKind::Other, "", message);
+    }
     changes.found
 }
 
@@ -164,15 +168,15 @@ mod tests {
 
     use super::*;
 
+    fn listed(description: &str, schema: Json) -> ListedTool {
+        let description = Json::from(description);
+        let json =
+            Json::object([("name", Json::from("t")), ("description", description), ("inputSchema", schema)]);
+        ListedTool::from_json(&json).unwrap()
+    }
+
     fn tool(description: &str, schema: &str) -> ListedTool {
-        ListedTool {
-            name: "t".into(),
-            title: None,
-            description: Some(description.into()),
-            input_schema: Json::parse(schema).unwrap(),
-            output_schema: None,
-            annotations: None,
-        }
+        listed(description, Json::parse(schema).unwrap())
     }
 
     #[track_caller]
@@ -339,8 +343,7 @@ mod tests {
     proptest! {
         #[test]
         fn there_is_a_sentence_exactly_when_the_fingerprint_changed(old in schema(), new in schema()) {
-            let tool = |schema: &Json| ListedTool { input_schema: schema.clone(), ..tool("d", "{}") };
-            let (old, new) = (tool(&old), tool(&new));
+            let (old, new) = (listed("d", old), listed("d", new));
             prop_assert_eq!(diff(&old, &new).is_empty(), old.fingerprint() == new.fingerprint());
             prop_assert!(diff(&old, &old).is_empty());
         }

@@ -1,0 +1,224 @@
+//! Approved MCP calls through `execute`: the receipt, the logs, the sandbox.
+
+#![cfg(feature = "mcp")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test looks at processes and files itself, and fails when it cannot go on"
+)]
+
+mod mcp_common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use brigade_call::{
+    CallStatus, Caller, DirectoryFact, FileFact, PlanFacts, ProgramBinding, ProgramFact, ProjectionFacts,
+    Purpose, RuntimeFact, SchemaFact, plan, verify,
+};
+use brigade_catalog::{Catalog, Level};
+use brigade_core::{Fingerprint, Json, SystemClock, Timestamp};
+use brigade_exec::{
+    Execution, Finished, HostEnvironment, Logs, OpenedProgram, Pin, RunPaths, execute, execute_pinned,
+};
+use brigade_fs::{DiskFs, Fs};
+use brigade_policy::{CallFacts, PolicyState, decide};
+use brigade_schema::Schema;
+use mcp_common::python;
+
+/// What a run left.
+struct Ran {
+    finished: Finished,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ran {
+    fn key(&self, key: &str) -> &Json {
+        self.finished.receipt.document().get(key).unwrap_or(&Json::Null)
+    }
+}
+
+/// Plans, approves and runs a call of the fixture server.
+fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin>) -> Ran {
+    let workspace = tempfile::tempdir().unwrap();
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mcp/server.py");
+    std::fs::copy(server, workspace.path().join("server.py")).unwrap();
+    std::fs::create_dir(workspace.path().join("dropped")).unwrap();
+    let fs = DiskFs::open(workspace.path()).unwrap();
+    let entry = format!(
+        r#"
+        [[tool]]
+        id = "say"
+        name = "Say"
+        family = "mcp"
+        enabled = true
+        command = "{} -S -E server.py {faults}"
+        runtime_id = "voice"
+        mcp_tool_name = "{tool_name}"
+        input_schema_path = "schema.json"
+        timeout = 20
+        effects = ["local-read"]
+        permissions = ["local-read"]
+        approval_mode = "always"
+        env_labels = ["VOICE"]
+        argument_template = {{ text = "{{text}}" }}
+        "#,
+        python().display()
+    );
+    let catalog = Catalog::parse("tools.toml", Level::Project, entry.as_bytes());
+    let tool = catalog.tool("say").unwrap();
+    let policy = PolicyState::parse("policy.toml", Some(policy.as_bytes()));
+    let decision = decide(&policy, &CallFacts::of(tool), &|_: &str| true);
+    let program = OpenedProgram::open(python()).unwrap();
+    let schema = Json::parse(r#"{"type": "object"}"#).unwrap();
+    let plan = plan(PlanFacts {
+        tool,
+        entry_errors: Vec::new(),
+        args: Ok(Json::parse(args).unwrap()),
+        input_schema: SchemaFact::Sound {
+            schema: Schema::compile(&schema.to_serde()).unwrap(),
+            fingerprint: Fingerprint::of_bytes(b"schema"),
+        },
+        output_schema: FileFact::NotNamed,
+        examples: FileFact::NotNamed,
+        source: FileFact::NotNamed,
+        directory: DirectoryFact::Present,
+        outside: Vec::new(),
+        program: ProgramFact::Found(ProgramBinding {
+            path: python().display().to_string(),
+            sha256: program.fingerprint(),
+        }),
+        files: BTreeMap::new(),
+        projections: ProjectionFacts {
+            summary: Json::Null,
+            blockers: Vec::new(),
+            fingerprint: Fingerprint::of_bytes(b""),
+        },
+        decision,
+        policy: Json::Null,
+        caller: Caller::CommandLine,
+    });
+    let now = Timestamp::from_unix_micros(0);
+    let queued = plan.to_call(now, None, |_| false);
+    let binding = plan.approvable(&queued).unwrap();
+    let call = queued.approve(binding, now).unwrap();
+    let call = verify(call, plan, RuntimeFact::NotNeeded, Purpose::Run, now).unwrap();
+    let variables = [("VOICE_OF_THE_HOST", "voice-EXAMPLE-secret"), ("HOME", "/root"), ("STRANGER", "x")];
+    let environment = HostEnvironment::new(variables.map(|(name, value)| (name.into(), value.into())));
+    let rel = |path: &str| path.parse::<brigade_fs::RelPath>().unwrap();
+    let logs = Logs {
+        stdout: fs.create(&rel("stdout.log"), 0o600).unwrap(),
+        stderr: fs.create(&rel("stderr.log"), 0o600).unwrap(),
+    };
+    let execution = Execution {
+        call: &call,
+        run_id: &"run-1".parse().unwrap(),
+        started_at: now,
+        program: &program,
+        fs: &fs,
+        directory: workspace.path(),
+        environment: &environment,
+        paths: RunPaths {
+            receipt: "run-1.json".to_owned(),
+            stdout_log: "stdout.log".to_owned(),
+            stderr_log: "stderr.log".to_owned(),
+        },
+        checkpoint_dir: &rel("dropped"),
+        cancel: None,
+        clock: &SystemClock,
+    };
+    let finished = match pin {
+        None => execute(&execution, logs),
+        pinned => execute_pinned(&execution, logs, pinned),
+    };
+    let log = |name: &str| std::fs::read_to_string(workspace.path().join(name)).unwrap();
+    Ran { finished, stdout: log("stdout.log"), stderr: log("stderr.log") }
+}
+
+const POLICY: &str = "env_bindings = { VOICE = \"VOICE_OF_THE_HOST\" }\n";
+
+#[test]
+fn an_approved_call_is_answered_and_receipted() {
+    let ran = run("trace", "echo", r#"{"text": "good morning"}"#, POLICY, None);
+    assert_eq!(ran.finished.failure, None);
+    assert_eq!(ran.finished.status, CallStatus::Completed);
+    assert_eq!(ran.key("mcp_response_summary"), &Json::from("good morning"));
+    assert_eq!(ran.key("mcp_server_id"), &Json::from("voice"));
+    assert_eq!(ran.key("mcp_request_id"), &Json::from(3));
+    assert_eq!(ran.key("mcp_error_type"), &Json::Null);
+    assert_eq!(ran.key("status"), &Json::from("completed"));
+    assert_eq!(ran.key("exit_code"), &Json::from(0));
+    assert!(!ran.key("argv").to_compact().contains("good morning"), "arguments are sent, not appended");
+    assert_eq!(ran.stdout.lines().count(), 3);
+    assert!(ran.stderr.ends_with("tools/call 3\n"));
+    assert_eq!(ran.finished.listed_tool.unwrap().name, "echo");
+}
+
+#[test]
+fn bound_values_reach_the_server_and_nothing_else() {
+    let ran = run("", "env", r#"{"text": "x"}"#, POLICY, None);
+    assert_eq!(ran.finished.status, CallStatus::Completed);
+    assert!(ran.stdout.contains("VOICE=[redacted]"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("STRANGER"));
+    let kept = format!("{}{}{:?}", ran.stdout, ran.stderr, ran.finished);
+    assert!(!kept.contains("voice-EXAMPLE-secret"));
+}
+
+#[test]
+fn a_bound_value_in_a_listing_is_not_kept() {
+    let ran = run("leaks-in-listing", "echo", r#"{"text": "x"}"#, POLICY, None);
+    assert_eq!(ran.finished.status, CallStatus::Completed);
+    let tool = ran.finished.listed_tool.as_ref().unwrap();
+    assert_eq!(tool.description.as_deref(), Some("Says it again. The voice is [redacted]."));
+    let pin = Pin::of(tool, Timestamp::from_unix_micros(0));
+    assert!(!format!("{:?}{}", ran.finished, pin.to_json().to_compact()).contains("voice-EXAMPLE"));
+    let ran = run("leaks-in-listing", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
+    assert_eq!(ran.finished.status, CallStatus::Completed);
+}
+
+#[test]
+fn a_server_may_not_write_in_its_sandbox() {
+    let policy = format!("{POLICY}[sandbox]\nmode = \"enforce\"\n");
+    let ran = run("mark=written", "echo", r#"{"text": "x"}"#, &policy, None);
+    assert_eq!(ran.finished.status, CallStatus::Failed);
+    assert_eq!(ran.key("mcp_error_kind"), &Json::from("server_ended"));
+    assert_eq!(ran.key("mcp_error_type"), &Json::from("mcp_execution_failed"));
+    assert!(ran.stderr.contains("OSError") || ran.stderr.contains("PermissionError"), "{}", ran.stderr);
+    assert_eq!(ran.key("sandbox").get("mode"), Some(&Json::from("enforce")));
+    let ran = run("", "echo", r#"{"text": "x"}"#, &policy, None);
+    assert_eq!(ran.finished.status, CallStatus::Completed, "{:?} {}", ran.finished.failure, ran.stderr);
+}
+
+#[test]
+fn a_failure_is_one_sentence_everywhere() {
+    let ran = run("rpc-error", "echo", r#"{"text": "x"}"#, POLICY, None);
+    assert_eq!(ran.finished.status, CallStatus::Failed);
+    let sentence = "the call was answered with error -32602: the argument is bad";
+    assert_eq!(ran.finished.failure.as_deref(), Some(sentence));
+    assert_eq!(ran.key("failure"), &Json::from(sentence));
+    assert_eq!(ran.key("mcp_response_summary"), &Json::from(sentence));
+    assert_eq!(ran.key("mcp_error_kind"), &Json::from("json_rpc_error"));
+}
+
+#[test]
+fn a_changed_tool_is_not_called_until_it_is_pinned_again() {
+    let listed = run("", "echo", r#"{"text": "x"}"#, POLICY, None).finished.listed_tool.unwrap();
+    let pin = Pin::of(&listed, Timestamp::from_unix_micros(0));
+    let ran = run("", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
+    assert_eq!(ran.finished.status, CallStatus::Completed);
+    let ran = run("added-parameter", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
+    assert_eq!(ran.finished.status, CallStatus::Failed);
+    assert_eq!(ran.key("mcp_error_kind"), &Json::from("pin_changed"));
+    assert_eq!(ran.key("mcp_request_id"), &Json::Null);
+    let pin = Pin::of(&ran.finished.listed_tool.unwrap(), Timestamp::from_unix_micros(0));
+    let ran = run("added-parameter", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
+    assert_eq!(ran.finished.status, CallStatus::Completed);
+}
+
+#[test]
+fn a_server_that_stays_is_ended_without_failing_the_call() {
+    let ran = run("stays", "echo", r#"{"text": "x"}"#, POLICY, None);
+    assert_eq!(ran.finished.status, CallStatus::Completed);
+    assert_eq!(ran.key("mcp_server_exit"), &Json::from("ended: did not exit when its input was closed"));
+}
