@@ -89,7 +89,7 @@ impl Workspace {
         let config = self.config()?;
         let found = self.find_runtimes(&config, Checks::Skip)?;
         let RuntimesFile::Read(read) = &found.file else { return Ok(()) };
-        let host = self.supervisor_host(&config)?;
+        let host = self.host_of_runtimes(&config.policy)?;
         let supervisor = Supervisor::new(&*self.fs, &*self.context.clock, &host);
         for facts in found.facts.iter().filter(|facts| facts.state == RuntimeState::Stale) {
             let Some(runtime) = read.runtime(&facts.id) else { continue };

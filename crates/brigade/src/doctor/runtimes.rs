@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use brigade_call::DirectoryFact;
 use brigade_catalog::{Level, Runtimes};
 use brigade_doctor::{ConfigFile, Health, ProcessState, RuntimeState};
-use brigade_fs::{Fs as _, Location};
-use brigade_runtime::{Checks, Host, IssueType, RuntimeFacts, Supervisor};
+use brigade_fs::Fs as _;
+use brigade_runtime::{Checks, IssueType, RuntimeFacts, Supervisor};
 
 use crate::error::Error;
 use crate::gather::Config;
@@ -38,30 +38,13 @@ impl Workspace {
         };
         let facts = match &file {
             RuntimesFile::Read(read) => {
-                let host = self.supervisor_host(config)?;
+                let host = self.host_of_runtimes(&config.policy)?;
                 let supervisor = Supervisor::new(&*self.fs, &*self.context.clock, &host);
                 supervisor.facts(read.runtimes(), checks, self.context.cancel.as_ref())
             }
             RuntimesFile::Missing | RuntimesFile::Unreadable(_) => Vec::new(),
         };
         Ok(FoundRuntimes { file, facts })
-    }
-
-    /// Returns what a supervisor knows of the machine.
-    pub(crate) fn supervisor_host(&self, config: &Config) -> Result<Host, Error> {
-        let allowed =
-            config.policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();
-        let mut outside = Vec::new();
-        for folder in allowed {
-            if let Location::Outside(folder) = self.fs.resolve(folder, self.context.home())? {
-                outside.push(folder);
-            }
-        }
-        let variables = self.context.environment.variables();
-        Ok(Host {
-            environment: variables.map(|(name, value)| (name.clone(), value.clone())).collect(),
-            outside,
-        })
     }
 }
 

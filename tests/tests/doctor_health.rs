@@ -1,0 +1,188 @@
+//! `brigade tools doctor`, `list --json`, `import-issues` and `policy doctor` through the binary.
+
+use std::os::unix::fs::PermissionsExt;
+
+use brigade_testkit::{Brigade, TempWorkspace};
+use serde_json::Value;
+
+const CATALOG: &str = r#"
+[[tool]]
+id = "greet"
+name = "Greet"
+family = "script"
+command = "sh bin/greet.sh"
+input_schema_path = "greet.json"
+manifest_path = "gone.json"
+effects = ["local-read"]
+"#;
+
+fn workspace() -> TempWorkspace {
+    let workspace = TempWorkspace::empty();
+    workspace.write(".brigade/tools.toml", CATALOG);
+    workspace.write("greet.json", r#"{"type": "object"}"#);
+    workspace.write("bin/greet.sh", "echo hello\n");
+    workspace
+}
+
+fn types(report: &Value) -> Vec<&str> {
+    let issues = report["issues"].as_array().unwrap().iter();
+    issues.map(|issue| issue["issue_type"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn issues_fail_the_command_only_when_that_is_asked_for() {
+    let workspace = workspace();
+    let brigade = Brigade::new(&workspace);
+    let run = brigade.run(["tools", "doctor", "--json"]);
+    assert_eq!(types(&run.assert_code(0).json()), ["missing_manifest", "policy_missing"]);
+    brigade.run(["tools", "doctor", "--strict"]).assert_code(1);
+    brigade.run(["tools", "doctor", "--strict", "--only", "run"]).assert_code(0);
+    brigade.run(["tools", "doctor", "--only", "nonsense"]).assert_code(2);
+    workspace.write(".brigade/tools.toml", "[[tool]]\nid = 1\n");
+    brigade.run(["tools", "doctor"]).assert_code(1);
+}
+
+#[test]
+fn the_catalog_payload_has_the_keys_of_the_python_program() {
+    let workspace = workspace();
+    let report = Brigade::new(&workspace).run(["tools", "list", "--json"]).assert_code(0).json();
+    for key in [
+        "target",
+        "config_path",
+        "valid",
+        "errors",
+        "tools",
+        "tool_count",
+        "raw_issues",
+        "raw_issue_count",
+        "issues",
+        "issue_count",
+        "top_issue",
+        "parity",
+        "call_queue",
+        "run_history",
+        "checkpoints",
+        "runtimes",
+        "policy",
+    ] {
+        assert!(report.get(key).is_some(), "{key}");
+    }
+    for (section, keys) in [
+        (
+            "parity",
+            &[
+                "latest_closeout",
+                "quieted_issue_count",
+                "quieted_issues",
+                "changed_issue_count",
+                "changed_issues",
+            ][..],
+        ),
+        ("call_queue", &["calls_path", "counts", "pending_count", "issue_count", "top_issue"]),
+        ("run_history", &["runs_path", "counts", "run_count", "issue_count", "top_issue", "latest"]),
+        (
+            "checkpoints",
+            &["checkpoints_path", "counts", "checkpoint_count", "issue_count", "top_issue", "latest"],
+        ),
+        ("runtimes", &["config_path", "state_path", "counts", "runtime_count", "issue_count", "top_issue"]),
+        ("policy", &["policy_path", "enabled", "valid", "issue_count", "top_issue"]),
+    ] {
+        for key in keys {
+            assert!(report[section].get(*key).is_some(), "{section}.{key}");
+        }
+    }
+    for key in [
+        "status",
+        "name",
+        "tool_id",
+        "family",
+        "issue_type",
+        "harness",
+        "projection_target",
+        "description",
+        "detail",
+    ] {
+        assert!(report["issues"][0].get(key).is_some(), "{key}");
+    }
+}
+
+#[test]
+fn importing_five_times_adds_rows_once() {
+    let workspace = workspace();
+    let brigade = Brigade::new(&workspace);
+    let first = brigade.run(["tools", "import-issues", "--json"]).assert_code(0).json();
+    assert_eq!(
+        (&first["created"], &first["skipped"], &first["dismissed"]),
+        (&2.into(), &0.into(), &0.into())
+    );
+    let before = workspace.read(".brigade/work/imports/inbox.jsonl");
+    for _ in 0..5 {
+        let again = brigade.run(["tools", "import-issues", "--json"]).assert_code(0).json();
+        assert_eq!((&again["created"], &again["skipped"]), (&0.into(), &2.into()));
+    }
+    assert_eq!(workspace.read(".brigade/work/imports/inbox.jsonl"), before);
+}
+
+#[test]
+fn a_missing_catalog_is_imported_as_an_issue() {
+    let workspace = TempWorkspace::empty();
+    let report = Brigade::new(&workspace).run(["tools", "import-issues", "--json"]).assert_code(0).json();
+    assert_eq!(report["imports"][0]["metadata"]["tool_issue_type"], "config");
+}
+
+#[test]
+fn doctor_changes_nothing_until_it_is_asked_to_fix() {
+    let workspace = workspace();
+    let brigade = Brigade::new(&workspace);
+    brigade.run(["tools", "call", "queue", "greet", "--json"]).assert_code(0);
+    let calls = workspace.join(".brigade/tools/calls.jsonl");
+    for (path, mode) in
+        [(".brigade", 0o755), (".brigade/tools", 0o755), (".brigade/tools/calls.jsonl", 0o644)]
+    {
+        std::fs::set_permissions(workspace.join(path), PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let mode = || std::fs::metadata(&calls).unwrap().permissions().mode() & 0o777;
+    let before = workspace.files(".");
+    assert!(types(&brigade.run(["tools", "doctor", "--json"]).json()).contains(&"wide_modes"));
+    brigade.run(["tools", "list", "--json"]).assert_code(0);
+    brigade.run(["tools", "policy", "doctor"]).assert_code(1);
+    let planned = brigade.run(["tools", "doctor", "--fix", "--dry-run", "--json"]).assert_code(0).json();
+    assert_eq!(planned["fixed_count"], 1);
+    assert_eq!((workspace.files("."), mode()), (before, 0o644));
+    brigade.run(["tools", "doctor", "--fix"]).assert_code(0);
+    assert_eq!(mode(), 0o600);
+    assert!(!types(&brigade.run(["tools", "doctor", "--json"]).json()).contains(&"wide_modes"));
+}
+
+#[test]
+fn sarif_names_rules_and_places() {
+    let workspace = workspace();
+    let log = Brigade::new(&workspace).run(["tools", "doctor", "--sarif"]).assert_code(0).json();
+    assert_eq!(log["version"], "2.1.0");
+    let result = &log["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], "missing_manifest");
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], ".brigade/tools.toml");
+    assert_eq!(place["region"]["startLine"], 8);
+}
+
+#[test]
+fn no_value_of_a_secret_field_is_ever_shown() {
+    let workspace = workspace();
+    workspace.replace(".brigade/tools.toml", "effects", "api_key = \"hunter2hunter2\"\neffects");
+    let brigade = Brigade::new(&workspace);
+    for words in [
+        &["tools", "doctor", "--json"][..],
+        &["tools", "doctor"],
+        &["tools", "doctor", "--sarif"],
+        &["tools", "list", "--json"],
+        &["tools", "import-issues", "--json"],
+        &["work", "brief", "--json"],
+    ] {
+        let run = brigade.run(words);
+        assert!(!format!("{run}").contains("hunter2"), "{run}");
+    }
+    let report = brigade.run(["tools", "doctor", "--json"]).json();
+    assert!(types(&report).contains(&"unsafe_auth_fields"));
+    assert!(!workspace.read_text(".brigade/work/imports/inbox.jsonl").contains("hunter2"));
+}
