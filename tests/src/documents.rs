@@ -44,8 +44,8 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     (
         "receipt",
-        "id:str call_id:str tool_id:str family:str status:str started_at:str completed_at:str duration_seconds:num \
-         exit_code:int|null timed_out:bool timeout:num|null command_label:str argv:[str] cwd:str args:{any} \
+        "id:str call_id:str tool_id:str family:str status:str started_at:str completed_at:str duration_seconds:num|null \
+         exit_code:int|null timed_out:bool timeout:num|null command_label:str argv:[str] cwd:str|null args:{any} \
          arguments:{str} stdout_summary:str stderr_summary:str stdout_log_path:str stderr_log_path:str receipt_path:str \
          contract_fingerprint:str source_fingerprint:str call_fingerprint:str approval_fingerprint:str approval:approval \
          permissions:[str] effects:[str] runtime_id:str|null mcp_server_id:str|null mcp_tool_name:str|null runtime:any \
@@ -60,7 +60,7 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     (
         "run",
-        "id:str status:str call_id:str tool_id:str family:str started_at:str completed_at:str duration_seconds:num \
+        "id:str status:str call_id:str tool_id:str family:str started_at:str completed_at:str duration_seconds:num|null \
          exit_code:int|null timed_out:bool timeout:num|null policy:policy runtime:any mcp_server_id:str|null \
          mcp_tool_name:str|null mcp_request_id:any mcp_response_summary:any stdout_summary:str stderr_summary:str \
          stdout_log_path:str stderr_log_path:str output_compaction:compaction|null receipt_path:str",

@@ -2,6 +2,7 @@
 //!
 //! * [`Site`] is a temporary workspace with the binary beside it: it plans, queues, approves and runs calls in one word each.
 //! * [`documents`] holds the keys and types that every JSON document promises; [`Site::json`] checks each document it reads.
+//! * [`kill_anywhere`] kills commands at any moment and looks for what is lost.
 //! * [`until`] waits for a fact with a deadline.
 
 #![allow(clippy::disallowed_methods, reason = "test helpers set up files and look at processes themselves")]
@@ -9,6 +10,8 @@
 pub mod documents;
 mod processes;
 mod site;
+mod trials;
 
 pub use processes::{processes_with, until};
 pub use site::{Answer, PATH, Site};
+pub use trials::{Outcome, kill_anywhere};

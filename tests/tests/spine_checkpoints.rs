@@ -1,0 +1,263 @@
+//! A script asks, a person answers, the script goes on: every way through a checkpoint.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
+
+use std::fs;
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+/// Drops what `ask` says on the first run; tells what it was resumed with on the second.
+fn asking(ask: &str) -> Site {
+    Site::script(&format!(
+        r#"if [ -n "${{BRIGADE_TOOL_RESUME_CHECKPOINT_ID:-}}" ]; then
+    echo "$BRIGADE_TOOL_RESUME_CHECKPOINT_ID $BRIGADE_TOOL_RESUME_CHOICE" >> resumed.txt
+    exit 0
+fi
+cd "$BRIGADE_TOOL_CHECKPOINT_DIR"
+{ask}
+"#
+    ))
+}
+
+const ASK: &str = r#"cat > one.json <<'END'
+{"id":"gate","reason":"needs a look","prompt":"Go on?","choices":["yes","no"],"context":{"n":1}}
+END"#;
+
+fn waiting(site: &Site) -> (String, Value) {
+    let id = site.approved("tool", "{}");
+    let run = site.run_call(&id).expect(0);
+    assert_eq!(
+        (&run["call"]["status"], &run["receipt"]["status"]),
+        (&json!("waiting"), &json!("waiting")),
+        "{run:#}"
+    );
+    (id, run)
+}
+
+#[test]
+fn pause_approve_resume() {
+    let site = asking(ASK);
+    let (id, run) = waiting(&site);
+    assert_eq!(
+        (&run["call"]["checkpoint_id"], &run["receipt"]["checkpoint_id"]),
+        (&json!("gate"), &json!("gate"))
+    );
+    let list = site.json(["checkpoint", "list"]).expect(0);
+    assert_eq!((&list["checkpoint_count"], &list["counts"]), (&json!(1), &json!({"pending": 1})));
+    let shown = site.json(["checkpoint", "show", "ga"]).expect(0)["checkpoint"].clone();
+    assert_eq!(
+        (&shown["prompt"], &shown["choices"], &shown["context"]),
+        (&json!("Go on?"), &json!(["yes", "no"]), &json!({"n": 1}))
+    );
+    assert_eq!((&shown["call_id"], &shown["run_id"]), (&json!(id), &run["receipt"]["id"]));
+
+    // A waiting call goes through its checkpoint and no other way.
+    site.json(["call", "approve", &id]).refused("waiting");
+    site.run_call(&id).refused("checkpoint");
+    site.json(["checkpoint", "resume", "gate"]).refused("checkpoint approve gate");
+    site.json(["checkpoint", "approve", "gate", "--choice", "maybe"]).expect(1);
+    site.json(["checkpoint", "approve", "gate"]).expect(2);
+    assert!(!site.workspace.exists("resumed.txt"));
+
+    let approved = site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
+    assert_eq!(
+        (&approved["checkpoint"]["status"], &approved["call"]["status"]),
+        (&json!("approved"), &json!("resume-pending"))
+    );
+    assert_eq!(approved["checkpoint"]["selected_choice"], "yes");
+    assert!(!site.workspace.exists("resumed.txt"), "an answer runs nothing");
+    site.run_call(&id).refused("checkpoint resume gate");
+    site.json(["call", "run", "--next"]).expect(1);
+    site.json(["checkpoint", "approve", "gate", "--choice", "no"]).expect(1);
+
+    let resumed = site.json(["checkpoint", "resume", "gate"]).expect(0);
+    assert_eq!(
+        (&resumed["checkpoint"]["status"], &resumed["call"]["status"]),
+        (&json!("resumed"), &json!("completed"))
+    );
+    let receipt = &resumed["receipt"];
+    assert_eq!(
+        (&receipt["original_call_id"], &receipt["original_run_id"]),
+        (&json!(id), &run["receipt"]["id"])
+    );
+    assert_eq!(
+        (&receipt["resume"]["selected_choice"], &receipt["resume_run_id"]),
+        (&json!("yes"), &receipt["id"])
+    );
+    assert_eq!(resumed["checkpoint"]["resume_run_id"], receipt["id"]);
+    assert_eq!(site.workspace.read_text("resumed.txt"), "gate yes\n");
+
+    site.json(["checkpoint", "resume", "gate"]).expect(1);
+    assert_eq!(site.workspace.read_text("resumed.txt"), "gate yes\n");
+    assert_eq!(site.json(["run", "list"]).expect(0)["run_count"], 2);
+    assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+}
+
+#[test]
+fn a_rejected_checkpoint_is_never_resumed() {
+    let site = asking(ASK);
+    let (id, _) = waiting(&site);
+    let rejected = site.json(["checkpoint", "reject", "gate", "--reason", "not safe"]).expect(0);
+    assert_eq!(rejected["checkpoint"]["review_reason"], "not safe");
+    site.json(["checkpoint", "resume", "gate"]).refused("rejected");
+    site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(1);
+    site.run_call(&id).expect(1);
+    assert!(!site.workspace.exists("resumed.txt"));
+}
+
+#[test]
+fn an_expired_checkpoint_is_not_resumed() {
+    let site =
+        asking(r#"echo '{"id":"gate","choices":["yes"],"expires_at":"2020-01-01T00:00:00Z"}' > one.json"#);
+    waiting(&site);
+    site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).refused("expired");
+    site.json(["checkpoint", "resume", "gate"]).expect(1);
+    assert!(!site.workspace.exists("resumed.txt"));
+}
+
+#[test]
+fn what_changed_while_it_waited_stops_the_resume() {
+    let site = asking(ASK);
+    waiting(&site);
+    site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
+    let script = site.workspace.read("bin/tool.sh");
+    site.workspace.write("bin/tool.sh", "echo evil > resumed.txt\n");
+    let refused = site.json(["checkpoint", "resume", "gate"]).expect(1);
+    assert_eq!(refused["changed"], json!(["file bin/tool.sh"]), "{refused:#}");
+    assert!(!site.workspace.exists("resumed.txt"));
+    site.workspace.write("bin/tool.sh", script);
+    site.json(["checkpoint", "resume", "gate"]).expect(0);
+}
+
+#[test]
+fn a_checkpoint_that_is_broken_fails_the_run_visibly() {
+    for (ask, because) in [
+        (r#"echo '{"id":"../../x","choices":["yes"]}' > one.json"#, "id"),
+        (r#"echo '{"id":"../../../../tout/evil"}' > one.json"#, "id"),
+        (r#"echo '{"id":"/etc/x"}' > one.json"#, "id"),
+        (r#"echo '{"id":".hidden"}' > one.json"#, "id"),
+        (r#"printf '{"id":"a\\nb"}' > one.json"#, "id"),
+        (r#"echo '{"id":"gate", canary-4711' > one.json"#, "one.json"),
+        (r#"echo '[]' > one.json"#, "expected an object"),
+        (r#"echo '{"choices":7}' > one.json"#, "choices"),
+        (r#"echo '{"expires_at":"tomorrow-4711"}' > one.json"#, "expires_at"),
+        (r#"echo '{"call_id":"call-0000"}' > one.json"#, "call_id"),
+        (r#"echo '{"status":"approved"}' > one.json"#, "status"),
+        ("mkdir one.json", "one.json"),
+        ("ln -s /etc/hostname one.json", "one.json"),
+        (r"printf '{\377' > one.json", "one.json"),
+        (r#"echo '{"id":"good"}' > a.json; echo '{' > b.json"#, "b.json"),
+    ] {
+        let site = asking(ask);
+        let id = site.approved("tool", "{}");
+        let run = site.run_call(&id);
+        let text = run.json.to_string();
+        assert_eq!((run.code, &run.json["call"]["status"]), (1, &json!("failed")), "{ask}\n{}", run.run);
+        assert!(run.json["error"].as_str().unwrap().contains(because), "{ask}\n{}", run.run);
+        assert!(run.json["receipt"]["failure"].as_str().unwrap().contains(because));
+        assert!(!text.contains("canary-4711") && !text.contains("tomorrow-4711"), "{text}");
+        let list = site.json(["checkpoint", "list"]).expect(0);
+        assert_eq!(
+            (&list["checkpoint_count"], &list["error_count"]),
+            (&json!(0), &json!(0)),
+            "{ask}: {list:#}"
+        );
+        // Nothing outside of the state was written.
+        let outside: Vec<_> =
+            fs::read_dir(site.beside("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(outside.len(), 2, "{outside:?}");
+        let incoming = site.workspace.files(".brigade/tools/checkpoints");
+        assert!(incoming.is_empty(), "{ask} leaves {:?}", incoming.keys());
+    }
+}
+
+#[test]
+fn a_non_zero_exit_stays_on_the_receipt() {
+    let site = asking(&format!("{ASK}\nexit 5"));
+    let (_, run) = waiting(&site);
+    assert_eq!(run["receipt"]["exit_code"], 5);
+}
+
+#[test]
+fn all_checkpoints_of_a_run_are_answered_before_it_goes_on() {
+    let site = asking(
+        r#"echo '{"id":"first","choices":["a"],"created_at":"2026-01-01T00:00:00Z"}' > x.json
+echo '{"id":"second","choices":["b"],"created_at":"2026-01-02T00:00:00Z"}' > y.json"#,
+    );
+    let (_, run) = waiting(&site);
+    assert_eq!(run["call"]["checkpoint_id"], "first");
+    let one = site.json(["checkpoint", "approve", "first", "--choice", "a"]).expect(0);
+    assert_eq!(one["call"]["status"], "waiting", "the second one is still open");
+    site.json(["checkpoint", "resume", "first"]).expect(1);
+    assert!(!site.workspace.exists("resumed.txt"));
+    let two = site.json(["checkpoint", "approve", "second", "--choice", "b"]).expect(0);
+    assert_eq!(two["call"]["status"], "resume-pending");
+    site.json(["checkpoint", "resume", "second"]).expect(0);
+    assert_eq!(site.workspace.read_text("resumed.txt").lines().count(), 1);
+    let list = site.json(["checkpoint", "list"]).expect(0);
+    assert_eq!(list["counts"], json!({"resumed": 2}), "{list:#}");
+}
+
+#[test]
+fn an_id_that_is_taken_gets_a_suffix() {
+    let site = asking(ASK);
+    waiting(&site);
+    site.json(["checkpoint", "reject", "gate", "--reason", "no"]).expect(0);
+    let before = site.workspace.read(".brigade/tools/checkpoints/gate.json");
+    let again = site.queue("tool", r#"{"again":true}"#);
+    site.json(["call", "approve", &again]).expect(0);
+    let run = site.run_call(&again).expect(0);
+    let taken = run["call"]["checkpoint_id"].as_str().unwrap();
+    assert!(taken.starts_with("gate-"), "{taken}");
+    assert_eq!(
+        site.workspace.read(".brigade/tools/checkpoints/gate.json"),
+        before,
+        "a decision is never overwritten"
+    );
+    // An exact id wins over the longer one that begins with it.
+    assert_eq!(site.json(["checkpoint", "show", "gate"]).expect(0)["checkpoint"]["status"], "rejected");
+    let document = site.json(["checkpoint", "show", "gat"]).expect(1);
+    assert_eq!(document["candidates"].as_array().unwrap().len(), 2, "{document:#}");
+}
+
+#[test]
+fn a_resumed_run_can_ask_again() {
+    let site = Site::script(
+        r#"n=$(cat count.txt 2>/dev/null || echo 0); n=$((n + 1)); echo $n > count.txt
+[ $n -ge 3 ] || echo "{\"id\":\"ask-$n\",\"choices\":[\"go\"]}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json"
+"#,
+    );
+    let (id, _) = waiting(&site);
+    for n in 1..3 {
+        let ask = format!("ask-{n}");
+        site.json(["checkpoint", "approve", &ask, "--choice", "go"]).expect(0);
+        let resumed = site.json(["checkpoint", "resume", &ask]).expect(0);
+        assert_eq!(resumed["checkpoint"]["status"], "resumed", "{resumed:#}");
+        assert_eq!(site.status(&id), if n == 1 { "waiting" } else { "completed" });
+    }
+    assert_eq!(site.workspace.read_text("count.txt"), "3\n");
+    assert_eq!(site.json(["run", "verify"]).expect(0)["checked"], 3);
+}
+
+#[test]
+fn a_resume_that_fails_leaves_the_call_failed_and_the_checkpoint_resumed() {
+    let site = asking(ASK);
+    let script = site.workspace.read_text("bin/tool.sh").replace("exit 0", "exit 9");
+    site.workspace.write("bin/tool.sh", script);
+    let (id, _) = waiting(&site);
+    site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
+    let resumed = site.json(["checkpoint", "resume", "gate"]).expect(1);
+    assert_eq!(
+        (&resumed["checkpoint"]["status"], &resumed["receipt"]["exit_code"]),
+        (&json!("resumed"), &json!(9))
+    );
+    assert_eq!(site.status(&id), "failed");
+}
+
+#[test]
+fn a_checkpoint_works_inside_the_sandbox() {
+    let site = asking(ASK);
+    site.add_to_policy("[sandbox]\nmode = \"enforce\"\n");
+    waiting(&site);
+}
