@@ -115,7 +115,7 @@ pub(crate) fn receipt(parts: &ReceiptParts<'_>) -> Receipt {
     put("policy", plan.policy().clone());
     put("env_labels_used", Json::from(parts.bound_labels.clone()));
     put("projection_summary", plan.projection_summary().clone());
-    if let Some(compaction) = compaction(parts.stdout, parts.stderr) {
+    if let Some(compaction) = compaction(parts.stdout, parts.stderr, outcome) {
         put("output_compaction", compaction);
     }
     if let Some(resume) = parts.call.resume() {
@@ -195,11 +195,12 @@ fn process(outcome: Option<&Outcome>) -> Json {
 }
 
 /// Says how much the summaries leave out, in the form of the Python program.
-fn compaction(stdout: &Summary, stderr: &Summary) -> Option<Json> {
+fn compaction(stdout: &Summary, stderr: &Summary, outcome: Option<&Outcome>) -> Option<Json> {
     let omitted = stdout.omitted + stderr.omitted;
     if omitted == 0 {
         return None;
     }
+    let is_whole = outcome.is_none_or(|outcome| outcome.stdout.dropped == 0 && outcome.stderr.dropped == 0);
     let streams = [("stdout", stdout.omitted), ("stderr", stderr.omitted)];
     let by_stream = streams.into_iter().filter(|(_, omitted)| 0 < *omitted);
     Some(Json::object([
@@ -208,6 +209,6 @@ fn compaction(stdout: &Summary, stderr: &Summary) -> Option<Json> {
         ("omitted_count", Json::from(omitted)),
         ("omitted_by_stream", Json::object(by_stream.map(|(name, omitted)| (name, Json::from(omitted))))),
         ("unit", Json::from("characters")),
-        ("raw_retrievable", Json::from(true)),
+        ("raw_retrievable", Json::from(is_whole)),
     ]))
 }
