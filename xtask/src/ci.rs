@@ -1,10 +1,12 @@
 //! `cargo xtask ci`: everything that is checked beside the tests.
 
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::cargo::{cargo, done};
+use crate::docs::{self, DocsArguments};
 use crate::fixtures::{self, FixturesArguments};
 use crate::repository::{Failure, Repository};
+use crate::schemas::{self, SchemasArguments};
 use crate::tidy::{self, TidyArguments};
 
 /// Check formatting, lints, docs, house rules and generated files
@@ -13,16 +15,23 @@ use crate::tidy::{self, TidyArguments};
 #[derive(Debug, clap::Args)]
 pub struct CiArguments {}
 
+/// The schemas are behind a feature, so that nothing else is built with what makes them.
+const SCHEMA_LINTS: &str =
+    "clippy --package brigade --features schemas --example schemas --locked --quiet -- -D warnings";
+
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 
 pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
-    let cargo = |arguments: &'static str| move || start_cargo(repository, arguments);
-    let steps: [Step<'_>; 5] = [
-        ("formatting", Box::new(cargo("fmt --all --check"))),
-        ("lints", Box::new(cargo("clippy --workspace --all-targets --locked --quiet -- -D warnings"))),
-        ("docs", Box::new(cargo("doc --workspace --no-deps --locked --quiet"))),
+    let start = |arguments: &'static str| move || start_cargo(repository, arguments);
+    let steps: [Step<'_>; 8] = [
+        ("formatting", Box::new(start("fmt --all --check"))),
+        ("lints", Box::new(start("clippy --workspace --all-targets --locked --quiet -- -D warnings"))),
+        ("lints of the schemas", Box::new(start(SCHEMA_LINTS))),
+        ("docs", Box::new(start("doc --workspace --no-deps --locked --quiet"))),
         ("house rules", Box::new(|| tidy::run(repository, &TidyArguments {}))),
-        ("generated files", Box::new(|| fixtures::run(repository, &FixturesArguments { check: true }))),
+        ("fixtures", Box::new(|| fixtures::run(repository, &FixturesArguments { check: true }))),
+        ("schemas", Box::new(|| schemas::run(repository, &SchemasArguments { check: true }))),
+        ("manual and issues", Box::new(|| docs::run(repository, &DocsArguments { check: true }))),
     ];
     let (began, count) = (Instant::now(), steps.len());
     let mut failed = Vec::new();
@@ -48,16 +57,5 @@ pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
 
 /// Runs the cargo that runs this task, in the root. No argument holds a space.
 fn start_cargo(repository: &Repository, arguments: &str) -> Result<(), Failure> {
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(arguments.split(' '))
-        .current_dir(repository.root())
-        .env("RUSTDOCFLAGS", "-D warnings")
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|error| Failure::new(format!("cannot run cargo: {error}")))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Failure::new(format!("`cargo {arguments}` ended with {status}")))
-    }
+    done(cargo(repository, arguments.split(' ')).env("RUSTDOCFLAGS", "-D warnings"))
 }

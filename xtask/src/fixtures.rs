@@ -4,6 +4,7 @@
 
 mod generated_workspace;
 
+use crate::generated::{self, Settle};
 use crate::repository::{Failure, Repository, Tree};
 
 /// Write the generated fixtures, or check that they are as they would be written
@@ -22,55 +23,9 @@ const GENERATORS: &[Generator] = &[("fixtures/workspaces/generated-1000", genera
 pub fn run(repository: &Repository, arguments: &FixturesArguments) -> Result<(), Failure> {
     let mut differing = 0;
     for (folder, generate) in GENERATORS {
-        let (wanted, found) = (generate(folder), repository.files(folder)?);
-        for (path, difference) in differences(&wanted, &found) {
-            differing += 1;
-            eprintln!("{path}: {}", difference.describe());
-            if !arguments.check {
-                match wanted.0.get(path) {
-                    Some(bytes) => repository.write(path, bytes)?,
-                    None => repository.remove(path)?,
-                }
-            }
-        }
+        differing += generated::settle(repository, folder, &generate(folder), Settle::of(arguments.check))?;
     }
-    if arguments.check && differing != 0 {
-        return Err(Failure::new(format!("fixtures: {differing} files differ; run `cargo xtask fixtures`")));
-    }
-    Ok(())
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Difference {
-    Missing,
-    Changed,
-    Unwanted,
-}
-
-impl Difference {
-    fn describe(self) -> &'static str {
-        match self {
-            Difference::Missing => "missing",
-            Difference::Changed => "not as generated",
-            Difference::Unwanted => "not generated, but in a generated folder",
-        }
-    }
-}
-
-/// Lists every file that is not as it should be, by path.
-fn differences<'a>(wanted: &'a Tree, found: &'a Tree) -> Vec<(&'a str, Difference)> {
-    let mut differing = Vec::new();
-    for (path, bytes) in &wanted.0 {
-        match found.0.get(path) {
-            None => differing.push((path.as_str(), Difference::Missing)),
-            Some(there) if there != bytes => differing.push((path, Difference::Changed)),
-            Some(_) => {}
-        }
-    }
-    let unwanted = found.0.keys().filter(|path| !wanted.0.contains_key(*path));
-    differing.extend(unwanted.map(|path| (path.as_str(), Difference::Unwanted)));
-    differing.sort_by_key(|(path, _)| *path);
-    differing
+    generated::verdict(differing, Settle::of(arguments.check), "fixtures")
 }
 
 #[cfg(test)]
@@ -78,15 +33,6 @@ mod tests {
     use brigade_schema::Schema;
 
     use super::*;
-
-    #[test]
-    fn every_kind_of_difference_is_told() {
-        let wanted = Tree::of(&[("a", "1"), ("b", "1"), ("c", "1")]);
-        let found = Tree::of(&[("a", "1"), ("b", "2"), ("d", "1")]);
-        let expect = [("b", Difference::Changed), ("c", Difference::Missing), ("d", Difference::Unwanted)];
-        assert_eq!(differences(&wanted, &found), expect);
-        assert_eq!(differences(&wanted, &wanted), []);
-    }
 
     #[test]
     fn generators_write_the_same_each_time_and_stay_in_their_folder() {

@@ -5,11 +5,17 @@
 #![allow(clippy::disallowed_methods, reason = "tasks read and write the repository and start cargo")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is how a task reports")]
 
+mod bench;
+mod cargo;
 mod ci;
+mod docs;
 mod fixtures;
 mod floors;
+mod generated;
 mod repository;
+mod schemas;
 mod tidy;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -27,18 +33,32 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    Bench(bench::BenchArguments),
     Ci(ci::CiArguments),
+    Docs(docs::DocsArguments),
     Fixtures(fixtures::FixturesArguments),
+    Schemas(schemas::SchemasArguments),
     Tidy(tidy::TidyArguments),
+    Torture(torture::TortureArguments),
+    #[command(hide = true)]
+    Measure,
+    #[command(hide = true)]
+    ParseToml(bench::ParseTomlArguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let repository = Repository::of_this_build();
     let done = match arguments.command {
+        Task::Bench(arguments) => bench::run(&repository, &arguments),
         Task::Ci(arguments) => ci::run(&repository, &arguments),
+        Task::Docs(arguments) => docs::run(&repository, &arguments),
         Task::Fixtures(arguments) => fixtures::run(&repository, &arguments),
+        Task::Schemas(arguments) => schemas::run(&repository, &arguments),
         Task::Tidy(arguments) => tidy::run(&repository, &arguments),
+        Task::Torture(arguments) => torture::run(&repository, &arguments),
+        Task::Measure => bench::measure_children(),
+        Task::ParseToml(arguments) => bench::parse_toml(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

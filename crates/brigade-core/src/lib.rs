@@ -20,6 +20,8 @@ mod issue;
 mod json;
 pub mod redact;
 pub mod risk;
+#[cfg(feature = "schemas")]
+mod schemas;
 pub mod text;
 mod time;
 

@@ -1,0 +1,334 @@
+//! `cargo xtask bench`: how long commands take as whole processes, and what they cost beside the least that they could.
+//!
+//! Every figure is a median of turns with its reference: `/bin/true`, the plain parse of the catalog's file, or the same
+//! command on a workspace without a history. The tables go to standard output, as they stand in `docs/performance.md`.
+
+mod measure;
+mod program;
+mod table;
+mod workspace;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toml::de::DeTable;
+
+use crate::cargo::{cargo, done};
+use crate::repository::{Failure, Repository};
+use measure::{Figures, Measurer, Process};
+use program::Program;
+use table::{Row, Table, Target};
+use workspace::{Size, generate, tool_id};
+
+pub use measure::measure_children;
+
+/// Measure commands on workspaces of many sizes
+///
+/// When the variable BRIGADE_ORIGINAL names a `brigade` of the Python program, its commands are measured too, on a copy of each
+/// workspace.
+#[derive(Debug, clap::Args)]
+pub struct BenchArguments {
+    /// Smaller workspaces and fewer turns
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Parse a file as TOML, to have something to compare with
+#[derive(Debug, clap::Args)]
+pub struct ParseTomlArguments {
+    file: PathBuf,
+}
+
+/// The variable that names the Python program.
+const ORIGINAL: &str = "BRIGADE_ORIGINAL";
+
+pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Failure> {
+    for package in ["brigade-cli", "xtask"] {
+        let words = ["build", "--release", "--locked", "--quiet", "--package", package];
+        done(&mut cargo(repository, words))?;
+    }
+    let this = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
+    let built = this
+        .parent()
+        .and_then(Path::parent)
+        .ok_or_else(|| Failure::new("this program is not where cargo builds"))?
+        .join("release");
+    let bench = Bench {
+        brigade: Program::ours(built.join("brigade")),
+        original: std::env::var_os(ORIGINAL).map(|path| Program::original(path.into())),
+        measurer: Measurer::new(built.join("xtask")),
+        turns: if arguments.quick { 7 } else { 15 },
+    };
+    let sizes: &[usize] = if arguments.quick { &[4, 1_000] } else { &[4, 100, 1_000, 10_000] };
+    for size in sizes {
+        println!("{}", bench.catalog(*size)?);
+    }
+    let (calls, runs) = if arguments.quick { (10_000, 1_000) } else { (100_000, 10_000) };
+    println!("{}", bench.history(Size { tools: 4, calls, runs })?);
+    println!("{}", bench.bulk(Size { tools: 4, calls, runs })?);
+    Ok(())
+}
+
+/// Parses a file and does nothing with it.
+pub fn parse_toml(arguments: &ParseTomlArguments) -> Result<(), Failure> {
+    let text = std::fs::read_to_string(&arguments.file).map_err(Failure::at(&arguments.file))?;
+    let table = DeTable::parse(&text).map_err(|error| Failure::new(error.message().to_owned()))?;
+    if table.get_ref().is_empty() { Err(Failure::new("nothing in the file")) } else { Ok(()) }
+}
+
+struct Bench {
+    brigade: Program,
+    original: Option<Program>,
+    measurer: Measurer,
+    turns: usize,
+}
+
+/// A command to measure: its name in the table, and its words in each turn.
+struct Command<'a> {
+    name: &'a str,
+    words: Box<dyn Fn(usize) -> Vec<String> + 'a>,
+    targets: Vec<Target>,
+}
+
+impl<'a> Command<'a> {
+    /// A command that is the same each time.
+    fn new(name: &'a str, line: &'a str) -> Command<'a> {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        Command { name, words: Box::new(move |_| words.clone()), targets: Vec::new() }
+    }
+
+    /// A command about something else each time.
+    fn each(name: &'a str, words: impl Fn(usize) -> Vec<String> + 'a) -> Command<'a> {
+        Command { name, words: Box::new(words), targets: Vec::new() }
+    }
+
+    fn targets(mut self, targets: impl IntoIterator<Item = Target>) -> Command<'a> {
+        self.targets.extend(targets);
+        self
+    }
+}
+
+/// The words that plan or queue a call; each number makes another call.
+fn call(verb: &str, number: usize) -> Vec<String> {
+    let args = format!("{{\"path\":\"new-{number}.txt\",\"mode\":\"fast\"}}");
+    ["call", verb, "tool-00001", "--args", &args].map(str::to_owned).to_vec()
+}
+
+/// The words of a command about one id.
+fn about(verb: &str, ids: &[String], number: usize) -> Vec<String> {
+    let id = ids.get(number).cloned().unwrap_or_default();
+    ["call", verb, &id].map(str::to_owned).to_vec()
+}
+
+impl Bench {
+    /// Catalogs: no calls and no runs.
+    fn catalog(&self, tools: usize) -> Result<Table, Failure> {
+        let size = Size { tools, calls: 0, runs: 0 };
+        let folder = Folder::new(size)?;
+        let file = folder.root.join(".brigade/tools.toml");
+        let parse = Process {
+            program: self.measurer.program().to_owned(),
+            arguments: vec!["parse-toml".to_owned(), file.display().to_string()],
+            folder: folder.root.clone(),
+            input: None,
+        };
+        let nothing = nothing(&folder.root);
+        let (reference, name) = if tools < 1_000 { (nothing, "/bin/true") } else { (parse, "the parse") };
+        let title = format!("A catalog of {} tools, beside {name}", table::thousands(tools));
+        let mut table = Table::new(title, self.original.is_some());
+        let few = [Target::Times(3.0), Target::Memory(12 << 20)];
+        let targets = |ratio: Option<f64>| -> Vec<Target> {
+            match (tools, ratio) {
+                (1_000, _) => vec![Target::Within(Duration::from_millis(35))],
+                (10_000, Some(ratio)) => vec![Target::Times(ratio), Target::Memory(150 << 20)],
+                _ => Vec::new(),
+            }
+        };
+        let first = format!("show {} --json", tool_id(0));
+        let list = Command::new("list", "list");
+        let mut commands = vec![
+            if tools == 4 { list.targets(few) } else { list.targets(targets(None)) },
+            Command::new("list --json", "list --json").targets(targets(Some(2.0))),
+            Command::new("show --json", &first).targets(targets(Some(1.5))),
+            Command::each("call plan", |turn| call("plan", turn)).targets(targets(Some(1.5))),
+            Command::each("call queue", |turn| call("queue", turn)).targets(targets(Some(1.5))),
+        ];
+        for (name, line) in [("plan --json", "plan --json"), ("doctor --json", "doctor --json")] {
+            if self.brigade.knows(&words(line)[..1]) {
+                commands.push(Command::new(name, line).targets(targets(None)));
+            }
+        }
+        for command in &commands {
+            table.rows.push(self.row(command, &|_| reference.clone(), &folder)?);
+        }
+        let ids = self.brigade.ids(&folder.root, "pending")?;
+        let last = [
+            Command::each("call approve", |turn| about("approve", &ids, turn)).targets(targets(None)),
+            Command::new("call run --next", "call run --next").targets(targets(None)),
+        ];
+        for command in &last {
+            table.rows.push(self.row(command, &|_| reference.clone(), &folder)?);
+        }
+        Ok(table)
+    }
+
+    /// Commands on a long history, beside the same commands without one.
+    fn history(&self, size: Size) -> Result<Table, Failure> {
+        let (long, none) = (Folder::new(size)?, Folder::new(Size { calls: 0, runs: 0, ..size })?);
+        let title = format!(
+            "{} finished calls and {} receipts, beside none of either",
+            table::thousands(size.calls),
+            table::thousands(size.runs)
+        );
+        let mut table = Table::new(title, self.original.is_some());
+        let adoption = self.brigade.process(&long.root, call("queue", usize::MAX));
+        table.rows.push(Row::new("the first write: adoption", self.measurer.once(adoption)?));
+        let targets = || [Target::Times(1.5), Target::Within(Duration::from_millis(20))];
+        let command = Command::each("call queue", |turn| call("queue", turn)).targets(targets());
+        table.rows.push(self.row_beside(&command, &long, &none)?);
+        let (ids, beside) =
+            (self.brigade.ids(&long.root, "pending")?, self.brigade.ids(&none.root, "pending")?);
+        let ours = |verb: &'static str| {
+            let (ids, beside) = (&ids, &beside);
+            (move |turn: usize| about(verb, ids, turn), move |turn: usize| about(verb, beside, turn))
+        };
+        for verb in ["show", "approve"] {
+            let (subject, reference) = ours(verb);
+            let figures = self.measurer.compare(
+                self.turns,
+                &|turn| self.brigade.process(&none.root, reference(turn)),
+                &|turn| self.brigade.process(&long.root, subject(turn)),
+            )?;
+            let mut row = Row::new(&format!("call {verb}"), figures).targets(targets());
+            row.original = self.original_time(&|_| about(verb, &ids, 0), &long)?;
+            table.rows.push(row);
+        }
+        for line in ["call run --next", "run latest"] {
+            let command = Command::new(line, line).targets(targets());
+            table.rows.push(self.row_beside(&command, &long, &none)?);
+        }
+        Ok(table)
+    }
+
+    /// Commands that look at or write very much.
+    fn bulk(&self, size: Size) -> Result<Table, Failure> {
+        let folder = Folder::new(size)?;
+        self.measurer.once(self.brigade.process(&folder.root, call("queue", usize::MAX)))?;
+        let mut table = Table::new("Much at once".to_owned(), self.original.is_some());
+        let list = words("call list --json");
+        let bytes = self.brigade.output(&folder.root, &list)?.len();
+        let name = format!("call list --json, {:.0} MB", bytes as f64 / 1e6);
+        let mut row = Row::new(&name, self.alone(&list, &folder)?)
+            .targets([Target::Throughput { bytes, megabytes_a_second: 100.0 }, Target::Memory(32 << 20)]);
+        row.original = self.original_time(&|_| list.clone(), &folder)?;
+        table.rows.push(row);
+        for line in ["run verify", "run list --json", "doctor", "state check"] {
+            let words = words(line);
+            let command: Vec<String> = words.iter().filter(|word| !word.starts_with('-')).cloned().collect();
+            if self.brigade.knows(&command) {
+                let mut row = Row::new(line, self.alone(&words, &folder)?);
+                if line == "run verify" {
+                    row = row.targets([Target::Within(Duration::from_secs(1))]);
+                }
+                if line == "run list --json" || line == "doctor" {
+                    row.original = self.original_time(&|_| words.clone(), &folder)?;
+                }
+                table.rows.push(row);
+            }
+        }
+        if self.brigade.has_flag(&words("call queue"), "--stdin") {
+            let empty = Folder::new(Size { calls: 0, runs: 0, ..size })?;
+            let count = size.calls / 10;
+            let path = empty.root.join("calls.txt");
+            std::fs::write(&path, lines(count)).map_err(Failure::at(&path))?;
+            let mut process = self.brigade.process(&empty.root, words("call queue --stdin"));
+            process.input = Some(path);
+            let name = format!("call queue --stdin, {} calls", table::thousands(count));
+            let row = Row::new(&name, self.measurer.once(process)?);
+            table.rows.push(row.targets([Target::Within(Duration::from_secs(2))]));
+        }
+        Ok(table)
+    }
+
+    /// Measures a command beside a reference.
+    fn row(
+        &self,
+        command: &Command<'_>,
+        reference: &dyn Fn(usize) -> Process,
+        folder: &Folder,
+    ) -> Result<Row, Failure> {
+        let subject = |turn| self.brigade.process(&folder.root, (command.words)(turn));
+        let figures = self.measurer.compare(self.turns, reference, &subject)?;
+        let mut row = Row::new(command.name, figures).targets(command.targets.iter().copied());
+        row.original = self.original_time(&*command.words, folder)?;
+        Ok(row)
+    }
+
+    /// Measures a command on one workspace beside the same on another.
+    fn row_beside(&self, command: &Command<'_>, long: &Folder, none: &Folder) -> Result<Row, Failure> {
+        self.row(command, &|turn| self.brigade.process(&none.root, (command.words)(turn)), long)
+    }
+
+    /// Measures a command a few times, beside nothing.
+    fn alone(&self, words: &[String], folder: &Folder) -> Result<Figures, Failure> {
+        let process = |_| self.brigade.process(&folder.root, words.to_vec());
+        self.measurer.compare(3, &|_| nothing(&folder.root), &process)
+    }
+
+    /// Measures the same command of the Python program, once, on its own copy of the workspace.
+    fn original_time(
+        &self,
+        words: &dyn Fn(usize) -> Vec<String>,
+        folder: &Folder,
+    ) -> Result<Option<Duration>, Failure> {
+        let Some(original) = &self.original else { return Ok(None) };
+        let mut words = words(0);
+        if let [first, _, id] = &mut *words
+            && first == "call"
+            && id.starts_with("call-")
+        {
+            // Each program has ids of its own.
+            *id = original.ids(&folder.copy, "pending")?.into_iter().next().unwrap_or_default();
+        }
+        Ok(Some(self.measurer.once(original.process(&folder.copy, words))?.median))
+    }
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
+}
+
+/// The least that a process can do.
+fn nothing(folder: &Path) -> Process {
+    Process { program: "/bin/true".into(), arguments: Vec::new(), folder: folder.to_owned(), input: None }
+}
+
+/// Calls for `call queue --stdin`.
+fn lines(count: usize) -> String {
+    let line = |number: usize| {
+        let tool = tool_id(number % 4);
+        format!(
+            "{{\"tool\": \"{tool}\", \"args\": {{\"path\": \"many-{number}.txt\", \"mode\": \"fast\"}}}}\n"
+        )
+    };
+    (0..count).map(line).collect()
+}
+
+/// A generated workspace, and another like it for the Python program.
+struct Folder {
+    _holder: tempfile::TempDir,
+    root: PathBuf,
+    copy: PathBuf,
+}
+
+impl Folder {
+    fn new(size: Size) -> Result<Folder, Failure> {
+        let holder = tempfile::tempdir().map_err(|error| Failure::new(error.to_string()))?;
+        let (root, copy) = (holder.path().join("ours"), holder.path().join("original"));
+        generate(&root, size)?;
+        if std::env::var_os(ORIGINAL).is_some() {
+            generate(&copy, size)?;
+        }
+        Ok(Folder { _holder: holder, root, copy })
+    }
+}

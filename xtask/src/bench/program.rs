@@ -1,0 +1,81 @@
+//! The programs that are measured, and what they are asked outside of the measuring.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::measure::Process;
+use crate::repository::Failure;
+
+/// The longest that one command of the Python program may take, in seconds.
+const LIMIT: &str = "120";
+
+/// A program with the command `tools`.
+#[derive(Clone, Debug)]
+pub struct Program {
+    path: PathBuf,
+    /// What stands before its name: nothing, or a limit of time.
+    before: Vec<String>,
+}
+
+impl Program {
+    /// Ours, as it is built.
+    pub fn ours(path: PathBuf) -> Program {
+        Program { path, before: Vec::new() }
+    }
+
+    /// The Python program, which may take very long.
+    pub fn original(path: PathBuf) -> Program {
+        Program { path, before: ["timeout", "-s", "KILL", LIMIT].map(str::to_owned).to_vec() }
+    }
+
+    /// Makes a process of `tools` and more words.
+    pub fn process(&self, folder: &Path, words: Vec<String>) -> Process {
+        let name = self.path.display().to_string();
+        let mut line = self.before.clone();
+        line.extend([name, "tools".to_owned()]);
+        line.extend(words);
+        let program = line.remove(0).into();
+        Process { program, arguments: line, folder: folder.to_owned(), input: None }
+    }
+
+    /// Tells whether the program has a command.
+    pub fn knows(&self, command: &[String]) -> bool {
+        self.help(command).is_some()
+    }
+
+    /// Tells whether a command has a flag.
+    pub fn has_flag(&self, command: &[String], flag: &str) -> bool {
+        self.help(command).is_some_and(|help| help.contains(flag))
+    }
+
+    fn help(&self, command: &[String]) -> Option<String> {
+        let output =
+            Command::new(&self.path).arg("tools").args(command).arg("--help").stdin(Stdio::null()).output();
+        let output = output.ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Runs a command and returns what it wrote, however it ended.
+    pub fn output(&self, folder: &Path, words: &[String]) -> Result<Vec<u8>, Failure> {
+        let process = self.process(folder, words.to_vec());
+        let output = Command::new(&process.program)
+            .args(&process.arguments)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(Failure::at(&self.path))?;
+        Ok(output.stdout)
+    }
+
+    /// Returns the ids of the calls of a status.
+    pub fn ids(&self, folder: &Path, status: &str) -> Result<Vec<String>, Failure> {
+        let list = self.output(folder, &["call", "list", "--json"].map(str::to_owned))?;
+        let list: Value = serde_json::from_slice(&list)
+            .map_err(|_| Failure::new(format!("{} lists no calls", self.path.display())))?;
+        let calls = list["calls"].as_array().cloned().unwrap_or_default();
+        let of_status = calls.iter().filter(|call| call["status"] == status);
+        Ok(of_status.filter_map(|call| call["id"].as_str().map(str::to_owned)).collect())
+    }
+}

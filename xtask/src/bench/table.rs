@@ -1,0 +1,168 @@
+//! Tables of figures, with the targets that they are held to.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::measure::Figures;
+
+/// What a figure should be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Target {
+    /// At most so many times the reference.
+    Times(f64),
+    /// Less than a time.
+    Within(Duration),
+    /// Less memory than so many bytes.
+    Memory(u64),
+    /// So many bytes of output at least so fast.
+    Throughput {
+        /// The output.
+        bytes: usize,
+        /// How fast.
+        megabytes_a_second: f64,
+    },
+}
+
+impl Target {
+    fn is_met(self, figures: &Figures) -> bool {
+        match self {
+            Target::Times(times) => figures.ratio() <= times,
+            Target::Within(limit) => figures.median < limit,
+            Target::Memory(limit) => figures.peak < limit,
+            Target::Throughput { bytes, megabytes_a_second } => {
+                megabytes_a_second <= bytes as f64 / 1e6 / figures.median.as_secs_f64()
+            }
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Times(times) => write!(f, "≤ {times} x"),
+            Target::Within(limit) if limit.as_millis() < 1_000 => write!(f, "< {} ms", limit.as_millis()),
+            Target::Within(limit) => write!(f, "< {} s", limit.as_secs()),
+            Target::Memory(limit) => write!(f, "< {} MB", limit >> 20),
+            Target::Throughput { megabytes_a_second, .. } => write!(f, "≥ {megabytes_a_second} MB/s"),
+        }
+    }
+}
+
+impl Figures {
+    fn ratio(&self) -> f64 {
+        self.median.as_secs_f64() / self.reference.as_secs_f64().max(f64::EPSILON)
+    }
+}
+
+/// One command.
+#[derive(Debug)]
+pub struct Row {
+    name: String,
+    figures: Figures,
+    targets: Vec<Target>,
+    /// The time of the same command of the Python program.
+    pub original: Option<Duration>,
+}
+
+impl Row {
+    pub fn new(name: &str, figures: Figures) -> Row {
+        Row { name: name.to_owned(), figures, targets: Vec::new(), original: None }
+    }
+
+    pub fn targets(mut self, targets: impl IntoIterator<Item = Target>) -> Row {
+        self.targets.extend(targets);
+        self
+    }
+
+    fn verdicts(&self) -> String {
+        let verdict = |target: &Target| {
+            let word = if target.is_met(&self.figures) { "met" } else { "MISSED" };
+            format!("{target}: {word}")
+        };
+        self.targets.iter().map(verdict).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Commands on one workspace; shown as Markdown.
+#[derive(Debug)]
+pub struct Table {
+    title: String,
+    with_original: bool,
+    /// The commands, in the order in which they were measured.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    pub fn new(title: String, with_original: bool) -> Table {
+        Table { title, with_original, rows: Vec::new() }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "### {}\n", self.title)?;
+        let (heading, line) = if self.with_original { (" 0.30.0, ms |", " ---: |") } else { ("", "") };
+        writeln!(f, "| command | median, ms | reference, ms | ratio | peak, MB |{heading} targets |")?;
+        writeln!(f, "| :--- | ---: | ---: | ---: | ---: |{line} :--- |")?;
+        for row in &self.rows {
+            let Figures { median, reference, peak, code } = &row.figures;
+            let (ratio, peak) = (row.figures.ratio(), *peak as f64 / f64::from(1 << 20));
+            let failed = match code {
+                Some(0) => String::new(),
+                Some(code) => format!(" (exit {code})"),
+                None => " (ended by a signal)".to_owned(),
+            };
+            write!(f, "| {}{failed} | {} | {} ", row.name, milliseconds(*median), milliseconds(*reference))?;
+            write!(f, "| {ratio:.2} | {peak:.1} |")?;
+            if self.with_original {
+                write!(f, " {} |", row.original.map(milliseconds).unwrap_or_default())?;
+            }
+            writeln!(f, " {} |", row.verdicts())?;
+        }
+        Ok(())
+    }
+}
+
+fn milliseconds(time: Duration) -> String {
+    let milliseconds = time.as_secs_f64() * 1e3;
+    if milliseconds < 100.0 { format!("{milliseconds:.2}") } else { format!("{milliseconds:.0}") }
+}
+
+/// Writes a count with a comma between thousands.
+pub fn thousands(count: usize) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if 0 < index && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(median: u64, reference: u64) -> Figures {
+        let of = Duration::from_millis;
+        Figures { median: of(median), reference: of(reference), peak: 8 << 20, code: Some(0) }
+    }
+
+    #[test]
+    fn targets_say_whether_they_are_met() {
+        let row = Row::new("list", figures(30, 20)).targets([Target::Times(1.5), Target::Memory(8 << 20)]);
+        assert_eq!(row.verdicts(), "≤ 1.5 x: met; < 8 MB: MISSED");
+        let fast = Target::Throughput { bytes: 3_000_000, megabytes_a_second: 100.0 };
+        assert!(fast.is_met(&figures(30, 1)) && !fast.is_met(&figures(31, 1)));
+        assert!(!Target::Within(Duration::from_millis(30)).is_met(&figures(30, 1)));
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        for (count, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(thousands(count), text);
+        }
+    }
+}

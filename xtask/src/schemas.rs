@@ -1,0 +1,80 @@
+//! `cargo xtask schemas`: the JSON Schema of every document of `--json`.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::cargo::{cargo, output};
+use crate::generated::{self, Settle};
+use crate::repository::{Failure, Repository, Tree};
+
+/// Write the JSON Schemas of all documents, or check that they are as they would be written
+#[derive(Debug, clap::Args)]
+pub struct SchemasArguments {
+    /// Change nothing; list the files that differ, and fail if there are any
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// Where the schemas are.
+const FOLDER: &str = "docs/schemas";
+
+/// Where documents get their ids.
+const SOURCES: &[&str] = &["crates/brigade/src/report", "crates/brigade-cli/src"];
+
+pub fn run(repository: &Repository, arguments: &SchemasArguments) -> Result<(), Failure> {
+    let words = "run --quiet --locked --package brigade --features schemas --example schemas";
+    let text = output(&mut cargo(repository, words.split(' ')))?;
+    let schemas: Map<String, Value> = serde_json::from_str(&text)
+        .map_err(|error| Failure::new(format!("the schemas are no JSON: {error}")))?;
+    let mut known = BTreeSet::new();
+    for folder in SOURCES {
+        known.extend(ids(&repository.files(folder)?));
+    }
+    let missing: Vec<&str> =
+        known.iter().map(String::as_str).filter(|id| !schemas.contains_key(*id)).collect();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        return Err(Failure::new(format!("crates/brigade/examples/schemas.rs does not know {missing}")));
+    }
+    let settle = Settle::of(arguments.check);
+    let differing = generated::settle(repository, FOLDER, &tree(&schemas), settle)?;
+    generated::verdict(differing, settle, "schemas")
+}
+
+/// Makes one file of each schema.
+fn tree(schemas: &Map<String, Value>) -> Tree {
+    let file = |(id, schema): (&String, &Value)| {
+        (format!("{FOLDER}/{id}.json"), format!("{schema:#}\n").into_bytes())
+    };
+    Tree(schemas.iter().map(file).collect())
+}
+
+/// Finds the ids of documents in sources: string literals `brigade.NAME.v1`.
+fn ids(sources: &Tree) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (_, text) in sources.texts(".rs") {
+        for literal in text.split('"') {
+            let name = literal.strip_prefix("brigade.").and_then(|rest| rest.strip_suffix(".v1"));
+            if name.is_some_and(|name| name.bytes().all(|b| b == b'-' || b.is_ascii_lowercase())) {
+                found.insert(literal.to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_found_in_literals_alone() {
+        let sources = Tree::of(&[
+            ("a.rs", "/// `brigade.other.v1`\nconst SCHEMA: &str = \"brigade.call-plan.v1\";"),
+            ("b.rs", "f(\"brigade.<name>.v1\", \"brigade.error.v1\")"),
+        ]);
+        let expect = ["brigade.call-plan.v1", "brigade.error.v1"];
+        assert_eq!(ids(&sources), expect.map(str::to_owned).into());
+    }
+}
