@@ -39,6 +39,9 @@ pub enum Calls {
     Of(CallStatus),
 }
 
+/// What is done with each receipt, or with a file that is none.
+pub type FoundRun<'a> = dyn Fn(Result<StoredReceipt, BadReceipt>) + Sync + 'a;
+
 /// Where calls, runs and checkpoints are kept.
 pub trait Queue: Send + Sync {
     /// Looks at the queue as it is now. Never waits for anybody and never writes.
@@ -109,6 +112,13 @@ pub trait QueueView {
     /// # Errors
     /// When the disk fails.
     fn runs(&self, which: Runs) -> Result<RunList, QueueError>;
+
+    /// Hands out every receipt, and every file that is none, on several threads at once and in any order, without holding
+    /// more than a few.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn for_each_run(&self, found: &FoundRun<'_>) -> Result<(), QueueError>;
 
     /// Finds the receipt that is meant; its file may be unreadable.
     ///

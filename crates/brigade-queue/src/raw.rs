@@ -40,6 +40,8 @@ impl<'a> Record<'a> {
 pub enum Shown {
     /// Its value as it is stored.
     AsStored,
+    /// Its value as it is stored, but relative paths beneath this folder: the texts under keys that end in `_path`.
+    Beneath(String),
     /// This text instead.
     Text(String),
     /// Nothing: the member is left out.
@@ -84,7 +86,12 @@ pub fn write_record(
             Shown::Text(text) => {
                 out.extend_from_slice(brigade_core::Json::from(text).to_compact().as_bytes())
             }
-            Shown::AsStored | Shown::No => write_value(value, depth + 1, out),
+            Shown::Beneath(folder) => {
+                // As the inside of a JSON string, ready to be put in front of one.
+                let prefix = brigade_core::Json::from(format!("{folder}/")).to_compact();
+                write_value(value, depth + 1, out, Some(prefix[1..prefix.len() - 1].as_bytes()));
+            }
+            Shown::AsStored | Shown::No => write_value(value, depth + 1, out, None),
         }
     });
     if !is_first {
@@ -98,16 +105,24 @@ fn line_break(depth: usize, out: &mut Vec<u8>) {
     out.resize(out.len() + 2 * depth, b' ');
 }
 
-/// Appends a value that is known to be valid.
-fn write_value(value: Raw<'_>, depth: usize, out: &mut Vec<u8>) {
+/// Appends a value that is known to be valid; `prefix` goes in front of relative paths.
+fn write_value(value: Raw<'_>, depth: usize, out: &mut Vec<u8>, prefix: Option<&[u8]>) {
     let bytes = value.0;
     let mut depth = depth;
     let mut at = 0;
+    let mut is_path = false;
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => {
                 let end = string_end(bytes, at);
-                out.extend_from_slice(&bytes[at..end]);
+                let inside = &bytes[at + 1..end.saturating_sub(1).max(at + 1)];
+                out.push(b'"');
+                if let (true, Some(prefix)) = (is_path && !inside.starts_with(b"/"), prefix) {
+                    out.extend_from_slice(prefix);
+                }
+                out.extend_from_slice(&bytes[at + 1..end]);
+                // Right for a key; behind a value comes a comma or an end, and the next key decides anew.
+                is_path = prefix.is_some() && !is_path && inside.ends_with(b"_path");
                 at = end;
                 continue;
             }
@@ -182,6 +197,19 @@ mod tests {
         let json = Json::parse_bytes(line.as_bytes(), Dialect::Lenient).unwrap();
         let finite = json.to_pretty().replace("NaN", "null").replace("-Infinity", "null");
         assert_eq!(written(line, 0) + "\n", finite);
+    }
+
+    #[test]
+    fn paths_are_shown_beneath_a_folder() {
+        let mut out = Vec::new();
+        let line = br#"{"a_path":"x","p":{"q_path":"a/b","r_path":"/c","n_path":null,"z":"y_path","y":"v","l":[{"s_path":"d"}]}}"#;
+        write_record(Record::checked(line), 0, &mut out, |key, _| match key {
+            "p" => Shown::Beneath("/w \"q".to_owned()),
+            _ => Shown::AsStored,
+        });
+        let shown = Json::parse(std::str::from_utf8(&out).unwrap()).unwrap();
+        let expect = r#"{"a_path":"x","p":{"l":[{"s_path":"/w \"q/d"}],"n_path":null,"q_path":"/w \"q/a/b","r_path":"/c","y":"v","z":"y_path"}}"#;
+        assert_eq!(shown.to_compact(), expect);
     }
 
     #[test]

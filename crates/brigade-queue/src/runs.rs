@@ -6,6 +6,7 @@ use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath, read_many};
 
 use crate::error::QueueError;
 use crate::ledger::{self, LedgerEntry};
+use crate::queue::FoundRun;
 use crate::{Match, layout};
 
 /// The longest receipt that is read, in bytes.
@@ -114,6 +115,13 @@ pub(crate) fn list(fs: &dyn Fs, which: Runs) -> Result<RunList, FsError> {
         }
         (Runs::All, _) => Ok(read(fs, &files(fs)?)),
     }
+}
+
+/// Hands out all receipts as they are read.
+pub(crate) fn for_each(fs: &dyn Fs, found: &FoundRun<'_>) -> Result<(), FsError> {
+    let paths = files(fs)?;
+    read_many(fs, &paths, RECEIPT_LIMIT, |index, bytes| found(read_receipt(&paths[index], bytes)));
+    Ok(())
 }
 
 fn read(fs: &dyn Fs, paths: &[RelPath]) -> RunList {

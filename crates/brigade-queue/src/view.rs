@@ -15,7 +15,7 @@ use crate::checkpoints::{self, CheckpointList, StoredCheckpoint};
 use crate::entry::{Content, StatusCode, look};
 use crate::error::QueueError;
 use crate::log::{Found, Listed, Log};
-use crate::queue::{CANDIDATES, Calls, Match, QueueView};
+use crate::queue::{CANDIDATES, Calls, FoundRun, Match, QueueView};
 use crate::raw::{ListedCall, Record};
 use crate::record::StoredCall;
 use crate::runs::{self, BadReceipt, RunList, Runs, StoredReceipt};
@@ -447,6 +447,10 @@ impl QueueView for View {
 
     fn runs(&self, which: Runs) -> Result<RunList, QueueError> {
         Ok(runs::list(&*self.fs, which)?)
+    }
+
+    fn for_each_run(&self, found: &FoundRun<'_>) -> Result<(), QueueError> {
+        Ok(runs::for_each(&*self.fs, found)?)
     }
 
     fn find_run(&self, prefix: &IdPrefix) -> Result<Match<Result<StoredReceipt, BadReceipt>>, QueueError> {

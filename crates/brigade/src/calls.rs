@@ -6,13 +6,19 @@ use brigade_call::{Call, CallStatus, Plan, blocker_to_json};
 use brigade_core::{IdPrefix, Json, Object, Timestamp};
 use brigade_policy::Blocker;
 use brigade_projection::blocking;
-use brigade_queue::{Calls, Enqueued, Match, OnDuplicate, Queue, QueueError, Review, StoredCall};
+use brigade_queue::{
+    Calls, Enqueued, ListedCall, Match, OWN_MEMBERS, OnDuplicate, Queue, QueueError, Review, Shown,
+    StoredCall, write_record,
+};
 
 use crate::args::ArgsSource;
 use crate::error::{Error, ErrorKind};
 use crate::gather::{Config, Planned};
 use crate::report::{CallReport, PlanReport, QueueReport, Report as _, ReviewReport};
 use crate::workspace::{CALLS, CATALOG, Workspace};
+
+/// How deep an element of a list in a document stands.
+const LISTED_DEPTH: usize = 2;
 
 /// What to do with a call that has blockers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,6 +133,40 @@ impl Workspace {
                 break;
             }
         }
+        Ok(())
+    }
+
+    /// Hands out the JSON of every call in the order of their creation, indented as an element of a list at depth 1 of a
+    /// document. For lists as long as the history: what is stored is copied and not read into values.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn for_each_call_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        let queue = self.queue();
+        let target = self.target();
+        let mut text = Vec::new();
+        queue.read()?.list_calls(&mut |call| {
+            text.clear();
+            match call {
+                ListedCall::AsStored(record) => {
+                    write_record(record, LISTED_DEPTH, &mut text, |key, value| match (key, value) {
+                        ("record_version", _) => Shown::No,
+                        (key, _) if OWN_MEMBERS.contains(&key) => Shown::No,
+                        ("receipt_path", Some(path)) => Shown::Text(self.absolute(path)),
+                        ("policy" | "projection_summary", _) => Shown::Beneath(target.clone()),
+                        _ => Shown::AsStored,
+                    });
+                }
+                ListedCall::Parsed(stored) => {
+                    let json = self.call_json(&stored.call);
+                    let pretty = serde_json::to_string_pretty(&json).unwrap_or_default();
+                    text.extend_from_slice(
+                        pretty.replace('\n', &format!("\n{}", "  ".repeat(LISTED_DEPTH))).as_bytes(),
+                    );
+                }
+            }
+            found(&text)
+        })?;
         Ok(())
     }
 

@@ -12,6 +12,9 @@ use super::table::{Fit, Table};
 use super::text::{Text, Tone};
 use super::{values, when};
 
+/// The schema id of the list of calls.
+pub(crate) const CALL_LIST: &str = "brigade.call-list.v1";
+
 /// The document of `call list`, whose calls are read while it is written.
 pub(crate) struct CallList<'a> {
     workspace: &'a Workspace,
@@ -34,7 +37,7 @@ impl<'a> CallList<'a> {
 impl Serialize for CallList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut document = serializer.serialize_map(None)?;
-        document.serialize_entry("schema", "brigade.call-list.v1")?;
+        document.serialize_entry("schema", CALL_LIST)?;
         document.serialize_entry("target", &self.workspace.root().display().to_string())?;
         document.serialize_entry("calls_path", &self.workspace.calls_path())?;
         document.serialize_entry("counts", self.counts)?;

@@ -1,16 +1,20 @@
 //! `brigade tools call list`
 
+use std::io::Write as _;
 use std::ops::ControlFlow;
 
-use brigade::core::{Clock as _, SystemClock};
+use brigade::core::{Clock as _, Json, SystemClock};
 use brigade::{CallFilter, Error, Exit, Workspace};
 use clap::Args;
 
 use crate::output::Output;
-use crate::render::calls::{CallList, CallRows};
+use crate::render::calls::{CALL_LIST, CallList, CallRows};
 use crate::session::Session;
 
-/// List the queued calls, oldest first
+/// List the newest calls, oldest first
+///
+/// Shows the newest 50, or as many as --limit says; --all shows every one. With --json all are listed unless --limit is
+/// given.
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// Only calls of this status, such as pending or approved
@@ -22,14 +26,21 @@ pub(crate) struct ListArgs {
     tool: Option<String>,
 
     /// Only the newest so many
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", conflicts_with = "all")]
     limit: Option<usize>,
+
+    /// Every call
+    #[arg(long)]
+    all: bool,
 }
+
+/// How many calls a person is shown.
+const SHOWN: usize = 50;
 
 /// Shows calls while they are read, because there may be many.
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
-    let filter =
-        CallFilter { status: arguments.status.clone(), tool: arguments.tool.clone(), limit: arguments.limit };
+    let limit = arguments.limit.or((!arguments.all && !output.is_json()).then_some(SHOWN));
+    let filter = CallFilter { status: arguments.status.clone(), tool: arguments.tool.clone(), limit };
     let shown = session.workspace().and_then(|workspace| show(&workspace, &filter, output));
     shown.unwrap_or_else(|error| output.fail(&error))
 }
@@ -38,6 +49,9 @@ fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>)
     // What cannot be read at all fails here, before anything is written.
     let counts = workspace.call_counts()?;
     if output.is_json() {
+        if *filter == CallFilter::default() {
+            return write_all(workspace, &counts, output);
+        }
         let list = CallList::new(workspace, filter, &counts);
         let exit = output.document(&list, Exit::Done);
         return Ok(list.failure().map_or(exit, |error| exit.max(error.exit())));
@@ -53,4 +67,38 @@ fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>)
         if exit == Exit::Done { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     Ok(exit.max(output.page(&rows.last(now), Exit::Done)))
+}
+
+/// Writes the document of all calls while they are read.
+fn write_all(workspace: &Workspace, counts: &Json, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
+    let head = Json::object([
+        ("schema", Json::from(CALL_LIST)),
+        ("target", Json::from(workspace.root().display().to_string())),
+        ("calls_path", Json::from(workspace.calls_path())),
+        ("counts", counts.clone()),
+    ]);
+    let head = head.to_pretty();
+    let head = head.trim_end().trim_end_matches('}').trim_end();
+    let mut failed = None;
+    let exit = output.write(Exit::Done, |out| {
+        write!(out, "{head},\n  \"calls\": [")?;
+        let mut unwritten = None;
+        let mut separator = "\n    ";
+        let read = workspace.for_each_call_text(&mut |call| {
+            let written = out.write_all(separator.as_bytes()).and_then(|()| out.write_all(call));
+            separator = ",\n    ";
+            unwritten = written.err();
+            if unwritten.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        if let Some(error) = unwritten {
+            return Err(error);
+        }
+        let error = read.as_ref().err().map(|error| Json::from(error.to_string()).to_compact());
+        failed = read.err();
+        match error {
+            Some(error) => write!(out, "\n  ],\n  \"error\": {error}\n}}\n"),
+            None => write!(out, "\n  ]\n}}\n"),
+        }
+    });
+    Ok(failed.map_or(exit, |error| exit.max(error.exit())))
 }
