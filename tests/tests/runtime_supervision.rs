@@ -69,7 +69,7 @@ impl Runtimes {
     fn start(&self) -> u64 {
         let started = self.json(&["start", "helper"], 0);
         assert_eq!((&started["started"], &started["skipped"]), (&json!(1), &json!(0)), "{started}");
-        started["pid"].as_u64().unwrap()
+        started["pid"].as_u64().expect("what was started has a process")
     }
 
     #[track_caller]
@@ -79,7 +79,8 @@ impl Runtimes {
 }
 
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    listener.local_addr().expect("it is bound").port()
 }
 
 /// Tells whether a process lives; one that nobody has waited for has ended.
@@ -89,7 +90,8 @@ fn is_alive(pid: u64) -> bool {
 }
 
 fn kill(signal: &str, pid: u64) {
-    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+    let status = Command::new("kill").args([signal, &pid.to_string()]).status();
+    assert!(status.expect("there is a program `kill`").success());
 }
 
 /// A process of the test that has nothing to do with runtimes.
@@ -97,16 +99,19 @@ struct Stranger(Child);
 
 impl Stranger {
     fn new() -> Stranger {
-        Stranger(Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap())
+        Stranger::of(Command::new("sleep").arg("600"))
     }
 
     fn like_a_runtime() -> Stranger {
-        let mut command = Command::new("setsid");
-        Stranger(command.args(["sleep", "600"]).stdin(Stdio::null()).spawn().unwrap())
+        Stranger::of(Command::new("setsid").args(["sleep", "600"]))
+    }
+
+    fn of(command: &mut Command) -> Stranger {
+        Stranger(command.stdin(Stdio::null()).spawn().expect("the program is there"))
     }
 
     fn is_alive(&mut self) -> bool {
-        self.0.try_wait().unwrap().is_none()
+        self.0.try_wait().expect("it is our child").is_none()
     }
 }
 
@@ -227,7 +232,7 @@ fn a_process_that_may_be_the_runtime_without_a_proof_is_left_alone() {
     let mut stranger = Stranger::like_a_runtime();
     let runtimes = Runtimes::new("[[runtime]]\nid = 'helper'\nname = 'Helper'\ncommand = 'sleep 600'\n");
     until("the process's own command line", || {
-        processes_with("sleep\0600").contains(&stranger.0.id()).then_some(())
+        processes_with("sleep\x00600").contains(&stranger.0.id()).then_some(())
     });
     runtimes.site.workspace.write(".brigade/tools/runtime/helper.pid", format!("{}\n", stranger.0.id()));
     let item = runtimes.item();

@@ -153,7 +153,7 @@ impl Workspace {
     }
 
     /// Returns what runtimes may get from the machine.
-    fn host_of_runtimes(&self, policy: &PolicyState) -> Result<Host, Error> {
+    pub(crate) fn host_of_runtimes(&self, policy: &PolicyState) -> Result<Host, Error> {
         let mut outside = Vec::new();
         let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();
         for folder in allowed {
