@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use brigade_core::Json;
 use brigade_policy::{Decision, SandboxMode};
 use brigade_process::{
-    Enforcement, LocalSockets, Mode, Network, SandboxProfile, installation_of, system_read_paths,
+    Enforcement, Limits, LocalSockets, Mode, Network, SandboxProfile, installation_of, system_read_paths,
 };
 
 /// The entries of a workspace that a run may never write.
@@ -54,6 +54,17 @@ pub(crate) fn profile(
         mode,
         landlock_at_most: None,
     })
+}
+
+/// Returns the limits of each process of a run.
+pub(crate) fn limits(decision: &Decision) -> Limits {
+    let limits = decision.limits;
+    Limits {
+        processes: limits.processes,
+        memory: limits.memory,
+        file_size: limits.file_size,
+        open_files: limits.open_files,
+    }
 }
 
 fn expand(path: &String, folders: &RunFolders<'_>) -> PathBuf {

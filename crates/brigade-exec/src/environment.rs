@@ -6,6 +6,7 @@ use std::path::Path;
 
 use brigade_call::VerifiedCall;
 use brigade_core::RunId;
+use brigade_policy::Decision;
 
 /// The variables of this process, read once.
 #[derive(Clone, Debug, Default)]
@@ -44,12 +45,37 @@ impl HostEnvironment {
 
     /// Returns the values that the call's labels are bound to, by label.
     pub(crate) fn bound(&self, call: &VerifiedCall) -> BTreeMap<String, OsString> {
-        let bindings = &call.decision().env_bindings;
+        self.bound_by(call.decision())
+    }
+
+    /// Returns the values that a decision binds labels to, by label.
+    pub(crate) fn bound_by(&self, decision: &Decision) -> BTreeMap<String, OsString> {
+        let bindings = &decision.env_bindings;
         let value = |(label, variable): (&brigade_core::Label, &brigade_core::Label)| {
             Some((label.as_str().to_owned(), self.get(variable.as_str())?.to_owned()))
         };
         bindings.iter().filter_map(value).collect()
     }
+}
+
+/// Returns the variables that a decision gives to any program, without those that tell of a call.
+pub(crate) fn decided_environment(
+    host: &HostEnvironment,
+    decision: &Decision,
+    temporary: &Path,
+) -> BTreeMap<OsString, OsString> {
+    let mut variables: BTreeMap<OsString, OsString> =
+        host.inherited().map(|(name, value)| (name.clone(), value.clone())).collect();
+    for name in &decision.pass {
+        if let Some(value) = host.get(name.as_str()) {
+            variables.insert(name.as_str().into(), value.to_owned());
+        }
+    }
+    variables.insert("TMPDIR".into(), temporary.into());
+    for (label, value) in host.bound_by(decision) {
+        variables.insert(label.into(), value);
+    }
+    variables
 }
 
 /// Returns the whole environment of a call's child, sorted by name.
@@ -60,17 +86,7 @@ pub(crate) fn child_environment(
     temporary: &Path,
     checkpoint_dir: &Path,
 ) -> Vec<(OsString, OsString)> {
-    let mut variables: BTreeMap<OsString, OsString> =
-        host.inherited().map(|(name, value)| (name.clone(), value.clone())).collect();
-    for name in &call.decision().pass {
-        if let Some(value) = host.get(name.as_str()) {
-            variables.insert(name.as_str().into(), value.to_owned());
-        }
-    }
-    variables.insert("TMPDIR".into(), temporary.into());
-    for (label, value) in host.bound(call) {
-        variables.insert(label.into(), value);
-    }
+    let mut variables = decided_environment(host, call.decision(), temporary);
     variables.insert("BRIGADE_TOOL_CHECKPOINT_DIR".into(), checkpoint_dir.into());
     variables.insert("BRIGADE_TOOL_CALL_ID".into(), call.id().as_str().into());
     variables.insert("BRIGADE_TOOL_RUN_ID".into(), run_id.as_str().into());

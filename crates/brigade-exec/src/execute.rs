@@ -6,7 +6,7 @@ use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
 use brigade_core::redact::{Redactor, SecretValue};
 use brigade_core::{Argv, Clock, Fingerprint, Json, RunId, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath, WriteFile};
-use brigade_process::{CancelToken, Control, Input, Limits, Outcome, RunError, Spec, Stream, run};
+use brigade_process::{CancelToken, Control, Input, Outcome, RunError, Spec, Stream, run};
 
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{DroppedFile, Owner, read_dropped};
@@ -218,7 +218,6 @@ fn start(
         home: execution.environment.get("HOME").map(Path::new),
     };
     let profile = confinement::profile(decision, execution.program.path(), &folders);
-    let limits = decision.limits;
     let mut spec = Spec::new(execution.program.program().clone(), execution.directory);
     spec.argv = words(execution.call).iter().map(Into::into).collect();
     spec.environment = child_environment(
@@ -229,12 +228,7 @@ fn start(
         &checkpoints,
     );
     spec.stdin = Input::Null;
-    spec.limits = Limits {
-        processes: limits.processes,
-        memory: limits.memory,
-        file_size: limits.file_size,
-        open_files: limits.open_files,
-    };
+    spec.limits = confinement::limits(decision);
     spec.sandbox.clone_from(&profile);
     let control = Control {
         timeout: Some(decision.effective_timeout.duration()),

@@ -24,6 +24,6 @@ pub use mcp::{
     PinError, ServerExit, diff,
 };
 #[cfg(feature = "mcp")]
-pub use mcp::{call_tool, list_tools};
+pub use mcp::{LiveServer, call_tool, list_live, list_tools};
 pub use program::{OpenedProgram, resolve_program};
 pub use receipt::{RunPaths, with_checkpoints};

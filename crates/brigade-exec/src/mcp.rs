@@ -28,12 +28,16 @@ mod conversation;
 #[cfg(feature = "mcp")]
 mod link;
 #[cfg(feature = "mcp")]
+mod live;
+#[cfg(feature = "mcp")]
 mod pipes;
 #[cfg(feature = "mcp")]
 mod session;
 
 pub use content::McpAnswer;
 pub use exchange::{Exchange, McpErrorKind, McpFault, McpRequest, ServerExit};
+#[cfg(feature = "mcp")]
+pub use live::{LiveServer, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
 #[cfg(feature = "mcp")]
 pub use session::{call_tool, list_tools};

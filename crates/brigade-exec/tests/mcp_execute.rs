@@ -11,6 +11,7 @@ mod mcp_common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use brigade_call::{
     CallStatus, Caller, DirectoryFact, FileFact, PlanFacts, ProgramBinding, ProgramFact, ProjectionFacts,
@@ -19,10 +20,12 @@ use brigade_call::{
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{Fingerprint, Json, SystemClock, Timestamp};
 use brigade_exec::{
-    Execution, Finished, HostEnvironment, Logs, OpenedProgram, Pin, RunPaths, execute, execute_pinned,
+    Execution, Finished, HostEnvironment, LiveServer, Logs, McpErrorKind, OpenedProgram, Pin, RunPaths,
+    execute, execute_pinned, list_live,
 };
 use brigade_fs::{DiskFs, Fs};
 use brigade_policy::{CallFacts, PolicyState, decide};
+use brigade_process::Discard;
 use brigade_schema::Schema;
 use mcp_common::python;
 
@@ -221,4 +224,41 @@ fn a_server_that_stays_is_ended_without_failing_the_call() {
     let ran = run("stays", "echo", r#"{"text": "x"}"#, POLICY, None);
     assert_eq!(ran.finished.status, CallStatus::Completed);
     assert_eq!(ran.key("mcp_server_exit"), &Json::from("ended: did not exit when its input was closed"));
+}
+
+#[test]
+fn a_live_listing_is_under_the_same_policy() {
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mcp/server.py");
+    let workspace = tempfile::tempdir().unwrap();
+    std::fs::copy(server, workspace.path().join("server.py")).unwrap();
+    let environment = HostEnvironment::new([("VOICE_OF_THE_HOST".into(), "voice-EXAMPLE-secret".into())]);
+    let program = OpenedProgram::open(python()).unwrap();
+    let argv = ["python", "-S", "-E", "server.py", "leaks-in-listing", "trace"].map(str::to_owned);
+    let entry = "[[tool]]\nid = \"say\"\nname = \"Say\"\nfamily = \"mcp\"\nenabled = true\ntimeout = 20\n\
+                 effects = [\"local-read\"]\nenv_labels = [\"VOICE\"]\n";
+    let catalog = Catalog::parse("tools.toml", Level::Project, entry.as_bytes());
+    let tool = catalog.tool("say").unwrap();
+    let list = |policy: &str| {
+        let policy = PolicyState::parse("policy.toml", Some(policy.as_bytes()));
+        let decision = decide(&policy, &CallFacts::of(tool), &|_: &str| true);
+        let live = LiveServer {
+            argv: &argv,
+            program: &program,
+            directory: workspace.path(),
+            workspace: workspace.path(),
+            decision: &decision,
+            environment: &environment,
+            timeout: Duration::from_secs(20),
+            cancel: None,
+        };
+        list_live(&live, &mut Discard)
+    };
+    let listing = list(&format!("{POLICY}[sandbox]\nmode = \"enforce\"\n"));
+    assert_eq!(listing.fault, None);
+    assert_eq!(listing.tools.len(), 12);
+    assert!(listing.request.is_none(), "nothing is called");
+    assert!(!format!("{listing:?}").contains("voice-EXAMPLE"));
+    let refused = list(&format!("{POLICY}denied_effects = [\"local-read\"]\n"));
+    assert_eq!(refused.fault.unwrap().kind, McpErrorKind::NotStarted);
+    assert!(refused.outcome.is_none());
 }
