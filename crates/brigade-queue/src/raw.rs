@@ -110,6 +110,7 @@ fn write_value(value: Raw<'_>, depth: usize, out: &mut Vec<u8>, prefix: Option<&
     let bytes = value.0;
     let mut depth = depth;
     let mut at = 0;
+    let mut ends_like_path = false;
     let mut is_path = false;
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -121,12 +122,12 @@ fn write_value(value: Raw<'_>, depth: usize, out: &mut Vec<u8>, prefix: Option<&
                     out.extend_from_slice(prefix);
                 }
                 out.extend_from_slice(&bytes[at + 1..end]);
-                // Right for a key; behind a value comes a comma or an end, and the next key decides anew.
-                is_path = prefix.is_some() && !is_path && inside.ends_with(b"_path");
+                ends_like_path = inside.ends_with(b"_path");
                 at = end;
                 continue;
             }
             b'{' | b'[' => {
+                is_path = false;
                 out.push(*byte);
                 let rest = &bytes[at + 1..];
                 let space = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -144,10 +145,14 @@ fn write_value(value: Raw<'_>, depth: usize, out: &mut Vec<u8>, prefix: Option<&
                 out.push(*byte);
             }
             b',' => {
+                is_path = false;
                 out.push(b',');
                 line_break(depth, out);
             }
-            b':' => out.extend_from_slice(b": "),
+            b':' => {
+                is_path = ends_like_path;
+                out.extend_from_slice(b": ");
+            }
             b' ' | b'\t' | b'\r' | b'\n' => {}
             _ => {
                 let length = bytes[at..]
