@@ -22,7 +22,7 @@ use crate::policy_json::{errors, policy_json};
 use crate::report::{CatalogReport, IssueReport, PolicyHealthReport, Report as _};
 use crate::workspace::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Workspace};
 
-pub(crate) use gathered::{Ledger, Parts};
+pub(crate) use gathered::{Gathered, Ledger, Parts};
 
 /// What a person wants to know of the health.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -122,80 +122,95 @@ impl Workspace {
         };
         let Quieted { issues: remaining, quieted, changed } = divided;
         let issues = if quieted.is_empty() { raw_issues.clone() } else { self.issue_reports(&remaining) };
-        let sections = Sections { workspace: self, issues: &remaining };
-        let (queue, surveyed) = (&gathered.queue, &gathered.surveyed);
-        let (valid, errors) = (config.catalog.is_valid(), Workspace::errors_of(&config.catalog));
+        let sections = self.sections(&gathered, &remaining);
+        let top_issue = self.top_json(&remaining);
+        let parity = Json::object([
+            ("latest_closeout", closeouts.latest.unwrap_or_default()),
+            ("quieted_issue_count", Json::from(quieted.len())),
+            ("quieted_issues", Json::Array(self.issues_json(&quieted))),
+            ("changed_issue_count", Json::from(changed.len())),
+            ("changed_issues", Json::Array(self.issues_json(&changed))),
+        ]);
+        // There may be very many, and the summaries of the tools need room.
+        drop(remaining);
+        let surveyed = gathered.surveyed;
         Ok(CatalogReport {
             schema: CatalogReport::SCHEMA,
             target: self.target(),
             config_path: self.absolute(CATALOG),
-            valid,
-            errors,
+            valid: config.catalog.is_valid(),
+            errors: Workspace::errors_of(&config.catalog),
             tools: in_parallel(surveyed.len(), |index| self.tool_summary(&surveyed[index])),
             tool_count: surveyed.len(),
             raw_issues,
             raw_issue_count,
             issue_count: issues.len(),
             issues,
-            top_issue: self.top_json(&remaining),
-            parity: Json::object([
-                ("latest_closeout", closeouts.latest.unwrap_or_default()),
-                ("quieted_issue_count", Json::from(quieted.len())),
-                ("quieted_issues", Json::Array(self.issues_json(&quieted))),
-                ("changed_issue_count", Json::from(changed.len())),
-                ("changed_issues", Json::Array(self.issues_json(&changed))),
-            ]),
-            call_queue: sections.of(
+            top_issue,
+            parity,
+            call_queue: sections.call_queue,
+            run_history: sections.run_history,
+            checkpoints: sections.checkpoints,
+            runtimes: sections.runtimes,
+            policy: sections.policy,
+            strict: request.strict,
+        })
+    }
+
+    /// Sums up each area.
+    fn sections(&self, gathered: &Gathered<'_>, issues: &[Issue]) -> Sections {
+        let section = |area: Area, members: Vec<(&'static str, Json)>| {
+            let own = || issues.iter().filter(|issue| issue.area() == area);
+            let counted = [("issue_count", Json::from(own().count())), ("top_issue", self.top_json(own()))];
+            Json::object(members.into_iter().chain(counted))
+        };
+        let (queue, policy) = (&gathered.queue, &gathered.config.policy);
+        let latest = queue.checkpoints.first();
+        Sections {
+            call_queue: section(
                 Area::Call,
-                [
+                vec![
                     ("calls_path", Json::from(self.absolute(CALLS))),
                     ("counts", numbers(&queue.call_counts)),
                     ("pending_count", Json::from(queue.call_counts.get("pending").copied().unwrap_or(0))),
                 ],
             ),
-            run_history: sections.of(
+            run_history: section(
                 Area::Run,
-                [
+                vec![
                     ("runs_path", Json::from(self.absolute(RUNS))),
                     ("counts", numbers(&queue.run_counts)),
                     ("run_count", Json::from(queue.runs.len())),
                     ("latest", queue.latest_run.clone()),
                 ],
             ),
-            checkpoints: sections.of(
+            checkpoints: section(
                 Area::Checkpoint,
-                [
+                vec![
                     ("checkpoints_path", Json::from(self.absolute(CHECKPOINTS))),
                     ("counts", numbers(&queue.checkpoint_counts())),
                     ("checkpoint_count", Json::from(queue.checkpoints.len())),
-                    (
-                        "latest",
-                        queue
-                            .checkpoints
-                            .first()
-                            .map_or(Json::Null, |found| self.checkpoint_json(&found.stored)),
-                    ),
+                    ("latest", latest.map_or(Json::Null, |found| self.checkpoint_json(&found.stored))),
                 ],
             ),
-            runtimes: sections.of(
+            runtimes: section(
                 Area::Runtime,
-                [
+                vec![
                     ("config_path", Json::from(self.absolute(RUNTIMES))),
                     ("state_path", Json::from(self.absolute(runtimes::STATE))),
                     ("counts", Json::Object(StateCounts::of(gathered.runtime_facts()).to_json())),
                     ("runtime_count", Json::from(gathered.runtime_facts().len())),
                 ],
             ),
-            policy: sections.of(
+            policy: section(
                 Area::Policy,
-                [
+                vec![
                     ("policy_path", Json::from(self.absolute(POLICY))),
-                    ("enabled", Json::from(is_enabled(&config.policy))),
-                    ("valid", Json::from(config.policy.policy().is_some())),
+                    ("enabled", Json::from(is_enabled(policy))),
+                    ("valid", Json::from(policy.policy().is_some())),
                 ],
             ),
-            strict: request.strict,
-        })
+        }
     }
 
     /// Writes issues as the catalog report has them, on all processors when there are many.
@@ -211,18 +226,12 @@ impl Workspace {
 }
 
 /// The parts of the catalog report that sum up one area each.
-struct Sections<'a> {
-    workspace: &'a Workspace,
-    issues: &'a [Issue],
-}
-
-impl Sections<'_> {
-    fn of<const N: usize>(&self, area: Area, members: [(&str, Json); N]) -> Json {
-        let own = || self.issues.iter().filter(|issue| issue.area() == area);
-        let counted =
-            [("issue_count", Json::from(own().count())), ("top_issue", self.workspace.top_json(own()))];
-        Json::object(members.into_iter().chain(counted))
-    }
+struct Sections {
+    call_queue: Json,
+    run_history: Json,
+    checkpoints: Json,
+    runtimes: Json,
+    policy: Json,
 }
 
 fn is_enabled(state: &brigade_policy::PolicyState) -> bool {

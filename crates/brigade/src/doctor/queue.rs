@@ -1,13 +1,15 @@
 //! Calls, runs and checkpoints, as a diagnosis sees them.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 
 use brigade_call::{Call, CallStatus, CheckpointStatus};
 use brigade_core::{CallId, Fingerprint, Json, Object};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
-use brigade_fs::{FileKind, Fs as _, Lines, in_parallel};
-use brigade_queue::{Calls, QueueView, Runs, StoredCheckpoint, StoredReceipt};
+use brigade_fs::{FileKind, Fs as _, Lines};
+use brigade_queue::{Calls, QueueView, StoredCheckpoint, StoredReceipt};
 
 use super::gathered::Ledger;
 use super::replan::Replanner;
@@ -109,33 +111,48 @@ impl Workspace {
         replanner: &mut Replanner<'_, '_>,
         facts: &mut QueueFacts,
     ) -> Result<(), Error> {
-        let list = view.runs(Runs::All)?;
-        facts.broken_receipts = list.errors.into_iter().map(|bad| broken(bad.path, bad.problem)).collect();
-        facts.latest_run = list.receipts.first().map_or(Json::Null, |stored| self.run_summary(stored));
         let logs: HashSet<String> = match self.fs.list_dir(&rel(RUNS)) {
             Ok(entries) => entries.into_iter().map(|entry| entry.name).collect(),
             Err(error) if error.is_not_found() => HashSet::new(),
             Err(error) => return Err(error.into()),
         };
-        let of_receipt = |index: usize| {
-            let stored: &StoredReceipt = &list.receipts[index];
-            RunState { missing_logs: missing_logs(stored, &logs), ..RunState::of(&stored.receipt) }
-        };
-        let mut runs = in_parallel(list.receipts.len(), of_receipt);
+        let read = Mutex::new(Read::default());
+        view.for_each_run(&|receipt| {
+            let looked = receipt.map(|stored| (LookedRun::of(&stored, &logs), stored));
+            let not_kept = {
+                let mut read = read.lock().expect("no thread panics while it holds this");
+                match looked {
+                    Ok((run, stored)) => read.add(run, stored),
+                    Err(bad) => {
+                        read.errors.push(broken(bad.path, bad.problem));
+                        None
+                    }
+                }
+            };
+            // Taking a receipt apart takes long, so nobody waits for it.
+            drop(not_kept);
+        })?;
+        let Read { mut runs, errors, newest } =
+            read.into_inner().expect("no thread panics while it holds this");
+        facts.broken_receipts = errors;
+        facts.broken_receipts.sort_by(|left, right| left.file.cmp(&right.file));
+        facts.latest_run = newest.map_or(Json::Null, |(_, stored)| self.run_summary(&stored));
         // The newest run comes first, so what was asked for again and succeeded is known when the failure comes.
+        runs.sort_unstable_by(|left, right| left.newest_first(right));
         let mut settled: HashSet<Fingerprint> = HashSet::new();
         let mut replays = 0;
-        for (run, stored) in runs.iter_mut().zip(&list.receipts) {
-            let failed = matches!(run.status.as_str(), "failed" | "timed-out" | "interrupted");
-            if settled.insert(run.asks) && failed && replays < REPLAYS {
+        for looked in runs {
+            let mut run = looked.run;
+            if settled.insert(run.asks)
+                && let Some(args) = looked.failed_with
+                && replays < REPLAYS
+            {
                 replays += 1;
-                let no_args = Json::Object(Object::new());
-                let args = stored.receipt.document().get("args").unwrap_or(&no_args);
-                run.replay_blockers = replanner.replay_blockers(&run.tool_id, args)?;
+                run.replay_blockers = replanner.replay_blockers(&run.tool_id, &args)?;
             }
             *facts.run_counts.entry(run.status.clone()).or_default() += 1;
+            facts.runs.push(run);
         }
-        facts.runs = runs;
         Ok(())
     }
 
@@ -218,6 +235,60 @@ fn keep_little(call: &mut Call) {
     }
     call.arguments.clear();
     call.extra.clear();
+}
+
+/// What is kept of a receipt.
+struct LookedRun {
+    run: RunState,
+    sort_key: String,
+    path: String,
+    /// The arguments of a run that failed.
+    failed_with: Option<Json>,
+}
+
+impl LookedRun {
+    fn of(stored: &StoredReceipt, logs: &HashSet<String>) -> LookedRun {
+        let receipt = &stored.receipt;
+        let run = RunState { missing_logs: missing_logs(stored, logs), ..RunState::of(receipt) };
+        let failed = matches!(run.status.as_str(), "failed" | "timed-out" | "interrupted");
+        let args = || receipt.document().get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
+        LookedRun {
+            run,
+            sort_key: receipt.sort_key().to_owned(),
+            path: stored.path.clone(),
+            failed_with: failed.then(args),
+        }
+    }
+
+    fn newest_first(&self, other: &LookedRun) -> Ordering {
+        other.sort_key.cmp(&self.sort_key).then_with(|| self.path.cmp(&other.path))
+    }
+}
+
+/// What was read of the runs so far, in no order.
+#[derive(Default)]
+struct Read {
+    runs: Vec<LookedRun>,
+    errors: Vec<BrokenFile>,
+    /// Where the newest one stands among the runs, and its receipt.
+    newest: Option<(usize, StoredReceipt)>,
+}
+
+impl Read {
+    /// Adds one, and gives back the receipt that is not kept.
+    fn add(&mut self, run: LookedRun, stored: StoredReceipt) -> Option<StoredReceipt> {
+        let is_newest = self
+            .newest
+            .as_ref()
+            .is_none_or(|(index, _)| run.newest_first(&self.runs[*index]) == Ordering::Less);
+        let not_kept = if is_newest {
+            self.newest.replace((self.runs.len(), stored)).map(|(_, stored)| stored)
+        } else {
+            Some(stored)
+        };
+        self.runs.push(run);
+        not_kept
+    }
 }
 
 /// Sums up what cannot be read, by file.
