@@ -315,12 +315,11 @@ fn broken_chain(view: &dyn QueueView) -> Result<Vec<BrokenFile>, Error> {
     let findings = view.verify(1)?.findings;
     let of_finding = |finding: brigade_queue::Finding| {
         let place = finding.sequence.map_or_else(String::new, |sequence| format!(" (number {sequence})"));
-        let id = Some(finding.run_id.clone()).filter(|id| !id.is_empty());
+        let id = Some(finding.run_id).filter(|id| !id.is_empty());
         BrokenFile {
-            file: format!(
-                "{RUNS}/{}.json",
-                if finding.run_id.is_empty() { "ledger" } else { &finding.run_id }
-            ),
+            file: id
+                .as_ref()
+                .map_or_else(|| format!("{RUNS}/ledger.jsonl"), |id| format!("{RUNS}/{id}.json")),
             id,
             problem: format!("the receipt was {}{place}: {}", finding.tampering.as_str(), finding.detail),
         }

@@ -7,6 +7,7 @@ use super::*;
 use crate::args::ArgsSource;
 use crate::calls::Blocked;
 use crate::context::Context;
+use crate::running::RunTarget;
 use crate::sample::NewFile;
 use crate::workspace::rel;
 
@@ -183,4 +184,49 @@ fn a_brief_names_the_next_command_and_changes_nothing() {
     approved(&workspace);
     assert_eq!(workspace.brief().unwrap().next_command, "brigade tools call run --next");
     assert!(!workspace.fs.exists(&rel(".brigade/work")).unwrap());
+}
+
+#[test]
+fn a_changed_receipt_breaks_the_chain_and_a_lost_log_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = workspace(folder.path(), TOOLS);
+    let run = workspace.run(&RunTarget::Call(approved(&workspace))).unwrap();
+    let text = |key: &str| run.receipt.get(key).and_then(Json::as_str).unwrap().to_owned();
+    assert_eq!(text("status"), "completed", "{run:?}");
+    check(&workspace, &["policy policy_missing"]);
+    let receipt = rel(&format!("{RUNS}/{}.json", text("id")));
+    workspace.fs.append_durable(&receipt, b"\n").unwrap();
+    workspace.fs.remove(&rel(&format!("{RUNS}/{}.stdout.log", text("id")))).unwrap();
+    check(&workspace, &["policy policy_missing", "- run_ledger_broken", "greet run_missing_log"]);
+    let list = workspace.list().unwrap();
+    assert_eq!(marks(&list), ["policy policy_missing", "greet run_missing_log"]);
+    let latest = list.run_history.get("latest").and_then(|latest| latest.get("id")?.as_str());
+    assert_eq!(latest, Some(text("id").as_str()));
+}
+
+#[test]
+fn a_failed_run_that_cannot_be_asked_for_again_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = workspace(folder.path(), TOOLS);
+    workspace.write_files(&[NewFile::new("bin/greet.sh", "exit 3\n")]).unwrap();
+    workspace.run(&RunTarget::Call(approved(&workspace))).unwrap();
+    check(&workspace, &["policy policy_missing", "greet call_failed", "greet run_failed"]);
+    let schema = r#"{"type": "object", "properties": {"name": {"type": "integer"}}}"#;
+    workspace.write_files(&[NewFile::new("greet.json", schema)]).unwrap();
+    let report = workspace.doctor(&DoctorRequest::default()).unwrap();
+    assert_eq!(marks(&report).last().map(String::as_str), Some("greet run_replay_blocked"));
+}
+
+#[test]
+fn a_closeout_quiets_issues_and_the_raw_ones_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let projected = "source_path = \"greet.json\"\nsupported_harnesses = [\"claude\"]\nprojections = { claude = \".claude/commands/greet.md\" }\n";
+    let workspace = workspace(folder.path(), &format!("{TOOLS}{projected}"));
+    check(&workspace, &["greet missing_projection", "policy policy_missing"]);
+    workspace.parity_closeout(Some("known"), crate::Verdict::Reviewed).unwrap();
+    let report = workspace.list().unwrap();
+    assert_eq!(marks(&report), ["policy policy_missing"]);
+    assert_eq!((report.raw_issue_count, report.issue_count), (2, 1));
+    assert_eq!(report.parity.get("quieted_issue_count").and_then(Json::as_i64), Some(1));
+    assert_eq!(workspace.import_issues().unwrap().created, 1);
 }
