@@ -75,6 +75,9 @@ fn revisions_are_negotiated() {
         assert_eq!(seen.summary(), "hello");
         assert_eq!(seen.exchange.protocol_version.as_deref(), Some(version), "{faults:?}");
         assert_eq!(seen.exchange.responses, responses);
+        let name = seen.exchange.server.as_ref().and_then(|server| server.get("name"));
+        let name = name.and_then(Json::as_str).filter(|name| !name.is_empty());
+        assert_eq!(name.is_some(), !faults.contains(&"bare"), "{faults:?}: {name:?}");
     }
     check(&["version=2024-11-05"], "2024-11-05", 3);
     check(&["version=2025-03-26"], "2025-03-26", 3);
