@@ -63,7 +63,8 @@ fn workspace(bencher: divan::Bencher<'_, '_>, what: &str) {
     let state = PolicyState::parse("policy.toml", Some(POLICY));
     let calls: Vec<Call> = (0..10_000).map(call).collect();
     let state_of = |call| CallState { call, changes: Vec::new(), runner: RunnerState::NotChecked };
-    let files: BTreeMap<&str, ToolFiles> = catalog.ids().map(|id| (id, ToolFiles::default())).collect();
+    let files = ToolFiles::default();
+    let files: BTreeMap<&str, &ToolFiles> = catalog.ids().map(|id| (id, &files)).collect();
     let now = "2026-02-01".parse::<Timestamp>().expect("it is a date");
     let snapshot = Snapshot {
         catalog: Some(ConfigFile::Read(&catalog)),

@@ -130,7 +130,7 @@ impl Issue {
     pub fn area(&self) -> Area {
         match (self.kind.area(), self.tool_id.as_deref(), self.family.as_deref()) {
             (Area::Catalog, Some("policy"), None) => Area::Policy,
-            (Area::Catalog, _, Some("runtime")) => Area::Runtime,
+            (Area::Catalog | Area::Tool, _, Some("runtime")) => Area::Runtime,
             (area, _, _) => area,
         }
     }

@@ -177,6 +177,8 @@ pub struct RuntimeState {
     pub port_taken: bool,
     /// Its folder.
     pub directory: DirectoryFact,
+    /// Fields other than `cwd` whose paths lead out of the workspace.
+    pub outside: Vec<&'static str>,
     /// Whether its program is on PATH or at its path.
     pub program_found: bool,
     /// Its health.

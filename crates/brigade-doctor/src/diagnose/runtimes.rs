@@ -53,7 +53,9 @@ fn needed(tool: &Tool) -> Option<&str> {
 
 fn one(runtime: &Runtime, state: Option<&RuntimeState>, found: &mut Vec<Issue>) {
     let mut say = |kind: IssueType, field: &str, detail: String, evidence: String| {
-        let issue = Issue::new(kind, detail).evidence(evidence).at(runtime.place_of(field));
+        // Several paths of one runtime can lead out.
+        let subject = if kind == IssueType::PathOutside { field } else { "" };
+        let issue = Issue::new(kind, detail).subject(subject).evidence(evidence).at(runtime.place_of(field));
         found.push(Issue { tool_id: Some(runtime.id.as_str().to_owned()), ..of_file(issue) });
     };
     match Argv::parse(&runtime.command) {
@@ -83,6 +85,10 @@ fn one(runtime: &Runtime, state: Option<&RuntimeState>, found: &mut Vec<Issue>) 
             let detail = "cwd leads out of the workspace".to_owned();
             say(IssueType::RuntimeMissingCwd, "cwd", detail, "outside".to_owned());
         }
+    }
+    for field in &state.outside {
+        let detail = format!("{field} leads out of the workspace");
+        say(IssueType::PathOutside, field, detail, (*field).to_owned());
     }
     if state.process == ProcessState::Stale {
         let detail = "the metadata names a process that is gone".to_owned();

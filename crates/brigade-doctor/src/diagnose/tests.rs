@@ -306,6 +306,7 @@ fn runtime_state() -> RuntimeState {
         is_managed: true,
         port_taken: false,
         directory: DirectoryFact::Present,
+        outside: Vec::new(),
         program_found: true,
         health: Health::Good,
     }
@@ -326,6 +327,8 @@ fn runtimes_and_their_users_are_looked_at() {
     with(missing, runtime_state(), &["runtime_config -", "runtime_missing greet"]);
     let stopped = RuntimeState { process: ProcessState::Stopped, port_taken: true, ..runtime_state() };
     with(read(), stopped, &["runtime_port_conflict helper", "runtime_stopped greet"]);
+    let outside = RuntimeState { outside: vec!["log_path", "pid_path"], ..runtime_state() };
+    with(read(), outside, &["path_outside helper log_path", "path_outside helper pid_path"]);
     let stale = RuntimeState { process: ProcessState::Stale, ..runtime_state() };
     with(read(), stale, &["runtime_stale_pid helper", "runtime_unhealthy greet"]);
     let unmanaged = RuntimeState { is_managed: false, ..runtime_state() };
@@ -333,6 +336,7 @@ fn runtimes_and_their_users_are_looked_at() {
     let broken = RuntimeState {
         health: Health::Bad("exit code 1".to_owned()),
         directory: DirectoryFact::Missing,
+        outside: Vec::new(),
         program_found: false,
         ..runtime_state()
     };

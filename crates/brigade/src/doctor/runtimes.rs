@@ -80,6 +80,13 @@ fn state(facts: &RuntimeFacts) -> RuntimeState {
         } else {
             DirectoryFact::Present
         },
+        outside: facts
+            .issues
+            .iter()
+            .filter(|issue| issue.issue_type == IssueType::OutsidePath)
+            .filter_map(|issue| issue.field)
+            .filter(|field| *field != "cwd")
+            .collect(),
         program_found: !has(IssueType::BadCommand, Some("command")),
         health: match &facts.health {
             None => Health::NotChecked,
