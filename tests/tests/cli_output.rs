@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests hand odd streams to the binary and start a terminal")]
 
 use std::fs::OpenOptions;
-use std::io::{Read, pipe};
+use std::io::pipe;
 use std::process::{Command, Stdio};
 
 use brigade_testkit::{Brigade, Run, TempWorkspace};
@@ -236,11 +236,9 @@ os.waitpid(pid, 0)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("HOME", workspace.home()).envs(variables.iter().copied()).stdin(Stdio::null());
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    assert!(child.wait().unwrap().success());
-    text.replace("\r\n", "\n")
+    let output = command.output().expect("python3 is there");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("what is shown is UTF-8").replace("\r\n", "\n")
 }
 
 #[test]
