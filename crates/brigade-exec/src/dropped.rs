@@ -66,6 +66,8 @@ fn read_one(name: &str, json: &Json, owner: &Owner<'_>, redactor: &Redactor) -> 
     }
     let id = match text(members, "id")? {
         None | Some("") => generated_id(name, owner),
+        // An id becomes the name of a file.
+        Some(id) if redactor.redact_str(id) != id => return Err("`id`: looks like a secret".to_owned()),
         Some(id) => id.parse::<CheckpointId>().map_err(|error| format!("`id`: {error}"))?,
     };
     let clean = |text: Option<&str>, limit: usize| text.map(|text| short(&redactor.redact_str(text), limit));

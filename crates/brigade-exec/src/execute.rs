@@ -121,7 +121,8 @@ pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: Option<&Pin>) 
         }
     };
     failures.extend(broken.iter().map(ToString::to_string));
-    let failure = (!failures.is_empty()).then(|| failures.join("; "));
+    // Names of dropped files come from the program, so they may hold anything.
+    let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
     let status = status(outcome.as_ref(), exchange.as_ref(), failure.as_deref(), &checkpoints);
     let checkpoints = if status == CallStatus::Waiting { checkpoints } else { Vec::new() };
     let receipt = receipt(&ReceiptParts {

@@ -83,7 +83,7 @@ pub(crate) fn receipt(parts: &ReceiptParts<'_>) -> Receipt {
         "arguments",
         Json::object(plan.arguments().iter().map(|(name, word)| (name.clone(), Json::from(word.as_str())))),
     );
-    put("failure", Json::from(parts.failure.map(|failure| parts.redactor.redact_str(failure))));
+    put("failure", Json::from(parts.failure));
     put("stdout_summary", Json::from(parts.stdout.text.as_str()));
     put("stderr_summary", Json::from(stderr_summary(parts)));
     put("stdout_log_path", Json::from(parts.paths.stdout_log.as_str()));
@@ -167,7 +167,7 @@ pub(crate) fn exit_code(outcome: Option<&Outcome>) -> Option<i64> {
 /// A run that printed nothing to standard error shows there why it failed.
 fn stderr_summary(parts: &ReceiptParts<'_>) -> String {
     match parts.failure {
-        Some(failure) if parts.stderr.text.is_empty() => short(&parts.redactor.redact_str(failure), 500),
+        Some(failure) if parts.stderr.text.is_empty() => short(failure, 500),
         _ => parts.stderr.text.clone(),
     }
 }
