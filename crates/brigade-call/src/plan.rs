@@ -1,7 +1,10 @@
 //! The plan of a call: every argument rendered, every reason against it found.
 
+mod mcp;
+
 use std::collections::BTreeMap;
 
+use brigade_catalog::Family;
 use brigade_core::redact::{self, MARK, Redactor};
 use brigade_core::{Argv, Fingerprint, Json, Object, risk};
 use brigade_policy::{Blocker, Decision};
@@ -51,6 +54,7 @@ enum Secrets {
 pub fn plan(facts: PlanFacts<'_>) -> Plan {
     let mut blockers: Vec<Blocker> = Vec::new();
     entry_blockers(&facts, &mut blockers);
+    blockers.extend(mcp::mcp_blockers(facts.tool));
     let args = usable_args(&facts, &mut blockers);
     let violations = schema_blockers(&facts, args, &mut blockers);
     let secret_fields = args.map(redact::secret_fields).unwrap_or_default();
@@ -231,15 +235,26 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
         }
         SchemaFact::Sound { schema, .. } => {
             let violations = args.map(|args| schema.violations(&args.to_serde())).unwrap_or_default();
-            let messages: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            for (violation, message) in violations.iter().zip(&messages) {
-                blockers
-                    .push(Blocker::new("invalid_args", message.clone()).field(violation.path.to_string()));
+            let mut messages = Vec::new();
+            for violation in &violations {
+                let (path, message) = shown_violation(&violation.path.to_string(), violation.to_string());
+                blockers.push(Blocker::new("invalid_args", message.clone()).field(path));
+                messages.push(message);
             }
             return messages;
         }
     }
     Vec::new()
+}
+
+/// Takes out of a violation's path, and of its message that begins with it, a key that is a secret itself.
+fn shown_violation(path: &str, message: String) -> (String, String) {
+    if redact::looks_secret_value(path).is_none() {
+        return (path.to_owned(), message);
+    }
+    let shown = Redactor::new(&[]).redact_str(path);
+    let message = message.replace(path, &shown);
+    (shown, message)
 }
 
 /// Tells whether some text is what a redaction left, so that its value is lost.
@@ -317,7 +332,9 @@ fn command_blockers(
         }
     };
     let mut pushed = true;
-    for (name, word) in rendered {
+    // A server gets its arguments as a message, and its command line stays as it is.
+    let appended = rendered.iter().filter(|_| facts.tool.family != Some(Family::Mcp));
+    for (name, word) in appended {
         if let Err(error) = argv.push(word.as_str()) {
             blockers.push(
                 Blocker::new(

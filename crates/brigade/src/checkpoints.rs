@@ -65,12 +65,15 @@ impl Workspace {
     /// Answers a checkpoint: the call may go on, with this choice. Runs nothing.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// When the disk fails, or the choice looks like a secret.
     pub fn checkpoint_approve(
         &self,
         prefix: &IdPrefix,
         choice: &str,
     ) -> Result<CheckpointReviewReport, Error> {
+        if brigade_core::redact::looks_secret_value(choice).is_some() {
+            return Err(Error::new(ErrorKind::Usage, "the choice looks like a secret, so it is not stored"));
+        }
         self.answer(prefix, &Answer::Approve(choice.to_owned()))
     }
 
