@@ -1,0 +1,124 @@
+//! Places that a secret could slip into: names of files, ids, keys, choices, odd values.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
+
+use brigade_tests::Site;
+use serde_json::json;
+
+const LABEL: &str = r#"env_labels = ["GITHUB_TOKEN"]
+"#;
+
+const CANARY: &str = "cAnary-4711-secret_VALUE-zz";
+
+/// Fails the test if an output, or a name or the text of a file, holds the secret.
+#[track_caller]
+fn nowhere(site: &Site, secret: &str, run: &brigade_testkit::Run) {
+    for stream in [&run.stdout, &run.stderr] {
+        let holds = stream.windows(secret.len()).any(|part| part == secret.as_bytes());
+        assert!(!holds, "the output holds it\n{run}");
+    }
+    site.assert_nowhere(secret.as_bytes(), &[]);
+    let names = site.workspace.files("");
+    assert!(!names.keys().any(|name| name.contains(secret)), "a name holds it: {:?}", names.keys());
+}
+
+#[test]
+fn names_and_ids_of_checkpoints() {
+    for body in [
+        r#"echo '{' > "$BRIGADE_TOOL_CHECKPOINT_DIR/$GITHUB_TOKEN.json""#,
+        r#"mkdir "$BRIGADE_TOOL_CHECKPOINT_DIR/$GITHUB_TOKEN.json""#,
+        r#"echo "{\"id\":\"$GITHUB_TOKEN\",\"choices\":[\"a\"]}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
+        r#"echo "{\"id\":\"x-$GITHUB_TOKEN-x\"}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
+        r#"echo "{\"id\":\"ok\",\"context\":{\"$GITHUB_TOKEN\":1,\"b\":{\"x $GITHUB_TOKEN\":[]}}}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
+        r#"echo "{\"id\":\"ok\",\"$GITHUB_TOKEN\":1}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
+        r#"echo "{\"id\":\"ok\",\"status\":\"$GITHUB_TOKEN\"}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
+        r#"echo "{\"id\":\"ok\",\"expires_at\":\"$GITHUB_TOKEN\"}" > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#,
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let site = Site::script_with(body, LABEL).env("CANARY", CANARY);
+            let id = site.approved("tool", "{}");
+            let run = site.tools(["call", "run", &id].iter().chain(json));
+            assert!(matches!(run.code(), Some(0 | 1)), "{run}");
+            nowhere(&site, CANARY, &run);
+            for words in [&["run", "latest"][..], &["checkpoint", "list"], &["checkpoint", "show", "ok"]] {
+                nowhere(&site, CANARY, &site.tools(words.iter().chain(json)));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_choice_that_looks_like_a_secret_is_not_stored() {
+    let body = r#"[ -n "${BRIGADE_TOOL_RESUME_CHOICE:-}" ] || echo '{"id":"ok"}' > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json""#;
+    let site = Site::script(body);
+    site.receipt_of("tool", "{}");
+    let run = site.tools(["checkpoint", "approve", "ok", "--choice", "password=hunter2-4711", "--json"]);
+    nowhere(&site, "hunter2-4711", &run);
+}
+
+#[test]
+fn odd_values_neither_leak_nor_break_the_run() {
+    for value in [
+        "1",
+        "ab",
+        "   ",
+        "a\nb\nc-line-three",
+        "ünï😀cödé",
+        "[redacted]",
+        "true",
+        "\\x41",
+        "%41%42%43%44%45",
+    ] {
+        let site =
+            Site::script_with("printf '<%s>\\n' \"$GITHUB_TOKEN\"; echo fin\n", LABEL).env("CANARY", value);
+        let receipt = site.receipt_of("tool", "{}");
+        assert_eq!(receipt["status"], "completed", "{value:?}");
+        let log = site.log_text(&receipt, "stdout");
+        assert!(log.ends_with("fin\n"), "{value:?}: {log}");
+        if value.trim().len() >= 8 && value != "[redacted]" {
+            assert_eq!(log, "<[redacted]>\nfin\n", "{value:?}");
+        }
+    }
+    // A variable that is set but empty gives the script nothing.
+    let site = Site::script_with("printf '<%s>' \"$GITHUB_TOKEN\"", LABEL).env("CANARY", "");
+    let answer = site.json(["call", "plan", "tool"]);
+    if answer.code == 0 {
+        assert_eq!(site.log_text(&site.receipt_of("tool", "{}"), "stdout"), "<>");
+    }
+}
+
+#[test]
+fn a_value_that_is_no_text_is_masked_too() {
+    use std::os::unix::ffi::OsStringExt;
+    let value = std::ffi::OsString::from_vec(b"\xff\xfecanary\x80value".to_vec());
+    let site = Site::script_with("printf '<%s>\\n' \"$GITHUB_TOKEN\"\n", LABEL).env("CANARY", value);
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(site.log(&receipt, "stdout"), b"<[redacted]>\n");
+    site.assert_nowhere(b"canary\x80value", &[]);
+}
+
+#[test]
+fn a_key_that_is_a_token_is_neither_stored_nor_repeated() {
+    let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let site = Site::script("true\n");
+    for args in [json!({token: "x"}), json!({"a": {token: 1}}), json!({"a": [{token: {}}]})] {
+        for flags in [&["--json"][..], &["--include-blocked", "--json"], &["--include-blocked"]] {
+            let run = site.tools(["call", "queue", "tool", "--args", &args.to_string()].iter().chain(flags));
+            run.assert_code(1);
+            nowhere(&site, token, &run);
+        }
+    }
+    site.workspace.write("schemas/tool.json", r#"{"type":"object","additionalProperties":false}"#);
+    let run = site.tools(["call", "plan", "tool", "--json", "--args", &json!({token: "x"}).to_string()]);
+    run.assert_code(1);
+    nowhere(&site, token, &run);
+}
+
+#[test]
+fn the_run_of_a_failed_script_tells_nothing() {
+    let site = Site::script_with("echo \"$GITHUB_TOKEN\" >&2; exit 3\n", LABEL).env("CANARY", CANARY);
+    let id = site.approved("tool", "{}");
+    let run = site.tools(["call", "run", &id]);
+    run.assert_code(1);
+    nowhere(&site, CANARY, &run);
+}
