@@ -156,8 +156,9 @@ impl Fs for DiskFs {
 
     fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError> {
         let folder = self.open_fd("list", path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut folder = rustix::fs::Dir::new(folder).explain("list", path.as_str())?;
         let mut entries = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&folder).explain("list", path.as_str())? {
+        while let Some(entry) = folder.read() {
             let entry = entry.explain("list", path.as_str())?;
             let Ok(name) = entry.file_name().to_str() else { continue };
             if matches!(name, "." | "..") {
@@ -166,7 +167,9 @@ impl Fs for DiskFs {
             let kind = match entry.file_type() {
                 // Some file systems leave it to us to ask.
                 FileType::Unknown => {
-                    let stat = rustix::fs::statat(&folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+                    let stat = folder
+                        .fd()
+                        .and_then(|fd| rustix::fs::statat(fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW));
                     kind_of(FileType::from_raw_mode(stat.explain("list", path.as_str())?.st_mode))
                 }
                 kind => kind_of(kind),

@@ -177,8 +177,8 @@ impl Workspace {
         let config = self.config()?;
         let places = self.places();
         let tools = enabled(&config.catalog);
-        let items = self.plan_projections(&config, &tools, &places, Depth::Status);
         let orphans = self.find_orphans(&config, &places)?.orphans;
+        let items = self.plan_projections(&config, &tools, &places, Depth::Status, |item| item);
         let snapshot = Snapshot {
             catalog: Some(ConfigFile::Read(&config.catalog)),
             projections: items.iter().collect(),

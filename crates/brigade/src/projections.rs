@@ -32,8 +32,9 @@ impl Workspace {
         let search = self.find_orphans(&config, &places)?;
         let selected = self.select(&config.catalog, id, &search.orphans);
         let tools = &selected.tools;
-        let items = self.plan_projections(&config, tools, &places, Depth::Full);
         let absolute = |path: &str| self.absolute(path);
+        let report = |item| ProjectionReport::of(item, absolute);
+        let projections = self.plan_projections(&config, tools, &places, Depth::Full, report);
         let orphans: Vec<OrphanReport> =
             selected.orphans.iter().map(|orphan| OrphanReport::of(orphan, absolute)).collect();
         Ok(ProjectionPlanReport {
@@ -44,8 +45,8 @@ impl Workspace {
             errors: selected.errors,
             tool_id: id.map(str::to_owned),
             tools: tools.iter().map(|tool| tool.id.as_str().to_owned()).collect(),
-            counts: counts(items.iter().map(|item| item.status.as_str())),
-            projections: items.into_iter().map(|item| ProjectionReport::of(item, absolute)).collect(),
+            counts: counts(projections.iter().map(|item| item.status)),
+            projections,
             orphan_count: orphans.len(),
             orphans,
             orphans_complete: search.is_complete,
@@ -72,22 +73,24 @@ impl Workspace {
         Places::new(&self.fs, self.target())
     }
 
-    /// Plans the projections of tools, in their order.
-    pub(crate) fn plan_projections(
+    /// Plans the projections of tools, and returns what `convert` makes of them, in their order.
+    pub(crate) fn plan_projections<T: Send>(
         &self,
         config: &Config,
         tools: &[&Tool],
         places: &Places<'_>,
         depth: Depth,
-    ) -> Vec<ProjectionItem> {
+        convert: impl Fn(ProjectionItem) -> T + Sync,
+    ) -> Vec<T> {
         let sources = Sources::of(self, config, tools);
         let planned = in_parallel(tools.len(), |index| {
             let facts = self.projection_facts(tools[index], &sources, places);
-            let mut items = plan_tool(&facts, &config.claims, Overwrite::Never, depth);
-            for item in &mut items {
-                refuse_shared(item, places, &config.claims);
-            }
-            items
+            let items = plan_tool(&facts, &config.claims, Overwrite::Never, depth);
+            let settle = |mut item| {
+                refuse_shared(&mut item, places, &config.claims);
+                convert(item)
+            };
+            items.into_iter().map(settle).collect::<Vec<T>>()
         });
         planned.into_iter().flatten().collect()
     }

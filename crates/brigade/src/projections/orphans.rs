@@ -80,7 +80,8 @@ impl Workspace {
             let mut next = Vec::new();
             for (folder, entries) in ahead.iter().zip(listed) {
                 // A folder that vanished or may not be read holds nothing that could be removed.
-                for entry in entries.unwrap_or_default() {
+                let Ok(entries) = entries else { continue };
+                for entry in &entries {
                     names += 1;
                     if MOST_NAMES < names {
                         return (files, false);
@@ -97,6 +98,7 @@ impl Workspace {
                         FileKind::Directory | FileKind::File | FileKind::Link | FileKind::Other => {}
                     }
                 }
+                places.remember(folder.clone(), entries);
             }
             if next.is_empty() {
                 return (files, true);

@@ -1,9 +1,9 @@
 //! Where projections really go, when links on the way are followed.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::RwLock;
 
-use brigade_fs::{DiskFs, FileKind, Fs, FsErrorKind, Location, RelPath};
+use brigade_fs::{DirEntry, DiskFs, FileKind, Fs, FsErrorKind, Location, RelPath};
 use brigade_projection::{PathRefusal, TargetFacts, relative_path};
 
 use crate::files::target_facts;
@@ -25,14 +25,19 @@ pub(crate) enum Spot {
 pub(crate) struct Places<'w> {
     fs: &'w DiskFs,
     root: String,
-    folders: Mutex<HashMap<RelPath, Spot>>,
-    moved: Mutex<HashMap<String, RelPath>>,
+    folders: RwLock<HashMap<RelPath, Spot>>,
+    /// What each folder holds that was listed as a whole: asking for each name by itself would cost more.
+    listed: RwLock<HashMap<RelPath, HashMap<String, FileKind>>>,
+    moved: RwLock<HashMap<String, RelPath>>,
 }
+
+/// Nothing panics while a lock of this file is held.
+const UNBROKEN: &str = "no thread panics while it holds this";
 
 impl<'w> Places<'w> {
     /// Starts without having looked anywhere; `root` is the absolute path of the workspace.
     pub(crate) fn new(fs: &'w DiskFs, root: String) -> Places<'w> {
-        Places { fs, root, folders: Mutex::default(), moved: Mutex::default() }
+        Places { fs, root, folders: RwLock::default(), listed: RwLock::default(), moved: RwLock::default() }
     }
 
     /// Looks at what stands where a projection goes. Links may lead anywhere in the workspace but into `.git` and `.brigade`.
@@ -50,8 +55,7 @@ impl<'w> Places<'w> {
             if let Err(refusal) = relative_path(&self.root, real.as_str()) {
                 return TargetFacts::Refused(refusal);
             }
-            let mut moved = self.moved.lock().expect("no thread panics while it holds this");
-            moved.insert(path.to_owned(), real.clone());
+            self.moved.write().expect(UNBROKEN).insert(path.to_owned(), real.clone());
         }
         match kind {
             None => TargetFacts::Absent,
@@ -63,7 +67,7 @@ impl<'w> Places<'w> {
 
     /// Returns the file behind a target that was looked at, where links lead to another one than its path says.
     pub(crate) fn moved(&self, path: &str) -> Option<RelPath> {
-        self.moved.lock().expect("no thread panics while it holds this").get(path).cloned()
+        self.moved.read().expect(UNBROKEN).get(path).cloned()
     }
 
     /// Tells whether a folder is one without a link on the way.
@@ -83,6 +87,12 @@ impl<'w> Places<'w> {
             Spot::Absent(folder) => return Spot::Absent(join(&folder)),
             other => return other,
         };
+        match self.listed_kind(&here) {
+            Some(FileKind::Link) => return self.follow(&here),
+            Some(kind) => return Spot::There(here, kind),
+            // Not listed; or there under a name in other letters, where the disk does not tell them apart.
+            None => {}
+        }
         match self.fs.link_metadata(&here) {
             Ok(metadata) if metadata.kind == FileKind::Link => self.follow(&here),
             Ok(metadata) => Spot::There(here, metadata.kind),
@@ -96,13 +106,23 @@ impl<'w> Places<'w> {
     }
 
     fn folder(&self, path: &RelPath) -> Spot {
-        let known = || self.folders.lock().expect("no thread panics while it holds this");
-        if let Some(spot) = known().get(path) {
+        if let Some(spot) = self.folders.read().expect(UNBROKEN).get(path) {
             return spot.clone();
         }
         let spot = self.spot(path);
-        known().insert(path.clone(), spot.clone());
+        self.folders.write().expect(UNBROKEN).insert(path.clone(), spot.clone());
         spot
+    }
+
+    /// Remembers what a folder without a link on the way holds.
+    pub(crate) fn remember(&self, folder: RelPath, entries: impl IntoIterator<Item = DirEntry>) {
+        let entries = entries.into_iter().map(|entry| (entry.name, entry.kind)).collect();
+        self.listed.write().expect(UNBROKEN).insert(folder, entries);
+    }
+
+    /// Returns what a name stands for, where its folder was listed.
+    fn listed_kind(&self, path: &RelPath) -> Option<FileKind> {
+        self.listed.read().expect(UNBROKEN).get(&path.parent())?.get(path.name()).copied()
     }
 
     fn follow(&self, link: &RelPath) -> Spot {

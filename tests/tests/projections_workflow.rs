@@ -1,0 +1,250 @@
+//! Projections through the real binary: plan, apply, prune, sync, parity, defaults and harnesses.
+
+#![allow(clippy::disallowed_methods, reason = "tests set up files and links themselves")]
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::thread;
+
+use brigade_testkit::{Brigade, Run, TempWorkspace};
+use serde_json::Value;
+
+const CATALOG: &str = r#"
+[[tool]]
+id = "greet"
+name = "Greet"
+family = "slash-command"
+source_path = "tools/greet.md"
+supported_harnesses = ["claude", "codex"]
+projections = { claude = ".claude/commands/greet.md", codex = ".codex/skills/greet/SKILL.md" }
+"#;
+
+fn sample() -> TempWorkspace {
+    let workspace = TempWorkspace::empty();
+    workspace.write(".brigade/tools.toml", CATALOG);
+    workspace.write("tools/greet.md", "Say hello.\n");
+    workspace
+}
+
+fn tools(workspace: &TempWorkspace, args: &[&str]) -> Run {
+    Brigade::new(workspace).run(["tools"].iter().chain(args))
+}
+
+/// Runs a command with `--json`, and checks its exit code and that the keys of the Python program are there.
+#[track_caller]
+fn json(workspace: &TempWorkspace, args: &[&str], code: i32, keys: &[&str]) -> Value {
+    let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
+    let run = tools(workspace, &args);
+    run.assert_code(code);
+    let document = run.json();
+    for key in keys.iter().chain(&["schema"]) {
+        assert!(document.get(key).is_some(), "no key `{key}`: {document:#}");
+    }
+    document
+}
+
+const PLAN: &[&str] =
+    &["target", "config_path", "valid", "errors", "tool_id", "tools", "projections", "counts"];
+
+const APPLY: &[&str] = &[
+    "target",
+    "config_path",
+    "valid",
+    "errors",
+    "tool_id",
+    "all",
+    "dry_run",
+    "force",
+    "applied",
+    "skipped",
+    "conflicts",
+    "applied_count",
+    "skipped_count",
+    "conflict_count",
+];
+
+/// Lists the files outside of the state.
+fn projected(workspace: &TempWorkspace) -> BTreeMap<String, Vec<u8>> {
+    let mut files = workspace.files("");
+    files.retain(|path, _| !path.starts_with(".brigade/"));
+    files
+}
+
+#[test]
+fn from_missing_to_current_and_back() {
+    let workspace = sample();
+    let plan = json(&workspace, &["plan"], 0, PLAN);
+    assert_eq!(plan["counts"]["missing"], 2);
+    for key in ["source_fingerprint", "expected_fingerprint", "expected_projection_fingerprint"] {
+        assert_eq!(plan["projections"][0][key].as_str().map(str::len), Some(64), "{key}");
+    }
+    let dry = json(&workspace, &["apply", "--all", "--dry-run"], 0, APPLY);
+    assert_eq!((&dry["applied_count"], &dry["applied"][0]["dry_run"]), (&2.into(), &true.into()));
+    assert!(dry["applied"][0]["diff"].as_str().unwrap().contains("+Say hello."));
+    assert_eq!(projected(&workspace).len(), 1);
+
+    assert_eq!(json(&workspace, &["apply", "greet"], 0, APPLY)["applied_count"], 2);
+    let files = projected(&workspace);
+    assert_eq!(json(&workspace, &["apply", "--all"], 0, APPLY)["skipped_count"], 2);
+    assert_eq!(projected(&workspace), files);
+
+    workspace.replace("tools/greet.md", "hello", "good morning");
+    assert_eq!(json(&workspace, &["plan", "greet"], 0, PLAN)["counts"]["stale"], 2);
+    let edited = workspace.read_text(".claude/commands/greet.md") + "mine\n";
+    workspace.write(".claude/commands/greet.md", &edited);
+    let report = json(&workspace, &["apply", "--all"], 1, APPLY);
+    assert_eq!((&report["applied_count"], &report["conflict_count"]), (&1.into(), &1.into()));
+    assert_eq!(workspace.read_text(".claude/commands/greet.md"), edited);
+    json(&workspace, &["apply", "--all", "--force"], 0, APPLY);
+    assert!(workspace.read_text(".claude/commands/greet.md").ends_with("-->\nSay good morning.\n"));
+}
+
+#[test]
+fn what_the_python_program_wrote_is_current() {
+    let workspace = sample();
+    let header = r#"{"family":"slash-command","generated_at":"2026-11-21T20:27:14.890099+00:00","harness":"claude","projection_fingerprint":"3d023121b458e96b","source_fingerprint":"3d023121b458e96b","tool_id":"greet"}"#;
+    workspace.write(
+        ".claude/commands/greet.md",
+        format!("<!-- brigade-tool-projection: {header} -->\nSay hello.\n"),
+    );
+    let plan = json(&workspace, &["plan"], 0, PLAN);
+    assert_eq!(plan["projections"][0]["status"], "current", "{plan:#}");
+}
+
+#[test]
+fn wrong_requests_are_told_apart() {
+    let workspace = sample();
+    tools(&workspace, &["apply"]).assert_code(2);
+    tools(&workspace, &["apply", "greet", "--all"]).assert_code(2);
+    let plan = json(&workspace, &["plan", "gret"], 1, PLAN);
+    assert_eq!((&plan["valid"], &plan["projections"]), (&false.into(), &Value::Array(Vec::new())));
+    assert!(plan["errors"][0].as_str().unwrap().contains("did you mean `greet`?"));
+    json(&workspace, &["apply", "gret"], 1, APPLY);
+    tools(&workspace, &["sync", "apply", "--write", "--force"]).assert_code(2);
+    let run = tools(&workspace, &["apply", "gret"]);
+    run.assert_code(1);
+    assert!(format!("{}{}", run.stdout_text(), run.stderr_text()).contains("gret"), "{run}");
+}
+
+#[test]
+fn nothing_is_written_outside_nor_into_git_or_state() {
+    let workspace = sample();
+    let paths = [".git/hooks/post-commit", ".brigade/tools.toml", "../escaped.md", "out/greet.md"];
+    symlink("/tmp", workspace.join("out")).unwrap();
+    workspace.git_init();
+    let hooks = workspace.files(".git");
+    for path in paths {
+        workspace.write(".brigade/tools.toml", CATALOG.replace(".claude/commands/greet.md", path));
+        let report = json(&workspace, &["apply", "--all", "--force"], 1, APPLY);
+        assert_eq!(report["skipped"][0]["status"], "invalid", "{path}");
+    }
+    assert_eq!(workspace.files(".git"), hooks);
+    assert!(!workspace.join("../escaped.md").exists() && !workspace.join("out/greet.md").exists());
+}
+
+#[test]
+fn orphans_are_shown_and_pruned() {
+    let workspace = sample();
+    json(&workspace, &["apply", "--all"], 0, APPLY);
+    workspace.replace(".brigade/tools.toml", r#"["claude", "codex"]"#, r#"["codex"]"#);
+    workspace.replace(".brigade/tools.toml", r#"claude = ".claude/commands/greet.md", "#, "");
+    let plan = json(&workspace, &["plan"], 0, PLAN);
+    assert_eq!(plan["orphans"][0]["status"], "orphaned", "{plan:#}");
+    assert_eq!(plan["orphans"][0]["reason"], "harness-dropped");
+    let shown = tools(&workspace, &["plan"]);
+    assert!(shown.stdout_text().contains(".claude/commands/greet.md"), "{shown}");
+    let dry = json(&workspace, &["apply", "--all", "--prune", "--dry-run"], 0, APPLY);
+    assert_eq!(dry["pruned_count"], 1);
+    assert!(workspace.exists(".claude/commands/greet.md"));
+    assert_eq!(json(&workspace, &["apply", "--all", "--prune"], 0, APPLY)["pruned_count"], 1);
+    assert!(
+        !workspace.exists(".claude/commands/greet.md") && workspace.exists(".codex/skills/greet/SKILL.md")
+    );
+}
+
+#[test]
+fn programs_that_apply_at_once_write_each_file_once() {
+    let workspace = sample();
+    let applied: u64 = thread::scope(|scope| {
+        let runs: Vec<_> =
+            (0..6).map(|_| scope.spawn(|| json(&workspace, &["apply", "--all"], 0, APPLY))).collect();
+        let count = |report: Value| report["applied_count"].as_u64().unwrap();
+        runs.into_iter().map(|run| count(run.join().unwrap())).sum()
+    });
+    assert_eq!(applied, 2);
+}
+
+#[test]
+fn sync_is_a_dry_run_unless_told_twice() {
+    let workspace = sample();
+    let plan = json(&workspace, &["sync", "plan"], 0, PLAN);
+    assert_eq!(
+        [&plan["mode"], &plan["dry_run_default"], &plan["delete_supported"], &plan["add_only"]],
+        [&Value::from("sync-plan"), &true.into(), &false.into(), &true.into()]
+    );
+    for flags in [&["--all"][..], &["--all", "--write"], &["--all", "--force"]] {
+        let args: Vec<&str> = ["sync", "apply"].iter().chain(flags).copied().collect();
+        assert_eq!(json(&workspace, &args, 0, APPLY)["dry_run"], true);
+    }
+    assert_eq!(projected(&workspace).len(), 1);
+    json(&workspace, &["sync", "apply", "--all", "--write", "--force"], 0, APPLY);
+    assert_eq!(projected(&workspace).len(), 3);
+}
+
+#[test]
+fn a_closeout_quiets_issues_in_doctor_too() {
+    let workspace = sample();
+    let keys = [
+        "target",
+        "closeouts_path",
+        "latest_closeout",
+        "projection_issue_count",
+        "quieted_issue_count",
+        "changed_issue_count",
+        "issues",
+        "quieted_issues",
+        "changed_issues",
+    ];
+    assert_eq!(json(&workspace, &["parity", "status"], 0, &keys)["projection_issue_count"], 2);
+    let closeout = json(
+        &workspace,
+        &["parity", "closeout", "--reason", "later", "--defer"],
+        0,
+        &[
+            "closeout_id",
+            "created_at",
+            "status",
+            "reason",
+            "issue_count",
+            "source_fingerprints",
+            "safe_summary",
+        ],
+    );
+    assert_eq!((&closeout["status"], &closeout["issue_count"]), (&"deferred".into(), &2.into()));
+    let status = json(&workspace, &["parity", "status"], 0, &keys);
+    assert_eq!((&status["projection_issue_count"], &status["quieted_issue_count"]), (&0.into(), &2.into()));
+    assert_eq!(status["latest_closeout"]["closeout_id"], closeout["closeout_id"]);
+    let doctor = json(&workspace, &["doctor"], 0, &["parity"]);
+    assert_eq!(doctor["parity"]["quieted_issue_count"], 2, "{:#}", doctor["parity"]);
+}
+
+#[test]
+fn defaults_are_added_beside_what_is_there() {
+    let workspace = sample();
+    let keys =
+        ["created", "added", "updated", "skipped", "conflicts", "sources", "projection_scope", "gitignore"];
+    let report = json(&workspace, &["defaults"], 0, &keys);
+    assert_eq!(report["tool_count"], 5);
+    assert!(workspace.read_text(".brigade/tools.toml").starts_with(CATALOG));
+    assert_eq!(json(&workspace, &["defaults"], 0, &keys)["added"], Value::Array(Vec::new()));
+    assert_eq!(json(&workspace, &["plan"], 0, PLAN)["counts"]["missing"], 2 + 4 * 21);
+}
+
+#[test]
+fn harnesses_are_listed_and_shown() {
+    let workspace = sample();
+    assert_eq!(json(&workspace, &["harness", "show", "claude"], 0, &["places"])["tool_count"], 1);
+    let list = json(&workspace, &["harness", "list"], 0, &["harnesses"]);
+    assert!(list["harnesses"].as_array().unwrap().iter().any(|line| line["name"] == "cursor"));
+    tools(&workspace, &["harness", "show", "claud"]).assert_code(1);
+}
