@@ -136,7 +136,9 @@ fn a_list_of_calls_is_streamed_in_order_as_text_and_as_json() {
     assert_eq!(paths.len(), 1_200);
     assert!(paths.iter().enumerate().all(|(n, path)| path.as_str() == Some(&n.to_string())));
 
-    let text = run(&brigade, "tools call list").stdout_text();
+    let newest = run(&brigade, "tools call list").stdout_text();
+    assert_eq!(newest.matches("pending").count(), 51, "people see the newest 50");
+    let text = run(&brigade, "tools call list --all").stdout_text();
     assert_eq!(text.matches("CALL").count(), 1, "one header");
     assert_eq!(text.matches("pending").count(), 1_201);
     let newest = run(&brigade, "tools call list --limit 1 --json").json();

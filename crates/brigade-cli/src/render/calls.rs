@@ -133,8 +133,8 @@ impl CallRows {
         page
     }
 
-    /// Puts the last rows on a page, with what to do next.
-    pub(crate) fn last(&mut self, now: Timestamp) -> Page {
+    /// Puts the last rows on a page, with what was left out and what to do next.
+    pub(crate) fn last(&mut self, now: Timestamp, filter: &CallFilter) -> Page {
         if self.shown == 0 && self.table.len() == 0 {
             let mut page = Page::new(now);
             page.data.line("no calls");
@@ -142,6 +142,9 @@ impl CallRows {
             return page;
         }
         let mut page = self.part(now);
+        if filter.limit == Some(self.shown) {
+            page.note(&format!("these are the newest {}; --all shows every call", self.shown));
+        }
         if let Some(call) = self.pending.take() {
             page.next(&format!("brigade tools call approve {call}"));
         }

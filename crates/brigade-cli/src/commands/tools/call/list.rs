@@ -1,6 +1,5 @@
 //! `brigade tools call list`
 
-use std::io::Write as _;
 use std::ops::ControlFlow;
 
 use brigade::core::{Clock as _, Json, SystemClock};
@@ -66,7 +65,7 @@ fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>)
         }
         if exit == Exit::Done { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    Ok(exit.max(output.page(&rows.last(now), Exit::Done)))
+    Ok(exit.max(output.page(&rows.last(now, filter), Exit::Done)))
 }
 
 /// Writes the document of all calls while they are read.
