@@ -17,14 +17,17 @@ use crate::report::ApplyReport;
 
 const HEADER: &str = "<!-- brigade-tool-projection: {";
 
+/// A tool: its id, its family, and the path for each harness.
+type Entry<'e> = (&'e str, &'e str, &'e [(&'e str, &'e str)]);
+
 /// A workspace of its own, with a catalog.
 struct Sample {
     folder: TempDir,
 }
 
 impl Sample {
-    /// Makes a workspace of `(id, family, projections)`, each with a source `tools/<id>.md`.
-    fn new(tools: &[(&str, &str, &[(&str, &str)])]) -> Sample {
+    /// Makes a workspace of these tools, each with a source `tools/<id>.md`.
+    fn new(tools: &[Entry<'_>]) -> Sample {
         let sample = Sample { folder: tempfile::tempdir().unwrap() };
         sample.catalog(tools);
         for (id, _, _) in tools {
@@ -37,7 +40,7 @@ impl Sample {
         Sample::new(&[("greet", "slash-command", &[("claude", path)])])
     }
 
-    fn catalog(&self, tools: &[(&str, &str, &[(&str, &str)])]) {
+    fn catalog(&self, tools: &[Entry<'_>]) {
         let mut text = String::new();
         for (id, family, projections) in tools {
             let harnesses: Vec<String> = projections.iter().map(|(name, _)| format!("{name:?}")).collect();
