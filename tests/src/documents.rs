@@ -90,6 +90,12 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     ("counted_contract", "tool_id:str has_contract:bool issue_count:int issues:[issue]"),
     ("issue", "status:str name:str issue_type:str detail:str tool_id:str|null"),
+    (
+        "pin",
+        "id:str server:str tool:str state:str fingerprint:str pinned_at:str offered_at:str|null pin_path:str changes:[str]",
+    ),
+    ("pin_error", "pin_path:str error:str"),
+    ("live_issue", "code:str server:str tool:str|null message:str changes:[str] hint:str|null"),
     ("passed_over", "call_id:str reasons:[str]"),
     ("finding", "sequence:int|null run_id:str problem:str detail:str"),
     (
@@ -221,6 +227,16 @@ const DOCUMENTS: &[(&str, &str)] = &[
     (
         "brigade.runtime-restart.v1",
         "target:str runtime_id:str stop:runtime_stop|null start:runtime_start|null runtime:runtime|null error?:str",
+    ),
+    (
+        "brigade.pins.v1",
+        "target:str pins_path:str pins:[pin] pin_count:int changed_count:int errors:[pin_error] error_count:int is_live:bool \
+         issues:[live_issue] issue_count:int",
+    ),
+    (
+        "brigade.pin.v1",
+        "target:str pins_path:str pin:pin|null description:str|null input_schema:any changes:[str] accepted:bool \
+         error:str|null candidates:[str]",
     ),
     (
         "brigade.runtime-logs.v1",

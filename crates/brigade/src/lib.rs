@@ -50,6 +50,7 @@ mod history;
 mod inbox;
 mod load;
 mod parity;
+mod pins;
 mod policies;
 mod policy_json;
 mod projections;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, Checkpoint, Claim, Purpose, Refusal, Runner, VerifiedCall, verify};
 use brigade_core::{Fingerprint, IdPrefix, Json, RunId, Timestamp};
-use brigade_exec::{Execution, Logs, RunPaths, execute, with_checkpoints};
+use brigade_exec::{Execution, Logs, RunPaths, execute_pinned, with_checkpoints};
 use brigade_fs::{Fs, RelPath};
 use brigade_process::ProcessIdentity;
 use brigade_queue::{Calls, Queue, StoredCall};
@@ -120,6 +120,13 @@ impl Workspace {
     /// Claims the call, runs it, and records how it ended.
     fn run_ready(&self, ready: Ready, passed_over: Vec<PassedOver>) -> Result<RunReport, Error> {
         let Ready { call, revision, planned } = ready;
+        let pinned = match self.pin_of(&call)? {
+            Ok(pinned) => pinned,
+            Err(blocker) => {
+                let refusal = Refusal { blockers: vec![blocker], changes: Vec::new() };
+                return Ok(self.refused(call.call(), refusal, passed_over));
+            }
+        };
         let Some(program) = planned.program else {
             unreachable!("a verified call has its program open");
         };
@@ -146,7 +153,7 @@ impl Workspace {
             }
             return Ok(self.not_run(Some(call.call()), error, &[], passed_over));
         }
-        let finished = execute(
+        let finished = execute_pinned(
             &Execution {
                 call: &call,
                 run_id: &run_id,
@@ -161,7 +168,10 @@ impl Workspace {
                 clock: &*self.context.clock,
             },
             logs,
+            pinned.as_ref().map(|record| &record.pin),
         );
+        // The run is recorded whatever becomes of the pin.
+        let kept = self.keep_listing(&call, pinned, &finished);
         let recorded = queue.lock(self.now())?.finish(
             call.id(),
             &run_id,
@@ -170,13 +180,20 @@ impl Workspace {
             finished.completed_at,
         )?;
         self.remove_dropped(&dropped);
+        let changed_pin = kept?;
         let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
         let receipt = Json::Object(recorded.receipt.receipt.into_document());
         Ok(RunReport {
             call: self.call_json(&recorded.call.call),
             receipt: self.receipt_json(receipt),
             succeeded,
-            error: finished.failure,
+            error: finished.failure.map(|failure| match &changed_pin {
+                Some(pin) => format!(
+                    "{failure} (`brigade tools pins show {pin}` shows what changed; after `brigade tools pins accept \
+                     {pin}` a call may use it)"
+                ),
+                None => failure,
+            }),
             ..self.empty_run_report(passed_over)
         })
     }
@@ -259,6 +276,9 @@ impl Workspace {
             members.insert("cwd".to_owned(), Json::from(self.target()));
         }
         self.receipt_runtime(&mut members);
+        if let Some(Json::Object(checkpoint)) = members.get_mut("checkpoint") {
+            self.make_absolute(checkpoint, "checkpoint_path");
+        }
         if let Some(policy) = members.get("policy").map(|policy| self.policy_with_paths(policy)) {
             members.insert("policy".to_owned(), policy);
         }

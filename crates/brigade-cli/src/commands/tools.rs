@@ -13,6 +13,7 @@ mod init;
 mod keys;
 mod list;
 mod parity;
+mod pins;
 mod plan;
 mod policy;
 mod run;
@@ -72,6 +73,9 @@ pub(crate) enum Tools {
     /// Check, tidy and export calls and receipts
     #[command(subcommand)]
     State(Lazy<state::State>),
+    /// See which tools of MCP servers are pinned, and accept what changed
+    #[command(subcommand)]
+    Pins(Lazy<pins::Pins>),
     /// Keep the key that this host signs receipts with
     #[command(subcommand)]
     Keys(Lazy<keys::Keys>),
@@ -108,6 +112,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Parity(command) => parity::run(&command.0, session, output),
         Tools::Harness(command) => harness::run(&command.0, session, output),
         Tools::State(command) => state::run(&command.0, session, output),
+        Tools::Pins(command) => pins::run(&command.0, session, output),
         Tools::Keys(command) => keys::run(&command.0, session, output),
     }
 }

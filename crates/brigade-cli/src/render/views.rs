@@ -4,6 +4,7 @@ mod calls;
 mod catalog;
 mod checkpoints;
 mod doctor;
+mod mcp;
 mod policy;
 mod projections;
 mod runs;

@@ -1,0 +1,116 @@
+//! What an MCP call needs of its entry before a server is asked for anything.
+//!
+//! A missing input schema is refused for every family, so it has no code of its own here.
+
+use brigade_catalog::{Family, Tool};
+use brigade_policy::Blocker;
+
+/// Lists what the entry of an MCP tool leaves out; empty for every other family.
+pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
+    if tool.family != Some(Family::Mcp) {
+        return Vec::new();
+    }
+    let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    let needed = [
+        (
+            named(&tool.runtime_id),
+            "mcp_missing_runtime",
+            "runtime_id",
+            "an MCP call needs a runtime, and the tool names none",
+            "name a runtime of .brigade/tools/runtimes.toml",
+        ),
+        (
+            named(&tool.mcp_tool_name),
+            "mcp_missing_tool_name",
+            "mcp_tool_name",
+            "the server is asked for a tool by its name, and none is set",
+            "brigade tools import mcp RUNTIME lists the names",
+        ),
+        (
+            tool.timeout.is_some(),
+            "mcp_missing_timeout",
+            "timeout",
+            "an MCP call needs a timeout of its own",
+            "set `timeout` to a number of seconds",
+        ),
+        (
+            !tool.permissions.is_empty(),
+            "mcp_missing_permissions",
+            "permissions",
+            "an MCP call needs the permissions that it asks for",
+            "list what the tool may use",
+        ),
+        (
+            !tool.effects.is_empty(),
+            "mcp_missing_effects",
+            "effects",
+            "an MCP call needs the effects that it has",
+            "list what the tool does, such as local-read, local-write or network",
+        ),
+        (
+            tool.approval_mode.is_some(),
+            "mcp_missing_approval_mode",
+            "approval_mode",
+            "an MCP call needs an approval mode",
+            "set `approval_mode` to on-request or always",
+        ),
+    ];
+    let missing = needed.into_iter().filter(|(is_there, ..)| !is_there);
+    missing
+        .map(|(_, code, field, message, hint)| {
+            Blocker::new(code, message).at(tool.place_of(field)).field(field).hint(hint)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_catalog::{Catalog, Level};
+
+    use super::*;
+
+    /// Checks what speaks against a tool with these fields.
+    #[track_caller]
+    fn check(fields: &str, expect: &[&str]) {
+        let entry = format!("[[tool]]\nid = 'say'\nname = 'Say'\n{fields}");
+        let catalog = Catalog::parse("tools.toml", Level::Project, entry.as_bytes());
+        let found = mcp_blockers(catalog.tool("say").unwrap());
+        assert_eq!(found.iter().map(|blocker| &*blocker.code).collect::<Vec<_>>(), expect);
+        assert!(found.iter().all(|blocker| blocker.place.is_some() && blocker.hint.is_some()));
+    }
+
+    const WHOLE: &str = "family = 'mcp'\nruntime_id = 'voice'\nmcp_tool_name = 'echo'\ntimeout = 5\n\
+        permissions = ['speak']\neffects = ['local-read']\napproval_mode = 'always'\n";
+
+    #[test]
+    fn an_entry_says_everything_that_a_call_needs() {
+        check(WHOLE, &[]);
+        check("family = 'script'\ncommand = 'true'", &[]);
+        check(
+            "family = 'mcp'",
+            &[
+                "mcp_missing_runtime",
+                "mcp_missing_tool_name",
+                "mcp_missing_timeout",
+                "mcp_missing_permissions",
+                "mcp_missing_effects",
+                "mcp_missing_approval_mode",
+            ],
+        );
+    }
+
+    #[test]
+    fn each_field_is_needed_by_itself() {
+        for (line, code) in [
+            ("runtime_id = 'voice'\n", "mcp_missing_runtime"),
+            ("mcp_tool_name = 'echo'\n", "mcp_missing_tool_name"),
+            ("timeout = 5\n", "mcp_missing_timeout"),
+            ("permissions = ['speak']\n", "mcp_missing_permissions"),
+            ("effects = ['local-read']\n", "mcp_missing_effects"),
+            ("approval_mode = 'always'\n", "mcp_missing_approval_mode"),
+        ] {
+            check(&WHOLE.replace(line, ""), &[code]);
+        }
+        check(&WHOLE.replace("'voice'", "''"), &["mcp_missing_runtime"]);
+    }
+}

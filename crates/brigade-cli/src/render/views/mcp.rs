@@ -1,0 +1,106 @@
+//! Pins of MCP tools.
+
+use brigade::{LiveIssue, PinListReport, PinReport};
+
+use crate::render::failure::candidates;
+use crate::render::page::Page;
+use crate::render::table::{Fit, Table};
+use crate::render::text::{Text, Tone};
+use crate::render::{View, when};
+
+/// Shows whether a pin still holds.
+fn state(word: &str) -> Text {
+    Text::new(if word == "pinned" { Tone::Good } else { Tone::Bad }, word)
+}
+
+/// Lists what changed.
+pub(super) fn changes(changes: &[String], page: &mut Page) {
+    for change in changes {
+        page.data.indented(2, Text::new(Tone::Warning, "- ").then(Tone::Plain, change));
+    }
+}
+
+/// Lists what a server says now and that does not fit.
+pub(super) fn live_issues(issues: &[LiveIssue], page: &mut Page) {
+    for issue in issues {
+        let about = match &issue.tool {
+            Some(tool) => format!("{}/{tool}", issue.server),
+            None => issue.server.clone(),
+        };
+        page.data.line(
+            Text::new(Tone::Warning, issue.code)
+                .then(Tone::Strong, &format!(" {about}"))
+                .then(Tone::Plain, &format!(": {}", issue.message)),
+        );
+        changes(&issue.changes, page);
+        if let Some(hint) = &issue.hint {
+            page.data.indented(4, Text::new(Tone::Faint, hint));
+        }
+    }
+}
+
+impl View for PinListReport {
+    fn show(&self, page: &mut Page) {
+        for broken in &self.errors {
+            page.error(&format!("{}: {}", broken.pin_path, broken.error));
+        }
+        if self.pins.is_empty() {
+            page.data.line("no pins");
+        } else {
+            let mut table = Table::new([
+                ("pin", Fit::Whole),
+                ("server", Fit::Whole),
+                ("tool", Fit::Whole),
+                ("state", Fit::Whole),
+                ("since", Fit::Cut),
+            ]);
+            for pin in &self.pins {
+                table.row([
+                    Text::new(Tone::Accent, &pin.id),
+                    Text::from(&pin.server),
+                    Text::new(Tone::Strong, &pin.tool),
+                    state(pin.state),
+                    when::moment(pin.offered_at.as_ref().unwrap_or(&pin.pinned_at), page.now),
+                ]);
+            }
+            page.data.table(table);
+        }
+        if self.is_live {
+            page.data.gap();
+            page.data.field("issues", self.issue_count.to_string());
+            live_issues(&self.issues, page);
+        }
+        if 0 < self.changed_count {
+            page.next("brigade tools pins show PIN");
+        }
+    }
+}
+
+impl View for PinReport {
+    fn show(&self, page: &mut Page) {
+        if let Some(error) = &self.error {
+            page.error(error);
+            candidates(&self.candidates, page);
+        }
+        let Some(pin) = &self.pin else { return };
+        let now = page.now;
+        let sheet = &mut page.data;
+        sheet.field("pin", Text::new(Tone::Accent, &pin.id));
+        sheet.field("server", &pin.server);
+        sheet.field("tool", Text::new(Tone::Strong, &pin.tool));
+        sheet
+            .field("state", if self.accepted { Text::new(Tone::Good, "accepted") } else { state(pin.state) });
+        sheet.field("pinned", when::moment(&pin.pinned_at, now));
+        sheet.field_if("changed", pin.offered_at.as_ref().map(|at| when::moment(at, now)));
+        sheet.field_if("description", self.description.as_ref());
+        sheet.field("file", Text::new(Tone::Accent, &pin.pin_path));
+        if !self.changes.is_empty() {
+            page.data.gap();
+            page.data.line(if self.accepted { "accepted:" } else { "the server says differently:" });
+            changes(&self.changes, page);
+        }
+        if pin.state == "changed" {
+            page.next(&format!("brigade tools pins accept {}", pin.id));
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Pins of MCP tools on disk: what a server said of a tool when it was first used, and what it says differently since.
+//!
+//! A pin is one file, `.brigade/tools/pins/<server>--<tool>.json`. The first call of a tool writes it. A later call whose
+//! server lists the tool differently is not made; the new listing is kept beside the pin as what is *offered*, and only
+//! [`Workspace::pin_accept`] makes it the pin. An approval of a call does not: whoever approves a call sees its
+//! arguments, not what the server changed. A pin that cannot be read refuses every call of its tool.
+//!
+//! The server is named as receipts name it: `mcp_server_id`, else `runtime_id`.
+
+mod store;
+
+use brigade_call::VerifiedCall;
+use brigade_core::closest;
+use brigade_core::text::escape_terminal;
+use brigade_exec::{Finished, Pin};
+use brigade_fs::Fs;
+use brigade_policy::Blocker;
+
+use crate::error::{Error, ErrorKind};
+use crate::report::{BrokenPin, PinListReport, PinReport, PinSummary, Report as _};
+use crate::workspace::{Workspace, rel};
+
+pub(crate) use store::{McpTool, PinRecord, PinTrouble};
+
+/// The folder of the pins.
+const PINS: &str = ".brigade/tools/pins";
+
+impl Workspace {
+    /// Lists the pins, by server and tool. Starts no server.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn pin_list(&self) -> Result<PinListReport, Error> {
+        let (pins, errors) = self.pins()?;
+        let summaries: Vec<PinSummary> = pins.iter().map(|pin| self.pin_summary(pin)).collect();
+        Ok(PinListReport {
+            schema: PinListReport::SCHEMA,
+            target: self.target(),
+            pins_path: self.absolute(PINS),
+            pin_count: summaries.len(),
+            changed_count: summaries.iter().filter(|pin| pin.state == "changed").count(),
+            pins: summaries,
+            error_count: errors.len(),
+            errors,
+            is_live: false,
+            issue_count: 0,
+            issues: Vec::new(),
+        })
+    }
+
+    /// Shows a pin, and what the server said differently when it was last asked.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn pin_show(&self, id: &str) -> Result<PinReport, Error> {
+        Ok(match self.find_pin(id)? {
+            Ok(pin) => self.pin_report(&pin),
+            Err(error) => self.no_pin(&error),
+        })
+    }
+
+    /// Makes what a server said differently the pin, exactly as it was reported. Asks no server.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn pin_accept(&self, id: &str) -> Result<PinReport, Error> {
+        let pin = match self.find_pin(id)? {
+            Ok(pin) => pin,
+            Err(error) => return Ok(self.no_pin(&error)),
+        };
+        let Some(offered) = pin.offered.clone() else {
+            let message = format!("nothing of the pin `{}` changed", escape_terminal(&pin.id()));
+            let error = Error::new(ErrorKind::Refused, message).hint("brigade tools pins list --live");
+            return Ok(PinReport { error: Some(error.with_hints()), ..self.pin_report(&pin) });
+        };
+        let changes = pin.changes();
+        let accepted = PinRecord { pin: Pin::of(offered.tool(), self.now()), offered: None, ..pin };
+        self.write_pin(&accepted)?;
+        Ok(PinReport { accepted: true, changes, ..self.pin_report(&accepted) })
+    }
+
+    /// Returns the pin of a call's tool; none before its first use and for what is no MCP call.
+    ///
+    /// # Errors
+    /// With the reason why the call may not run, when there is a pin and it cannot be read.
+    pub(crate) fn pin_of(&self, call: &VerifiedCall) -> Result<Result<Option<PinRecord>, Blocker>, Error> {
+        let Some(tool) = McpTool::of_call(call) else { return Ok(Ok(None)) };
+        Ok(self.read_pin(&tool)?.map_err(|trouble| {
+            let path = format!("{PINS}/{}", tool.file_name());
+            Blocker::new("mcp_pin_unreadable", format!("the pin `{path}` cannot be trusted: {trouble}"))
+                .field("mcp_tool_name")
+                .hint("look at the file; without it, the next call pins the tool anew")
+        }))
+    }
+
+    /// Keeps what the server said of the tool: as the pin at the first use, as the offer when it says something else.
+    /// Returns the pin's id when it does.
+    pub(crate) fn keep_listing(
+        &self,
+        call: &VerifiedCall,
+        pinned: Option<PinRecord>,
+        finished: &Finished,
+    ) -> Result<Option<String>, Error> {
+        let (Some(tool), Some(listed)) = (McpTool::of_call(call), &finished.listed_tool) else {
+            return Ok(None);
+        };
+        let seen = Pin::of(listed, finished.completed_at);
+        let record = match pinned {
+            None => match self.read_pin(&tool)? {
+                // Somebody else used it for the first time meanwhile.
+                Ok(Some(record)) => record,
+                Ok(None) => {
+                    self.write_pin(&PinRecord { tool, pin: seen, offered: None })?;
+                    return Ok(None);
+                }
+                Err(_) => return Ok(None),
+            },
+            Some(record) => record,
+        };
+        let offered = (!record.pin.holds(listed)).then_some(seen);
+        let known = record.offered.as_ref().map(Pin::fingerprint);
+        let changed = offered.as_ref().map(|_| record.id());
+        if known != offered.as_ref().map(Pin::fingerprint) {
+            self.write_pin(&PinRecord { offered, ..record })?;
+        }
+        Ok(changed)
+    }
+
+    /// Reads every pin, sorted by server and tool, and says which files are none.
+    pub(crate) fn pins(&self) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), Error> {
+        let mut pins = Vec::new();
+        let mut broken = Vec::new();
+        let entries = match self.fs.list_dir(&rel(PINS)) {
+            Ok(entries) => entries,
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        for entry in entries {
+            if !entry.name.ends_with(".json") || brigade_fs::is_temporary(&entry.name) {
+                continue;
+            }
+            let Ok(path) = rel(PINS).join(&entry.name) else { continue };
+            match self.read_pin_file(&path)? {
+                Ok(Some(record)) if record.tool.file_name() == entry.name => pins.push(record),
+                Ok(None) => {}
+                Ok(Some(_)) => broken.push(self.broken_pin(path.as_str(), &PinTrouble::WrongPlace)),
+                Err(trouble) => broken.push(self.broken_pin(path.as_str(), &trouble)),
+            }
+        }
+        pins.sort_by(|one, other| one.tool.cmp(&other.tool));
+        broken.sort_by(|one, other| one.pin_path.cmp(&other.pin_path));
+        Ok((pins, broken))
+    }
+
+    fn broken_pin(&self, path: &str, trouble: &PinTrouble) -> BrokenPin {
+        BrokenPin { pin_path: self.absolute(path), error: trouble.to_string() }
+    }
+
+    /// Finds a pin by its id, by the id of a tool in the catalog, or by the beginning of its id.
+    fn find_pin(&self, id: &str) -> Result<Result<PinRecord, Error>, Error> {
+        let id = id.trim();
+        let (pins, broken) = self.pins()?;
+        if let Some(pin) = pins.iter().find(|pin| pin.id() == id) {
+            return Ok(Ok(pin.clone()));
+        }
+        if let Some(tool) = self.catalog()?.tool(id).and_then(McpTool::of_tool)
+            && let Some(pin) = pins.iter().find(|pin| pin.tool == tool)
+        {
+            return Ok(Ok(pin.clone()));
+        }
+        let matches: Vec<&PinRecord> =
+            pins.iter().filter(|pin| !id.is_empty() && pin.id().starts_with(id)).collect();
+        let shown = escape_terminal(id);
+        Ok(match matches.as_slice() {
+            [pin] => Ok((*pin).clone()),
+            [] => {
+                let names: Vec<String> = pins.iter().map(PinRecord::id).collect();
+                let error = Error::new(ErrorKind::NotFound, format!("no pin has the id `{shown}`"));
+                let file = format!("{id}.json");
+                Err(match broken.iter().find(|broken| broken.pin_path.ends_with(&file)) {
+                    Some(broken) => Error::new(
+                        ErrorKind::Refused,
+                        format!("the pin `{shown}` cannot be read: {}", broken.error),
+                    ),
+                    None => match closest(id, names.iter().map(String::as_str)) {
+                        Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
+                        None => error.hint("brigade tools pins list"),
+                    },
+                })
+            }
+            several => Err(Error::new(ErrorKind::Ambiguous, format!("`{shown}` could be more than one pin"))
+                .candidates(several.iter().map(|pin| pin.id()))),
+        })
+    }
+
+    pub(crate) fn pin_summary(&self, record: &PinRecord) -> PinSummary {
+        let changes = record.changes();
+        PinSummary {
+            id: record.id(),
+            server: record.tool.server.clone(),
+            tool: record.tool.tool.clone(),
+            state: if changes.is_empty() { "pinned" } else { "changed" },
+            fingerprint: record.pin.fingerprint().to_hex(),
+            pinned_at: record.pin.pinned_at().to_string(),
+            offered_at: record.offered.as_ref().map(|offered| offered.pinned_at().to_string()),
+            pin_path: self.absolute(&format!("{PINS}/{}", record.tool.file_name())),
+            changes,
+        }
+    }
+
+    fn pin_report(&self, record: &PinRecord) -> PinReport {
+        let summary = self.pin_summary(record);
+        PinReport {
+            schema: PinReport::SCHEMA,
+            target: self.target(),
+            pins_path: self.absolute(PINS),
+            changes: summary.changes.clone(),
+            pin: Some(summary),
+            description: record.pin.tool().description.clone(),
+            input_schema: record.pin.tool().input_schema.clone(),
+            accepted: false,
+            error: None,
+            candidates: Vec::new(),
+        }
+    }
+
+    fn no_pin(&self, error: &Error) -> PinReport {
+        PinReport {
+            schema: PinReport::SCHEMA,
+            target: self.target(),
+            pins_path: self.absolute(PINS),
+            pin: None,
+            description: None,
+            input_schema: brigade_core::Json::Null,
+            changes: Vec::new(),
+            accepted: false,
+            candidates: error.could_be().to_vec(),
+            error: Some(error.with_hints()),
+        }
+    }
+}
