@@ -96,6 +96,21 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     ("pin_error", "pin_path:str error:str"),
     ("live_issue", "code:str server:str tool:str|null message:str changes:[str] hint:str|null"),
+    (
+        "import",
+        "id:str kind:str source:str text:str status:str created_at:str updated_at:str type:str priority:str template:str \
+         acceptance:[str] metadata:import_metadata",
+    ),
+    (
+        "import_metadata",
+        "tool_id:str tool_issue_type:str source_item_key:str source_fingerprint:str tool_issue_detail:str",
+    ),
+    (
+        "runtime",
+        "id:str name:str enabled:bool command:str cwd:str|null port:int|null pid:int|null state:str running:bool \
+         managed:bool stale_pid:bool pid_path:str metadata_path:str stdout_log_path:str stderr_log_path:str \
+         health_path:str|null health_ok:bool|null health_detail:any metadata:any issues:[issue] issue_count:int",
+    ),
     ("passed_over", "call_id:str reasons:[str]"),
     ("finding", "sequence:int|null run_id:str problem:str detail:str"),
     (
@@ -149,6 +164,71 @@ const DOCUMENTS: &[(&str, &str)] = &[
         "brigade.tool-contracts.v1",
         "target:str config_path:str valid:bool errors:[str] contracts:[counted_contract] contract_count:int \
          issue_count:int issues:[issue]",
+    ),
+    (
+        "brigade.projection-plan.v1",
+        "target:str config_path:str valid:bool errors:[str] tool_id:str|null tools:[str] projections:[projection] \
+         counts:{int}",
+    ),
+    (
+        "brigade.sync-plan.v1",
+        "target:str config_path:str valid:bool errors:[str] tool_id:str|null tools:[str] projections:[projection] \
+         counts:{int} mode:str dry_run_default:bool delete_supported:bool add_only:bool",
+    ),
+    (
+        "brigade.apply.v1",
+        "target:str config_path:str valid:bool errors:[str] tool_id:str|null all:bool dry_run:bool force:bool \
+         applied:[projection] skipped:[projection] conflicts:[projection] applied_count:int skipped_count:int \
+         conflict_count:int",
+    ),
+    (
+        "brigade.import-issues.v1",
+        "target:str imports_path:str issues:int created:int skipped:int dismissed:int imports:[import]",
+    ),
+    (
+        "brigade.runtime-list.v1",
+        "target:str config_path:str state_path:str valid:bool errors:[str] runtimes:[runtime] runtime_count:int \
+         counts:{int} issues:[issue] issue_count:int top_issue:issue|null",
+    ),
+    (
+        "brigade.runtime-status.v1",
+        "target:str config_path:str state_path:str valid:bool errors:[str] runtimes:[runtime] runtime_count:int \
+         counts:{int} issues:[issue] issue_count:int top_issue:issue|null",
+    ),
+    (
+        "brigade.runtime-health.v1",
+        "target:str config_path:str state_path:str valid:bool errors:[str] runtimes:[runtime] runtime_count:int \
+         counts:{int} issues:[issue] issue_count:int top_issue:issue|null",
+    ),
+    (
+        "brigade.runtime.v1",
+        "target:str config_path:str state_path:str valid:bool errors:[str] runtimes:[runtime] runtime_count:int \
+         counts:{int} issues:[issue] issue_count:int top_issue:issue|null runtime:runtime|null",
+    ),
+    (
+        "brigade.runtime-start.v1",
+        "target:str runtime:runtime|null started:int blockers?:[str] error?:str|null",
+    ),
+    (
+        "brigade.runtime-stop.v1",
+        "target:str runtime:runtime|null stopped:int|bool error?:str|null reason?:str|null",
+    ),
+    ("brigade.runtime-restart.v1", "target:str stop:any runtime:runtime|null error?:str|null"),
+    (
+        "brigade.parity.v1",
+        "target:str closeouts_path:str latest_closeout:any projection_issue_count:int quieted_issue_count:int \
+         changed_issue_count:int issues:[issue] quieted_issues:[issue] changed_issues:[issue]",
+    ),
+    (
+        "brigade.parity-closeout.v1",
+        "closeout_id:str created_at:str status:str reason:str|null issue_count:int source_fingerprints:[str] \
+         safe_summary:any",
+    ),
+    (
+        "brigade.defaults.v1",
+        "target:str config_path:str valid:bool errors:[str] dry_run:bool force:bool created:any added:any updated:any \
+         skipped:any conflicts:[any] sources:[any] source_created_count:int source_skipped_count:int tool_count:int \
+         default_count:int projection_scope:[str]|null gitignore:any next_command:str|null",
     ),
     ("brigade.tool-lines.v1", "target:str config_path:str valid:bool errors:[str] tools:[any]"),
     ("brigade.init.v1", "target:str"),

@@ -173,6 +173,24 @@ fn the_projections() {
 }
 
 #[test]
+fn projections_that_were_written() {
+    let target = ".claude/commands/tool.md";
+    let site = site();
+    site.json(["apply", "--all"]).expect(0);
+    let written = site.workspace.read(target);
+    let id = site.approved("tool", ARGS);
+    site.workspace.write(target, [&written, &b"one more line\n"[..]].concat());
+    let document = refused(&site, &id, &["projections"]);
+    assert!(document["blockers"].to_string().contains("conflicted"), "{document:#}");
+    site.workspace.remove(target);
+    refused(&site, &id, &["projections"]);
+    site.workspace.write(target, "mine\n");
+    refused(&site, &id, &["projections"]);
+    site.workspace.write(target, &written);
+    site.run_call(&id).expect(0);
+}
+
+#[test]
 fn the_policy_decision() {
     for (old, new) in [
         ("env_bindings = { GITHUB_TOKEN = \"CANARY\" }", "env_bindings = { GITHUB_TOKEN = \"OTHER\" }"),

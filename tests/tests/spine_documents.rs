@@ -93,21 +93,89 @@ fn the_commands_of_the_catalog_keep_their_keys() {
         let site = Site::fixture(fixture);
         let id = if fixture == "seed" { "simplify" } else { "git-log" };
         let list = site.json(["list"]).expect(0);
-        let count = list["tools"].as_array().unwrap().len();
-        assert_eq!(count, if fixture == "seed" { 1 } else { 6 });
+        assert_eq!(list["tool_count"], if fixture == "seed" { 1 } else { 6 });
         assert_eq!(site.json(["show", id]).expect(0)["tool"]["id"], id);
         assert_eq!(site.json(["show", "nothing"]).expect(1)["tool"], json!(null));
         assert_eq!(site.json(["search", id]).expect(0)["match_count"], 1);
         assert_eq!(site.json(["search", ""]).expect(0)["match_count"], 0);
         assert_eq!(site.json(["describe", id]).expect(0)["valid"], true);
         site.json(["describe", "nothing"]).expect(1);
-        assert_eq!(site.json(["contracts"]).expect(0)["contract_count"], count);
+        assert_eq!(site.json(["contracts"]).expect(0)["contract_count"], list["tool_count"]);
         assert_eq!(site.json(["policy", "show"]).expect(0)["valid"], true);
         site.json(["checkpoint", "list"]).expect(0);
         site.json(["checkpoint", "show", "nothing"]).expect(1);
         site.json(["call", "list"]).expect(0);
         site.json(["call", "show", "nothing"]).expect(1);
         site.json(["run", "show", "nothing"]).expect(1);
+    }
+}
+
+#[test]
+fn the_commands_around_calls_keep_their_keys() {
+    for fixture in ["repo-tools", "seed"] {
+        let site = Site::fixture(fixture).env("SAFE_ENV", "x");
+        let id = if fixture == "seed" { "simplify" } else { "git-log" };
+        site.json(["plan"]).expect(0);
+        site.json(["plan", id]).expect(0);
+        site.json(["plan", "nothing"]).expect(1);
+        site.json(["sync", "plan"]).expect(0);
+        site.json(["apply", "--all", "--dry-run"]).expect(0);
+        assert!(!site.workspace.exists(".claude"), "a dry run writes nothing");
+        site.json(["apply", id]).expect(0);
+        assert!(site.workspace.exists(".claude"));
+        site.json(["apply"]).expect(2);
+        site.json(["apply", id, "--all"]).expect(2);
+        site.json(["doctor"]).expect(0);
+        site.json(["policy", "doctor"]).expect(0);
+        site.json(["policy", "show"]).expect(0);
+        let first = site.json(["import-issues"]).expect(0);
+        let second = site.json(["import-issues"]).expect(0);
+        assert_eq!(second["created"], 0, "issues are imported once: {first:#}");
+        for words in [&["runtime", "list"][..], &["runtime", "status"], &["runtime", "doctor"]] {
+            site.json(words).expect(i32::from(fixture != "seed"));
+        }
+        site.json(["runtime", "show", "nothing"]).expect(1);
+        site.json(["runtime", "stop", "nothing"]).expect(1);
+        site.json(["parity", "status"]).expect(0);
+        site.json(["parity", "closeout", "--reason", "known"]).expect(0);
+        site.json(["parity", "status"]).expect(0);
+        site.json(["defaults", "--dry-run"]).expect(0);
+    }
+}
+
+#[test]
+fn the_catalog_keeps_its_keys_with_a_history() {
+    let body = r#"[ "${1:-}" != ask ] || echo '{"id":"ask"}' > "$BRIGADE_TOOL_CHECKPOINT_DIR/a.json"; exit "${2:-0}""#;
+    let site = Site::script_with(body, r#"argument_template = { a = "{a}", b = "{b}" }"#);
+    site.receipt_of("tool", r#"{"a":"x","b":"0"}"#);
+    site.receipt_of("tool", r#"{"a":"x","b":"3"}"#);
+    site.receipt_of("tool", r#"{"a":"ask","b":"0"}"#);
+    site.queue("tool", r#"{"a":"y","b":"0"}"#);
+    let held = site.queue("tool", r#"{"a":"z","b":"0"}"#);
+    site.json(["call", "hold", &held, "--reason", "later"]).expect(0);
+    site.approved("tool", r#"{"a":"w","b":"0"}"#);
+    site.workspace.write("docs/tool.md", "# Changed\n");
+    for command in ["list", "doctor"] {
+        let list = site.json([command]).expect(0);
+        assert_eq!(list["run_history"]["counts"], json!({"completed": 1, "failed": 1, "waiting": 1}));
+        assert_eq!(
+            list["call_queue"]["counts"],
+            json!({"approved": 1, "completed": 1, "failed": 1, "held": 1, "pending": 1, "waiting": 1})
+        );
+        assert_eq!(
+            (&list["call_queue"]["pending_count"], &list["checkpoints"]["checkpoint_count"]),
+            (&json!(1), &json!(1))
+        );
+        let types: Vec<&str> = list["issues"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|issue| issue["issue_type"].as_str().unwrap())
+            .collect();
+        for expected in ["call_held", "call_failed", "call_stale_approved", "run_failed"] {
+            assert!(types.contains(&expected), "{expected} is not in {types:?}");
+        }
+        assert_eq!(list["top_issue"], list["issues"][0]);
     }
 }
 
