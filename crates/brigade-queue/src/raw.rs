@@ -89,7 +89,7 @@ pub fn write_record(
             Shown::Beneath(folder) => {
                 // As the inside of a JSON string, ready to be put in front of one.
                 let prefix = brigade_core::Json::from(format!("{folder}/")).to_compact();
-                write_value(value, depth + 1, out, Some(prefix[1..prefix.len() - 1].as_bytes()));
+                write_value(value, depth + 1, out, Some(&prefix.as_bytes()[1..prefix.len() - 1]));
             }
             Shown::AsStored | Shown::No => write_value(value, depth + 1, out, None),
         }

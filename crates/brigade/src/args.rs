@@ -44,7 +44,7 @@ impl Workspace {
     }
 
     fn args_file(&self, path: &Path) -> Result<Json, ArgsProblem> {
-        let path = self.from_here(path);
+        let path = self.typed_path(path);
         let bytes = self
             .fs
             .read_outside(&path, DOCUMENT_LIMIT)

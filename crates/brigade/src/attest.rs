@@ -112,9 +112,9 @@ impl Workspace {
         envelope: &Path,
         public_key: Option<&Path>,
     ) -> Result<EnvelopeReport, Error> {
-        let envelope_path = self.from_here(envelope);
+        let envelope_path = self.typed_path(envelope);
         let key_path = match public_key {
-            Some(path) => self.from_here(path),
+            Some(path) => self.typed_path(path),
             None => self.key_folder()?.join(PUBLIC_KEY),
         };
         let pem = self.fs.read_outside(&key_path, KEY_LIMIT).map_err(unreadable)?;
@@ -161,7 +161,7 @@ impl Workspace {
     }
 
     /// Makes a path absolute that a person typed.
-    pub(crate) fn from_here(&self, path: &Path) -> PathBuf {
+    pub(crate) fn typed_path(&self, path: &Path) -> PathBuf {
         let path = self.context.expand(path);
         match brigade_process::current_dir() {
             Ok(folder) => folder.join(path),

@@ -19,9 +19,6 @@ const SELECTION: &str = ".brigade/config.json";
 /// The harness that every selection has: a folder that is nobody's.
 const NEUTRAL: &str = "scripts";
 
-/// The ignore file that keeps local state out of the repository.
-const GITIGNORE: &str = ".gitignore";
-
 /// What to bring into the catalog, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultsRequest {
@@ -80,7 +77,7 @@ impl Workspace {
             self.fs.write_atomic(&path, merged.text.as_bytes(), FileMode::KeepOr(0o600))?;
         }
         if write && request.ignore == Ignore::Write {
-            report.gitignore = self.merge_gitignore()?;
+            report.gitignore = self.write_ignore()?;
         }
         Ok(report)
     }
@@ -139,25 +136,6 @@ impl Workspace {
             });
         }
         Ok(sources)
-    }
-
-    fn merge_gitignore(&self) -> Result<String, Error> {
-        let path = rel(GITIGNORE);
-        let existing = match self.fs.read(&path, CONFIG_LIMIT) {
-            Ok(bytes) => Some(bytes),
-            Err(error) if error.is_not_found() => None,
-            Err(error) => return Err(error.into()),
-        };
-        let Ok(existing) = existing.map(String::from_utf8).transpose() else {
-            return Ok("skipped".to_owned());
-        };
-        let (text, word) = match starter::merge_ignore(existing.as_deref()) {
-            starter::IgnoreChange::Created(text) => (text, "created"),
-            starter::IgnoreChange::Updated(text) => (text, "updated"),
-            starter::IgnoreChange::Skipped => return Ok("skipped".to_owned()),
-        };
-        self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o644))?;
-        Ok(format!("{word} ({GITIGNORE})"))
     }
 
     fn empty_defaults_report(

@@ -14,8 +14,9 @@ use brigade_projection::{
 };
 
 use crate::error::Error;
-use crate::files::{ToolReader, target_facts};
+use crate::files::ToolReader;
 use crate::policy_json::decision_json;
+use crate::projections::Places;
 use crate::workspace::Workspace;
 
 /// A plan, and what was opened for it.
@@ -67,8 +68,7 @@ impl Workspace {
             };
         let source = reader.source();
         let source_fact = source.fact();
-        let projections =
-            self.project(tool, &config.claims, source.into_source(), Overwrite::Never, Depth::Status);
+        let projections = self.project(&self.places(), tool, &config.claims, source.into_source());
         let facts = PlanFacts {
             tool,
             entry_errors: errors_of(&config.catalog, tool),
@@ -89,18 +89,16 @@ impl Workspace {
         Ok(Planned { plan: brigade_call::plan(facts), projections, program, directory })
     }
 
-    /// Plans the projections of a tool.
+    /// Looks how the projections of a tool stand.
     pub(crate) fn project(
         &self,
+        places: &Places<'_>,
         tool: &Tool,
         claims: &Claims,
         source: SourceFacts,
-        overwrite: Overwrite,
-        depth: Depth,
     ) -> Vec<ProjectionItem> {
-        let look = |path: &str| target_facts(&*self.fs, path);
-        let facts = ToolFacts::gather(&self.target(), tool, &source, look);
-        plan_tool(&facts, claims, overwrite, depth)
+        let facts = ToolFacts::gather(&self.target(), tool, &source, |path| places.look(path));
+        plan_tool(&facts, claims, Overwrite::Never, Depth::Status)
     }
 }
 

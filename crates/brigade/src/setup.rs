@@ -94,7 +94,8 @@ impl Workspace {
         Ok(self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))?)
     }
 
-    fn write_ignore(&self) -> Result<String, Error> {
+    /// Brings the ignore lines into `.gitignore`, and says what became of it.
+    pub(crate) fn write_ignore(&self) -> Result<String, Error> {
         let path = rel(GITIGNORE);
         let existing = match self.fs.read(&path, CONFIG_LIMIT) {
             Ok(bytes) => Some(bytes),

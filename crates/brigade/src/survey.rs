@@ -9,10 +9,11 @@ use brigade_catalog::{Family, Tool};
 use brigade_core::Fingerprint;
 use brigade_doctor::{McpServer, ToolFiles, inspect_mcp};
 use brigade_fs::in_parallel;
-use brigade_projection::{Depth, Overwrite, ProjectionItem};
+use brigade_projection::ProjectionItem;
 
 use crate::files::{Found, ToolReader, compile_schema, parse_json};
 use crate::gather::{Config, other_paths_outside};
+use crate::projections::Places;
 use crate::workspace::Workspace;
 
 /// What was found of one tool.
@@ -35,7 +36,8 @@ impl Workspace {
             .map(|policy| policy.outside_paths.values().cloned().collect())
             .unwrap_or_default();
         let shared = Shared::default();
-        in_parallel(tools.len(), |index| self.survey_one(config, tools[index], &outside, &shared))
+        let places = self.places();
+        in_parallel(tools.len(), |index| self.survey_one(config, tools[index], &outside, &shared, &places))
     }
 
     fn survey_one<'c>(
@@ -44,6 +46,7 @@ impl Workspace {
         tool: &'c Tool,
         outside: &[String],
         shared: &Shared,
+        places: &Places<'_>,
     ) -> Surveyed<'c> {
         let reader = ToolReader { workspace: self, tool, outside };
         let (directory, directory_fact) = reader.directory();
@@ -75,8 +78,7 @@ impl Workspace {
         };
         let listed_tools =
             schema_json.and_then(Result::ok).and_then(|json| Some(json.get("tools")?.as_array()?.len()));
-        let projections =
-            self.project(tool, &config.claims, source.into_source(), Overwrite::Never, Depth::Status);
+        let projections = self.project(places, tool, &config.claims, source.into_source());
         let mcp_server_ids = mcp.map(|servers| servers.into_iter().map(|server| server.id).collect());
         Surveyed { tool, files, projections, listed_tools, mcp_server_ids }
     }
