@@ -31,6 +31,10 @@ pub struct BenchArguments {
     /// Smaller workspaces and fewer turns
     #[arg(long)]
     quick: bool,
+
+    /// Measure this binary instead of building one
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
 }
 
 /// Parse a file as TOML, to have something to compare with
@@ -43,18 +47,25 @@ pub struct ParseTomlArguments {
 const ORIGINAL: &str = "BRIGADE_ORIGINAL";
 
 pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Failure> {
-    for package in ["brigade-cli", "xtask"] {
-        let words = ["build", "--release", "--locked", "--quiet", "--package", package];
-        done(&mut cargo(repository, words))?;
-    }
     let this = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
     let built = this
         .parent()
         .and_then(Path::parent)
         .ok_or_else(|| Failure::new("this program is not where cargo builds"))?
         .join("release");
+    let build = |package: &str| {
+        done(&mut cargo(repository, ["build", "--release", "--locked", "--quiet", "--package", package]))
+    };
+    build("xtask")?;
+    let binary = match &arguments.binary {
+        Some(binary) => std::path::absolute(binary).map_err(Failure::at(binary))?,
+        None => {
+            build("brigade-cli")?;
+            built.join("brigade")
+        }
+    };
     let bench = Bench {
-        brigade: Program::ours(built.join("brigade")),
+        brigade: Program::ours(binary),
         original: std::env::var_os(ORIGINAL).map(|path| Program::original(path.into())),
         measurer: Measurer::new(built.join("xtask")),
         turns: if arguments.quick { 7 } else { 15 },
