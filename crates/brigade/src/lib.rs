@@ -48,6 +48,7 @@ mod files;
 mod gather;
 mod history;
 mod inbox;
+mod incoming;
 mod load;
 mod parity;
 mod pins;

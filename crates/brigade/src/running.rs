@@ -15,9 +15,6 @@ use crate::gather::Planned;
 use crate::report::{PassedOver, Report as _, RunReport};
 use crate::workspace::{RUNS, Workspace, rel};
 
-/// The folder with a folder of its own for each run that may drop checkpoints.
-const DROPPED: &str = ".brigade/tools/checkpoints/incoming";
-
 /// Which call to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunTarget {
@@ -138,8 +135,7 @@ impl Workspace {
             stdout: self.fs.create(&rel(&paths.stdout_log), 0o600)?,
             stderr: self.fs.create(&rel(&paths.stderr_log), 0o600)?,
         };
-        let dropped = rel(DROPPED).join(run_id.as_str()).expect("a run id is a file name");
-        self.fs.create_dir_all(&dropped)?;
+        let dropped = self.make_incoming(&run_id)?;
         let queue = self.queue();
         let claim = Claim { run_id: run_id.clone(), runner: Some(this_process()?) };
         let claimed = queue
@@ -179,7 +175,7 @@ impl Workspace {
             &mut |stored| with_checkpoints(&finished.receipt, stored),
             finished.completed_at,
         )?;
-        self.remove_dropped(&dropped);
+        self.remove_incoming(&dropped);
         let changed_pin = kept?;
         let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
         let receipt = Json::Object(recorded.receipt.receipt.into_document());
@@ -203,17 +199,7 @@ impl Workspace {
         // What cannot be removed is harmless: an empty log of a run that nobody knows.
         let _ = self.fs.remove(&rel(&paths.stdout_log));
         let _ = self.fs.remove(&rel(&paths.stderr_log));
-        self.remove_dropped(dropped);
-    }
-
-    /// Removes a run's folder of dropped files; what was of worth is stored as a checkpoint.
-    fn remove_dropped(&self, dropped: &RelPath) {
-        for entry in self.fs.list_dir(dropped).unwrap_or_default() {
-            if let Ok(path) = dropped.join(&entry.name) {
-                let _ = self.fs.remove(&path);
-            }
-        }
-        let _ = self.fs.remove_dir(dropped);
+        self.remove_incoming(dropped);
     }
 
     fn refused(&self, call: &Call, refusal: Refusal, passed_over: Vec<PassedOver>) -> RunReport {
