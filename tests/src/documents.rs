@@ -94,8 +94,13 @@ const SHAPES: &[(&str, &str)] = &[
         "pin",
         "id:str server:str tool:str state:str fingerprint:str pinned_at:str offered_at:str|null pin_path:str changes:[str]",
     ),
+    (
+        "imported_tool",
+        "tool_id:str mcp_tool_name:str description:str|null action:str detail:str|null input_schema_path:str \
+         schema_problems:[str]",
+    ),
     ("pin_error", "pin_path:str error:str"),
-    ("live_issue", "code:str server:str tool:str|null message:str changes:[str] hint:str|null"),
+    ("live_issue", "code:str severity:str server:str tool:str|null message:str changes:[str] hint:str|null"),
     (
         "import",
         "id:str kind:str source:str text:str status:str created_at:str updated_at:str type:str priority:str template:str \
@@ -230,7 +235,6 @@ const DOCUMENTS: &[(&str, &str)] = &[
          skipped:any conflicts:[any] sources:[any] source_created_count:int source_skipped_count:int tool_count:int \
          default_count:int projection_scope:[str]|null gitignore:any next_command:str|null",
     ),
-    ("brigade.tool-lines.v1", "target:str config_path:str valid:bool errors:[str] tools:[any]"),
     ("brigade.init.v1", "target:str"),
     (
         "brigade.call-plan.v1",
@@ -307,6 +311,11 @@ const DOCUMENTS: &[(&str, &str)] = &[
     (
         "brigade.runtime-restart.v1",
         "target:str runtime_id:str stop:runtime_stop|null start:runtime_start|null runtime:runtime|null error?:str",
+    ),
+    (
+        "brigade.import-mcp.v1",
+        "target:str config_path:str runtime_id:str dry_run:bool server_info:any protocol_version:str|null listed_count:int \
+         added_count:int skipped_count:int tools:[imported_tool]",
     ),
     (
         "brigade.pins.v1",

@@ -148,7 +148,18 @@ fn projections_into_the_state_or_git_block() {
         let plan = site.json(["call", "plan", "tool"]);
         let status = &plan.json["projection_summary"]["projections"][0]["status"];
         assert_eq!(status, "invalid", "{target}\n{}", plan.run);
-        assert!(!site.workspace.exists(".git"));
+        let files = || {
+            let mut files = site.workspace.files("");
+            files.retain(|path, _| !path.ends_with(".lock"));
+            files
+        };
+        let before = files();
+        site.json(["apply", "--all", "--force"]);
+        assert!(files() == before, "{target}: {:?}", files().keys());
+        assert!(!site.workspace.exists(".git") && !site.beside("outside.md").exists());
+        assert!(!site.beside("outside/x.md").exists() && !fs::exists("/etc/outside.md").unwrap());
+        let doctor = site.json(["doctor"]).expect(0).to_string();
+        assert!(doctor.contains("projection_refused"), "{target}: {doctor}");
     }
 }
 

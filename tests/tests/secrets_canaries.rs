@@ -75,7 +75,16 @@ fn look_everywhere(site: &Site, secret: &str) {
         &["checkpoint", "list"],
         &["checkpoint", "show", "c"],
         &["policy", "show"],
+        &["policy", "doctor"],
+        &["doctor"],
+        &["plan"],
+        &["import-issues"],
+        &["runtime", "status"],
+        &["run", "export", "run-"],
+        &["state", "export"],
+        &["state", "check"],
     ];
+    holds_none(&site.brigade.run(["work", "brief"]), secret);
     for command in commands {
         for json in [&[][..], &["--json"]] {
             holds_none(&site.tools(command.iter().chain(json)), secret);

@@ -234,7 +234,7 @@ fn an_interrupt_ends_the_tree_and_is_recorded() {
 
 #[test]
 fn a_runner_that_is_killed_leaves_an_interrupted_call() {
-    let site = tree("wait\n", "");
+    let site = tree("echo '{\"id\":\"ask\"}' > \"$BRIGADE_TOOL_CHECKPOINT_DIR/a.json\"\nwait\n", "");
     let id = site.approved("tool", "{}");
     let mut command = site.brigade.command(["tools", "call", "run", &id]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -249,10 +249,21 @@ fn a_runner_that_is_killed_leaves_an_interrupted_call() {
     site.queue("tool", r#"{"b":1}"#);
     let list = site.json(["run", "list"]).expect(0);
     assert_eq!(list["counts"], json!({"interrupted": 1}), "{list:#}");
+    assert_eq!(site.json(["checkpoint", "list"]).expect(0)["checkpoint_count"], 0);
     assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
     let run_id = list["runs"][0]["id"].as_str().unwrap();
     assert_eq!(site.json(["run", "show", run_id]).expect(0)["run"]["call_id"], id);
     site.json(["run", "replay", run_id]).expect(0);
+    // What the script dropped goes when the next one runs.
+    site.workspace.replace(".brigade/tools.toml", "sh bin/tool.sh", "sh bin/other.sh");
+    site.workspace.write(
+        "bin/other.sh",
+        "cd \"$BRIGADE_TOOL_CHECKPOINT_DIR\"; mkdir -p a/b; echo x > a/b/c; ln -s / d\n",
+    );
+    site.receipt_of("tool", r#"{"c":1}"#);
+    let incoming = site.workspace.join(".brigade/tools/checkpoints/incoming");
+    let left: Vec<_> = fs::read_dir(incoming).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
