@@ -4,89 +4,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use brigade_testkit::fixtures;
-use brigade_tests::Site;
 use serde_json::{Value, json};
 
-/// A workspace with the fixture server as the tool `say`, and the runtime `voice` that it needs.
-struct Spoken {
-    site: Site,
-}
+mod mcp_common;
 
-impl Drop for Spoken {
-    fn drop(&mut self) {
-        let _ = self.site.brigade.command(["tools", "runtime", "stop", "voice"]).output();
-    }
-}
-
-/// The entry of a whole MCP tool.
-fn entry(id: &str, tool: &str, faults: &str, lines: &str) -> String {
-    let own = format!("family = \"mcp\"\nruntime_id = \"voice\"\nmcp_tool_name = \"{tool}\"\n{lines}");
-    Site::entry(id, &format!("python3 -S -E server.py {faults}"), &own)
-}
-
-impl Spoken {
-    /// A workspace whose server misbehaves like this; the runtime runs.
-    fn new(tool: &str, faults: &str, lines: &str) -> Spoken {
-        let spoken = Spoken::stopped(tool, faults, lines);
-        spoken.site.tools(["runtime", "start", "voice"]).assert_code(0);
-        spoken
-    }
-
-    fn stopped(tool: &str, faults: &str, lines: &str) -> Spoken {
-        let site = Site::script("true\n").env("CANARY", "canary-EXAMPLE-value").env("STRANGER", "x");
-        site.workspace.replace(".brigade/tools/policy.toml", "[\"script\"]", "[\"mcp\"]");
-        site.workspace.write(
-            ".brigade/tools/runtimes.toml",
-            "[[runtime]]\nid = 'voice'\nname = 'Voice'\ncommand = 'sleep 600'\nhealth_command = 'true'\n",
-        );
-        let server = std::fs::read(fixtures().join("mcp/server.py")).unwrap();
-        site.workspace.write("server.py", server);
-        let spoken = Spoken { site };
-        spoken.serve(tool, faults, lines);
-        spoken
-    }
-
-    /// Lets the server misbehave like this from now on.
-    fn serve(&self, tool: &str, faults: &str, lines: &str) {
-        self.site.workspace.write(".brigade/tools.toml", entry("say", tool, faults, lines));
-    }
-
-    /// Lets the server change by itself, without a change of its command or its file.
-    fn turn(&self, from: &str, to: &str) {
-        self.site.workspace.replace("faults", from, to);
-    }
-
-    /// Makes the server read how to misbehave from a file that nothing binds, as a server reads its own database.
-    fn fickle(tool: &str) -> Spoken {
-        let spoken = Spoken::new(tool, "", "");
-        let server = spoken.site.workspace.read_text("server.py");
-        let fickle = server.replace("FAULTS = sys.argv[1:]", "FAULTS = open('faults').read().split()");
-        assert_ne!(server, fickle);
-        spoken.site.workspace.write("server.py", fickle);
-        spoken.site.workspace.write("faults", "mark=called good");
-        spoken
-    }
-
-    /// Runs a call to its end and returns the exit code and the receipt.
-    #[track_caller]
-    fn say(&self, args: &str) -> (i32, Value) {
-        let id = self.site.approved("say", args);
-        let answer = self.site.run_call(&id);
-        assert!(answer.json["receipt"].is_object(), "no receipt\n{}", answer.run);
-        (answer.code, answer.json)
-    }
-
-    fn called(&self) -> String {
-        if self.site.workspace.exists("called") {
-            self.site.workspace.read_text("called")
-        } else {
-            String::new()
-        }
-    }
-}
-
-const HELLO: &str = r#"{"text":"hello"}"#;
+use mcp_common::{HELLO, Spoken};
 
 #[test]
 fn a_call_goes_the_whole_way() {

@@ -99,6 +99,7 @@ impl Workspace {
             issues: Vec::new(),
             issue_count: 0,
             error: None,
+            live: None,
         };
         let tool = match self.tool(&config.catalog, id) {
             Ok(tool) => tool,
@@ -156,6 +157,7 @@ impl Workspace {
             contracts,
             issue_count: issues.len(),
             issues: self.issues_json(&issues),
+            live: None,
         })
     }
 

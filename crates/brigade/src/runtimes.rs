@@ -142,7 +142,7 @@ impl Workspace {
     }
 
     /// Reads the runtimes. A file that is missing or cannot be read has none, and an issue that says so.
-    fn runtimes(&self) -> Result<Runtimes, Error> {
+    pub(crate) fn runtimes(&self) -> Result<Runtimes, Error> {
         match self.fs.read(&rel(RUNTIMES), CONFIG_LIMIT) {
             Ok(bytes) => Ok(Runtimes::parse(RUNTIMES, Level::Project, &bytes)),
             Err(error) => {
@@ -171,7 +171,7 @@ impl Workspace {
     }
 
     /// Finds a runtime, also one that is disabled or broken.
-    fn runtime<'r>(&self, runtimes: &'r Runtimes, id: &str) -> Result<&'r Runtime, Error> {
+    pub(crate) fn runtime<'r>(&self, runtimes: &'r Runtimes, id: &str) -> Result<&'r Runtime, Error> {
         if let Some(runtime) = runtimes.runtime(id.trim()) {
             return Ok(runtime);
         }

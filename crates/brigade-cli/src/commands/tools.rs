@@ -8,6 +8,7 @@ mod defaults;
 mod describe;
 mod doctor;
 mod harness;
+mod import;
 mod import_issues;
 mod init;
 mod keys;
@@ -73,6 +74,9 @@ pub(crate) enum Tools {
     /// Check, tidy and export calls and receipts
     #[command(subcommand)]
     State(Lazy<state::State>),
+    /// Bring tools from elsewhere into the catalog
+    #[command(subcommand)]
+    Import(Lazy<import::Import>),
     /// See which tools of MCP servers are pinned, and accept what changed
     #[command(subcommand)]
     Pins(Lazy<pins::Pins>),
@@ -112,6 +116,7 @@ pub(crate) fn run(command: &Tools, session: &Session<'_>, output: &mut Output<'_
         Tools::Parity(command) => parity::run(&command.0, session, output),
         Tools::Harness(command) => harness::run(&command.0, session, output),
         Tools::State(command) => state::run(&command.0, session, output),
+        Tools::Import(command) => import::run(&command.0, session, output),
         Tools::Pins(command) => pins::run(&command.0, session, output),
         Tools::Keys(command) => keys::run(&command.0, session, output),
     }

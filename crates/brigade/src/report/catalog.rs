@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brigade_core::Json;
 use serde::Serialize;
 
-use super::{IssueReport, Report};
+use super::{IssueReport, LiveReport, Report};
 use crate::exit::Exit;
 
 /// One tool, as lists show it.
@@ -310,13 +310,17 @@ pub struct DescribeReport {
     pub issue_count: usize,
     /// Why there is no tool, and what may have been meant.
     pub error: Option<String>,
+    /// What the tool's server says now, when it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveReport>,
 }
 
 impl Report for DescribeReport {
     const SCHEMA: &'static str = "brigade.tool-contract.v1";
 
     fn exit(&self) -> Exit {
-        if self.tool.is_some() { Exit::Done } else { Exit::Refused }
+        let is_good = self.tool.is_some() && !self.live.as_ref().is_some_and(LiveReport::is_bad);
+        if is_good { Exit::Done } else { Exit::Refused }
     }
 }
 
@@ -356,13 +360,20 @@ pub struct ContractsReport {
     pub issue_count: usize,
     /// Those issues.
     pub issues: Vec<Json>,
+    /// What the servers say now, when they were asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveReport>,
 }
 
 impl Report for ContractsReport {
     const SCHEMA: &'static str = "brigade.tool-contracts.v1";
 
     fn exit(&self) -> Exit {
-        if self.valid { Exit::Done } else { Exit::Refused }
+        if self.valid && !self.live.as_ref().is_some_and(LiveReport::is_bad) {
+            Exit::Done
+        } else {
+            Exit::Refused
+        }
     }
 }
 

@@ -38,7 +38,8 @@ impl Report for PinListReport {
     const SCHEMA: &'static str = "brigade.pins.v1";
 
     fn exit(&self) -> Exit {
-        if self.errors.is_empty() && self.issues.is_empty() { Exit::Done } else { Exit::Refused }
+        let is_good = self.errors.is_empty() && !self.issues.iter().any(LiveIssue::is_bad);
+        if is_good { Exit::Done } else { Exit::Refused }
     }
 }
 
@@ -114,9 +115,11 @@ impl Report for PinReport {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LiveIssue {
-    /// `mcp_server_failed`, `mcp_tool_vanished`, `mcp_tool_changed`, `mcp_tool_new`, `mcp_contract_differs` or
-    /// `mcp_no_server`.
+    /// `mcp_server_failed`, `mcp_tool_vanished`, `mcp_tool_changed`, `mcp_tool_duplicate`, `mcp_tool_new`,
+    /// `mcp_contract_differs` or `mcp_no_server`.
     pub code: &'static str,
+    /// `warning`, or `info` for what is only worth knowing.
+    pub severity: &'static str,
     /// The server.
     pub server: String,
     /// The tool's name at that server.
@@ -127,4 +130,121 @@ pub struct LiveIssue {
     pub changes: Vec<String>,
     /// What to do.
     pub hint: Option<String>,
+}
+
+impl LiveIssue {
+    fn is_bad(&self) -> bool {
+        self.severity != "info"
+    }
+}
+
+/// What servers said, on explicit request: part of `describe --live` and `contracts --live`.
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct LiveReport {
+    /// The servers that were asked.
+    pub servers: Vec<LiveServerReport>,
+    /// The tools that they were asked for.
+    pub tools: Vec<LiveToolReport>,
+    /// What does not fit.
+    pub issues: Vec<LiveIssue>,
+    /// How many.
+    pub issue_count: usize,
+}
+
+impl LiveReport {
+    /// Tells whether something is wrong that is not for information only.
+    pub(crate) fn is_bad(&self) -> bool {
+        self.issues.iter().any(LiveIssue::is_bad)
+    }
+}
+
+/// One server that was asked.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct LiveServerReport {
+    /// The server.
+    pub server: String,
+    /// Whether it listed its tools.
+    pub answered: bool,
+    /// Name and version, as it gives them.
+    pub server_info: Json,
+    /// The revision that was spoken.
+    pub protocol_version: Option<String>,
+    /// The names of the tools that it lists.
+    pub tools: Vec<String>,
+    /// Why it did not answer.
+    pub error: Option<String>,
+}
+
+/// One tool of the catalog, as its server lists it.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct LiveToolReport {
+    /// The tool in the catalog.
+    pub tool_id: String,
+    /// The server.
+    pub server: String,
+    /// The tool's name at that server.
+    pub tool: String,
+    /// Whether the server lists it, once.
+    pub is_listed: bool,
+    /// What the server says that it does.
+    pub description: Option<String>,
+    /// `none`, `holds` or `changed`.
+    pub pin: &'static str,
+    /// How the input schema that the server lists differs from the stored one, in sentences.
+    pub contract_changes: Vec<String>,
+}
+
+/// `import mcp`.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ImportMcpReport {
+    /// The schema id.
+    pub schema: &'static str,
+    /// The workspace.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// The runtime whose server was asked.
+    pub runtime_id: String,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    /// Name and version, as the server gives them.
+    pub server_info: Json,
+    /// The revision that was spoken.
+    pub protocol_version: Option<String>,
+    /// How many tools the server lists.
+    pub listed_count: usize,
+    /// How many were added, or would be.
+    pub added_count: usize,
+    /// How many were not.
+    pub skipped_count: usize,
+    /// The tools that were wanted.
+    pub tools: Vec<ImportedTool>,
+}
+
+impl Report for ImportMcpReport {
+    const SCHEMA: &'static str = "brigade.import-mcp.v1";
+}
+
+/// One tool of a server, and what became of it.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ImportedTool {
+    /// The id in the catalog.
+    pub tool_id: String,
+    /// The tool's name at its server.
+    pub mcp_tool_name: String,
+    /// What the server says that it does, shortened.
+    pub description: Option<String>,
+    /// `add`, `would-add` or `skip`.
+    pub action: &'static str,
+    /// Why it was skipped.
+    pub detail: Option<String>,
+    /// The input schema.
+    pub input_schema_path: String,
+    /// What of the schema is not supported; calls are refused because of it.
+    pub schema_problems: Vec<String>,
 }

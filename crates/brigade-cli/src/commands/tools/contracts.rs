@@ -7,8 +7,16 @@ use crate::session::Session;
 
 /// List which tools can be called, and what is missing for the others
 #[derive(Args, Debug)]
-pub(crate) struct ContractsArgs {}
+pub(crate) struct ContractsArgs {
+    /// Start the MCP servers of enabled tools and compare what is listed now; calls nothing
+    #[arg(long)]
+    live: bool,
+}
 
-pub(crate) fn run(session: &Session<'_>, _arguments: &ContractsArgs) -> Result<ContractsReport, Error> {
-    session.workspace()?.contracts()
+pub(crate) fn run(session: &Session<'_>, arguments: &ContractsArgs) -> Result<ContractsReport, Error> {
+    if arguments.live {
+        session.workspace_to_run()?.contracts_live()
+    } else {
+        session.workspace()?.contracts()
+    }
 }

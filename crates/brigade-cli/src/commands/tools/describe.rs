@@ -10,8 +10,15 @@ use crate::session::Session;
 pub(crate) struct DescribeArgs {
     /// Id of the tool
     id: String,
+    /// Start the MCP server of the tool and compare what is listed now; calls nothing
+    #[arg(long)]
+    live: bool,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &DescribeArgs) -> Result<DescribeReport, Error> {
-    session.workspace()?.describe(&arguments.id)
+    if arguments.live {
+        session.workspace_to_run()?.describe_live(&arguments.id)
+    } else {
+        session.workspace()?.describe(&arguments.id)
+    }
 }

@@ -133,6 +133,9 @@ impl View for DescribeReport {
         page.data.gap();
         page.data.field("issues", self.issue_count.to_string());
         show_issues(&self.issues, page);
+        if let Some(live) = &self.live {
+            super::mcp::live(live, page);
+        }
         page.next(&format!("brigade tools call plan {} --args JSON", contract.tool_id));
     }
 }
@@ -220,6 +223,9 @@ impl View for ContractsReport {
             page.data.line("no tools");
         } else {
             page.data.table(table);
+        }
+        if let Some(live) = &self.live {
+            super::mcp::live(live, page);
         }
         if 0 < self.issue_count {
             page.next("brigade tools describe ID");

@@ -1,6 +1,6 @@
-//! Pins of MCP tools.
+//! What MCP servers list: pins, comparisons, imports.
 
-use brigade::{LiveIssue, PinListReport, PinReport};
+use brigade::{ImportMcpReport, LiveIssue, LiveReport, PinListReport, PinReport};
 
 use crate::render::failure::candidates;
 use crate::render::page::Page;
@@ -14,21 +14,22 @@ fn state(word: &str) -> Text {
 }
 
 /// Lists what changed.
-pub(super) fn changes(changes: &[String], page: &mut Page) {
+fn changes(changes: &[String], page: &mut Page) {
     for change in changes {
         page.data.indented(2, Text::new(Tone::Warning, "- ").then(Tone::Plain, change));
     }
 }
 
 /// Lists what a server says now and that does not fit.
-pub(super) fn live_issues(issues: &[LiveIssue], page: &mut Page) {
+fn live_issues(issues: &[LiveIssue], page: &mut Page) {
     for issue in issues {
         let about = match &issue.tool {
             Some(tool) => format!("{}/{tool}", issue.server),
             None => issue.server.clone(),
         };
+        let tone = if issue.severity == "info" { Tone::Faint } else { Tone::Warning };
         page.data.line(
-            Text::new(Tone::Warning, issue.code)
+            Text::new(tone, issue.code)
                 .then(Tone::Strong, &format!(" {about}"))
                 .then(Tone::Plain, &format!(": {}", issue.message)),
         );
@@ -101,6 +102,61 @@ impl View for PinReport {
         }
         if pin.state == "changed" {
             page.next(&format!("brigade tools pins accept {}", pin.id));
+        }
+    }
+}
+
+/// Shows what servers said on request.
+pub(super) fn live(report: &LiveReport, page: &mut Page) {
+    page.data.gap();
+    for server in &report.servers {
+        let said = match &server.error {
+            Some(_) => Text::new(Tone::Bad, "did not answer"),
+            None => Text::from(format!("lists {} tools", server.tools.len())),
+        };
+        page.data.field(&format!("server {}", server.server), said);
+    }
+    for tool in &report.tools {
+        page.data.field_if(&format!("{} says", tool.server), tool.description.as_ref());
+    }
+    page.data.field("live issues", report.issue_count.to_string());
+    live_issues(&report.issues, page);
+}
+
+impl View for ImportMcpReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("runtime", Text::new(Tone::Strong, &self.runtime_id));
+        page.data.field("listed", format!("{} tools", self.listed_count));
+        page.data.field(if self.dry_run { "would add" } else { "added" }, self.added_count.to_string());
+        if !self.tools.is_empty() {
+            page.data.gap();
+            let mut table = Table::new([
+                ("id", Fit::Whole),
+                ("tool", Fit::Whole),
+                ("action", Fit::Whole),
+                ("what", Fit::Cut),
+            ]);
+            for tool in &self.tools {
+                let what = tool.detail.as_ref().or(tool.description.as_ref());
+                table.row([
+                    Text::new(Tone::Strong, &tool.tool_id),
+                    Text::from(&tool.mcp_tool_name),
+                    Text::from(tool.action),
+                    Text::from(what.map_or("", String::as_str)),
+                ]);
+            }
+            page.data.table(table);
+        }
+        for tool in self.tools.iter().filter(|tool| !tool.schema_problems.is_empty()) {
+            page.data.gap();
+            page.data.line(format!("the input schema of {} is not supported:", tool.tool_id));
+            changes(&tool.schema_problems, page);
+        }
+        if 0 < self.added_count && !self.dry_run {
+            page.note(
+                "entries are disabled: review each, add permissions and effects, then set `enabled = true`",
+            );
+            page.next("brigade tools contracts");
         }
     }
 }

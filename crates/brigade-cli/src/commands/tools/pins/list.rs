@@ -7,8 +7,12 @@ use crate::session::Session;
 
 /// List the tools of MCP servers as they were first used, and which of them changed since
 #[derive(Args, Debug)]
-pub(crate) struct ListArgs {}
+pub(crate) struct ListArgs {
+    /// Start the MCP servers of enabled tools and compare what is listed now; calls nothing
+    #[arg(long)]
+    live: bool,
+}
 
-pub(crate) fn run(session: &Session<'_>, _arguments: &ListArgs) -> Result<PinListReport, Error> {
-    session.workspace()?.pin_list()
+pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs) -> Result<PinListReport, Error> {
+    if arguments.live { session.workspace_to_run()?.pin_list_live() } else { session.workspace()?.pin_list() }
 }

@@ -1,0 +1,281 @@
+//! Bringing the tools that an MCP server lists into the catalog, disabled until a person has reviewed them.
+//!
+//! The server is that of a runtime: its command is started as a call would start it, asked for its tools, and ended.
+//! An imported entry asks for approval always and names neither permissions nor effects: a call of it is refused
+//! until somebody has said what the tool may do. Nothing that is there is replaced.
+
+use brigade_call::SchemaFact;
+use brigade_catalog::{ApprovalMode, Catalog, Family, Level, Runtime, Seconds, Tool, edit};
+use brigade_core::text::{escape_terminal, short};
+use brigade_core::{Json, closest};
+use brigade_exec::{Exchange, ListedTool};
+use brigade_fs::{FileMode, Fs};
+
+use crate::error::{Error, ErrorKind};
+use crate::files::compile_schema;
+use crate::live::server_name;
+use crate::pins::McpTool;
+use crate::report::{ImportMcpReport, ImportedTool, Report as _};
+use crate::workspace::{CATALOG, CONFIG_LIMIT, Workspace, rel};
+
+/// The folder of imported input schemas.
+const SCHEMAS: &str = ".brigade/tools/schemas";
+
+/// How long a call of an imported tool may take, in seconds.
+const TIMEOUT: f64 = 30.0;
+
+/// Characters of a description that are taken from a server.
+const DESCRIPTION: usize = 300;
+
+/// Characters of a name that are taken from a server.
+const NAME: usize = 80;
+
+/// What to bring into the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportMcpRequest {
+    /// The runtime whose command is the server.
+    pub runtime_id: String,
+    /// The names of the tools at the server; all that it lists when empty.
+    pub tools: Vec<String>,
+    /// Whether to tell what would be done, and do nothing.
+    pub dry_run: bool,
+}
+
+impl Workspace {
+    /// Asks the server of a runtime for its tools and adds them to the catalog, disabled, with their input schemas.
+    ///
+    /// # Errors
+    /// When the disk fails, the runtime cannot be used, its server does not answer or does not list a wanted tool, or the
+    /// catalog is no text.
+    pub fn import_mcp(&self, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
+        let runtimes = self.runtimes()?;
+        let runtime = self.runtime(&runtimes, &request.runtime_id)?;
+        let shown = escape_terminal(runtime.id.as_str());
+        if runtime.is_broken || !runtime.enabled {
+            let why = if runtime.is_broken { "has errors" } else { "is disabled" };
+            let message = format!("the runtime `{shown}` {why}");
+            return Err(Error::new(ErrorKind::InvalidConfig, message).hint("brigade tools runtime doctor"));
+        }
+        let exchange = self.ask(&self.policy()?, &asking(runtime)).map_err(|why| {
+            let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
+            Error::new(ErrorKind::Refused, message).hint("brigade tools policy doctor")
+        })?;
+        let wanted = wanted(&exchange, &request.tools)?;
+        let text = self.text_of_catalog()?;
+        let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
+        let mut new = text.clone();
+        let mut files = Vec::new();
+        let mut tools = Vec::new();
+        for listed in wanted {
+            let (mut line, tool) = entry(runtime, listed);
+            let same = |known: &&Tool| McpTool::of_tool(known) == McpTool::of_tool(&tool);
+            let schema_path = tool.input_schema_path.clone().unwrap_or_default();
+            let schema = schema_text(listed);
+            if let Some(known) = catalog.tools().iter().find(same) {
+                line.skip(format!("the catalog has it as `{}`", escape_terminal(known.id.as_str())));
+            } else if self.fs.read(&rel(&schema_path), CONFIG_LIMIT).is_ok_and(|old| old != schema.as_bytes())
+            {
+                line.skip(format!("`{schema_path}` is there and says something else"));
+            } else {
+                match edit::add_tool(&new, &tool) {
+                    Ok(text) => {
+                        new = text;
+                        files.push((schema_path, schema));
+                    }
+                    Err(error) => line.skip(error.to_string()),
+                }
+            }
+            tools.push(line.finish(request.dry_run, |path| self.absolute(path)));
+        }
+        if !request.dry_run && new != text {
+            self.fs.create_dir_all(&rel(SCHEMAS))?;
+            // The files first: an entry never names a schema that is not there.
+            for (path, schema) in &files {
+                self.fs.write_atomic(&rel(path), schema.as_bytes(), FileMode::KeepOr(0o600))?;
+            }
+            self.fs.write_atomic(&rel(CATALOG), new.as_bytes(), FileMode::KeepOr(0o600))?;
+        }
+        let count = |action: &str| tools.iter().filter(|tool| tool.action == action).count();
+        Ok(ImportMcpReport {
+            schema: ImportMcpReport::SCHEMA,
+            target: self.target(),
+            config_path: self.absolute(CATALOG),
+            runtime_id: runtime.id.as_str().to_owned(),
+            dry_run: request.dry_run,
+            server_info: server_name(&exchange),
+            protocol_version: exchange.protocol_version.clone(),
+            listed_count: exchange.tools.len(),
+            added_count: files.len(),
+            skipped_count: count("skip"),
+            tools,
+        })
+    }
+
+    fn text_of_catalog(&self) -> Result<String, Error> {
+        match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
+                Error::new(ErrorKind::InvalidConfig, format!("{CATALOG}: the file is not UTF-8 text"))
+            }),
+            Err(error) if error.is_not_found() => Ok(String::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The tool whose command is asked for its list: nothing is read or written for it but what every run may.
+fn asking(runtime: &Runtime) -> Tool {
+    let tool = Tool::new(runtime.id.as_str(), Family::Mcp).expect("a runtime's id is one of a tool");
+    Tool {
+        command: Some(runtime.command.clone()),
+        cwd: runtime.cwd.clone(),
+        runtime_id: Some(runtime.id.as_str().to_owned()),
+        requires_runtime: true,
+        timeout: Seconds::new(TIMEOUT).ok(),
+        approval_mode: Some(ApprovalMode::Always),
+        ..tool
+    }
+}
+
+/// Picks the tools that are wanted, in the order of the list; those that are listed twice are never wanted.
+fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e ListedTool>, Error> {
+    let listed: Vec<&str> = exchange.tools.iter().map(|tool| tool.name.as_str()).collect();
+    for name in names.iter().filter(|name| !listed.contains(&name.as_str())) {
+        let message = format!("the server lists no tool `{}`", escape_terminal(name));
+        let error = Error::new(ErrorKind::NotFound, message);
+        return Err(match closest(name, listed.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
+            None => error.hint("without --tool and with --dry-run, every tool is shown"),
+        });
+    }
+    let is_wanted = |tool: &&ListedTool| {
+        (names.is_empty() || names.contains(&tool.name))
+            && listed.iter().filter(|name| **name == tool.name).count() == 1
+    };
+    Ok(exchange.tools.iter().filter(is_wanted).collect())
+}
+
+/// What becomes of one tool, so far.
+struct Line {
+    tool_id: String,
+    mcp_tool_name: String,
+    description: Option<String>,
+    schema_path: String,
+    schema_problems: Vec<String>,
+    skipped: Option<String>,
+}
+
+impl Line {
+    fn skip(&mut self, why: String) {
+        self.skipped = Some(why);
+    }
+
+    fn finish(self, dry_run: bool, absolute: impl Fn(&str) -> String) -> ImportedTool {
+        ImportedTool {
+            tool_id: self.tool_id,
+            mcp_tool_name: self.mcp_tool_name,
+            description: self.description,
+            action: match (&self.skipped, dry_run) {
+                (Some(_), _) => "skip",
+                (None, true) => "would-add",
+                (None, false) => "add",
+            },
+            detail: self.skipped,
+            input_schema_path: absolute(&self.schema_path),
+            schema_problems: self.schema_problems,
+        }
+    }
+}
+
+fn entry(runtime: &Runtime, listed: &ListedTool) -> (Line, Tool) {
+    let id = format!("{}-{}", slug(runtime.id.as_str()), slug(&listed.name));
+    let schema_path = format!("{SCHEMAS}/{id}.input.json");
+    let text = |text: &Option<String>, limit: usize| {
+        let text =
+            text.as_deref().map(|text| short(text, limit)).map(|text| escape_terminal(&text).into_owned());
+        text.filter(|text| !text.is_empty())
+    };
+    let asking = asking(runtime);
+    let bare = Tool::new(&id, Family::Mcp).expect("letters, digits and dashes are an id");
+    let tool = Tool {
+        name: text(&listed.title, NAME)
+            .or_else(|| text(&Some(listed.name.clone()), NAME))
+            .unwrap_or(id.clone()),
+        enabled: false,
+        description: text(&listed.description, DESCRIPTION),
+        mcp_tool_name: Some(listed.name.clone()),
+        input_schema_path: Some(schema_path.clone()),
+        id: bare.id,
+        ..asking
+    };
+    let schema_problems = match compile_schema(schema_text(listed).as_bytes()) {
+        SchemaFact::Unsound(problems) => problems.iter().map(ToString::to_string).collect(),
+        SchemaFact::NotJson(error) => vec![error.to_string()],
+        SchemaFact::File(_) | SchemaFact::Sound { .. } => Vec::new(),
+    };
+    let line = Line {
+        tool_id: id,
+        mcp_tool_name: listed.name.clone(),
+        description: tool.description.clone(),
+        schema_path,
+        schema_problems,
+        skipped: None,
+    };
+    (line, tool)
+}
+
+/// The schema as it is stored; a server that gives none takes any object.
+fn schema_text(listed: &ListedTool) -> String {
+    match &listed.input_schema {
+        Json::Null => Json::object([("type", Json::from("object"))]).to_pretty(),
+        schema => schema.to_pretty(),
+    }
+}
+
+/// Makes a part of an id: lower-case letters, digits and single dashes.
+fn slug(name: &str) -> String {
+    let mut slug = String::new();
+    for character in name.chars() {
+        let character = character.to_ascii_lowercase();
+        if character.is_ascii_lowercase() || character.is_ascii_digit() {
+            slug.push(character);
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    let slug: String = slug.trim_end_matches('-').chars().take(60).collect();
+    if slug.is_empty() { "tool".to_owned() } else { slug }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_parts_of_ids() {
+        for (name, expect) in [
+            ("read_file", "read-file"),
+            ("getHTTP", "gethttp"),
+            ("../x  y/", "x-y"),
+            ("é", "tool"),
+            ("", "tool"),
+        ] {
+            assert_eq!(slug(name), expect);
+        }
+    }
+
+    #[test]
+    fn an_entry_is_off_asks_always_and_may_do_nothing() {
+        let runtime = Runtime::new("voice", "python3 server.py").unwrap();
+        let listed = Json::parse(
+            r#"{"name": "say it", "description": "a\u001b[31mb", "inputSchema": {"type": "object"}}"#,
+        );
+        let (line, tool) = entry(&runtime, &ListedTool::from_json(&listed.unwrap()).unwrap());
+        assert_eq!((tool.id.as_str(), tool.enabled, tool.requires_runtime), ("voice-say-it", false, true));
+        assert_eq!(tool.approval_mode, Some(ApprovalMode::Always));
+        assert!(tool.effects.is_empty() && tool.permissions.is_empty());
+        assert!(!tool.description.unwrap().contains('\u{1b}'));
+        assert_eq!(line.schema_problems, Vec::<String>::new());
+        let text = edit::add_tool("", &Tool { description: None, ..asking(&runtime) }).unwrap();
+        assert!(Catalog::parse(CATALOG, Level::Project, text.as_bytes()).is_valid());
+    }
+}

@@ -1,0 +1,199 @@
+//! Asking MCP servers what they list now, on explicit request only, and comparing that with what is stored.
+//!
+//! A server is started as a call would start it: the command of its tool, without a shell, in its folder, under the policy's
+//! decision, sandbox and limits. It is asked for its tools and ended; nothing is called. Tools that share a server and a
+//! command are asked for once.
+
+mod compare;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use brigade_call::DirectoryFact;
+use brigade_catalog::Tool;
+use brigade_core::redact::{Redactor, SecretValue};
+use brigade_core::text::{escape_terminal, short};
+use brigade_core::{Json, risk};
+use brigade_exec::{Exchange, LiveServer, list_live};
+use brigade_policy::{CallFacts, PolicyState, decide};
+use brigade_process::Stream;
+
+use crate::catalog::enabled;
+use crate::error::{Error, ErrorKind};
+use crate::files::ToolReader;
+use crate::gather::Config;
+use crate::pins::McpTool;
+use crate::report::{ContractsReport, DescribeReport, LiveReport, PinListReport};
+use crate::workspace::Workspace;
+use compare::Against;
+
+/// The longest that a server may take to list its tools; less when the policy or the tool says so.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Bytes of a server's errors that are looked at when it fails.
+const ERRORS: usize = 8 * 1024;
+
+/// Characters of a server's errors that are shown.
+const SHOWN: usize = 300;
+
+/// One server that was asked, and for which tools of the catalog.
+pub(crate) struct Asked<'c> {
+    pub(crate) server: String,
+    pub(crate) tools: Vec<&'c Tool>,
+    /// What it said, or why it said nothing.
+    pub(crate) said: Result<Exchange, String>,
+}
+
+impl Workspace {
+    /// Describes how a tool is called, and asks its server how it lists the tool now.
+    ///
+    /// # Errors
+    /// When the disk fails, or the tool is none of an MCP server.
+    pub fn describe_live(&self, id: &str) -> Result<DescribeReport, Error> {
+        let mut report = self.describe(id)?;
+        if report.tool.is_none() {
+            return Ok(report);
+        }
+        let config = self.config()?;
+        let tool = self.tool(&config.catalog, id)?;
+        if McpTool::of_tool(tool).is_none() {
+            let shown = escape_terminal(id);
+            let message = format!("tool `{shown}` names no MCP server and tool, so nothing can be asked");
+            return Err(Error::new(ErrorKind::Refused, message).hint("set `runtime_id` and `mcp_tool_name`"));
+        }
+        let asked = self.ask_servers(&config, &[tool]);
+        report.live = Some(self.compare(&config, &asked, Against::ContractsAndPins)?);
+        Ok(report)
+    }
+
+    /// Lists the contracts of the enabled tools, and asks the MCP servers among them how they list their tools now.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn contracts_live(&self) -> Result<ContractsReport, Error> {
+        let mut report = self.contracts()?;
+        report.live = Some(self.live(Against::ContractsAndPins)?);
+        Ok(report)
+    }
+
+    /// Lists the pins, and asks every server of an enabled tool how it lists its tools now. Changes no pin.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn pin_list_live(&self) -> Result<PinListReport, Error> {
+        let live = self.live(Against::Pins)?;
+        Ok(PinListReport {
+            is_live: true,
+            issue_count: live.issues.len(),
+            issues: live.issues,
+            ..self.pin_list()?
+        })
+    }
+
+    fn live(&self, against: Against) -> Result<LiveReport, Error> {
+        let config = self.config()?;
+        let asked = self.ask_servers(&config, &enabled(&config.catalog));
+        self.compare(&config, &asked, against)
+    }
+
+    /// Asks the servers of tools; those that are no whole MCP tools are passed over.
+    fn ask_servers<'c>(&self, config: &'c Config, tools: &[&'c Tool]) -> Vec<Asked<'c>> {
+        let mut groups: BTreeMap<Started<'c>, Vec<&'c Tool>> = BTreeMap::new();
+        for tool in tools {
+            if let Some(mcp) = McpTool::of_tool(tool) {
+                groups.entry(Started::of(mcp.server, tool)).or_default().push(tool);
+            }
+        }
+        let ask = |(started, tools): (Started<'c>, Vec<&'c Tool>)| {
+            let said = self.ask(&config.policy, tools[0]);
+            Asked { server: started.server, tools, said }
+        };
+        groups.into_iter().map(ask).collect()
+    }
+
+    /// Asks the server of one tool.
+    ///
+    /// # Errors
+    /// With the reasons why it was not asked, or did not answer.
+    pub(crate) fn ask(&self, policy: &PolicyState, tool: &Tool) -> Result<Exchange, String> {
+        if tool.is_broken {
+            return Err("the entry has errors".to_owned());
+        }
+        let environment = &self.context.environment;
+        let decision = decide(policy, &CallFacts::of(tool), &|name: &str| environment.is_set(name));
+        if !decision.is_allowed() {
+            let reasons: Vec<&str> =
+                decision.blockers.iter().map(|blocker| blocker.message.as_str()).collect();
+            return Err(format!("not started: {}", reasons.join("; ")));
+        }
+        let reader = ToolReader { workspace: self, tool, outside: &decision.outside_paths };
+        let argv = reader.argv().ok_or("the command is missing or cannot be split into words")?;
+        let risks: Vec<String> = risk::judge(&argv).iter().map(ToString::to_string).collect();
+        if !risks.is_empty() {
+            return Err(format!("not started: {}", risks.join("; ")));
+        }
+        let (directory, fact) = reader.directory();
+        if fact != DirectoryFact::Present {
+            return Err("not started: cwd is no folder that the policy allows".to_owned());
+        }
+        let (Some(program), _) = reader.program(&directory) else {
+            return Err("not started: the program of the command was not found or cannot be read".to_owned());
+        };
+        let mut errors = Vec::new();
+        let mut sink = |stream: Stream, bytes: &[u8]| {
+            if stream == Stream::Stderr && errors.len() < ERRORS {
+                errors.extend_from_slice(bytes);
+            }
+            Ok(())
+        };
+        let timeout = tool.timeout.map_or(PATIENCE, |timeout| timeout.duration().min(PATIENCE));
+        let server = LiveServer {
+            argv: argv.words(),
+            program: &program,
+            directory: &directory,
+            workspace: self.root(),
+            decision: &decision,
+            environment,
+            timeout,
+            cancel: self.context.cancel.clone(),
+        };
+        let exchange = list_live(&server, &mut sink);
+        let Some(fault) = &exchange.fault else { return Ok(exchange) };
+        let bound = decision.env_bindings.values().filter_map(|variable| environment.get(variable.as_str()));
+        let secrets: Vec<SecretValue> =
+            bound.map(|value| SecretValue::new(value.as_encoded_bytes())).collect();
+        let said = Redactor::new(&secrets).redact_str(&String::from_utf8_lossy(&errors));
+        let said = short(&said, SHOWN);
+        Err(match escape_terminal(&said) {
+            said if said.is_empty() => fault.message.clone(),
+            said => format!("{}; it printed: {said}", fault.message),
+        })
+    }
+}
+
+/// What makes two tools ask the same process.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Started<'c> {
+    server: String,
+    command: Option<&'c str>,
+    directory: Option<&'c str>,
+    effects: &'c [String],
+    env_labels: &'c [String],
+}
+
+impl<'c> Started<'c> {
+    fn of(server: String, tool: &'c Tool) -> Started<'c> {
+        Started {
+            server,
+            command: tool.command.as_deref(),
+            directory: tool.cwd.as_deref(),
+            effects: &tool.effects,
+            env_labels: &tool.env_labels,
+        }
+    }
+}
+
+/// Returns what a server calls itself.
+pub(crate) fn server_name(exchange: &Exchange) -> Json {
+    exchange.server.clone().unwrap_or_default()
+}

@@ -1,0 +1,242 @@
+//! What servers list now beside what is pinned and what the catalog says.
+
+use std::collections::BTreeSet;
+
+use brigade_catalog::Tool;
+use brigade_core::Json;
+use brigade_core::text::escape_terminal;
+use brigade_exec::{ListedTool, diff};
+
+use super::{Asked, server_name};
+use crate::error::Error;
+use crate::files::{ToolReader, parse_json};
+use crate::gather::Config;
+use crate::pins::{McpTool, PinRecord};
+use crate::report::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport};
+use crate::workspace::Workspace;
+
+/// What listings are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Against {
+    /// The pins, and those of every server, also of one that nobody can ask.
+    Pins,
+    /// What the catalog says of the tools that were asked for, and their pins.
+    ContractsAndPins,
+}
+
+/// How many names of unknown tools are told.
+const NAMES: usize = 20;
+
+impl Workspace {
+    /// Compares what was said with what is stored.
+    pub(super) fn compare(
+        &self,
+        config: &Config,
+        asked: &[Asked<'_>],
+        against: Against,
+    ) -> Result<LiveReport, Error> {
+        let (pins, _) = self.pins()?;
+        let mut report = LiveReport::default();
+        for asked in asked {
+            report.servers.push(summary(asked));
+            let exchange = match &asked.said {
+                Ok(exchange) => exchange,
+                Err(why) => {
+                    report.issues.push(LiveIssue {
+                        hint: Some(format!("brigade tools describe {}", asked.tools[0].id)),
+                        ..issue(
+                            "mcp_server_failed",
+                            &asked.server,
+                            None,
+                            format!("no tools were listed: {why}"),
+                        )
+                    });
+                    continue;
+                }
+            };
+            for tool in &asked.tools {
+                let Some(mcp) = McpTool::of_tool(tool) else { continue };
+                let pin = pins.iter().find(|pin| pin.tool == mcp);
+                let line = self.live_tool(tool, &mcp, pin, &exchange.tools, against, &mut report.issues);
+                report.tools.push(line);
+            }
+            let asked_for: BTreeSet<McpTool> =
+                asked.tools.iter().filter_map(|tool| McpTool::of_tool(tool)).collect();
+            let of_server = |pin: &&PinRecord| pin.tool.server == asked.server;
+            let others = pins.iter().filter(of_server).filter(|pin| !asked_for.contains(&pin.tool));
+            for pin in others.filter(|_| against == Against::Pins) {
+                let listed = exchange.tools.iter().find(|listed| listed.name == pin.tool.tool);
+                report.issues.extend(pin_issue(pin, listed));
+            }
+            report.issues.extend(new_tools(config, asked, &pins, &exchange.tools));
+        }
+        if against == Against::Pins {
+            let reached: BTreeSet<&str> = asked.iter().map(|asked| asked.server.as_str()).collect();
+            for pin in pins.iter().filter(|pin| !reached.contains(pin.tool.server.as_str())) {
+                let message = "no enabled tool of the catalog says how the server is started".to_owned();
+                report.issues.push(LiveIssue {
+                    severity: "info",
+                    ..issue("mcp_no_server", &pin.tool.server, Some(&pin.tool.tool), message)
+                });
+            }
+        }
+        report.issue_count = report.issues.len();
+        Ok(report)
+    }
+
+    fn live_tool(
+        &self,
+        tool: &Tool,
+        mcp: &McpTool,
+        pin: Option<&PinRecord>,
+        listed: &[ListedTool],
+        against: Against,
+        issues: &mut Vec<LiveIssue>,
+    ) -> LiveToolReport {
+        let found: Vec<&ListedTool> = listed.iter().filter(|listed| listed.name == mcp.tool).collect();
+        let mut line = LiveToolReport {
+            tool_id: tool.id.as_str().to_owned(),
+            server: mcp.server.clone(),
+            tool: mcp.tool.clone(),
+            is_listed: found.len() == 1,
+            description: found.first().and_then(|listed| listed.description.clone()),
+            pin: "none",
+            contract_changes: Vec::new(),
+        };
+        if 1 < found.len() {
+            let message = format!("the server lists it {} times, so it is never called", found.len());
+            issues.push(issue("mcp_tool_duplicate", &mcp.server, Some(&mcp.tool), message));
+            return line;
+        }
+        if let Some(pin) = pin {
+            let of_pin = pin_issue(pin, found.first().copied());
+            line.pin = if of_pin.is_some() { "changed" } else { "holds" };
+            issues.extend(of_pin);
+        } else if found.is_empty() {
+            let message = "the server lists no tool of this name".to_owned();
+            issues.push(issue("mcp_tool_vanished", &mcp.server, Some(&mcp.tool), message));
+        }
+        let (Some(listed), Against::ContractsAndPins) = (found.first(), against) else {
+            return line;
+        };
+        line.contract_changes = self.contract_changes(tool, listed);
+        if !line.contract_changes.is_empty() {
+            issues.push(LiveIssue {
+                changes: line.contract_changes.clone(),
+                hint: Some("review the input schema, and queue calls anew".to_owned()),
+                ..issue(
+                    "mcp_contract_differs",
+                    &mcp.server,
+                    Some(&mcp.tool),
+                    format!(
+                        "the input schema of `{}` is not what the server lists",
+                        escape_terminal(&line.tool_id)
+                    ),
+                )
+            });
+        }
+        line
+    }
+
+    /// Lists how the schema that a server lists differs from the stored one. A stored schema that cannot be read has its own
+    /// issue.
+    fn contract_changes(&self, tool: &Tool, listed: &ListedTool) -> Vec<String> {
+        let reader = ToolReader { workspace: self, tool, outside: &[] };
+        let found = reader.document(tool.input_schema_path.as_deref());
+        let Some(stored) = found.bytes().and_then(|bytes| parse_json(bytes).ok()) else {
+            return Vec::new();
+        };
+        // Only the schemas are compared: the catalog's description is a person's own.
+        let of_schema = |schema: Json| {
+            ListedTool::from_json(&Json::object([
+                ("name", Json::from(listed.name.as_str())),
+                ("inputSchema", schema),
+            ]))
+        };
+        match (of_schema(stored), of_schema(listed.input_schema.clone())) {
+            (Some(stored), Some(now)) => diff(&stored, &now).iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Tells what does not fit a pin.
+fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>) -> Option<LiveIssue> {
+    let McpTool { server, tool } = &pin.tool;
+    let Some(listed) = listed else {
+        let message = "the server does not list the pinned tool any more".to_owned();
+        return Some(issue("mcp_tool_vanished", server, Some(tool), message));
+    };
+    if pin.pin.holds(listed) {
+        return None;
+    }
+    let message = "the server lists the tool differently than it is pinned; calls are refused".to_owned();
+    Some(LiveIssue {
+        changes: pin.pin.changes(listed).iter().map(ToString::to_string).collect(),
+        hint: Some(match &pin.offered {
+            Some(offered) if offered.holds(listed) => format!("brigade tools pins accept {}", pin.id()),
+            _ => "the next call is refused and keeps the change to be accepted".to_owned(),
+        }),
+        ..issue("mcp_tool_changed", server, Some(tool), message)
+    })
+}
+
+/// Tells which tools a server lists that neither a pin nor the catalog knows.
+fn new_tools(
+    config: &Config,
+    asked: &Asked<'_>,
+    pins: &[PinRecord],
+    listed: &[ListedTool],
+) -> Option<LiveIssue> {
+    let of_catalog = config.catalog.tools().iter().filter_map(McpTool::of_tool);
+    let known: BTreeSet<String> = of_catalog
+        .chain(pins.iter().map(|pin| pin.tool.clone()))
+        .filter(|known| known.server == asked.server)
+        .map(|known| known.tool)
+        .collect();
+    let names: BTreeSet<&str> =
+        listed.iter().map(|listed| listed.name.as_str()).filter(|name| !known.contains(*name)).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let shown: Vec<_> = names.iter().take(NAMES).map(|name| escape_terminal(name)).collect();
+    let more = if NAMES < names.len() { ", ..." } else { "" };
+    let message = format!(
+        "the server lists {} tools that neither the catalog nor a pin names: {}{more}",
+        names.len(),
+        shown.join(", ")
+    );
+    let runtime = asked.tools.first().and_then(|tool| tool.runtime_id.as_deref());
+    Some(LiveIssue {
+        severity: "info",
+        hint: runtime
+            .map(|runtime| format!("brigade tools import mcp {} --dry-run", escape_terminal(runtime))),
+        ..issue("mcp_tool_new", &asked.server, None, message)
+    })
+}
+
+fn summary(asked: &Asked<'_>) -> LiveServerReport {
+    let exchange = asked.said.as_ref().ok();
+    LiveServerReport {
+        server: asked.server.clone(),
+        answered: exchange.is_some(),
+        server_info: exchange.map_or(Json::Null, server_name),
+        protocol_version: exchange.and_then(|exchange| exchange.protocol_version.clone()),
+        tools: exchange
+            .map(|exchange| exchange.tools.iter().map(|tool| tool.name.clone()).collect())
+            .unwrap_or_default(),
+        error: asked.said.as_ref().err().cloned(),
+    }
+}
+
+fn issue(code: &'static str, server: &str, tool: Option<&str>, message: String) -> LiveIssue {
+    LiveIssue {
+        code,
+        severity: "warning",
+        server: server.to_owned(),
+        tool: tool.map(str::to_owned),
+        message,
+        changes: Vec::new(),
+        hint: None,
+    }
+}

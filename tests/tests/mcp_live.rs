@@ -1,0 +1,199 @@
+//! What is asked of a server outside of calls: `--live` and `import mcp`.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
+
+use serde_json::{Value, json};
+
+mod mcp_common;
+
+use mcp_common::{HELLO, Spoken, entry};
+
+const ECHO: &str = r#"{"type":"object","properties":{"text":{"type":"string","description":"what to say"}},"required":["text"]}"#;
+
+/// The codes of issues, those for information only in brackets.
+fn codes(issues: &Value) -> Vec<String> {
+    let code = |issue: &Value| match issue["severity"].as_str().unwrap() {
+        "info" => format!("[{}]", issue["code"].as_str().unwrap()),
+        _ => issue["code"].as_str().unwrap().to_owned(),
+    };
+    issues.as_array().unwrap().iter().map(code).collect()
+}
+
+#[test]
+fn a_contract_is_compared_with_what_the_server_lists() {
+    let spoken = Spoken::stopped("echo", "mark=called", "");
+    let site = &spoken.site;
+    site.workspace.write("schemas/tool.json", ECHO);
+    let described = site.json(["describe", "say", "--live"]).expect(0);
+    assert_eq!(codes(&described["live"]["issues"]), ["[mcp_tool_new]"]);
+    let tool = &described["live"]["tools"][0];
+    assert_eq!((&tool["is_listed"], &tool["pin"]), (&json!(true), &json!("none")));
+    assert_eq!(tool["description"], "Says it again.");
+
+    spoken.serve("echo", "mark=called added-parameter", "");
+    let described = site.json(["describe", "say", "--live"]).expect(1);
+    assert_eq!(codes(&described["live"]["issues"]), ["mcp_contract_differs", "[mcp_tool_new]"]);
+    assert!(described["live"]["tools"][0]["contract_changes"][0].as_str().unwrap().contains("note"));
+    let contracts = site.json(["contracts", "--live"]).expect(1);
+    assert_eq!(contracts["live"]["issues"], described["live"]["issues"]);
+    assert_eq!(site.json(["contracts"]).expect(0)["live"], json!(null));
+    assert_eq!(spoken.called(), "", "nothing is called");
+    assert!(!site.workspace.exists(".brigade/tools/pins"), "nothing is pinned");
+}
+
+#[test]
+fn a_server_is_only_asked_as_the_policy_allows() {
+    let spoken = Spoken::stopped("echo", "trace", "effects = [\"secret-read\"]");
+    let described = spoken.site.json(["describe", "say", "--live"]).expect(1);
+    assert_eq!(codes(&described["live"]["issues"]), ["mcp_server_failed"]);
+    let error = described["live"]["servers"][0]["error"].as_str().unwrap();
+    assert!(error.starts_with("not started: ") && error.contains("secret-read"), "{error}");
+
+    spoken.serve("echo", "exits-at-once", "");
+    let described = spoken.site.json(["describe", "say", "--live"]).expect(1);
+    assert_eq!(codes(&described["live"]["issues"]), ["mcp_server_failed"]);
+    spoken.serve("echo", "never-starts", "timeout = 1");
+    let described = spoken.site.json(["describe", "say", "--live"]).expect(1);
+    assert!(described["live"]["servers"][0]["error"].as_str().unwrap().contains("in time"));
+
+    let script = Spoken::stopped("echo", "", "");
+    script.site.workspace.replace(".brigade/tools.toml", "\"mcp\"", "\"script\"");
+    script.site.json(["describe", "say", "--live"]).refused("names no MCP server");
+}
+
+#[test]
+fn no_bound_value_comes_out_of_a_server_that_lists_or_prints_it() {
+    let lines = "env_labels = [\"GITHUB_TOKEN\"]";
+    let spoken = Spoken::stopped("echo", "leaks-in-listing", lines);
+    let server = spoken.site.workspace.read_text("server.py");
+    let leaky = server.replace("'VOICE'", "'GITHUB_TOKEN'").replace("\"VOICE\"", "\"GITHUB_TOKEN\"");
+    let prints = "import os, sys\nprint(os.environ.get('GITHUB_TOKEN'), file=sys.stderr, flush=True)\n";
+    spoken
+        .site
+        .workspace
+        .write("server.py", leaky.replace("import json\n", &format!("{prints}import json\n")));
+    for faults in ["leaks-in-listing", "exits-at-once"] {
+        spoken.serve("echo", faults, lines);
+        let run = spoken.site.tools(["describe", "say", "--live", "--json"]);
+        assert!(run.stdout_text().contains("redacted"), "{run}");
+        for text in [run.stdout_text(), run.stderr_text()] {
+            assert!(!text.contains("canary-EXAMPLE-value"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn pins_are_compared_with_what_the_server_lists() {
+    let spoken = Spoken::fickle("echo");
+    let site = &spoken.site;
+    assert_eq!(spoken.say(HELLO).0, 0);
+    let pin = site.workspace.read(".brigade/tools/pins/voice--echo.json");
+    let live = site.json(["pins", "list", "--live"]).expect(0);
+    assert_eq!((codes(&live["issues"]), &live["is_live"]), (vec!["[mcp_tool_new]".to_owned()], &json!(true)));
+
+    spoken.turn("good", "widened-parameter");
+    let live = site.json(["pins", "list", "--live"]).expect(1);
+    assert_eq!(codes(&live["issues"]), ["mcp_tool_changed", "[mcp_tool_new]"]);
+    assert_eq!(live["issues"][0]["changes"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        codes(&site.json(["describe", "say", "--live"]).json["live"]["issues"])[0],
+        "mcp_tool_changed"
+    );
+
+    spoken.turn("widened-parameter", "unlisted");
+    let live = site.json(["pins", "list", "--live"]).expect(1);
+    assert_eq!(codes(&live["issues"]), ["mcp_tool_vanished", "[mcp_tool_new]"]);
+    assert_eq!(site.workspace.read(".brigade/tools/pins/voice--echo.json"), pin, "looking changes no pin");
+
+    site.workspace.replace(".brigade/tools.toml", "\"echo\"", "\"add\"");
+    let live = site.json(["pins", "list", "--live"]).expect(1);
+    assert_eq!(
+        codes(&live["issues"]),
+        ["mcp_tool_vanished", "[mcp_tool_new]"],
+        "the pin of a tool without entry"
+    );
+    site.workspace.write(".brigade/tools.toml", "");
+    assert_eq!(codes(&site.json(["pins", "list", "--live"]).expect(0)["issues"]), ["[mcp_no_server]"]);
+}
+
+/// A workspace without tools, whose runtime is the server itself.
+fn importable(faults: &str) -> Spoken {
+    let spoken = Spoken::stopped("echo", "", "");
+    spoken.site.workspace.write(".brigade/tools.toml", "# Ours\n");
+    spoken.site.workspace.write(
+        ".brigade/tools/runtimes.toml",
+        format!("[[runtime]]\nid = 'voice'\nname = 'Voice'\ncommand = 'python3 -S -E server.py {faults}'\n"),
+    );
+    spoken
+}
+
+#[test]
+fn imported_tools_are_off_until_they_are_reviewed() {
+    let spoken = importable("mark=called");
+    let site = &spoken.site;
+    let words = ["import", "mcp", "voice", "--tool", "echo", "--tool", "add"];
+    let dry = site.json(words.into_iter().chain(["--dry-run"])).expect(0);
+    assert_eq!((&dry["added_count"], &dry["tools"][0]["action"]), (&json!(2), &json!("would-add")));
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), "# Ours\n");
+    assert!(!site.workspace.exists(".brigade/tools/schemas"));
+
+    let imported = site.json(words).expect(0);
+    assert_eq!((&imported["added_count"], &imported["listed_count"]), (&json!(2), &json!(12)));
+    assert_eq!(imported["tools"][0]["schema_problems"], json!([]));
+    assert_eq!(spoken.called(), "");
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    assert!(catalog.starts_with("# Ours\n") && catalog.matches("enabled = false").count() == 2, "{catalog}");
+    let schema: Value =
+        serde_json::from_slice(&site.workspace.read(".brigade/tools/schemas/voice-echo.input.json")).unwrap();
+    assert_eq!(schema, serde_json::from_str::<Value>(ECHO).unwrap());
+    site.json(["call", "plan", "voice-echo", "--args", HELLO]).refused("is disabled");
+
+    let again = site.json(words).expect(0);
+    assert_eq!((&again["added_count"], &again["skipped_count"]), (&json!(0), &json!(2)));
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), catalog);
+    let rest = site.json(["import", "mcp", "voice"]).expect(0);
+    assert_eq!((&rest["added_count"], &rest["skipped_count"]), (&json!(10), &json!(2)));
+    assert_eq!(site.json(["list"]).expect(0)["valid"], true);
+}
+
+#[test]
+fn a_reviewed_import_runs() {
+    let spoken = importable("stays");
+    let site = &spoken.site;
+    site.json(["import", "mcp", "voice", "--tool", "echo"]).expect(0);
+    site.workspace.replace(".brigade/tools.toml", "enabled = false", "enabled = true");
+    let plan = site.json(["call", "plan", "voice-echo", "--args", HELLO]).expect(1);
+    let codes: Vec<&Value> =
+        plan["blocker_details"].as_array().unwrap().iter().map(|detail| &detail["code"]).collect();
+    assert_eq!(codes, ["mcp_missing_permissions", "mcp_missing_effects"]);
+    let entry = site.workspace.read_text(".brigade/tools.toml");
+    let reviewed = "approval_mode = \"always\"\npermissions = [\"speak\"]\neffects = [\"local-read\"]";
+    site.workspace.write(".brigade/tools.toml", entry.replace("approval_mode = \"always\"", reviewed));
+    // The runtime that must run is a process of its own; here it is one that only waits.
+    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
+    let waits = runtimes.replace("python3 -S -E server.py stays", "sleep 600") + "health_command = 'true'\n";
+    site.workspace.write(".brigade/tools/runtimes.toml", waits);
+    site.tools(["runtime", "start", "voice"]).assert_code(0);
+    let receipt = site.receipt_of("voice-echo", HELLO);
+    assert_eq!(
+        (&receipt["status"], &receipt["mcp_response_summary"]),
+        (&json!("completed"), &json!("hello"))
+    );
+}
+
+#[test]
+fn what_cannot_be_imported_is_said() {
+    let spoken = importable("");
+    let site = &spoken.site;
+    site.json(["import", "mcp", "voic"]).refused("did you mean `voice`?");
+    site.json(["import", "mcp", "voice", "--tool", "ecco"]).refused("did you mean `echo`?");
+    site.workspace.write(".brigade/tools/schemas/voice-echo.input.json", "{}");
+    let kept = site.json(["import", "mcp", "voice", "--tool", "echo"]).expect(0);
+    assert_eq!((&kept["added_count"], &kept["tools"][0]["action"]), (&json!(0), &json!("skip")));
+    assert_eq!(site.workspace.read_text(".brigade/tools/schemas/voice-echo.input.json"), "{}");
+    site.workspace.write(".brigade/tools.toml", entry("mine", "echo", "", ""));
+    let known = site.json(["import", "mcp", "voice", "--tool", "echo"]).expect(0);
+    assert_eq!(known["tools"][0]["detail"], "the catalog has it as `mine`");
+    let off = importable("refuses");
+    off.site.json(["import", "mcp", "voice"]).refused("listed no tools");
+}
