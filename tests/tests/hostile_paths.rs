@@ -16,11 +16,12 @@ const CATALOG: &str = ".brigade/tools.toml";
 /// A folder beside the workspace with what an attacker wants to be read.
 fn outside(site: &Site) -> String {
     let folder = site.beside("outside");
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("secret.json"), r#"{"type":"object","title":"canary-4711"}"#).unwrap();
-    fs::write(folder.join("secret.md"), "canary-4711\n").unwrap();
-    fs::write(folder.join("tool.sh"), "echo evil\n").unwrap();
-    folder.to_str().unwrap().to_owned()
+    fs::create_dir(&folder).expect("the test made its folder");
+    fs::write(folder.join("secret.json"), r#"{"type":"object","title":"canary-4711"}"#)
+        .expect("the test made its folder");
+    fs::write(folder.join("secret.md"), "canary-4711\n").expect("the test made its folder");
+    fs::write(folder.join("tool.sh"), "echo evil\n").expect("the test made its folder");
+    folder.to_str().expect("temporary folders have plain names").to_owned()
 }
 
 #[test]

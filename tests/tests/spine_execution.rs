@@ -293,7 +293,7 @@ fn confined(mode: &str, effects: &str) -> Site {
     site.add_to_policy(&format!("[sandbox]\nmode = \"{mode}\"\n"));
     site.workspace.write(".git/config", "[core]\n");
     site.workspace.write("data.txt", "data\n");
-    fs::write(site.workspace.home().join("private.txt"), "canary-4711\n").unwrap();
+    fs::write(site.workspace.home().join("private.txt"), "canary-4711\n").expect("the home is there");
     site
 }
 

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 const MARK: &str = "echo ran > ran.txt\n";
 
 fn texts(list: &Value) -> Vec<String> {
-    list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    let texts = list.as_array().expect("a list").iter();
+    texts.map(|text| text.as_str().expect("a list of texts").to_owned()).collect()
 }
 
 #[track_caller]
@@ -22,7 +23,7 @@ fn contains(list: &Value, part: &str) {
 fn blocked(site: &Site, args: &str, because: &str, code: &str) -> Value {
     let plan = site.json(["call", "plan", "tool", "--args", args]).expect(1);
     contains(&plan["blockers"], because);
-    let details = plan["blocker_details"].as_array().unwrap();
+    let details = plan["blocker_details"].as_array().expect("a list");
     assert_eq!(texts(&plan["blockers"]).len(), details.len());
     assert!(details.iter().any(|detail| detail["code"] == code), "no code {code}: {plan:#}");
     let human = site.tools(["call", "plan", "tool", "--args", args]);
