@@ -95,24 +95,26 @@ impl Tables {
             b if b.is_ascii_alphabetic() => letter_mask,
             _ => 0xff,
         });
-        let matches = |at: usize, byte: u8| byte & masks[at] == text[at] & masks[at];
-        for pair in 0..=u16::MAX {
-            let [first, second] = pair.to_le_bytes();
-            for at in 0..ANCHOR_LENGTH - 1 {
-                if matches(at, first) && matches(at + 1, second) {
-                    let distance = (ANCHOR_LENGTH - 2 - at) as u8;
-                    let slot = &mut self.moves[usize::from(pair)];
-                    *slot = distance.min(*slot);
-                    if distance == 0 {
-                        self.add_entry(
-                            pair,
-                            Entry {
-                                mask: u32::from_le_bytes(masks),
-                                value: u32::from_le_bytes(text) & u32::from_le_bytes(masks),
-                                anchor,
-                            },
-                        );
-                    }
+        // Few bytes match at a place, so the pairs are made of them and not looked for among all.
+        let bytes = |at: usize| (0..=u8::MAX).filter(move |byte| byte & masks[at] == text[at] & masks[at]);
+        for at in 0..ANCHOR_LENGTH - 1 {
+            let distance = (ANCHOR_LENGTH - 2 - at) as u8;
+            let seconds: Vec<u8> = bytes(at + 1).collect();
+            for (first, second) in
+                bytes(at).flat_map(|first| seconds.iter().map(move |second| (first, *second)))
+            {
+                let pair = u16::from_le_bytes([first, second]);
+                let slot = &mut self.moves[usize::from(pair)];
+                *slot = distance.min(*slot);
+                if distance == 0 {
+                    self.add_entry(
+                        pair,
+                        Entry {
+                            mask: u32::from_le_bytes(masks),
+                            value: u32::from_le_bytes(text) & u32::from_le_bytes(masks),
+                            anchor,
+                        },
+                    );
                 }
             }
         }
