@@ -37,8 +37,10 @@ const BANNED: &[(&str, &str)] = &[
     ("expect(dead_code", "dead code is removed, not silenced"),
 ];
 
-/// The module that the tests of a crate share.
-const SHARED_BY_TESTS: &str = "/tests/common/mod.rs";
+/// Tells whether a file is a module that the tests of a crate share: each of them is a program of its own, and uses its part.
+fn is_shared_by_tests(path: &str) -> bool {
+    path.contains("/tests/") && path.ends_with("/mod.rs")
+}
 
 /// Lists every breach of the rules for Rust files.
 pub fn findings(tree: &Tree) -> Vec<Finding> {
@@ -77,7 +79,9 @@ fn check_length(path: &str, text: &str, excused: &[(&str, &str)], found: &mut Ve
 /// Finds permissions to call what is banned that have no reason, or stand outside the seams and not in tests.
 fn check_seams(path: &str, lines: &[Line], found: &mut Vec<Finding>) {
     let is_seam = SEAMS.iter().any(|seam| path.starts_with(seam))
-        || ["/tests/", "/benches/", "/examples/"].iter().any(|folder| path.contains(folder));
+        || ["/tests/", "/benches/", "/examples/"].iter().any(|folder| path.contains(folder))
+        // A file of unit tests, declared under `#[cfg(test)]` elsewhere.
+        || path.ends_with("/tests.rs");
     let mut is_test = false;
     for (index, line) in lines.iter().enumerate() {
         is_test |= line.code.contains("#[cfg(test)]");
@@ -109,8 +113,7 @@ fn breaches(path: &str, line: &Line) -> Vec<String> {
     // Attributes may be spaced as the writer likes.
     let dense: String = line.code.chars().filter(|c| !c.is_whitespace()).collect();
     for (text, reason) in BANNED {
-        // Each file of a crate's `tests` is a program of its own, and uses its part of what they share.
-        let is_shared = path.ends_with(SHARED_BY_TESTS) && text.contains("dead_code");
+        let is_shared = is_shared_by_tests(path) && text.contains("dead_code");
         if dense.contains(text) && !is_shared {
             found.push(format!("`{text}`: {reason}"));
         }
