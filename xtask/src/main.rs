@@ -12,6 +12,7 @@ mod docs;
 mod fixtures;
 mod floors;
 mod generated;
+mod interop;
 mod repository;
 mod schemas;
 mod tidy;
@@ -37,6 +38,7 @@ enum Task {
     Ci(ci::CiArguments),
     Docs(docs::DocsArguments),
     Fixtures(fixtures::FixturesArguments),
+    Interop(interop::InteropArguments),
     Schemas(schemas::SchemasArguments),
     Tidy(tidy::TidyArguments),
     Torture(torture::TortureArguments),
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Task::Ci(arguments) => ci::run(&repository, &arguments),
         Task::Docs(arguments) => docs::run(&repository, &arguments),
         Task::Fixtures(arguments) => fixtures::run(&repository, &arguments),
+        Task::Interop(arguments) => interop::run(&repository, &arguments),
         Task::Schemas(arguments) => schemas::run(&repository, &arguments),
         Task::Tidy(arguments) => tidy::run(&repository, &arguments),
         Task::Torture(arguments) => torture::run(&repository, &arguments),

@@ -1,0 +1,23 @@
+//! The binary is killed at any moment, and nothing is lost, doubled or left behind.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the number of trials is a variable, for `cargo xtask torture`"
+)]
+#![allow(clippy::print_stdout, reason = "says what the trials came to, for those who ask")]
+
+use brigade_tests::kill_anywhere;
+
+/// How many commands are killed, unless the variable `BRIGADE_KILL_TRIALS` says otherwise.
+const TRIALS: usize = 100;
+
+#[test]
+fn a_killed_command_loses_nothing_and_runs_nothing_twice() {
+    let variable = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let trials =
+        variable("BRIGADE_KILL_TRIALS").and_then(|trials| usize::try_from(trials).ok()).unwrap_or(TRIALS);
+    let seed: u64 = variable("BRIGADE_KILL_SEED").unwrap_or(0x5eed);
+    let outcome = kill_anywhere(trials, seed);
+    println!("{outcome:?}");
+    assert!(0 < outcome.killed && 0 < outcome.acknowledged, "the trials tried nothing: {outcome:?}");
+}

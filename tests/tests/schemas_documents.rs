@@ -1,0 +1,206 @@
+//! Every document of `--json` is valid against the schema that it names, on success, refusal and misuse.
+
+#![allow(clippy::disallowed_methods, reason = "tests read the schemas of the repository")]
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use brigade_schema::Schema;
+use brigade_testkit::Run;
+use brigade_tests::Site;
+use serde_json::Value;
+
+/// The generated schemas, and those that a document has named.
+struct Schemas {
+    all: BTreeMap<String, (Schema, BTreeSet<String>)>,
+    named: RefCell<BTreeSet<String>>,
+}
+
+impl Schemas {
+    fn read() -> Schemas {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas");
+        let mut all = BTreeMap::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let schema: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            let keys = schema["properties"].as_object().unwrap().keys().cloned().collect();
+            let id = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let compiled =
+                Schema::compile_root(&schema).unwrap_or_else(|problems| panic!("{id}: {problems:?}"));
+            all.insert(id, (compiled, keys));
+        }
+        Schemas { all, named: RefCell::default() }
+    }
+
+    /// Checks the one document that a command wrote, and returns it.
+    #[track_caller]
+    fn check(&self, run: &Run) -> Value {
+        let document = run.json();
+        let id = document["schema"].as_str().unwrap_or_else(|| panic!("no schema is named\n{run}"));
+        let (schema, keys) =
+            self.all.get(id).unwrap_or_else(|| panic!("there is no docs/schemas/{id}.json\n{run}"));
+        let violations: Vec<String> = schema.violations(&document).iter().map(ToString::to_string).collect();
+        assert!(violations.is_empty(), "{id}: {violations:#?}\n{run}");
+        // Scripts may meet keys that are new to them; what this build writes, its schema describes.
+        let unknown: Vec<&String> =
+            document.as_object().unwrap().keys().filter(|key| !keys.contains(*key)).collect();
+        assert!(unknown.is_empty(), "{id} does not describe {unknown:?}\n{run}");
+        self.named.borrow_mut().insert(id.to_owned());
+        document
+    }
+}
+
+/// Returns the words of every command that has no further commands, from the help itself.
+fn commands(site: &Site, words: &[String]) -> Vec<Vec<String>> {
+    let help = site.brigade.run(words.iter().cloned().chain(["--help".to_owned()]));
+    help.assert_code(0);
+    let text = help.stdout_text();
+    let listed = text.split("\nCommands:\n").nth(1).unwrap_or_default();
+    let listed = listed.split("\n\n").next().unwrap_or_default();
+    let names = listed.lines().filter_map(|line| {
+        let name = line.strip_prefix("  ")?;
+        // What stands further in goes on with the line above.
+        (!name.starts_with(' ')).then(|| name.split(' ').next().unwrap_or_default().to_owned())
+    });
+    let below: Vec<Vec<String>> = names.flat_map(|name| commands(site, &[words, &[name]].concat())).collect();
+    if below.is_empty() { vec![words.to_vec()] } else { below }
+}
+
+#[test]
+fn misuse_and_strange_words_are_documents_too() {
+    let (schemas, site) = (Schemas::read(), Site::fixture("repo-tools"));
+    let commands = commands(&site, &[]);
+    assert!(30 < commands.len(), "{commands:?}");
+    for command in commands {
+        if ["completions", "demo"].contains(&command[0].as_str()) {
+            continue;
+        }
+        for more in [&["no-such-thing"][..], &[]] {
+            let words = command.iter().map(String::as_str).chain(more.iter().copied()).chain(["--json"]);
+            schemas.check(&site.brigade.run(words));
+        }
+    }
+    let strange = ["tools", "list", "--no-such-flag", "--json"];
+    for words in
+        [&strange[..], &["--json"], &["--version", "--json"], &["tools", "--json"], &["nonsense", "--json"]]
+    {
+        schemas.check(&site.brigade.run(words));
+    }
+}
+
+#[test]
+fn a_broken_or_missing_workspace_is_a_document_too() {
+    let (schemas, site) = (Schemas::read(), Site::empty());
+    let looks = ["list", "doctor", "contracts", "plan", "show x", "call list", "run list", "policy show"];
+    let look = |say: &str| {
+        for line in looks {
+            let words = format!("tools {line} --json");
+            let document = schemas.check(&site.brigade.run(words.split(' ')));
+            assert!(document.is_object(), "{say}");
+        }
+    };
+    look("nothing there");
+    site.workspace.write(".brigade/tools.toml", "[[tool]]\nid = \"x\"\nfamily = 7\n[[tool]\n");
+    site.workspace.write(".brigade/tools/policy.toml", "= 1\n");
+    site.workspace.write(".brigade/tools/calls.jsonl", "{\"id\": nonsense\n\u{0}\n");
+    look("everything is broken");
+    schemas.check(&site.brigade.run(["tools", "list", "--json", "--target", "/nowhere/at/all"]));
+}
+
+#[test]
+fn a_whole_way_names_every_schema() {
+    let schemas = Schemas::read();
+    let site = Site::script(
+        "if [ \"$BRIGADE_TOOL_RESUME\" = 1 ]; then echo resumed; exit 0; fi\n\
+         printf '%s' '{\"id\":\"ask\",\"reason\":\"r\",\"prompt\":\"go on?\",\"choices\":[\"yes\",\"no\"]}' \
+         > \"$BRIGADE_TOOL_CHECKPOINT_DIR/ask.json\"\n",
+    );
+    site.add_to_catalog(&Site::entry(
+        "projected",
+        "sh bin/tool.sh",
+        "family = \"skill\"\nsupported_harnesses = [\"claude\"]\nprojections = { claude = \".claude/skills/p/SKILL.md\" }",
+    ));
+    let json = |line: &str| schemas.check(&site.brigade.run(line.split(' ').chain(["--json"])));
+    let id = |document: &Value, key: &str| document[key]["id"].as_str().unwrap_or_default().to_owned();
+
+    json("tools list");
+    json("tools show tool");
+    json("tools search tool");
+    json("tools describe tool");
+    json("tools contracts");
+    json("tools policy show");
+    json("tools policy doctor");
+    json("tools policy explain tool");
+    json("tools harness list");
+    json("tools harness show claude");
+    json("tools plan");
+    json("tools sync plan");
+    json("tools apply --all");
+    json("tools sync apply");
+    json("tools parity status");
+    json("tools parity closeout --reason reviewed");
+    json("tools defaults");
+    json("tools call plan tool --args {\"a\":1}");
+
+    let call = id(&json("tools call queue tool --args {\"a\":1}"), "call");
+    json("tools call list");
+    json(&format!("tools call show {call}"));
+    json(&format!("tools call hold {call} --reason later"));
+    json(&format!("tools call approve {call}"));
+    let run = json(&format!("tools call run {call}"));
+    let receipt = id(&run, "receipt");
+    json("tools checkpoint list");
+    json("tools checkpoint show ask");
+    json("tools checkpoint approve ask --choice yes");
+    json("tools checkpoint resume ask");
+    json("tools run list");
+    json("tools run latest");
+    json("tools run verify");
+    json(&format!("tools run replay {receipt}"));
+    json("tools keys init");
+    // An envelope is data in a format of its own; the answer to whether it is good is a document.
+    let envelope = site.tools(["run", "export", &receipt]);
+    site.workspace.write("envelope.json", &envelope.stdout);
+    json("tools run verify --envelope envelope.json");
+    let batch = site.brigade.clone().input("{\"tool\":\"tool\",\"args\":{\"b\":2}}\nnonsense\n");
+    schemas.check(&batch.run(["tools", "call", "queue", "--stdin", "--json"]));
+
+    json("tools pins list");
+    json("tools pins show tool");
+    json("tools doctor");
+    json("tools doctor --fix");
+    json("tools import-issues");
+    let inbox = json("work inbox list");
+    let row = inbox["items"][0]["id"].as_str().unwrap_or_default().to_owned();
+    json(&format!("work inbox show {row}"));
+    json("work brief");
+    json("tools state check");
+    json("tools state compact");
+    json("tools state export");
+    json("tools runtime list");
+    json("tools runtime status");
+    json("tools runtime doctor");
+    json("tools runtime init --force");
+    for verb in ["start", "show", "logs", "progress", "restart", "stop"] {
+        json(&format!("tools runtime {verb} local-helper"));
+    }
+    site.workspace.write("server.py", fs::read(brigade_testkit::fixtures().join("mcp/server.py")).unwrap());
+    let server = "[[runtime]]\nid = 'voice'\nname = 'Voice'\ncommand = 'python3 -S -E server.py'\n";
+    site.workspace.write(".brigade/tools/runtimes.toml", server);
+    site.workspace.replace(".brigade/tools/policy.toml", r#"["script"]"#, r#"["script", "mcp"]"#);
+    json("tools import mcp voice --dry-run");
+    json("demo");
+    json("--version");
+    let fresh = Site::empty();
+    schemas.check(&fresh.brigade.run(["tools", "init", "--json"]));
+
+    let named = schemas.named.borrow();
+    let silent: Vec<&String> =
+        schemas.all.keys().filter(|id| !named.contains(*id) && !UNSHOWN.contains(&id.as_str())).collect();
+    assert!(silent.is_empty(), "no command wrote {silent:?}");
+}
+
+/// Documents that the command line does not write: they are for programs that embed Brigade.
+const UNSHOWN: &[&str] = &["brigade.tool-lines.v1"];
