@@ -1,0 +1,96 @@
+//! `cargo xtask interop`: real MCP servers, driven through the whole way of a call.
+//!
+//! Published servers are installed at pinned versions below `target/interop`, once. Then everything is offline: each server is
+//! imported, its entries are reviewed, and calls go through queue, approval and run, every server in its sandbox in the mode
+//! `enforce` and without the network. Receipts are compared with what they must say.
+
+mod install;
+mod servers;
+mod workspace;
+
+use crate::cargo::{cargo, done};
+use crate::repository::{Failure, Repository};
+use install::Installed;
+use servers::{Expect, Server};
+use workspace::Workspace;
+
+/// Drive published MCP servers through plan, approval and run
+///
+/// Needs node, npm, python3 and git, and the network for the first installation.
+#[derive(Debug, clap::Args)]
+pub struct InteropArguments {
+    /// Only servers whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+}
+
+pub fn run(repository: &Repository, arguments: &InteropArguments) -> Result<(), Failure> {
+    done(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
+    let brigade = repository.root().join("target/debug/brigade");
+    let installed = Installed::make(&repository.root().join("target/interop"))?;
+    let mut servers = servers::all(&installed);
+    if let Some(text) = &arguments.only {
+        servers.retain(|server| server.id.contains(text.as_str()));
+    }
+    let (mut calls, mut wrong) = (0, Vec::new());
+    for server in &servers {
+        match drive(&brigade, &installed, server) {
+            Ok(findings) => {
+                calls += server.trials.len();
+                println!(
+                    "{}: {} of {} calls as expected",
+                    server.id,
+                    server.trials.len() - findings.len(),
+                    server.trials.len()
+                );
+                wrong.extend(findings);
+            }
+            Err(failure) => wrong.push(format!("{}: {failure}", server.id)),
+        }
+    }
+    for finding in &wrong {
+        eprintln!("  {finding}");
+    }
+    println!("interop: {} servers, {calls} calls, {} not as expected", servers.len(), wrong.len());
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::new("real servers do not get on with Brigade")) }
+}
+
+/// Imports a server into a workspace of its own and makes every call; returns what is not as expected.
+fn drive(brigade: &std::path::Path, installed: &Installed, server: &Server) -> Result<Vec<String>, Failure> {
+    let workspace = Workspace::make(brigade, installed, server)?;
+    workspace.import(server)?;
+    let mut findings = Vec::new();
+    for trial in &server.trials {
+        let called = format!("{} {} {}", server.id, trial.tool, trial.args);
+        match workspace.call(server, trial) {
+            Ok(receipt) => {
+                let said = check(&receipt, &trial.expect);
+                findings.extend(said.map(|said| format!("{called}: {said}")));
+            }
+            Err(failure) => findings.push(format!("{called}: {failure}")),
+        }
+    }
+    findings.extend(workspace.leaks()?);
+    Ok(findings)
+}
+
+/// Says how a receipt is not as expected.
+fn check(receipt: &serde_json::Value, expect: &Expect) -> Option<String> {
+    let text = |key: &str| receipt[key].as_str().unwrap_or_default().to_owned();
+    let (status, kind) = (text("status"), text("mcp_error_kind"));
+    let summary = text("mcp_response_summary");
+    if status != expect.status || kind != expect.kind {
+        return Some(format!("{status} {kind}, not {} {}: {summary}", expect.status, expect.kind));
+    }
+    if let Some(part) = expect.says.iter().find(|part| !summary.contains(*part)) {
+        return Some(format!("`{part}` is not in: {summary}"));
+    }
+    let sandbox = &receipt["sandbox"];
+    if sandbox["mode"] != "enforce" || sandbox["network"] != false || sandbox["enforced"].is_null() {
+        return Some(format!("the sandbox did not hold: {sandbox}"));
+    }
+    if receipt["mcp_pin"]["state"] == "changed" {
+        return Some("the server lists the tool differently each time".to_owned());
+    }
+    None
+}

@@ -1,0 +1,78 @@
+//! The installed servers.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::cargo::done;
+use crate::repository::Failure;
+
+/// The packages of npm, with their versions.
+const NPM: &[&str] = &[
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+];
+
+/// The packages of PyPI, with their versions.
+const PYPI: &[&str] = &["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19"];
+
+/// Where the servers are.
+#[derive(Debug)]
+pub struct Installed {
+    folder: PathBuf,
+}
+
+impl Installed {
+    /// Installs what is not there yet.
+    pub fn make(folder: &Path) -> Result<Installed, Failure> {
+        let installed = Installed { folder: folder.to_owned() };
+        let wanted = [NPM, PYPI].concat().join("\n");
+        let mark = folder.join("installed.txt");
+        if fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
+            return Ok(installed);
+        }
+        let npm = folder.join("npm");
+        fs::create_dir_all(&npm).map_err(Failure::at(&npm))?;
+        let manifest = npm.join("package.json");
+        fs::write(&manifest, "{\"private\": true}\n").map_err(Failure::at(&manifest))?;
+        println!("installing {}", NPM.join(" "));
+        let words = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
+        done(quiet(Command::new("npm").args(words).args(NPM).current_dir(&npm)))?;
+        println!("installing {}", PYPI.join(" "));
+        let venv = folder.join("venv");
+        done(quiet(Command::new("python3").args(["-m", "venv"]).arg(&venv)))?;
+        let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        done(quiet(Command::new(installed.python()).args(words).args(PYPI)))?;
+        fs::write(&mark, wanted).map_err(Failure::at(&mark))?;
+        Ok(installed)
+    }
+
+    /// Returns the folder of all of them, which they must be able to read.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the interpreter of the Python servers.
+    pub fn python(&self) -> PathBuf {
+        self.folder.join("venv/bin/python3")
+    }
+
+    /// Returns the command of a server of npm.
+    pub fn node(&self, name: &str) -> String {
+        let script =
+            self.folder.join("npm/node_modules/@modelcontextprotocol").join(name).join("dist/index.js");
+        format!("node '{}'", script.display())
+    }
+
+    /// Returns the command of a server of PyPI.
+    pub fn module(&self, name: &str) -> String {
+        format!("'{}' -m {name}", self.python().display())
+    }
+}
+
+/// Lets a command read nothing and print nothing but its mistakes.
+fn quiet(command: &mut Command) -> &mut Command {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).env_remove(OsStr::new("npm_config_nodedir"))
+}
