@@ -366,6 +366,28 @@ fn a_file_behind_a_link() {
 }
 
 #[test]
+fn a_file_behind_a_link_that_leads_out() {
+    let site = site();
+    let (one, two) = (site.beside("one.sh"), site.beside("two.sh"));
+    fs::write(&one, BODY).unwrap();
+    fs::write(&two, "echo evil >> ran.txt\n").unwrap();
+    symlink(&one, site.workspace.join("bin/link.sh")).unwrap();
+    site.workspace.replace(CATALOG, "sh bin/tool.sh", "sh bin/link.sh");
+    let id = site.approved("tool", ARGS);
+    let file = |path: &std::path::Path| format!("file {}", path.display());
+    fs::write(&one, "echo evil >> ran.txt\n").unwrap();
+    refused(&site, &id, &[&file(&one)]);
+    site.workspace.remove("bin/link.sh");
+    symlink(&two, site.workspace.join("bin/link.sh")).unwrap();
+    refused(&site, &id, &[&file(&one), &file(&two)]);
+    site.workspace.remove("bin/link.sh");
+    symlink(&one, site.workspace.join("bin/link.sh")).unwrap();
+    fs::write(&one, BODY).unwrap();
+    site.run_call(&id).expect(0);
+    assert_eq!(site.workspace.read_text("ran.txt"), "ran\n");
+}
+
+#[test]
 fn several_changes_are_all_named() {
     let site = site();
     let id = site.approved("tool", ARGS);

@@ -269,7 +269,7 @@ fn check_again(execution: &Execution<'_>) -> Result<(), String> {
         return Err("not started: program bytes changed since the call was approved".to_owned());
     }
     for (path, approved) in &binding.files {
-        let now = hash(execution.fs, path).map_err(|error| format!("not started: {error}"))?;
+        let now = file_fingerprint(execution.fs, path).map_err(|error| format!("not started: {error}"))?;
         if now != *approved {
             return Err(format!("not started: file {path} changed since the call was approved"));
         }
@@ -277,9 +277,16 @@ fn check_again(execution: &Execution<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn hash(fs: &dyn Fs, path: &str) -> Result<Fingerprint, String> {
-    let path: RelPath = path.parse().map_err(|error: brigade_fs::InvalidPath| error.to_string())?;
-    fs.open(&path).and_then(|file| brigade_fs::fingerprint(&*file)).map_err(|error| error.to_string())
+/// Reads a file that a command names: by its path in the workspace, or by an absolute one when a link leads out.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn file_fingerprint(fs: &dyn Fs, path: &str) -> Result<Fingerprint, FsError> {
+    let file = match path.parse::<RelPath>() {
+        Ok(inside) => fs.open(&inside)?,
+        Err(_) => fs.open_outside(Path::new(path))?,
+    };
+    brigade_fs::fingerprint(&*file)
 }
 
 fn dropped_files(execution: &Execution<'_>) -> Result<Vec<DroppedFile>, FsError> {

@@ -18,7 +18,7 @@ mod receipt;
 
 pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
-pub use execute::{Execution, Finished, Logs, execute, execute_pinned};
+pub use execute::{Execution, Finished, Logs, execute, execute_pinned, file_fingerprint};
 pub use mcp::{
     Exchange, ListedTool, McpAnswer, McpErrorKind, McpFault, McpRequest, Pin, PinChange, PinChangeKind,
     PinError, ServerExit, diff,

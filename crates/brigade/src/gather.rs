@@ -113,7 +113,8 @@ pub(crate) fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c Config
     catalog.issues().iter().filter(concerns).collect()
 }
 
-/// Reads every file of the workspace that a word of the command names, by itself or behind a `=`.
+/// Reads every file of the workspace that a word of the command names, by itself or behind a `=`; of a link that leads out,
+/// the file behind it, by its absolute path.
 pub(crate) fn named_files(
     reader: &ToolReader<'_>,
     directory: &Path,
@@ -128,14 +129,26 @@ pub(crate) fn named_files(
         for name in [Some(word.as_str()), behind].into_iter().flatten().filter(|name| !name.is_empty()) {
             let path = directory.join(name);
             let Some(path) = path.to_str() else { continue };
-            let Ok(Location::Inside(inside)) = fs.resolve(path, None) else { continue };
-            let Ok(metadata) = fs.metadata(&inside) else { continue };
-            if metadata.kind == FileKind::File {
-                files.insert(inside.as_str().to_owned(), brigade_fs::fingerprint(&*fs.open(&inside)?)?);
+            let (name, metadata) = match fs.resolve(path, None) {
+                Ok(Location::Inside(inside)) => (inside.as_str().to_owned(), fs.metadata(&inside)),
+                Ok(Location::Outside(outside)) if is_written_inside(path, fs.root()) => {
+                    (outside.to_string_lossy().into_owned(), fs.metadata_outside(&outside))
+                }
+                Ok(Location::Outside(_)) | Err(_) => continue,
+            };
+            if metadata.is_ok_and(|metadata| metadata.kind == FileKind::File) {
+                let fingerprint = brigade_exec::file_fingerprint(&**fs, &name)?;
+                files.insert(name, fingerprint);
             }
         }
     }
     Ok(files)
+}
+
+/// Tells whether a path names something in the workspace, wherever links there may lead.
+fn is_written_inside(path: &str, root: &Path) -> bool {
+    let path = Path::new(path);
+    path.starts_with(root) && !path.components().any(|part| part == std::path::Component::ParentDir)
 }
 
 /// Lists the fields whose paths lead out, of those that a plan does not read.
