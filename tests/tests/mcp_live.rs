@@ -95,6 +95,8 @@ fn pins_are_compared_with_what_the_server_lists() {
     let live = site.json(["pins", "list", "--live"]).expect(1);
     assert_eq!(codes(&live["issues"]), ["mcp_tool_changed", "[mcp_tool_new]"]);
     assert_eq!(live["issues"][0]["changes"].as_array().unwrap().len(), 1);
+    assert_eq!(live["issues"][0]["hint"], "brigade tools pins accept voice--echo");
+    assert_eq!(live["pins"][0]["changes"], live["issues"][0]["changes"], "what is shown can be accepted");
     assert_eq!(
         codes(&site.json(["describe", "say", "--live"]).json["live"]["issues"])[0],
         "mcp_tool_changed"
@@ -103,7 +105,10 @@ fn pins_are_compared_with_what_the_server_lists() {
     spoken.turn("widened-parameter", "unlisted");
     let live = site.json(["pins", "list", "--live"]).expect(1);
     assert_eq!(codes(&live["issues"]), ["mcp_tool_vanished", "[mcp_tool_new]"]);
-    assert_eq!(site.workspace.read(".brigade/tools/pins/voice--echo.json"), pin, "looking changes no pin");
+    spoken.turn("unlisted", "reordered");
+    site.json(["pins", "list", "--live"]).expect(0);
+    assert_eq!(site.workspace.read(".brigade/tools/pins/voice--echo.json"), pin, "looking accepts nothing");
+    spoken.turn("reordered", "unlisted");
 
     site.workspace.replace(".brigade/tools.toml", "\"echo\"", "\"add\"");
     let live = site.json(["pins", "list", "--live"]).expect(1);
@@ -179,6 +184,18 @@ fn a_reviewed_import_runs() {
         (&receipt["status"], &receipt["mcp_response_summary"]),
         (&json!("completed"), &json!("hello"))
     );
+}
+
+#[test]
+fn a_change_that_was_looked_at_can_be_accepted_before_a_call_is_refused() {
+    let spoken = Spoken::fickle("echo");
+    assert_eq!(spoken.say(HELLO).0, 0);
+    spoken.turn("good", "changed-description");
+    spoken.site.json(["pins", "accept", "say"]).refused("nothing of the pin");
+    spoken.site.json(["pins", "list", "--live"]).expect(1);
+    spoken.site.json(["pins", "accept", "say"]).expect(0);
+    assert_eq!(spoken.say(HELLO).0, 0);
+    spoken.site.json(["pins", "list", "--live"]).expect(0);
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn asking(runtime: &Runtime) -> Tool {
 /// Picks the tools that are wanted, in the order of the list; those that are listed twice are never wanted.
 fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e ListedTool>, Error> {
     let listed: Vec<&str> = exchange.tools.iter().map(|tool| tool.name.as_str()).collect();
-    for name in names.iter().filter(|name| !listed.contains(&name.as_str())) {
+    if let Some(name) = names.iter().find(|name| !listed.contains(&name.as_str())) {
         let message = format!("the server lists no tool `{}`", escape_terminal(name));
         let error = Error::new(ErrorKind::NotFound, message);
         return Err(match closest(name, listed.iter().copied()) {

@@ -76,7 +76,8 @@ impl Workspace {
         Ok(report)
     }
 
-    /// Lists the pins, and asks every server of an enabled tool how it lists its tools now. Changes no pin.
+    /// Lists the pins, and asks every server of an enabled tool how it lists its tools now. What changed is kept
+    /// beside its pin, to be shown and accepted; the pin itself stays.
     ///
     /// # Errors
     /// When the disk fails.

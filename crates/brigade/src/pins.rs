@@ -1,7 +1,8 @@
 //! Pins of MCP tools on disk: what a server said of a tool when it was first used, and what it says differently since.
 //!
 //! A pin is one file, `.brigade/tools/pins/<server>--<tool>.json`. The first call of a tool writes it. A later call whose
-//! server lists the tool differently is not made; the new listing is kept beside the pin as what is *offered*, and only
+//! server lists the tool differently is not made; the new listing is kept beside the pin as what is *offered* (a look with
+//! `pins list --live` keeps it, too), and only
 //! [`Workspace::pin_accept`] makes it the pin. An approval of a call does not: whoever approves a call sees its
 //! arguments, not what the server changed. A pin that cannot be read refuses every call of its tool.
 //!
@@ -10,9 +11,9 @@
 mod store;
 
 use brigade_call::VerifiedCall;
-use brigade_core::closest;
 use brigade_core::text::escape_terminal;
-use brigade_exec::{Finished, Pin};
+use brigade_core::{Timestamp, closest};
+use brigade_exec::{Finished, ListedTool, Pin};
 use brigade_fs::Fs;
 use brigade_policy::Blocker;
 
@@ -104,26 +105,37 @@ impl Workspace {
         let (Some(tool), Some(listed)) = (McpTool::of_call(call), &finished.listed_tool) else {
             return Ok(None);
         };
-        let seen = Pin::of(listed, finished.completed_at);
         let record = match pinned {
             None => match self.read_pin(&tool)? {
                 // Somebody else used it for the first time meanwhile.
                 Ok(Some(record)) => record,
                 Ok(None) => {
-                    self.write_pin(&PinRecord { tool, pin: seen, offered: None })?;
+                    let pin = Pin::of(listed, finished.completed_at);
+                    self.write_pin(&PinRecord { tool, pin, offered: None })?;
                     return Ok(None);
                 }
                 Err(_) => return Ok(None),
             },
             Some(record) => record,
         };
-        let offered = (!record.pin.holds(listed)).then_some(seen);
-        let known = record.offered.as_ref().map(Pin::fingerprint);
-        let changed = offered.as_ref().map(|_| record.id());
-        if known != offered.as_ref().map(Pin::fingerprint) {
-            self.write_pin(&PinRecord { offered, ..record })?;
-        }
+        let changed = (!record.pin.holds(listed)).then(|| record.id());
+        self.note_listing(&record, listed, finished.completed_at)?;
         Ok(changed)
+    }
+
+    /// Keeps a listing beside a pin as what is offered when it is another one, and forgets an older offer when it is not.
+    pub(crate) fn note_listing(
+        &self,
+        record: &PinRecord,
+        listed: &ListedTool,
+        seen_at: Timestamp,
+    ) -> Result<(), Error> {
+        let offered = (!record.pin.holds(listed)).then(|| Pin::of(listed, seen_at));
+        let known = record.offered.as_ref().map(Pin::fingerprint);
+        if known == offered.as_ref().map(Pin::fingerprint) {
+            return Ok(());
+        }
+        self.write_pin(&PinRecord { offered, ..record.clone() })
     }
 
     /// Reads every pin, sorted by server and tool, and says which files are none.

@@ -18,7 +18,7 @@ use crate::workspace::Workspace;
 /// What listings are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Against {
-    /// The pins, and those of every server, also of one that nobody can ask.
+    /// All pins, also those of servers that nobody can ask. What changed is kept beside its pin.
     Pins,
     /// What the catalog says of the tools that were asked for, and their pins.
     ContractsAndPins,
@@ -36,6 +36,9 @@ impl Workspace {
         against: Against,
     ) -> Result<LiveReport, Error> {
         let (pins, _) = self.pins()?;
+        if against == Against::Pins {
+            self.note_listings(asked, &pins)?;
+        }
         let mut report = LiveReport::default();
         for asked in asked {
             report.servers.push(summary(asked));
@@ -66,7 +69,7 @@ impl Workspace {
             let others = pins.iter().filter(of_server).filter(|pin| !asked_for.contains(&pin.tool));
             for pin in others.filter(|_| against == Against::Pins) {
                 let listed = exchange.tools.iter().find(|listed| listed.name == pin.tool.tool);
-                report.issues.extend(pin_issue(pin, listed));
+                report.issues.extend(pin_issue(pin, listed, against));
             }
             report.issues.extend(new_tools(config, asked, &pins, &exchange.tools));
         }
@@ -82,6 +85,20 @@ impl Workspace {
         }
         report.issue_count = report.issues.len();
         Ok(report)
+    }
+
+    /// Keeps what changed beside the pins, so that exactly what is shown can be accepted.
+    fn note_listings(&self, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result<(), Error> {
+        for asked in asked {
+            let Ok(exchange) = &asked.said else { continue };
+            for pin in pins.iter().filter(|pin| pin.tool.server == asked.server) {
+                let mut listed = exchange.tools.iter().filter(|listed| listed.name == pin.tool.tool);
+                if let (Some(listed), None) = (listed.next(), listed.next()) {
+                    self.note_listing(pin, listed, self.now())?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn live_tool(
@@ -109,7 +126,7 @@ impl Workspace {
             return line;
         }
         if let Some(pin) = pin {
-            let of_pin = pin_issue(pin, found.first().copied());
+            let of_pin = pin_issue(pin, found.first().copied(), against);
             line.pin = if of_pin.is_some() { "changed" } else { "holds" };
             issues.extend(of_pin);
         } else if found.is_empty() {
@@ -161,7 +178,7 @@ impl Workspace {
 }
 
 /// Tells what does not fit a pin.
-fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>) -> Option<LiveIssue> {
+fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> Option<LiveIssue> {
     let McpTool { server, tool } = &pin.tool;
     let Some(listed) = listed else {
         let message = "the server does not list the pinned tool any more".to_owned();
@@ -173,9 +190,9 @@ fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>) -> Option<LiveIssue> 
     let message = "the server lists the tool differently than it is pinned; calls are refused".to_owned();
     Some(LiveIssue {
         changes: pin.pin.changes(listed).iter().map(ToString::to_string).collect(),
-        hint: Some(match &pin.offered {
-            Some(offered) if offered.holds(listed) => format!("brigade tools pins accept {}", pin.id()),
-            _ => "the next call is refused and keeps the change to be accepted".to_owned(),
+        hint: Some(match against {
+            Against::Pins => format!("brigade tools pins accept {}", pin.id()),
+            Against::ContractsAndPins => "brigade tools pins list --live".to_owned(),
         }),
         ..issue("mcp_tool_changed", server, Some(tool), message)
     })

@@ -86,6 +86,14 @@ pub(super) fn show_receipt(receipt: &Json, page: &mut Page) {
     sheet.field_if("command", values::some_text(receipt, "command_label"));
     sheet.field_if("effects", Some(values::words(receipt, "effects")));
     sheet.field_if("env labels", Some(values::words(receipt, "env_labels_used")));
+    if let Some(tool) = values::some_text(receipt, "mcp_tool_name") {
+        let server = values::text(receipt, "mcp_server_id");
+        sheet.field("mcp tool", format!("{tool} of {server}"));
+        sheet.field_if("answer", values::some_text(receipt, "mcp_response_summary"));
+        for change in values::list(receipt, "mcp_pin_changes").iter().filter_map(Json::as_str) {
+            sheet.field("changed", Text::new(Tone::Warning, change));
+        }
+    }
     sheet.field_if("output", values::some_text(receipt, "stdout_summary"));
     sheet.field_if("errors", values::some_text(receipt, "stderr_summary"));
     sheet.field_if("full output", values::some_text(receipt, "stdout_log_path"));
