@@ -10,13 +10,17 @@ use mcp_common::{HELLO, Spoken, entry};
 
 const ECHO: &str = r#"{"type":"object","properties":{"text":{"type":"string","description":"what to say"}},"required":["text"]}"#;
 
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().expect("the key holds a text")
+}
+
 /// The codes of issues, those for information only in brackets.
 fn codes(issues: &Value) -> Vec<String> {
-    let code = |issue: &Value| match issue["severity"].as_str().unwrap() {
-        "info" => format!("[{}]", issue["code"].as_str().unwrap()),
-        _ => issue["code"].as_str().unwrap().to_owned(),
+    let code = |issue: &Value| match text(issue, "severity") {
+        "info" => format!("[{}]", text(issue, "code")),
+        _ => text(issue, "code").to_owned(),
     };
-    issues.as_array().unwrap().iter().map(code).collect()
+    issues.as_array().expect("issues are a list").iter().map(code).collect()
 }
 
 #[test]

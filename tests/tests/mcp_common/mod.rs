@@ -40,7 +40,7 @@ impl Spoken {
             ".brigade/tools/runtimes.toml",
             "[[runtime]]\nid = 'voice'\nname = 'Voice'\ncommand = 'sleep 600'\nhealth_command = 'true'\n",
         );
-        let server = std::fs::read(fixtures().join("mcp/server.py")).unwrap();
+        let server = std::fs::read(fixtures().join("mcp/server.py")).expect("the fixture is there");
         site.workspace.write("server.py", server);
         let spoken = Spoken { site };
         spoken.serve(tool, faults, lines);
