@@ -93,8 +93,10 @@ pub(super) fn show_receipt(receipt: &Json, page: &mut Page) {
         for change in values::list(receipt, "mcp_pin_changes").iter().filter_map(Json::as_str) {
             sheet.field("changed", Text::new(Tone::Warning, change));
         }
+    } else {
+        // What a server writes are messages of the protocol; its answer says it better.
+        sheet.field_if("output", values::some_text(receipt, "stdout_summary"));
     }
-    sheet.field_if("output", values::some_text(receipt, "stdout_summary"));
     sheet.field_if("errors", values::some_text(receipt, "stderr_summary"));
     sheet.field_if("full output", values::some_text(receipt, "stdout_log_path"));
     sheet.field_if("full errors", values::some_text(receipt, "stderr_log_path"));
