@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_catalog::Tool;
+use brigade_core::redact::SecretValue;
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError};
 use brigade_policy::{Blocker, Decision};
 use brigade_schema::{Schema, SchemaProblem};
@@ -40,6 +41,8 @@ pub struct PlanFacts<'f> {
     pub decision: Decision,
     /// The decision as reports and records show it.
     pub policy: Json,
+    /// The values of the variables that the tool's labels are bound to, which no argument may carry.
+    pub bound_values: Vec<SecretValue>,
     /// Who asks.
     pub caller: Caller,
 }

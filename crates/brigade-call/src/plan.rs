@@ -5,7 +5,7 @@ mod mcp;
 use std::collections::BTreeMap;
 
 use brigade_catalog::Family;
-use brigade_core::redact::{self, MARK, Redactor};
+use brigade_core::redact::{self, MARK, Redactor, SecretValue};
 use brigade_core::{Argv, Fingerprint, Json, Object, risk};
 use brigade_policy::{Blocker, Decision};
 
@@ -57,7 +57,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     blockers.extend(mcp::mcp_blockers(facts.tool));
     let args = usable_args(&facts, &mut blockers);
     let violations = schema_blockers(&facts, args, &mut blockers);
-    let secret_fields = args.map(redact::secret_fields).unwrap_or_default();
+    let secret_fields = args.map(|args| secret_fields(args, &facts.bound_values)).unwrap_or_default();
     secret_blockers(&secret_fields, &mut blockers);
     if args.is_some_and(holds_mark) {
         blockers.push(
@@ -80,7 +80,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
         Secrets::None => (args, rendered),
         Secrets::Found => {
             let hidden = rendered.into_keys().map(|name| (name, MARK.to_owned())).collect();
-            (Redactor::new(&[]).redact_json(&args), hidden)
+            (Redactor::new(&facts.bound_values).redact_json(&args), hidden)
         }
     };
     finish(facts, blockers, violations, secrets, args, arguments, argv)
@@ -255,6 +255,30 @@ fn shown_violation(path: &str, message: String) -> (String, String) {
     let shown = Redactor::new(&[]).redact_str(path);
     let message = message.replace(path, &shown);
     (shown, message)
+}
+
+/// The shortest bound value, in bytes, that an argument is searched for.
+const SHORTEST_BOUND: usize = 4;
+
+/// Lists the arguments that look like secrets, or hold a bound value in any of its forms.
+fn secret_fields(args: &Json, bound_values: &[SecretValue]) -> Vec<String> {
+    let mut fields = redact::secret_fields(args);
+    // Shorter ones stand in harmless arguments, too.
+    let telling: Vec<SecretValue> =
+        bound_values.iter().filter(|value| SHORTEST_BOUND <= value.expose().len()).cloned().collect();
+    if !telling.is_empty() {
+        let bound = Redactor::bound_only(&telling);
+        let holds = |value: &Json| bound.redact_str(&value.to_compact()) != value.to_compact();
+        for (name, value) in args.as_object().into_iter().flatten() {
+            let whole = Json::object([(name.as_str(), value.clone())]);
+            let plain = value.as_str().is_some_and(|text| bound.redact_str(text) != text);
+            let field = format!("$.{}", bound.redact_str(name));
+            if (plain || holds(&whole)) && !fields.iter().any(|known| known.starts_with(&field)) {
+                fields.push(field);
+            }
+        }
+    }
+    fields
 }
 
 /// Tells whether some text is what a redaction left, so that its value is lost.

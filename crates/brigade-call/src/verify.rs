@@ -162,6 +162,13 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
     if shown_differs && !changes.contains(&Change::Args) {
         changes.insert(0, Change::Args);
     }
+    let mut differs = |differs: bool, change: Change| {
+        if differs && !changes.contains(&change) {
+            changes.push(change);
+        }
+    };
+    differs(call.command.as_deref() != plan.command(), Change::Contract);
+    differs(call.caller != approval.binding.caller, Change::Caller);
     if call.approval_fingerprint(&approval.binding) != approval.fingerprint {
         changes.push(Change::Approval);
     }

@@ -247,6 +247,8 @@ mod tests {
 
         #[test]
         fn splitting_agrees_with_shlex_where_there_are_no_comments(text in "[ab'\"\\\\ \t\n$`|;]{0,24}") {
+            // Of a continued line with nothing on it the crate makes an empty word, and a shell none.
+            prop_assume!(!text.contains("\\\n"));
             let ours = split(&text).ok();
             prop_assert_eq!(ours, shlex::split(&text));
         }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use brigade_call::VerifiedCall;
 use brigade_core::RunId;
+use brigade_core::redact::SecretValue;
 use brigade_policy::Decision;
 
 /// The variables of this process, read once.
@@ -41,6 +42,11 @@ impl HostEnvironment {
             name.to_str().is_some_and(|name| INHERITED.contains(&name) || name.starts_with("LC_"))
         };
         self.0.iter().filter(move |(name, _)| is_inherited(name))
+    }
+
+    /// Returns the values that a decision binds labels to, which must not be stored or shown.
+    pub fn bound_values(&self, decision: &Decision) -> Vec<SecretValue> {
+        self.bound_by(decision).values().map(|value| SecretValue::new(value.as_encoded_bytes())).collect()
     }
 
     /// Returns the values that the call's labels are bound to, by label.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
-use brigade_core::redact::{Redactor, SecretValue};
+use brigade_core::redact::Redactor;
 use brigade_core::{Argv, Clock, Fingerprint, Json, RunId, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath, WriteFile};
 use brigade_process::{CancelToken, Control, Input, Outcome, RunError, Spec, Stream, run};
@@ -87,7 +87,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs) -> Finished {
 
 /// Runs the call, and when it is one of an MCP tool, only if the server lists the tool as it was pinned.
 pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: Option<&Pin>) -> Finished {
-    let secrets = bound_secrets(execution);
+    let secrets = execution.environment.bound_values(execution.call.decision());
     let redactor = Redactor::new(&secrets);
     let mut output =
         Output { stdout: Channel::new(logs.stdout, &secrets), stderr: Channel::new(logs.stderr, &secrets) };
@@ -192,11 +192,6 @@ fn words(call: &VerifiedCall) -> &[String] {
         Some(command) => &words[..command.words().len().min(words.len())],
         None => words,
     }
-}
-
-fn bound_secrets(execution: &Execution<'_>) -> Vec<SecretValue> {
-    let bound = execution.environment.bound(execution.call);
-    bound.values().map(|value| SecretValue::new(value.as_encoded_bytes())).collect()
 }
 
 /// Checks once more, starts the program and waits for its tree.

@@ -100,6 +100,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         },
         decision,
         policy: Json::Null,
+        bound_values: Vec::new(),
         caller: Caller::CommandLine,
     });
     let now = Timestamp::from_unix_micros(0);

@@ -183,19 +183,25 @@ impl ToolReader<'_> {
         Argv::parse(self.tool.command.as_deref()?).ok()
     }
 
+    /// Finds the program that a word names: a path, or a name on `PATH`.
+    pub(crate) fn find_program(&self, word: &str, directory: &Path) -> Option<PathBuf> {
+        let fs = &self.workspace.fs;
+        let path_variable = self.workspace.context.environment.get("PATH");
+        let is_program = |path: &Path| {
+            let metadata = fs.metadata_outside(path);
+            metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)
+        };
+        resolve_program(word, directory, path_variable, is_program)
+    }
+
     /// Opens the program of the command and reads it whole.
     pub(crate) fn program(&self, directory: &Path) -> (Option<OpenedProgram>, ProgramFact) {
         let fs = &self.workspace.fs;
         let Some(argv) = self.argv() else {
             return (None, ProgramFact::NotFound);
         };
-        let path_variable = self.workspace.context.environment.get("PATH");
-        let is_program = |path: &Path| {
-            let metadata = fs.metadata_outside(path);
-            metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)
-        };
-        let found = resolve_program(argv.program(), directory, path_variable, is_program)
-            .or_else(|| brigade_itself(argv.program()));
+        let found =
+            self.find_program(argv.program(), directory).or_else(|| brigade_itself(argv.program()));
         let Some(path) = found else {
             return (None, ProgramFact::NotFound);
         };

@@ -15,6 +15,7 @@ use brigade_projection::{
 
 use crate::error::Error;
 use crate::files::ToolReader;
+use crate::launched::launched_programs;
 use crate::policy_json::decision_json;
 use crate::projections::Places;
 use crate::workspace::Workspace;
@@ -55,6 +56,7 @@ impl Workspace {
         let is_set = |name: &str| self.context.environment.is_set(name);
         let decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
         let policy = decision_json(&config.policy, &decision, tool);
+        let bound_values = self.context.environment.bound_values(&decision);
         let reader = ToolReader { workspace: self, tool, outside: &decision.outside_paths };
         let (directory, directory_fact) = reader.directory();
         let (program, program_fact, files) =
@@ -84,6 +86,7 @@ impl Workspace {
             projections: projection_facts(&projections),
             decision,
             policy,
+            bound_values,
             caller: self.context.caller.clone(),
         };
         Ok(Planned { plan: brigade_call::plan(facts), projections, program, directory })
@@ -114,7 +117,7 @@ pub(crate) fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c Config
 }
 
 /// Reads every file of the workspace that a word of the command names, by itself or behind a `=`; of a link that leads out,
-/// the file behind it, by its absolute path.
+/// the file behind it, by its absolute path; and the programs that the command leads to besides its own.
 pub(crate) fn named_files(
     reader: &ToolReader<'_>,
     directory: &Path,
@@ -140,6 +143,13 @@ pub(crate) fn named_files(
                 let fingerprint = brigade_exec::file_fingerprint(&**fs, &name)?;
                 files.insert(name, fingerprint);
             }
+        }
+    }
+    for path in launched_programs(reader, &argv, directory) {
+        let name = path.strip_prefix(fs.root()).unwrap_or(&path).to_string_lossy().into_owned();
+        // One that cannot be read cannot be run, or is read by nobody but the system.
+        if let Ok(fingerprint) = brigade_exec::file_fingerprint(&**fs, &name) {
+            files.insert(name, fingerprint);
         }
     }
     Ok(files)

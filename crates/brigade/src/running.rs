@@ -31,51 +31,70 @@ struct Ready {
     planned: Planned,
 }
 
+/// What came of trying to run a call that may run.
+enum Attempt {
+    /// It ran.
+    Ran(Box<RunReport>),
+    /// Another process took it, or changed it, in between.
+    Taken(Box<Call>, Error),
+    /// It may not run after all.
+    Refused(Box<Call>, Box<Refusal>),
+}
+
 impl Workspace {
     /// Runs exactly one approved call, as it was approved, and writes its receipt.
     ///
     /// # Errors
     /// When the disk fails. A call that may not run, and one that failed, are in the report.
     pub fn run(&self, target: &RunTarget) -> Result<RunReport, Error> {
-        let mut passed_over = Vec::new();
-        let ready = match target {
+        match target {
             RunTarget::Call(prefix) => match self.find_call(prefix)? {
-                Ok(stored) => self.verify_call(stored, &[])?,
-                Err(error) => return Ok(self.not_run(None, error, &[], passed_over)),
+                Ok(stored) => self.run_stored(stored, &[]),
+                Err(error) => Ok(self.not_run(None, error, &[], Vec::new())),
             },
-            RunTarget::Next => match self.next(&mut passed_over)? {
-                Some(ready) => Ok(ready),
-                None => {
-                    let error = Error::new(ErrorKind::NotFound, "no approved call is ready to run");
-                    let error = error.hint("brigade tools call list --status approved");
-                    return Ok(self.not_run(None, error, &[], passed_over));
-                }
-            },
-        };
-        match ready {
-            Ok(ready) => self.run_ready(ready, passed_over),
-            Err((call, refusal)) => Ok(self.refused(&call, *refusal, passed_over)),
+            RunTarget::Next => self.run_next(),
         }
     }
 
-    /// Finds the oldest approved call that still verifies.
-    fn next(&self, passed_over: &mut Vec<PassedOver>) -> Result<Option<Ready>, Error> {
+    /// Runs the oldest approved call that still verifies. One that another process takes meanwhile is left to it.
+    fn run_next(&self) -> Result<RunReport, Error> {
         let mut approved: Vec<StoredCall> = Vec::new();
         self.queue().read()?.for_each_call(&Calls::Of(CallStatus::Approved), &mut |stored| {
             approved.push(stored);
             ControlFlow::Continue(())
         })?;
         approved.sort_by_key(|stored| crate::calls::age_key(&stored.call));
+        let mut passed_over = Vec::new();
         for stored in approved {
-            match self.verify_call(stored, &[])? {
-                Ok(ready) => return Ok(Some(ready)),
-                Err((call, refusal)) => passed_over.push(PassedOver {
+            let attempt = match self.verify_call(stored, &[])? {
+                Ok(ready) => self.attempt(ready)?,
+                Err((call, refusal)) => Attempt::Refused(Box::new(call), refusal),
+            };
+            match attempt {
+                Attempt::Ran(report) => return Ok(RunReport { passed_over, ..*report }),
+                Attempt::Taken(..) => {}
+                Attempt::Refused(call, refusal) => passed_over.push(PassedOver {
                     call_id: call.id.as_str().to_owned(),
                     reasons: messages(&refusal.blockers),
                 }),
             }
         }
-        Ok(None)
+        let error = Error::new(ErrorKind::NotFound, "no approved call is ready to run");
+        let error = error.hint("brigade tools call list --status approved");
+        Ok(self.not_run(None, error, &[], passed_over))
+    }
+
+    /// Verifies and runs one call.
+    fn run_stored(&self, stored: StoredCall, checkpoints: &[Checkpoint]) -> Result<RunReport, Error> {
+        let attempt = match self.verify_call(stored, checkpoints)? {
+            Ok(ready) => self.attempt(ready)?,
+            Err((call, refusal)) => Attempt::Refused(Box::new(call), refusal),
+        };
+        Ok(match attempt {
+            Attempt::Ran(report) => *report,
+            Attempt::Taken(call, error) => self.not_run(Some(&call), error, &[], Vec::new()),
+            Attempt::Refused(call, refusal) => self.refused(&call, *refusal, Vec::new()),
+        })
     }
 
     /// Plans a call again and compares it with its approval.
@@ -108,20 +127,17 @@ impl Workspace {
 
     /// Verifies and runs a call behind its checkpoints.
     pub(crate) fn resume(&self, stored: StoredCall, checkpoints: &[Checkpoint]) -> Result<RunReport, Error> {
-        match self.verify_call(stored, checkpoints)? {
-            Ok(ready) => self.run_ready(ready, Vec::new()),
-            Err((call, refusal)) => Ok(self.refused(&call, *refusal, Vec::new())),
-        }
+        self.run_stored(stored, checkpoints)
     }
 
     /// Claims the call, runs it, and records how it ended.
-    fn run_ready(&self, ready: Ready, passed_over: Vec<PassedOver>) -> Result<RunReport, Error> {
+    fn attempt(&self, ready: Ready) -> Result<Attempt, Error> {
         let Ready { call, revision, planned } = ready;
         let pinned = match self.pin_of(&call)? {
             Ok(pinned) => pinned,
             Err(blocker) => {
                 let refusal = Refusal { blockers: vec![blocker], changes: Vec::new() };
-                return Ok(self.refused(call.call(), refusal, passed_over));
+                return Ok(Attempt::Refused(Box::new(call.call().clone()), Box::new(refusal)));
             }
         };
         let Some(program) = planned.program else {
@@ -147,7 +163,7 @@ impl Workspace {
             if error.kind() == ErrorKind::Environment {
                 return Err(error);
             }
-            return Ok(self.not_run(Some(call.call()), error, &[], passed_over));
+            return Ok(Attempt::Taken(Box::new(call.call().clone()), error));
         }
         let finished = execute_pinned(
             &Execution {
@@ -179,7 +195,7 @@ impl Workspace {
         let changed_pin = kept?;
         let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
         let receipt = Json::Object(recorded.receipt.receipt.into_document());
-        Ok(RunReport {
+        Ok(Attempt::Ran(Box::new(RunReport {
             call: self.call_json(&recorded.call.call),
             receipt: self.receipt_json(receipt),
             succeeded,
@@ -190,8 +206,8 @@ impl Workspace {
                 ),
                 None => failure,
             }),
-            ..self.empty_run_report(passed_over)
-        })
+            ..self.empty_run_report(Vec::new())
+        })))
     }
 
     /// Takes back what was created for a run that did not come about.

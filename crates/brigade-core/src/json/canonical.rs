@@ -60,10 +60,7 @@ fn write_double(value: f64, out: &mut String) {
     if value < 0.0 {
         out.push('-');
     }
-    let shortest = format!("{:e}", value.abs());
-    let (mantissa, exponent) = shortest.split_once('e').expect("the exponent form has an `e`");
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let exponent: i32 = exponent.parse().expect("an exponent is a small integer");
+    let (digits, exponent) = shortest_digits(value.abs());
     let count = i32::try_from(digits.len()).expect("a double has at most 17 digits");
     let point = exponent + 1;
     let zeros = |number: i32| "0".repeat(usize::try_from(number).unwrap_or(0));
@@ -89,6 +86,21 @@ fn write_double(value: f64, out: &mut String) {
         out.push_str(if exponent < 0 { "e-" } else { "e+" });
         out.push_str(&exponent.unsigned_abs().to_string());
     }
+}
+
+/// Returns the fewest digits that tell a positive double from all others, and the power of ten of the first one. Of two that
+/// are as near, the even one is taken, as the RFC demands and the standard library does not promise.
+fn shortest_digits(value: f64) -> (String, i32) {
+    let text = serde_json::Number::from_f64(value).expect("the value is finite").to_string();
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().expect("an exponent is a small integer");
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_start_matches('0');
+    let leading = i32::try_from(digits.len() - significant.len()).expect("a double is written in few digits");
+    let first =
+        exponent + i32::try_from(whole.len()).expect("a double is written in few digits") - 1 - leading;
+    (significant.trim_end_matches('0').to_owned(), first)
 }
 
 #[cfg(test)]
