@@ -50,6 +50,7 @@ mod history;
 mod import_mcp;
 mod inbox;
 mod incoming;
+mod launched;
 mod live;
 mod load;
 mod parity;
