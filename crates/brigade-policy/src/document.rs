@@ -109,8 +109,15 @@ impl<'a> Reader<'a> {
         self.error(value.span(), Some(field), &message, None);
     }
 
-    /// Warns of a key that means nothing here, with the known one that was probably meant.
-    pub(crate) fn unknown_key(
+    /// Warns of a key of the file that means nothing, with the known one that was probably meant.
+    pub(crate) fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, known: &[&str]) {
+        let name = key.get_ref().as_ref();
+        self.warning(key.span(), name, "unknown key, so it has no effect", meant(name, known));
+    }
+
+    /// Refuses a key of a table that knows all of its keys, with the known one that was probably meant: what was meant to be
+    /// restricted would be open.
+    pub(crate) fn unknown_member(
         &mut self,
         key: &Spanned<impl AsRef<str>>,
         table: &str,
@@ -121,9 +128,15 @@ impl<'a> Reader<'a> {
         let hint = if top.contains(&name) && !known.contains(&name) {
             Some(format!("`{name}` belongs above the first [table] of the file"))
         } else {
-            closest(name, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"))
+            meant(name, known)
         };
-        self.warning(key.span(), &format!("{table}{name}"), "unknown key, so it has no effect", hint);
+        self.error(key.span(), Some(&format!("{table}{name}")), "unknown key", hint);
+    }
+
+    /// Refuses a table that is none of the known ones.
+    pub(crate) fn unknown_table(&mut self, key: &Spanned<impl AsRef<str>>, meant: &str) {
+        let hint = Some(format!("did you mean `{meant}`?"));
+        self.error(key.span(), Some(key.get_ref().as_ref()), "unknown table", hint);
     }
 
     /// Reads a table.
@@ -221,6 +234,10 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+fn meant(name: &str, known: &[&str]) -> Option<String> {
+    closest(name, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"))
 }
 
 fn integer(value: &Value<'_>) -> Option<i128> {

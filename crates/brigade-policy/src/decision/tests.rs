@@ -171,22 +171,71 @@ fn values_of_an_invalid_policy_are_not_repeated() {
     }
 }
 
-#[test]
-fn a_misspelt_key_warns_and_leaves_the_policy_valid() {
-    let state = PolicyState::parse(
-        FILE,
-        Some(b"denied_efects = [\"x\"]\n[sandbox]\nmode = \"off\"\nmax_timeout = 3\n"),
-    );
+/// Checks what is said about a policy, without the name of the file, and whether it is understood.
+#[track_caller]
+fn check_issues(text: &str, standing: Standing, expect: &[&str]) {
+    let state = PolicyState::parse(FILE, Some(text.as_bytes()));
     let issues: Vec<String> = state.issues().iter().map(ToString::to_string).collect();
-    assert_eq!(
-        issues,
-        [
-            ".brigade/tools/policy.toml:1:1: denied_efects: unknown key, so it has no effect (did you mean `denied_effects`?)",
-            ".brigade/tools/policy.toml:4:1: sandbox.max_timeout: unknown key, so it has no effect (`max_timeout` belongs above \
-         the first [table] of the file)",
-        ]
+    let prefix = format!("{FILE}:");
+    let issues: Vec<&str> = issues.iter().map(|issue| issue.strip_prefix(&prefix).unwrap()).collect();
+    assert_eq!((issues.as_slice(), state.standing()), (expect, standing));
+}
+
+#[test]
+fn a_misspelt_key_at_the_top_warns_and_leaves_the_policy_valid() {
+    check_issues(
+        "denied_efects = [\"x\"]\nsandbx = \"enforce\"\n[other]\nmode = 1\n",
+        Standing::Valid,
+        &[
+            "1:1: denied_efects: unknown key, so it has no effect (did you mean `denied_effects`?)",
+            "2:1: sandbx: unknown key, so it has no effect (did you mean `sandbox`?)",
+            "3:2: other: unknown key, so it has no effect",
+        ],
     );
-    assert_eq!(state.standing(), Standing::Valid);
+}
+
+#[test]
+fn a_misspelt_restriction_is_not_none() {
+    let check = |text: &str, expect: &[&str]| check_issues(text, Standing::Invalid, expect);
+    check("[sandbx]\nmode = \"enforce\"", &["1:2: sandbx: unknown table (did you mean `sandbox`?)"]);
+    check("[Sandbox]\nmode = \"enforce\"", &["1:2: Sandbox: unknown table (did you mean `sandbox`?)"]);
+    check("limit.memory = 5", &["1:1: limit: unknown table (did you mean `limits`?)"]);
+    check("[path]\noutside = []", &["1:2: path: unknown table (did you mean `paths`?)"]);
+    check("limits = { memori = 5 }", &["1:12: limits.memori: unknown key (did you mean `memory`?)"]);
+    check("paths.outsid = []", &["1:7: paths.outsid: unknown key (did you mean `outside`?)"]);
+    check("environment.allow = []", &["1:13: environment.allow: unknown key"]);
+    check(
+        "[sandbox]\nmode = \"off\"\nmax_timeout = 3\n",
+        &[
+            "3:1: sandbox.max_timeout: unknown key (`max_timeout` belongs above the first [table] of the file)",
+        ],
+    );
+    check(
+        "[sandbox]\nmode = \"off\"\n[sandbox.tool.greet]\nmod = \"enforce\"\n",
+        &["4:1: sandbox.tool.greet.mod: unknown key (did you mean `mode`?)"],
+    );
+}
+
+#[test]
+fn a_sandbox_says_its_mode() {
+    let without = |start: &str| {
+        format!(
+            "{start}: sandbox: mode is missing: off, enforce or best-effort (add mode = \"enforce\", \"best-effort\" or \"off\")"
+        )
+    };
+    let check = |text: &str, start: &str| check_issues(text, Standing::Invalid, &[&without(start)]);
+    check("[sandbox]\n", "1:2");
+    check("[sandbox]\nread_paths = [\"/a\"]", "1:2");
+    check("sandbox.tool = {}", "1:1");
+    check("[sandbox.tool.greet]\nread_paths = []", "1:2");
+    check("[sandbox.tool.a]\nmode = \"off\"\n[sandbox.tool.b]\nread_paths = []", "1:2");
+    check("[sandbox]\nread_paths = []\n[sandbox.tool.a]\nmode = \"off\"", "1:2");
+    check_issues(
+        "[sandbox.tool.a]\nmode = \"off\"\n[sandbox.tool.b]\nmode = \"enforce\"",
+        Standing::Valid,
+        &[],
+    );
+    check_issues("[sandbox]\nmode = \"off\"\n[sandbox.tool.b]\nread_paths = []", Standing::Valid, &[]);
 }
 
 #[test]
@@ -263,7 +312,7 @@ fn an_approval_binds_what_touches_the_call() {
     check("allowed_families = [\"script\", \"mcp\"]", false);
     check("denied_effects = [\"secret-read\"]", false);
     check("max_timeout = 60", false);
-    check("sandbox.read_paths = [\"/a\"]", false);
+    check("sandbox = { mode = \"off\", read_paths = [\"/a\"] }", false);
     check("sandbox.tool.other.mode = \"enforce\"", false);
     check("paths.outside = [\"/a\"]", false);
     check("unknown = 1", false);

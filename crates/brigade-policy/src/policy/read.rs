@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use brigade_catalog::{ApprovalMode, Family, Seconds};
 use brigade_core::{ConfigIssue, Label, Place, Severity, closest};
-use toml::de::{DeString, DeTable};
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
 
 use super::{Policy, PolicyState, Rule, SandboxMode, SandboxRules};
 use crate::document::{Located, Reader, Value};
@@ -24,6 +25,8 @@ const TOP: &[&str] = &[
     "environment",
     "limits",
 ];
+/// The tables that the Python program does not know: whatever is in them was written for Brigade.
+const TABLES: &[&str] = &["sandbox", "paths", "environment", "limits"];
 const SANDBOX: &[&str] = &["mode", "read_paths", "write_paths", "local_sockets", "tool"];
 const TOOL_SANDBOX: &[&str] = &["mode", "read_paths", "write_paths", "local_sockets"];
 const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
@@ -86,7 +89,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             policy.outside_paths =
                                 Rule { place, items: paths(reader, "paths.outside", value) };
                         }
-                        _ => reader.unknown_key(key, "paths.", &["outside"], TOP),
+                        _ => reader.unknown_member(key, "paths.", &["outside"], TOP),
                     }
                 }
             }
@@ -94,7 +97,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 for (key, value) in reader.table("environment", value).into_iter().flatten() {
                     match key.get_ref().as_ref() {
                         "pass" => policy.pass = pass(reader, reader.place(&key.span()), value),
-                        _ => reader.unknown_key(key, "environment.", &["pass"], TOP),
+                        _ => reader.unknown_member(key, "environment.", &["pass"], TOP),
                     }
                 }
             }
@@ -102,7 +105,13 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 policy.limits_place = Some(place);
                 limits(reader, value, policy);
             }
-            _ => reader.unknown_key(key, "", TOP, &[]),
+            name => {
+                let is_table = matches!(value.get_ref(), DeValue::Table(_));
+                match closest(name, TABLES.iter().copied()).filter(|_| is_table) {
+                    Some(meant) => reader.unknown_table(key, meant),
+                    None => reader.unknown_key(key, TOP),
+                }
+            }
         }
     }
 }
@@ -171,7 +180,7 @@ fn env_bindings(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy)
     }
 }
 
-fn label_of_key(reader: &mut Reader<'_>, key: &toml::Spanned<DeString<'_>>) -> Option<Label> {
+fn label_of_key(reader: &mut Reader<'_>, key: &Spanned<DeString<'_>>) -> Option<Label> {
     let label = key.get_ref().parse().ok();
     if label.is_none() {
         let message = "a label is a name of letters, digits and `_` that does not start with a digit";
@@ -216,7 +225,7 @@ fn paths(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Vec<Located
 
 fn sandbox(reader: &mut Reader<'_>, place: Place, value: &Value<'_>, policy: &mut Policy) {
     let Some(table) = reader.table("sandbox", value) else { return };
-    policy.sandbox = sandbox_rules(reader, place, table, "sandbox.", SANDBOX);
+    policy.sandbox = sandbox_rules(reader, place.clone(), table, "sandbox.", SANDBOX);
     let tools = table.get("tool").and_then(|value| reader.table("sandbox.tool", value));
     for (id, value) in tools.into_iter().flatten() {
         let prefix = format!("sandbox.tool.{}.", id.get_ref());
@@ -225,10 +234,27 @@ fn sandbox(reader: &mut Reader<'_>, place: Place, value: &Value<'_>, policy: &mu
         let rules = sandbox_rules(reader, place, table, &prefix, TOOL_SANDBOX);
         policy.tool_sandbox.insert(id.get_ref().trim().to_owned(), rules);
     }
-    let modes = policy.tool_sandbox.values().chain([&policy.sandbox]);
-    if modes.into_iter().all(|rules| rules.mode.is_none()) {
+    if !states_a_mode(table) {
         let hint = "add mode = \"enforce\", \"best-effort\" or \"off\"".to_owned();
-        reader.warning(value.span(), "sandbox", "without a mode nothing is enforced", Some(hint));
+        let message = "mode is missing: off, enforce or best-effort";
+        reader.error_at(place, "sandbox", message, Some(hint));
+    }
+}
+
+/// Tells whether it is written for every tool that the table speaks of whether it is confined.
+fn states_a_mode(table: &DeTable<'_>) -> bool {
+    if table.contains_key("mode") {
+        return true;
+    }
+    let holds_a_mode = |value: &Value<'_>| match value.get_ref() {
+        DeValue::Table(table) => table.contains_key("mode"),
+        _ => false,
+    };
+    match table.get("tool").map(Spanned::get_ref) {
+        Some(DeValue::Table(tools)) if table.len() == 1 => {
+            !tools.is_empty() && tools.iter().all(|(_, value)| holds_a_mode(value))
+        }
+        _ => false,
     }
 }
 
@@ -248,7 +274,7 @@ fn sandbox_rules(
             "write_paths" => rules.write_paths = paths(reader, &field, value),
             "local_sockets" => rules.local_sockets = reader.truth(&field, value),
             "tool" if known.contains(&"tool") => {}
-            _ => reader.unknown_key(key, prefix, known, TOP),
+            _ => reader.unknown_member(key, prefix, known, TOP),
         }
     }
     rules
@@ -278,7 +304,7 @@ fn limits(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy) {
             "memory" => limits.memory = reader.size(&field, value).map(|found| found.value),
             "file_size" => limits.file_size = reader.size(&field, value).map(|found| found.value),
             "open_files" => limits.open_files = reader.count(&field, value).map(|found| found.value),
-            _ => reader.unknown_key(key, "limits.", LIMITS, TOP),
+            _ => reader.unknown_member(key, "limits.", LIMITS, TOP),
         }
     }
 }
