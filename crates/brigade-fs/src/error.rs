@@ -54,6 +54,9 @@ pub enum FsErrorKind {
         /// The most bytes that the reader takes.
         limit: u64,
     },
+    /// The process may not make a file that long.
+    #[error("it would be longer than files may be here; raise the limit (`ulimit -f`) and try again")]
+    SizeLimit,
     /// Somebody else holds the lock.
     #[error(
         "locked for {} s by {}; wait for it to end, or raise --lock-timeout",
@@ -104,6 +107,7 @@ impl From<&io::Error> for FsErrorKind {
             io::ErrorKind::NotFound => FsErrorKind::NotFound,
             io::ErrorKind::AlreadyExists => FsErrorKind::Exists,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FsErrorKind::NoSpace,
+            io::ErrorKind::FileTooLarge => FsErrorKind::SizeLimit,
             io::ErrorKind::ReadOnlyFilesystem => FsErrorKind::ReadOnly,
             io::ErrorKind::PermissionDenied => FsErrorKind::Permission,
             io::ErrorKind::IsADirectory => FsErrorKind::NotAFile,
@@ -149,6 +153,8 @@ mod tests {
             full.to_string(),
             "cannot write `.brigade/x`: the disk is full; free some space and try again"
         );
+        let long = FsError::io("write", "calls.jsonl", &io::Error::from(rustix::io::Errno::FBIG));
+        assert_eq!(long.kind, FsErrorKind::SizeLimit);
         let odd = FsError::io("read", "a\x1b[2J", &io::Error::from(rustix::io::Errno::IO));
         assert_eq!(odd.to_string(), "cannot read `a\\u{1b}[2J`: input/output error");
     }

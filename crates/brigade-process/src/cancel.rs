@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// The signals that can trigger a [`CancelToken`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +121,15 @@ impl CancelToken {
     pub fn signal(&self) -> Option<i32> {
         let number = if self.is_the_handlers() { HANDLER_SIGNAL.load(Ordering::SeqCst) } else { 0 };
         (number != 0).then_some(number)
+    }
+
+    /// Waits until the end is asked for, but no longer than `timeout`, and says whether it was.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        let timeout = rustix::time::Timespec::try_from(timeout).ok();
+        let mut descriptors = [rustix::event::PollFd::new(&self.0.read, rustix::event::PollFlags::IN)];
+        // A signal may end the wait early, which does no harm.
+        let _ = rustix::event::poll(&mut descriptors, timeout.as_ref());
+        self.is_cancelled()
     }
 
     /// Readable from the first request on.

@@ -37,3 +37,12 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     }
     Ok(bytes)
 }
+
+/// Makes a write past the limit of file sizes (`ulimit -f`) fail like any other, instead of ending this process with
+/// `SIGXFSZ`.
+///
+/// For a program to call when it starts. What it runs with this crate gets the signal's default action back.
+pub fn survive_file_size_limit() {
+    // SAFETY: ignoring a signal installs no handler, and no memory is involved. The number is valid, so it cannot fail.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}

@@ -59,7 +59,7 @@ mod sandbox;
 
 pub use background::{Ended, Files, kill_tree, spawn_detached};
 pub use cancel::{CancelSignal, CancelToken};
-pub use host::{current_dir, current_program, random_bytes, variables};
+pub use host::{current_dir, current_program, random_bytes, survive_file_size_limit, variables};
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
 pub use outcome::{Captured, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
 pub use piped::{Child, spawn_piped};

@@ -167,3 +167,12 @@ fn the_sink_learns_who_runs() {
     assert!(!outcome.identity.is_alive());
     assert!(0 < outcome.usage.peak_memory);
 }
+
+#[test]
+fn what_this_process_survives_ends_a_program() {
+    brigade_process::survive_file_size_limit();
+    let mut trial = Trial::shell("kill -s XFSZ $$; echo survived");
+    trial.spec.limits = Limits { file_size: Some(512), ..Limits::default() };
+    let (outcome, output) = trial.output(&Control::default());
+    assert_eq!((outcome.exit, output.as_str()), (Exit::Signal(25), ""));
+}
