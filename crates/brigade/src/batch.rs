@@ -1,15 +1,16 @@
 //! Queueing many calls at once.
 
+use std::collections::HashMap;
 use std::io::BufRead;
 
-use brigade_call::{ArgsProblem, blocker_to_json};
+use brigade_call::{Plan, PlanFacts, blocker_to_json, plan};
 use brigade_core::{Json, Object};
 use brigade_queue::{Enqueued, OnDuplicate, Queue};
 
 use crate::calls::{Blocked, messages, not_to_be_queued};
 use crate::error::{Error, ErrorKind};
 use crate::files::parse_json;
-use crate::gather::Planned;
+use crate::gather::Config;
 use crate::report::{BatchReport, BatchRow, Report as _};
 use crate::workspace::Workspace;
 
@@ -42,7 +43,8 @@ impl Workspace {
             skipped: 0,
             refused: 0,
         };
-        let mut group: Vec<(usize, Planned)> = Vec::new();
+        let mut group: Vec<(usize, Plan)> = Vec::new();
+        let mut facts: HashMap<String, PlanFacts<'_>> = HashMap::new();
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
@@ -62,14 +64,14 @@ impl Workspace {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            match self.plan_line(&config, &line) {
-                Ok(planned) => match not_to_be_queued(&planned.plan, blocked) {
-                    None => group.push((number, planned)),
+            match self.plan_line(&config, &mut facts, &line) {
+                Ok(plan) => match not_to_be_queued(&plan, blocked) {
+                    None => group.push((number, plan)),
                     Some(reason) => {
                         report.refused += 1;
-                        let details = planned.plan.blockers().iter().map(blocker_to_json).collect();
+                        let details = plan.blockers().iter().map(blocker_to_json).collect();
                         found(&BatchRow {
-                            blockers: messages(planned.plan.blockers()),
+                            blockers: messages(plan.blockers()),
                             blocker_details: details,
                             ..refused(number, reason)
                         });
@@ -88,23 +90,32 @@ impl Workspace {
         Ok(report)
     }
 
-    fn plan_line(&self, config: &crate::gather::Config, line: &[u8]) -> Result<Planned, Error> {
+    /// Plans the call of a line; the facts of a tool are read once for the whole batch.
+    fn plan_line<'c>(
+        &self,
+        config: &'c Config,
+        facts: &mut HashMap<String, PlanFacts<'c>>,
+        line: &[u8],
+    ) -> Result<Plan, Error> {
         let json = parse_json(line).map_err(|error| {
             Error::new(ErrorKind::Usage, format!("column {}: {}", error.column, error.kind))
         })?;
         let tool_id = json.get("tool").or_else(|| json.get("tool_id")).and_then(Json::as_str);
         let tool_id =
             tool_id.ok_or_else(|| Error::new(ErrorKind::Usage, "`tool` must be the id of a tool"))?;
-        let args: Result<Json, ArgsProblem> =
-            Ok(json.get("args").cloned().unwrap_or_else(|| Json::Object(Object::new())));
-        let tool = self.tool(&config.catalog, tool_id)?;
-        self.plan_tool(config, tool, args)
+        let args = json.get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
+        if !facts.contains_key(tool_id) {
+            let tool = self.tool(&config.catalog, tool_id)?;
+            facts.insert(tool_id.to_owned(), self.gather_tool(config, tool)?.facts);
+        }
+        let known = facts.get(tool_id).expect("the facts were put there above").clone();
+        Ok(plan(PlanFacts { args: Ok(args), ..known }))
     }
 
     /// Stores a group with one sync.
     fn commit(
         &self,
-        group: &mut Vec<(usize, Planned)>,
+        group: &mut Vec<(usize, Plan)>,
         report: &mut BatchReport,
         found: &mut dyn FnMut(&BatchRow),
     ) -> Result<(), Error> {
@@ -115,10 +126,10 @@ impl Workspace {
         let stored = self.queue().lock(now)?.enqueue_all(
             group.len(),
             OnDuplicate::Skip,
-            &mut |index, is_taken| group[index].1.plan.to_call(now, None, is_taken),
+            &mut |index, is_taken| group[index].1.to_call(now, None, is_taken),
             now,
         )?;
-        for ((line, planned), stored) in group.drain(..).zip(stored) {
+        for ((line, plan), stored) in group.drain(..).zip(stored) {
             let (created, skipped, call) = match stored {
                 Enqueued::Queued(call) => (1, 0, call),
                 Enqueued::Duplicate(call) | Enqueued::Rejected(call) => (0, 1, call),
@@ -131,8 +142,8 @@ impl Workspace {
                 call_id: Some(call.call.id.as_str().to_owned()),
                 status: Some(call.call.status.as_str().to_owned()),
                 error: None,
-                blockers: messages(planned.plan.blockers()),
-                blocker_details: planned.plan.blockers().iter().map(blocker_to_json).collect(),
+                blockers: messages(plan.blockers()),
+                blocker_details: plan.blockers().iter().map(blocker_to_json).collect(),
             });
         }
         Ok(())

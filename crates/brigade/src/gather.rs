@@ -30,6 +30,14 @@ pub(crate) struct Planned {
     pub(crate) directory: PathBuf,
 }
 
+/// The facts of a tool without arguments, and what was opened for them.
+pub(crate) struct GatheredTool<'c> {
+    pub(crate) facts: PlanFacts<'c>,
+    projections: Vec<ProjectionItem>,
+    program: Option<OpenedProgram>,
+    directory: PathBuf,
+}
+
 /// The configuration that plans are made with, read once for any number of them.
 pub(crate) struct Config {
     pub(crate) catalog: Catalog,
@@ -53,6 +61,17 @@ impl Workspace {
         tool: &Tool,
         args: Result<Json, ArgsProblem>,
     ) -> Result<Planned, Error> {
+        let GatheredTool { facts, projections, program, directory } = self.gather_tool(config, tool)?;
+        let plan = brigade_call::plan(PlanFacts { args, ..facts });
+        Ok(Planned { plan, projections, program, directory })
+    }
+
+    /// Reads the facts of plans of a tool, whatever their arguments, which are still to come.
+    pub(crate) fn gather_tool<'c>(
+        &self,
+        config: &'c Config,
+        tool: &'c Tool,
+    ) -> Result<GatheredTool<'c>, Error> {
         let is_set = |name: &str| self.context.environment.is_set(name);
         let decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
         let policy = decision_json(&config.policy, &decision, tool);
@@ -74,7 +93,7 @@ impl Workspace {
         let facts = PlanFacts {
             tool,
             entry_errors: errors_of(&config.catalog, tool),
-            args,
+            args: Ok(Json::Null),
             input_schema: reader.schema(tool.input_schema_path.as_deref()),
             output_schema: reader.document(tool.output_schema_path.as_deref()).fact(),
             examples: reader.document(tool.examples_path.as_deref()).fact(),
@@ -89,7 +108,7 @@ impl Workspace {
             bound_values,
             caller: self.context.caller.clone(),
         };
-        Ok(Planned { plan: brigade_call::plan(facts), projections, program, directory })
+        Ok(GatheredTool { facts, projections, program, directory })
     }
 
     /// Looks how the projections of a tool stand.

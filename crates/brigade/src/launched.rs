@@ -10,8 +10,8 @@ use crate::files::ToolReader;
 
 /// Programs whose words name another program to run.
 const LAUNCHERS: &[&str] = &[
-    "chrt", "command", "env", "exec", "flock", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset", "time", "timeout",
-    "xargs",
+    "chrt", "command", "env", "exec", "flock", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset",
+    "time", "timeout", "xargs",
 ];
 
 /// How many programs that lead to each other are followed.
@@ -32,7 +32,8 @@ pub(crate) fn launched_programs(reader: &ToolReader<'_>, argv: &Argv, directory:
     let mut behind_launcher = is_launcher(argv.program());
     for word in argv.args() {
         let may_be_program = !word.is_empty() && !word.starts_with('-') && !word.contains(['/', '=']);
-        if let Some(path) = Some(word).filter(|_| may_be_program).and_then(|word| reader.find_program(word, directory))
+        if let Some(path) =
+            Some(word).filter(|_| may_be_program).and_then(|word| reader.find_program(word, directory))
             && (behind_launcher || path.starts_with(root))
         {
             found.insert(path);
