@@ -270,7 +270,7 @@ mod tests {
         check(|binding| binding.program.as_mut().unwrap().sha256 = other, &[Change::ProgramBytes]);
         check(|binding| binding.program = None, &[Change::ProgramPath, Change::ProgramBytes]);
         check(|binding| binding.files.clear(), &[Change::File("bin/a.sh".into())]);
-        check(|binding| drop(binding.files.insert("b".into(), other)), &[Change::File("b".into())]);
+        check(|binding| binding.files.extend([("b".to_owned(), other)]), &[Change::File("b".into())]);
         check(|binding| binding.caller = Caller::Program("x".into()), &[Change::Caller]);
     }
 

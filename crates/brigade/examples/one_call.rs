@@ -2,6 +2,8 @@
 //!
 //! Plans and queues a call of a tool without arguments, approves it in the name of this program, and runs it.
 
+#![allow(clippy::disallowed_methods, reason = "an example is a program of its own")]
+
 use std::error::Error;
 use std::path::Path;
 
