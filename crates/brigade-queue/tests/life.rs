@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use brigade_call::CallStatus;
-use brigade_core::IdPrefix;
+use brigade_core::{IdPrefix, Json};
 use brigade_fs::{DiskFs, Fs, MemoryFs};
 use brigade_queue::{
     Answer, Calls, Enqueued, Match, OnDuplicate, Queue, QueueError, Review, Runs, Tampering,
@@ -233,6 +233,10 @@ fn a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_th
     assert_eq!(listed(&*view, &Calls::All), ["call-a interrupted"]);
     let run = &view.runs(Runs::Newest(5)).unwrap().receipts[0];
     assert_eq!((run.receipt.id(), run.receipt.status()), ("run-a", "interrupted"));
+    // Readers of receipts count on a number and a text there, however the run ended.
+    let document = run.receipt.document();
+    assert_eq!(document.get("duration_seconds"), Some(&Json::from(0.0)));
+    assert_eq!(document.get("cwd"), Some(&Json::from(".")));
     assert!(view.verify(1).unwrap().findings.is_empty());
     let late = finish(&living, "call-a", "run-a", "completed", 10, Vec::new());
     assert!(matches!(late, Err(QueueError::NotThisRun { .. })));
