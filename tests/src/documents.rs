@@ -263,6 +263,10 @@ const DOCUMENTS: &[(&str, &str)] = &[
         "target:str runs_path:str runs:[run] run_count:int counts:{int} errors:[receipt_error] error_count:int \
          latest:run|null",
     ),
+    (
+        "brigade.run-log.v1",
+        "target:str run_id:str running:bool stream:str path:str bytes:int text:str omitted_bytes:int",
+    ),
     ("brigade.run.v1", "target:str runs_path:str run:receipt|null error:str|null candidates:[str]"),
     (
         "brigade.run-replay.v1",

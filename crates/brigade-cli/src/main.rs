@@ -8,6 +8,7 @@ use brigade_cli::{Streams, Surroundings, Terminal, report_mistakes};
 #[allow(clippy::disallowed_methods, reason = "the process is read here, once, and passed down")]
 fn main() -> ExitCode {
     report_mistakes();
+    brigade::survive_file_size_limit();
     let surroundings = Surroundings {
         current_directory: std::env::current_dir().map_err(|error| error.kind()),
         no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),

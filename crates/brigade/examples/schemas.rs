@@ -59,6 +59,7 @@ fn all() -> Vec<(&'static str, Value)> {
         ResumeReport,
         ReviewReport,
         RunListReport,
+        RunLogReport,
         RunReport,
         RunShowReport,
         RuntimeHealthReport,

@@ -3,10 +3,11 @@
 use brigade_call::{ReplayOf, blocker_to_json};
 use brigade_core::{IdPrefix, Json, Object};
 use brigade_policy::Blocker;
-use brigade_queue::{Enqueued, Match, OnDuplicate, Queue, Runs, StoredReceipt};
+use brigade_queue::{Enqueued, OnDuplicate, Queue, Runs, StoredReceipt};
 
-use crate::calls::{ambiguous, messages};
+use crate::calls::messages;
 use crate::error::{Error, ErrorKind};
+use crate::logs::MeantRun;
 use crate::report::{LedgerFinding, LedgerReport, ReplayReport, Report as _, RunListReport, RunShowReport};
 use crate::workspace::{CALLS, RUNS, Workspace};
 
@@ -220,16 +221,12 @@ impl Workspace {
         })
     }
 
+    /// Finds a run that is over.
     pub(crate) fn find_run(&self, prefix: &IdPrefix) -> Result<Result<StoredReceipt, Error>, Error> {
-        let shown = brigade_core::text::escape_terminal(prefix.as_str()).into_owned();
-        Ok(match self.queue().read()?.find_run(prefix)? {
-            Match::One(Ok(stored)) => Ok(stored),
-            Match::One(Err(bad)) => {
-                Err(Error::new(ErrorKind::Refused, format!("`{}`: {}", bad.path, bad.problem)))
-            }
-            Match::None => Err(Error::new(ErrorKind::NotFound, format!("no run matches `{shown}`"))
-                .hint("brigade tools run list")),
-            Match::Ambiguous(candidates) => Err(ambiguous("run", prefix, candidates)),
+        Ok(match self.meant_run(prefix)? {
+            Ok(MeantRun::Over(stored)) => Ok(*stored),
+            Ok(MeantRun::Running(running)) => Err(running.error()),
+            Err(error) => Err(error),
         })
     }
 

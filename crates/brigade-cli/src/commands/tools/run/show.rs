@@ -1,18 +1,162 @@
 //! `brigade tools run show`
 
-use brigade::core::IdPrefix;
-use brigade::{Error, RunShowReport};
-use clap::Args;
+use std::io::ErrorKind;
 
+use brigade::core::IdPrefix;
+use brigade::core::text::escape_terminal_lines;
+use brigade::{Error, Exit, LogReach, LogStream};
+use clap::{Args, ValueEnum};
+
+use crate::output::Output;
 use crate::session::Session;
 
-/// Show the receipt of a run
+/// Show the receipt of a run, or what its program wrote
+///
+/// A log is shown as it was written: on a terminal with control characters escaped, to a file or a pipe byte for byte, and
+/// with --json without secrets and at most its last MiB.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
     /// Id of the run, or any prefix of it that no other run has
     run: IdPrefix,
+
+    /// Show this log instead of the receipt, also while the run is running
+    #[arg(long, value_name = "STREAM")]
+    log: Option<Log>,
+
+    /// Go on with what is written until the run ends or Ctrl-C; without --log, to standard output
+    #[arg(long, short, conflicts_with = "json")]
+    follow: bool,
 }
 
-pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<RunShowReport, Error> {
-    session.workspace()?.run_show(&arguments.run)
+/// One of the two logs.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Log {
+    /// What was written to standard output
+    Stdout,
+    /// What was written to standard error
+    Stderr,
+}
+
+impl From<Log> for LogStream {
+    fn from(log: Log) -> LogStream {
+        match log {
+            Log::Stdout => LogStream::Stdout,
+            Log::Stderr => LogStream::Stderr,
+        }
+    }
+}
+
+pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs, output: &mut Output<'_, '_>) -> Exit {
+    let stream = match arguments.log {
+        Some(log) => LogStream::from(log),
+        None if arguments.follow => LogStream::Stdout,
+        None => {
+            let show = |workspace: brigade::Workspace| workspace.run_show(&arguments.run);
+            return output.finish(session.workspace().and_then(show));
+        }
+    };
+    let shown = if output.is_json() {
+        let log = |workspace: brigade::Workspace| workspace.run_log(&arguments.run, stream);
+        session.workspace().and_then(log).map(|report| output.document(&report, Exit::Done))
+    } else {
+        show_log(session, arguments, stream, output)
+    };
+    shown.unwrap_or_else(|error| output.fail(&error))
+}
+
+/// Shows each piece as it comes.
+fn show_log(
+    session: &Session<'_>,
+    arguments: &ShowArgs,
+    stream: LogStream,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let (workspace, reach) = if arguments.follow {
+        (session.workspace_to_run()?, LogReach::EndOfRun)
+    } else {
+        (session.workspace()?, LogReach::Now)
+    };
+    let is_terminal = session.surroundings.output.is_some();
+    let mut characters = Characters::default();
+    let mut exit = Exit::Done;
+    let mut write = |bytes: &[u8]| {
+        let mut written = Ok(());
+        exit = output.write(Exit::Done, |out| {
+            written = out.write_all(bytes).and_then(|()| out.flush());
+            // What kept the piece from its place is said by the output, and told to whoever reads the log.
+            match &written {
+                Ok(()) => Ok(()),
+                Err(error) => Err(error.kind().into()),
+            }
+        });
+        written
+    };
+    let passed = workspace.run_log_bytes(&arguments.run, stream, reach, &mut |bytes| {
+        if !is_terminal {
+            return write(bytes);
+        }
+        write(escape_terminal_lines(&characters.take(bytes)).as_bytes())
+    })?;
+    let rest = characters.rest();
+    let passed = if rest.is_empty() { passed } else { passed.and_then(|()| write(rest.as_bytes())) };
+    match passed {
+        Ok(()) => Ok(exit),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(_) => Ok(exit),
+    }
+}
+
+/// Puts the characters together that are cut by the pieces of a log. What is no character is replaced.
+#[derive(Default)]
+struct Characters {
+    waiting: Vec<u8>,
+}
+
+impl Characters {
+    /// Takes a piece and returns all characters that are complete.
+    fn take(&mut self, bytes: &[u8]) -> String {
+        self.waiting.extend_from_slice(bytes);
+        let complete = self.waiting.len() - incomplete(&self.waiting);
+        let rest = self.waiting.split_off(complete);
+        let text = String::from_utf8_lossy(&self.waiting).into_owned();
+        self.waiting = rest;
+        text
+    }
+
+    /// Returns what never became complete.
+    fn rest(self) -> String {
+        String::from_utf8_lossy(&self.waiting).into_owned()
+    }
+}
+
+/// Tells how many bytes at the end are the beginning of a character.
+fn incomplete(bytes: &[u8]) -> usize {
+    match bytes.utf8_chunks().last().map(|chunk| chunk.invalid()) {
+        // An error that more bytes could mend has no length of its own.
+        Some(end) if std::str::from_utf8(end).is_err_and(|error| error.error_len().is_none()) => end.len(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8]) {
+        let whole = String::from_utf8_lossy(bytes);
+        for size in 1..=bytes.len() {
+            let mut characters = Characters::default();
+            let mut shown: String = bytes.chunks(size).map(|piece| characters.take(piece)).collect();
+            shown.push_str(&characters.rest());
+            assert_eq!(shown, whole, "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn characters_are_whole_however_they_come() {
+        check("aä€😀z".as_bytes());
+        check(b"a\xff\xc3\xe2\x82z\xf0\x9f\x98");
+        check(b"\x80\x80\x80\x80\x80");
+    }
 }
