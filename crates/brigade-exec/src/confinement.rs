@@ -8,8 +8,7 @@ use brigade_process::{
     Enforcement, Limits, LocalSockets, Mode, Network, SandboxProfile, installation_of, system_read_paths,
 };
 
-/// The entries of a workspace that a run may never write.
-const NEVER_WRITTEN: &[&str] = &[".brigade", ".git"];
+use crate::kept::{Kept, Opening};
 
 /// The folders that a run is given.
 pub(crate) struct RunFolders<'a> {
@@ -37,14 +36,22 @@ pub(crate) fn profile(
     read.push(folders.workspace.to_owned());
     read.extend(grants.read_paths.iter().map(resolve));
     let mut write = vec![folders.temporary.to_owned(), folders.checkpoints.to_owned()];
-    let never: Vec<PathBuf> = NEVER_WRITTEN.iter().map(|name| folders.workspace.join(name)).collect();
-    if grants.workspace_write {
-        write.push(folders.workspace.to_owned());
+    let kept = Kept::of(folders.workspace);
+    let asked = grants.write_paths.iter().map(resolve);
+    let asked = asked.chain(grants.workspace_write.then(|| folders.workspace.to_owned()));
+    let mut is_open = false;
+    for path in asked.filter(|path| !kept.keeps(path)) {
+        let around = kept.around(&path, folders.workspace);
+        is_open |= around.is_some();
+        match (kept.opening, around) {
+            (Opening::Folder, Some(folder)) => write.push(folder.to_owned()),
+            (Opening::Entries, Some(_)) => write.extend(kept.others(folders.workspace)),
+            (Opening::Nothing, Some(_)) => {}
+            (Opening::Nothing, None) if kept.is_inside(&path) => {}
+            (Opening::Folder | Opening::Entries | Opening::Nothing, None) => write.push(path),
+        }
     }
-    let may_be_written = |path: &PathBuf| !never.iter().any(|never| path.starts_with(never));
-    write.extend(grants.write_paths.iter().map(resolve).filter(may_be_written));
-    let is_open = write.iter().any(|path| path == folders.workspace);
-    let deny_write = if is_open { never } else { Vec::new() };
+    let deny_write = if is_open { kept.entries } else { Vec::new() };
     Some(SandboxProfile {
         read,
         write,

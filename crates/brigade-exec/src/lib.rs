@@ -11,6 +11,7 @@ mod confinement;
 mod dropped;
 mod environment;
 mod execute;
+mod kept;
 mod mcp;
 mod output;
 mod program;

@@ -1,0 +1,286 @@
+//! What of a workspace a run must never write: the state of Brigade, and everything by which git is found.
+//!
+//! `.git` can be a link, or a file that names a folder, and that folder can name another (`commondir`). Who could replace
+//! anything on one of these ways would have git read a configuration of their own, which starts programs. So the way is
+//! followed as the kernel follows it, and every direct entry of the workspace on it is kept, with all that is beneath.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "follows links to wherever they lead, also out of the workspace; reads nothing else"
+)]
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{DirEntry, File};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Component, Path, PathBuf};
+
+/// Where Brigade keeps its state.
+const BRIGADE: &str = ".brigade";
+
+/// Where git starts to look.
+const GIT: &str = ".git";
+
+/// Links on one way; the kernel follows as many.
+const MOST_LINKS: usize = 40;
+
+/// The longest file that names a folder of git.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// How much of the workspace can be opened for writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Opening {
+    /// The folder itself, except for what is kept: mounts over the kept entries keep them.
+    Folder,
+    /// Its other entries one by one, and no new ones: a kept entry is a link, which a mount would not keep from being
+    /// replaced.
+    Entries,
+    /// Nothing: git's folder is the workspace itself or around it, or where it is cannot be found out.
+    Nothing,
+}
+
+/// What is kept of a workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// Direct entries of the workspace, whether they exist or not.
+    pub(crate) entries: Vec<PathBuf>,
+    /// The same, by the workspace's path without links.
+    real: Vec<PathBuf>,
+    /// The workspace, without links.
+    root: PathBuf,
+    /// What is left to be opened.
+    pub(crate) opening: Opening,
+}
+
+impl Kept {
+    /// Looks what is to be kept, as things are now.
+    pub(crate) fn of(workspace: &Path) -> Kept {
+        let mut ways = Ways {
+            root: workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned()),
+            names: BTreeSet::new(),
+            opening: Opening::Folder,
+        };
+        let root = ways.root.clone();
+        ways.walk(&root, Path::new(BRIGADE));
+        ways.walk_to_git(&root);
+        let beneath = |folder: &Path| ways.names.iter().map(|name| folder.join(name)).collect();
+        Kept { entries: beneath(workspace), real: beneath(&root), root, opening: ways.opening }
+    }
+
+    /// Tells whether a path leads to a kept entry, or to something beneath one.
+    pub(crate) fn keeps(&self, path: &Path) -> bool {
+        let leads_there =
+            |path: &Path| self.entries.iter().chain(&self.real).any(|kept| path.starts_with(kept));
+        leads_there(path) || path.canonicalize().is_ok_and(|real| leads_there(&real))
+    }
+
+    /// Returns the folder that a path leads to when the workspace is that folder or in it, by the name that it has in the
+    /// workspace's own path.
+    pub(crate) fn around<'w>(&self, path: &Path, workspace: &'w Path) -> Option<&'w Path> {
+        let real = path.canonicalize().ok().filter(|real| self.root.starts_with(real))?;
+        let is_it = |folder: &&Path| folder.canonicalize().is_ok_and(|folder| folder == real);
+        Some(workspace.ancestors().find(is_it).unwrap_or(workspace))
+    }
+
+    /// Tells whether a path leads into the workspace.
+    pub(crate) fn is_inside(&self, path: &Path) -> bool {
+        let real = path.canonicalize();
+        path.starts_with(&self.root) || real.is_ok_and(|real| real.starts_with(&self.root))
+    }
+
+    /// Lists the direct entries of the workspace that are neither kept nor links.
+    pub(crate) fn others(&self, workspace: &Path) -> Vec<PathBuf> {
+        let entries = workspace.read_dir().into_iter().flatten().flatten();
+        let is_link = |entry: &DirEntry| entry.file_type().map_or(true, |kind| kind.is_symlink());
+        let mut others: Vec<PathBuf> = entries
+            .filter(|entry| !is_link(entry))
+            .map(|entry| entry.path())
+            .filter(|path| !self.entries.contains(path))
+            .collect();
+        others.sort();
+        others
+    }
+}
+
+/// The ways that were followed.
+struct Ways {
+    /// The workspace, without links.
+    root: PathBuf,
+    /// The direct entries of the workspace on them.
+    names: BTreeSet<OsString>,
+    opening: Opening,
+}
+
+impl Ways {
+    /// Follows the way to `.git`, to the folder that it names, and to the one that this names as what it shares.
+    fn walk_to_git(&mut self, root: &Path) {
+        let Some(entry) = self.walk(root, Path::new(GIT)) else { return };
+        let folder = match named(&entry, b"gitdir:") {
+            Some(folder) => self.walk(entry.parent().unwrap_or(root), &folder),
+            None => Some(entry),
+        };
+        if let Some(folder) = folder
+            && let Some(shared) = named(&folder.join("commondir"), b"")
+        {
+            self.walk(&folder, &shared);
+        }
+    }
+
+    /// Follows one way from a folder, which has no links, and returns where it ends; none when it has no end.
+    fn walk(&mut self, from: &Path, way: &Path) -> Option<PathBuf> {
+        let mut at = from.to_owned();
+        let mut rest: Vec<PathBuf> = parts(way);
+        let mut links = 0;
+        while let Some(part) = rest.pop() {
+            match part.components().next() {
+                Some(Component::RootDir) => at = PathBuf::from("/"),
+                Some(Component::ParentDir) => {
+                    at.pop();
+                }
+                Some(Component::Normal(name)) => {
+                    let next = at.join(name);
+                    let is_entry = at == self.root;
+                    if is_entry {
+                        self.names.insert(name.to_owned());
+                    }
+                    let Ok(target) = next.read_link() else {
+                        at = next;
+                        continue;
+                    };
+                    links += 1;
+                    if is_entry {
+                        self.opening = self.opening.max(Opening::Entries);
+                    }
+                    if MOST_LINKS < links {
+                        self.opening = Opening::Nothing;
+                        return None;
+                    }
+                    rest.extend(parts(&target));
+                }
+                Some(Component::CurDir | Component::Prefix(_)) | None => {}
+            }
+        }
+        if self.root.starts_with(&at) {
+            self.opening = Opening::Nothing;
+        }
+        Some(at)
+    }
+}
+
+/// Returns the parts of a path, the last one first.
+fn parts(path: &Path) -> Vec<PathBuf> {
+    path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
+}
+
+/// Reads the path that a file of git names behind a prefix; none when it is no such file.
+fn named(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(file).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    let path = bytes.strip_prefix(prefix)?.trim_ascii();
+    (!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// Checks which entries are kept besides those of every workspace, and what is left to be opened.
+    #[track_caller]
+    fn check(set_up: impl Fn(&Path), entries: &[&str], opening: Opening) {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("workspace");
+        fs::create_dir_all(workspace.join("deep/real")).unwrap();
+        set_up(&workspace);
+        let kept = Kept::of(&workspace);
+        let mut expect: Vec<PathBuf> =
+            [BRIGADE, GIT].iter().chain(entries).map(|name| workspace.join(name)).collect();
+        expect.sort();
+        assert_eq!((kept.entries, kept.opening), (expect, opening));
+    }
+
+    fn git_file(text: &str) -> impl Fn(&Path) {
+        move |workspace| fs::write(workspace.join(".git"), text).unwrap()
+    }
+
+    fn git_link(target: &str) -> impl Fn(&Path) {
+        move |workspace| symlink(target, workspace.join(".git")).unwrap()
+    }
+
+    #[test]
+    fn git_is_kept_whatever_it_is() {
+        check(|_| {}, &[], Opening::Folder);
+        check(|workspace| fs::create_dir(workspace.join(".git")).unwrap(), &[], Opening::Folder);
+        check(git_file("gitdir: real.git\n"), &["real.git"], Opening::Folder);
+        check(git_file("gitdir: ./deep/real\n"), &["deep"], Opening::Folder);
+        check(git_file("gitdir: ../outside/.git/worktrees/one\n"), &[], Opening::Folder);
+        check(git_file("gitdir: ../workspace/deep/../other"), &["deep", "other"], Opening::Folder);
+        check(git_file("something else"), &[], Opening::Folder);
+    }
+
+    #[test]
+    fn a_link_on_the_way_closes_the_folder() {
+        check(git_link("deep/real"), &["deep"], Opening::Entries);
+        check(git_link("gone"), &["gone"], Opening::Entries);
+        check(git_link("/nowhere/at/all"), &[], Opening::Entries);
+        let through_link = |workspace: &Path| {
+            symlink("deep", workspace.join("link")).unwrap();
+            fs::write(workspace.join(".git"), "gitdir: link/real").unwrap();
+        };
+        check(through_link, &["deep", "link"], Opening::Entries);
+        check(
+            |workspace: &Path| symlink("deep", workspace.join(".brigade")).unwrap(),
+            &["deep"],
+            Opening::Entries,
+        );
+    }
+
+    #[test]
+    fn a_workspace_inside_of_git_is_closed() {
+        check(git_file("gitdir: ."), &[], Opening::Nothing);
+        check(git_file("gitdir: .."), &[], Opening::Nothing);
+        check(git_file("gitdir: /"), &[], Opening::Nothing);
+        check(git_link("."), &[], Opening::Nothing);
+        check(git_link(".git"), &[], Opening::Nothing);
+    }
+
+    #[test]
+    fn what_leads_to_a_kept_entry_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path();
+        fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
+        symlink(".git", workspace.join("link")).unwrap();
+        let kept = Kept::of(workspace);
+        for (path, expect) in [
+            (".git/hooks", true),
+            ("link", true),
+            ("link/hooks", true),
+            (".brigade/new", true),
+            ("x/../.git", false),
+            ("out", false),
+            (".", false),
+        ] {
+            assert_eq!(kept.keeps(&workspace.join(path)), expect, "{path}");
+        }
+        assert_eq!(kept.around(&workspace.join("."), workspace), Some(workspace));
+        assert_eq!(kept.around(&workspace.join(".git/../.."), workspace), workspace.parent());
+        assert_eq!(kept.around(&workspace.join(".git"), workspace), None);
+        fs::create_dir(workspace.join("x")).unwrap();
+        assert!(kept.keeps(&workspace.join("x/../.git")), "now it leads there");
+    }
+
+    #[test]
+    fn the_folder_that_several_share_is_kept() {
+        let shared = |workspace: &Path| {
+            fs::write(workspace.join(".git"), "gitdir: deep/real").unwrap();
+            fs::write(workspace.join("deep/real/commondir"), "../../common\n").unwrap();
+        };
+        check(shared, &["common", "deep"], Opening::Folder);
+    }
+}

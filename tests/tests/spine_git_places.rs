@@ -1,0 +1,130 @@
+//! Where git's folder is kept from tools that may write the workspace: behind a link, and behind a file that names it.
+
+#![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use brigade_tests::Site;
+use serde_json::json;
+
+/// A script that tries what its argument says and tells whether it worked.
+const TRY: &str = "if (eval \"$1\") 2>/dev/null; then echo worked; else echo failed; fi\n";
+
+/// A site whose tool may write the workspace, with `set_up` done to it.
+fn confined(set_up: impl Fn(&Path)) -> Site {
+    let lines =
+        "argument_template = { a = \"{a}\" }\neffects = [\"local-read\", \"local-write\", \"network\"]";
+    let site = Site::script_with(TRY, lines);
+    site.add_to_policy("[sandbox]\nmode = \"enforce\"\n");
+    site.workspace.write("data.txt", "data\n");
+    site.workspace.write("sub/data.txt", "data\n");
+    set_up(&site.workspace.join("."));
+    site
+}
+
+#[track_caller]
+fn tries(site: &Site, what: &str, expect: &str) {
+    let receipt = site.receipt_of("tool", &json!({"a": what}).to_string());
+    assert_eq!(receipt["status"], "completed", "{receipt:#}");
+    assert_eq!(site.log_text(&receipt, "stdout").lines().last(), Some(expect), "{what}: {receipt:#}");
+}
+
+/// Makes a folder as git has it.
+fn repository(folder: &Path) {
+    fs::create_dir_all(folder.join("hooks")).unwrap();
+    fs::write(folder.join("config"), "[core]\n").unwrap();
+}
+
+/// Tries to change what is behind `.git`, and what leads to it.
+#[track_caller]
+fn check_closed(site: &Site, folder: &str) {
+    let top = folder.split('/').next().unwrap_or(folder);
+    for what in [
+        "echo x > .git".to_owned(),
+        "rm .git".to_owned(),
+        "mv .git moved".to_owned(),
+        "echo x >> .brigade/tools/policy.toml".to_owned(),
+        format!("echo x > {folder}/config"),
+        format!("echo x > {folder}/hooks/post-checkout"),
+        format!("rm -r {folder}"),
+        format!("mv {top} moved"),
+        format!("ln {folder}/config copy && echo x > copy"),
+        format!("ln -s {folder} sub/link && echo x > sub/link/config"),
+    ] {
+        tries(site, &what, "failed");
+    }
+    let config = site.workspace.join(".").join(folder).join("config");
+    assert_eq!(fs::read_to_string(config).unwrap(), "[core]\n");
+}
+
+#[test]
+fn a_file_that_names_the_folder_closes_the_folder() {
+    let site = confined(|workspace| {
+        repository(&workspace.join("real.git"));
+        fs::write(workspace.join(".git"), "gitdir: ./real.git\n").unwrap();
+    });
+    tries(&site, "echo x > new.txt && echo y > sub/data.txt", "worked");
+    check_closed(&site, "real.git");
+    assert_eq!(site.workspace.read_text(".git"), "gitdir: ./real.git\n");
+}
+
+#[test]
+fn a_folder_that_lies_deeper_closes_what_is_around_it() {
+    let site = confined(|workspace| {
+        repository(&workspace.join("deep/er/real.git"));
+        fs::write(workspace.join(".git"), "gitdir: deep/er/real.git").unwrap();
+    });
+    tries(&site, "echo x > new.txt", "worked");
+    tries(&site, "mv deep/er deep/other", "failed");
+    check_closed(&site, "deep/er/real.git");
+}
+
+#[test]
+fn a_link_closes_the_folder_and_stays_where_it_is() {
+    let site = confined(|workspace| {
+        repository(&workspace.join("real.git"));
+        symlink("real.git", workspace.join(".git")).unwrap();
+    });
+    tries(&site, "echo x > data.txt && echo y > sub/new.txt", "worked");
+    tries(&site, "echo x > new.txt", "failed");
+    tries(&site, "rm .git && mkdir .git", "failed");
+    tries(&site, "ln -sfn sub .git", "failed");
+    check_closed(&site, "real.git");
+    assert_eq!(fs::read_link(site.workspace.join(".git")).unwrap(), Path::new("real.git"));
+}
+
+#[test]
+fn what_worktrees_share_is_closed() {
+    let site = confined(|workspace| {
+        repository(&workspace.join(".bare"));
+        fs::create_dir_all(workspace.join("trees/one")).unwrap();
+        fs::write(workspace.join("trees/one/commondir"), "../../.bare\n").unwrap();
+        fs::write(workspace.join(".git"), "gitdir: trees/one\n").unwrap();
+    });
+    tries(&site, "echo x > trees/one/commondir", "failed");
+    check_closed(&site, ".bare");
+}
+
+#[test]
+fn a_workspace_that_is_the_folder_is_closed() {
+    let site = confined(|workspace| fs::write(workspace.join(".git"), "gitdir: .\n").unwrap());
+    for what in ["echo x > config", "echo x > data.txt", "echo x > sub/data.txt"] {
+        tries(&site, what, "failed");
+    }
+    tries(&site, "cat data.txt && echo x > \"$TMPDIR/x\"", "worked");
+}
+
+#[test]
+fn paths_of_the_policy_open_none_of_it() {
+    let site = confined(|workspace| {
+        repository(&workspace.join("real.git"));
+        fs::write(workspace.join(".git"), "gitdir: real.git\n").unwrap();
+        symlink("real.git", workspace.join("alias")).unwrap();
+        fs::create_dir(workspace.join("out")).unwrap();
+    });
+    site.add_to_policy("write_paths = [\"real.git\", \"alias\", \"sub/../real.git\", \"..\", \"out\"]\n");
+    tries(&site, "echo x > out/new", "worked");
+    check_closed(&site, "real.git");
+}
