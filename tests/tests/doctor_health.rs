@@ -1,5 +1,7 @@
 //! `brigade tools doctor`, `list --json`, `import-issues` and `policy doctor` through the binary.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::os::unix::fs::PermissionsExt;
 
 use brigade_testkit::{Brigade, TempWorkspace};

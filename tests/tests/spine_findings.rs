@@ -71,6 +71,9 @@ fn who_asked_cannot_be_edited_in_the_journal() {
     assert_ne!(journal, edited);
     site.workspace.write(".brigade/tools/calls.jsonl", &edited);
     let document = site.run_call(&id).expect(1);
-    assert!(document["changed"].as_array().is_some_and(|changed| changed.contains(&json!("caller"))), "{document:#}");
+    assert!(
+        document["changed"].as_array().is_some_and(|changed| changed.contains(&json!("caller"))),
+        "{document:#}"
+    );
     assert!(!site.workspace.exists("ran.txt"));
 }
