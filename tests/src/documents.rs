@@ -44,8 +44,8 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     (
         "receipt",
-        "id:str call_id:str tool_id:str family:str status:str started_at:str completed_at:str duration_seconds:num|null \
-         exit_code:int|null timed_out:bool timeout:num|null command_label:str argv:[str] cwd:str|null args:{any} \
+        "id:str call_id:str tool_id:str family:str status:str started_at:str completed_at:str duration_seconds:num \
+         exit_code:int|null timed_out:bool timeout:num|null command_label:str argv:[str] cwd:str args:{any} \
          arguments:{str} stdout_summary:str stderr_summary:str stdout_log_path:str stderr_log_path:str receipt_path:str \
          contract_fingerprint:str source_fingerprint:str call_fingerprint:str approval_fingerprint:str approval:approval \
          permissions:[str] effects:[str] runtime_id:str|null mcp_server_id:str|null mcp_tool_name:str|null runtime:any \
@@ -60,7 +60,7 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     (
         "run",
-        "id:str status:str call_id:str tool_id:str family:str started_at:str completed_at:str duration_seconds:num|null \
+        "id:str status:str call_id:str tool_id:str family:str started_at:str completed_at:str duration_seconds:num \
          exit_code:int|null timed_out:bool timeout:num|null policy:policy runtime:any mcp_server_id:str|null \
          mcp_tool_name:str|null mcp_request_id:any mcp_response_summary:any stdout_summary:str stderr_summary:str \
          stdout_log_path:str stderr_log_path:str output_compaction:compaction|null receipt_path:str",
@@ -71,6 +71,7 @@ const SHAPES: &[(&str, &str)] = &[
          context:{any} choices:[str] selected_choice:str|null created_at:str|null expires_at:str|null \
          reviewed_at:str|null review_reason:str|null resume_run_id:str|null checkpoint_path:str",
     ),
+    ("damage", "file:str line:int|null problem:str"),
     ("receipt_error", "receipt_path:str error:str"),
     ("checkpoint_error", "checkpoint_path:str error:str"),
     (
@@ -239,7 +240,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     (
         "brigade.call-plan.v1",
         "target:str config_path:str valid:bool tool_id:str plan:plan|null blockers:[str] blocker_details:[detail] \
-         policy:policy validation_errors:[str] projection_blockers:[projection] projection_summary:summary \
+         policy:policy warnings:[str] validation_errors:[str] projection_blockers:[projection] projection_summary:summary \
          contract_fingerprint:str|null source_fingerprint:str|null",
     ),
     (
@@ -294,6 +295,11 @@ const DOCUMENTS: &[(&str, &str)] = &[
         "brigade.checkpoint-resume.v1",
         "target:str calls_path:str checkpoints_path:str runs_path:str checkpoint:checkpoint|null call:call|null \
          receipt:receipt|null blockers:[str] blocker_details:[detail] changed:[str] error?:str",
+    ),
+    (
+        "brigade.state.v1",
+        "target:str valid:bool calls:{int} runs:{int} journal_bytes:int segments:int adopted:bool damage:[damage] \
+         quarantined:[any] temporary:[str]",
     ),
     ("brigade.policy.v1", "target:str policy_path:str valid:bool errors:[str] policy:any"),
     (

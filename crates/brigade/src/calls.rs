@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, Plan, blocker_to_json};
-use brigade_core::{IdPrefix, Json, Object, Timestamp};
+use brigade_core::{IdPrefix, Json, Object, Severity, Timestamp};
 use brigade_policy::Blocker;
 use brigade_projection::blocking;
 use brigade_queue::{
@@ -50,7 +50,7 @@ impl Workspace {
         let config = self.config()?;
         let tool = self.tool(&config.catalog, tool_id)?;
         let planned = self.plan_tool(&config, tool, self.args(args))?;
-        Ok(self.plan_report(&planned))
+        Ok(self.plan_report(&config, &planned))
     }
 
     /// Plans a call and stores it for a person's decision, unless one that asks for the same is there.
@@ -309,7 +309,7 @@ impl Workspace {
         Ok(Ok((config, planned)))
     }
 
-    pub(crate) fn plan_report(&self, planned: &Planned) -> PlanReport {
+    pub(crate) fn plan_report(&self, config: &Config, planned: &Planned) -> PlanReport {
         let plan = &planned.plan;
         let absolute = |path: &str| self.absolute(path);
         PlanReport {
@@ -322,6 +322,13 @@ impl Workspace {
             blockers: messages(plan.blockers()),
             blocker_details: details(plan.blockers()),
             policy: self.policy_with_paths(plan.policy()),
+            warnings: config
+                .policy
+                .issues()
+                .iter()
+                .filter(|issue| issue.severity == Severity::Warning)
+                .map(ToString::to_string)
+                .collect(),
             validation_errors: plan.violations().to_vec(),
             projection_blockers: blocking(&planned.projections)
                 .into_iter()

@@ -223,11 +223,7 @@ impl Workspace {
 
     /// Finds a run that is over.
     pub(crate) fn find_run(&self, prefix: &IdPrefix) -> Result<Result<StoredReceipt, Error>, Error> {
-        Ok(match self.meant_run(prefix)? {
-            Ok(MeantRun::Over(stored)) => Ok(*stored),
-            Ok(MeantRun::Running(running)) => Err(running.error()),
-            Err(error) => Err(error),
-        })
+        Ok(self.meant_run(prefix)?.and_then(MeantRun::receipt))
     }
 
     fn run_report(&self, stored: Option<StoredReceipt>, error: Option<Error>) -> RunShowReport {

@@ -48,28 +48,32 @@ pub(crate) enum MeantRun {
     Over(Box<StoredReceipt>),
     /// One that is running.
     Running(RunningRun),
+    /// One whose runner is gone, and which the next change of the queue gives its receipt.
+    Abandoned(RunningRun),
 }
 
 /// A run that has no receipt yet.
 pub(crate) struct RunningRun {
-    pub(crate) run_id: String,
+    run_id: String,
     call_id: CallId,
 }
 
-impl RunningRun {
-    /// Says why there is no receipt to show.
-    pub(crate) fn error(&self) -> Error {
-        let RunningRun { run_id, .. } = self;
-        Error::new(ErrorKind::Refused, format!("run {run_id} is still running, so it has no receipt yet"))
-            .hint(format!("brigade tools run show {run_id} --log stdout --follow"))
-    }
-}
-
 impl MeantRun {
+    /// Returns the receipt, or why there is none.
+    pub(crate) fn receipt(self) -> Result<StoredReceipt, Error> {
+        let (run_id, why, follow) = match self {
+            MeantRun::Over(stored) => return Ok(*stored),
+            MeantRun::Running(running) => (running.run_id, "is still running", " --follow"),
+            MeantRun::Abandoned(running) => (running.run_id, "was interrupted when its runner was ended", ""),
+        };
+        Err(Error::new(ErrorKind::Refused, format!("run {run_id} {why}, so it has no receipt yet"))
+            .hint(format!("brigade tools run show {run_id} --log stdout{follow}")))
+    }
+
     fn id(&self) -> &str {
         match self {
             MeantRun::Over(stored) => stored.receipt.id(),
-            MeantRun::Running(running) => &running.run_id,
+            MeantRun::Running(running) | MeantRun::Abandoned(running) => &running.run_id,
         }
     }
 
@@ -77,7 +81,9 @@ impl MeantRun {
     fn log(&self, stream: LogStream) -> Result<RelPath, Error> {
         let name = match self {
             MeantRun::Over(stored) => stored.path.strip_suffix(".json").unwrap_or(&stored.path).to_owned(),
-            MeantRun::Running(running) => format!("{RUNS}/{}", running.run_id),
+            MeantRun::Running(running) | MeantRun::Abandoned(running) => {
+                format!("{RUNS}/{}", running.run_id)
+            }
         };
         format!("{name}.{}.log", stream.as_str())
             .parse()
@@ -127,7 +133,7 @@ impl Workspace {
         let run = self.meant_run(prefix)??;
         let file = self.open_log(&run, &run.log(stream)?)?;
         match (reach, cancel, &run) {
-            (LogReach::Now, _, _) | (LogReach::EndOfRun, _, MeantRun::Over(_)) => {
+            (LogReach::Now, _, _) | (LogReach::EndOfRun, _, MeantRun::Over(_) | MeantRun::Abandoned(_)) => {
                 Ok(pass(&*file, 0, file.len()?, cancel, sink)?.map(|_| ()))
             }
             (LogReach::EndOfRun, Some(cancel), MeantRun::Running(running)) => {
@@ -190,7 +196,7 @@ impl Workspace {
         {
             return Ok(Ok(MeantRun::Over(Box::new(stored))));
         }
-        let running = running_runs(&*view)?;
+        let running = runs_of(&*view, CallStatus::Running)?;
         // Looked for once more: one that has ended meanwhile has its receipt now.
         let (stored, over) = match view.find_run(prefix)? {
             Match::One(Ok(stored)) => {
@@ -209,13 +215,30 @@ impl Workspace {
         let id = match prefix.resolve(ids.into_iter().map(|id| (id.clone(), id))) {
             Resolved::One(id) => id,
             Resolved::Ambiguous(candidates) => return Ok(Err(ambiguous("run", prefix, candidates))),
-            Resolved::None => return Ok(Err(no_run(prefix))),
+            Resolved::None => return self.abandoned_run(&*view, prefix),
         };
         if let Some(stored) = stored.filter(|stored| stored.receipt.id() == id) {
             return Ok(Ok(MeantRun::Over(Box::new(stored))));
         }
         let found = running.into_iter().find(|running| running.run_id == id);
         Ok(found.map(MeantRun::Running).ok_or_else(|| no_run(prefix)))
+    }
+
+    /// Finds a run without a receipt, whose runner is gone.
+    fn abandoned_run(
+        &self,
+        view: &dyn QueueView,
+        prefix: &IdPrefix,
+    ) -> Result<Result<MeantRun, Error>, Error> {
+        let abandoned = runs_of(view, CallStatus::Interrupted)?;
+        let ids = abandoned.iter().map(|run| (run.run_id.as_str(), run.run_id.clone()));
+        let id = match prefix.resolve(ids) {
+            Resolved::One(id) => id,
+            Resolved::Ambiguous(candidates) => return Ok(Err(ambiguous("run", prefix, candidates))),
+            Resolved::None => return Ok(Err(no_run(prefix))),
+        };
+        let found = abandoned.into_iter().find(|run| run.run_id == id);
+        Ok(found.map(MeantRun::Abandoned).ok_or_else(|| no_run(prefix)))
     }
 }
 
@@ -224,9 +247,10 @@ fn no_run(prefix: &IdPrefix) -> Error {
     Error::new(ErrorKind::NotFound, format!("no run matches `{shown}`")).hint("brigade tools run list")
 }
 
-fn running_runs(view: &dyn QueueView) -> Result<Vec<RunningRun>, Error> {
+/// Lists the runs of the calls that stand at a status.
+fn runs_of(view: &dyn QueueView, status: CallStatus) -> Result<Vec<RunningRun>, Error> {
     let mut running = Vec::new();
-    view.for_each_call(&Calls::Of(CallStatus::Running), &mut |stored| {
+    view.for_each_call(&Calls::Of(status), &mut |stored| {
         let call_id = stored.call.id;
         let run_id = stored.call.claim.map(|claim| claim.run_id.as_str().to_owned());
         running.extend(run_id.map(|run_id| RunningRun { run_id, call_id }));

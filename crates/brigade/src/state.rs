@@ -1,14 +1,16 @@
 //! Operations on the state as a whole: for operators.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
 use brigade_call::Call;
 use brigade_core::Json;
-use brigade_queue::{Calls, Queue, Runs};
+use brigade_queue::{BadReceipt, Calls, Queue, QueueView, Runs, Tampering};
 
 use crate::error::Error;
 use crate::report::{CompactReport, DamageReport, Report as _, StateReport};
-use crate::workspace::Workspace;
+use crate::workspace::{RUNS, Workspace};
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +27,10 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn state_check(&self) -> Result<StateReport, Error> {
-        let check = self.queue().read()?.check()?;
-        let damage: Vec<DamageReport> = check
+        let queue = self.queue();
+        let view = queue.read()?;
+        let check = view.check()?;
+        let mut damage: Vec<DamageReport> = check
             .damage
             .iter()
             .map(|damage| DamageReport {
@@ -35,7 +39,8 @@ impl Workspace {
                 problem: damage.problem.to_owned(),
             })
             .collect();
-        let counts = |counts: std::collections::BTreeMap<String, u64>| {
+        damage.extend(self.lost_receipts(&*view)?);
+        let counts = |counts: BTreeMap<String, u64>| {
             Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count))))
         };
         Ok(StateReport {
@@ -57,6 +62,27 @@ impl Workspace {
                 .collect(),
             temporary: check.temporary.iter().map(|file| self.absolute(file)).collect(),
         })
+    }
+
+    /// Finds the receipts that are none, and those that the ledger names and that are gone.
+    fn lost_receipts(&self, view: &dyn QueueView) -> Result<Vec<DamageReport>, Error> {
+        let bad = Mutex::new(BTreeMap::new());
+        view.for_each_run(&|found| {
+            if let Err(BadReceipt { path, problem }) = found {
+                bad.lock().unwrap_or_else(PoisonError::into_inner).insert(path, problem);
+            }
+        })?;
+        let mut lost = bad.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for finding in view.verify(1)?.findings {
+            if finding.tampering == Tampering::Removed && !finding.run_id.is_empty() {
+                let path = format!("{RUNS}/{}.json", finding.run_id);
+                lost.entry(path).or_insert_with(|| finding.detail.to_owned());
+            }
+        }
+        Ok(lost
+            .into_iter()
+            .map(|(path, problem)| DamageReport { file: self.absolute(&path), line: None, problem })
+            .collect())
     }
 
     /// Moves finished calls out of the journal, unreadable lines to a quarantine, and removes what crashes left. Adopts the

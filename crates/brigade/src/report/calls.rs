@@ -27,6 +27,8 @@ pub struct PlanReport {
     pub blocker_details: Vec<Json>,
     /// What the policy decides.
     pub policy: Json,
+    /// What the policy's author probably did not mean, such as a key that has no effect; none of it stops the call.
+    pub warnings: Vec<String>,
     /// What the input schema has against the arguments.
     pub validation_errors: Vec<String>,
     /// The projections that block the call.

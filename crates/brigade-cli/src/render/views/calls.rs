@@ -20,6 +20,9 @@ impl View for PlanReport {
         sheet.field("can be queued", values::yes_no(self.valid));
         show_arguments(self.plan.get("args"), sheet);
         show_blockers(&self.blocker_details, sheet);
+        for warning in &self.warnings {
+            page.note(warning);
+        }
         if self.valid {
             page.next(&queue_command(&self.tool_id, self.plan.get("args")));
         } else if !self.plan.is_null() {

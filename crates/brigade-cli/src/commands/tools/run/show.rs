@@ -23,7 +23,7 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "STREAM")]
     log: Option<Log>,
 
-    /// Go on with what is written until the run ends or Ctrl-C; without --log, to standard output
+    /// Go on with what is written until the run ends or Ctrl-C; without --log that is standard output
     #[arg(long, short, conflicts_with = "json")]
     follow: bool,
 }
