@@ -166,7 +166,7 @@ impl Workspace {
         if plan.is_executable() {
             blockers.extend(plan.program_blocker());
         }
-        report.plan = json_of(&self.plan_report(&planned))?;
+        report.plan = json_of(&self.plan_report(&config, &planned))?;
         report.blockers = messages(&blockers);
         report.blocker_details = blockers.iter().map(blocker_to_json).collect();
         if !blockers.is_empty() || plan.holds_secret() {
