@@ -23,14 +23,15 @@ impl Running {
             Site::script("echo first; echo aside >&2\nuntil [ -e go ]; do sleep 0.02; done\necho last\n");
         let call = site.approved("tool", "{}");
         let mut command = site.brigade.command(["tools", "call", "run", &call]);
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let run = until("log of the run", || {
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary is there");
+        let run = until("line in each log of the run", || {
             if !site.workspace.join(".brigade/tools/runs").is_dir() {
                 return None;
             }
             let files = site.workspace.files(".brigade/tools/runs");
-            let (path, _) =
-                files.iter().find(|(path, bytes)| path.ends_with(".stdout.log") && !bytes.is_empty())?;
+            let log =
+                |name: &str| files.iter().find(|(path, bytes)| path.ends_with(name) && !bytes.is_empty());
+            let ((path, _), _) = log(".stdout.log").zip(log(".stderr.log"))?;
             Some(path.rsplit('/').next()?.strip_suffix(".stdout.log")?.to_owned())
         });
         Running { site, call, run, child }
@@ -39,14 +40,17 @@ impl Running {
     /// Starts to follow the log, and returns once its first line came.
     fn follow(&self, words: &[&str]) -> (Child, impl Iterator<Item = String> + use<>) {
         let words = [&["tools", "run", "show", &self.run], words].concat();
-        let mut child = self.site.brigade.command(words).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut child =
+            self.site.brigade.command(words).stdout(Stdio::piped()).spawn().expect("the binary is there");
+        let lines = BufReader::new(child.stdout.take().expect("it is piped"))
+            .lines()
+            .map(|line| line.expect("logs of the tests are text"));
         (child, lines)
     }
 
     fn end(&mut self) {
         self.site.workspace.write("go", "");
-        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        assert_eq!(self.child.wait().expect("it was started").code(), Some(0));
     }
 }
 
