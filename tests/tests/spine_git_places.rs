@@ -1,5 +1,6 @@
 //! Where git's folder is kept from tools that may write the workspace: behind a link, and behind a file that names it.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
 
 use std::fs;

@@ -1,14 +1,14 @@
 //! Looking over the whole state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_fs::{FileKind, Lines, is_temporary};
+use brigade_fs::{FileKind, Lines, RelPath, is_temporary};
 
 use crate::error::QueueError;
 use crate::queue::QueueView;
 use crate::state::Damage;
 use crate::view::View;
-use crate::{layout, ledger};
+use crate::{layout, ledger, runs};
 
 /// What the state looks like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Check {
     pub is_unadopted: bool,
     /// What cannot be read.
     pub damage: Vec<Damage>,
+    /// Receipts that the ledger names and that are no file in their folder.
+    pub lost_receipts: Vec<String>,
     /// Quarantine files, and how many lines each holds.
     pub quarantined: Vec<(String, u64)>,
     /// Files that a crash left behind, or that are being written right now.
@@ -65,6 +67,17 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
         }),
         Err(error) => return Err(error),
     }
+    // Before the folder is listed: a receipt is there before its entry.
+    let recorded: Vec<RelPath> = match ledger::open(fs) {
+        Ok(Some(file)) => {
+            let entries = ledger::find_prefix(&*file, "")?;
+            entries.iter().filter_map(|entry| runs::receipt_path(&entry.run_id)).collect()
+        }
+        Ok(None) | Err(_) => Vec::new(),
+    };
+    let files: BTreeSet<RelPath> = runs::files(fs)?.into_iter().collect();
+    let lost = recorded.iter().filter(|path| !files.contains(*path));
+    check.lost_receipts = lost.map(RelPath::to_string).collect();
     for folder in [layout::tools(), layout::segments(), layout::runs(), layout::checkpoints()] {
         let Ok(entries) = fs.list_dir(&folder) else { continue };
         for entry in entries {
@@ -83,7 +96,7 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
     Ok(check)
 }
 
-fn count_lines(view: &View, path: &brigade_fs::RelPath) -> Result<u64, QueueError> {
+fn count_lines(view: &View, path: &RelPath) -> Result<u64, QueueError> {
     let file = view.fs.open(path)?;
     let mut lines = Lines::new(&*file, 0, file.len()?);
     let mut count = 0;

@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 use brigade_call::Call;
 use brigade_core::Json;
-use brigade_queue::{BadReceipt, Calls, Queue, QueueView, Runs, Tampering};
+use brigade_queue::{BadReceipt, Calls, Queue, QueueView, Runs};
 
 use crate::error::Error;
 use crate::report::{CompactReport, DamageReport, Report as _, StateReport};
-use crate::workspace::{RUNS, Workspace};
+use crate::workspace::Workspace;
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ impl Workspace {
                 problem: damage.problem.to_owned(),
             })
             .collect();
-        damage.extend(self.lost_receipts(&*view)?);
+        damage.extend(self.bad_receipts(&*view, check.lost_receipts.clone())?);
         let counts = |counts: BTreeMap<String, u64>| {
             Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count))))
         };
@@ -64,22 +64,19 @@ impl Workspace {
         })
     }
 
-    /// Finds the receipts that are none, and those that the ledger names and that are gone.
-    fn lost_receipts(&self, view: &dyn QueueView) -> Result<Vec<DamageReport>, Error> {
+    /// Finds the receipts that are none, besides those that are gone.
+    fn bad_receipts(&self, view: &dyn QueueView, gone: Vec<String>) -> Result<Vec<DamageReport>, Error> {
         let bad = Mutex::new(BTreeMap::new());
         view.for_each_run(&|found| {
             if let Err(BadReceipt { path, problem }) = found {
                 bad.lock().unwrap_or_else(PoisonError::into_inner).insert(path, problem);
             }
         })?;
-        let mut lost = bad.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for finding in view.verify(1)?.findings {
-            if finding.tampering == Tampering::Removed && !finding.run_id.is_empty() {
-                let path = format!("{RUNS}/{}.json", finding.run_id);
-                lost.entry(path).or_insert_with(|| finding.detail.to_owned());
-            }
+        let mut bad = bad.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for path in gone {
+            bad.entry(path).or_insert_with(|| "the ledger names it, and there is no such file".to_owned());
         }
-        Ok(lost
+        Ok(bad
             .into_iter()
             .map(|(path, problem)| DamageReport { file: self.absolute(&path), line: None, problem })
             .collect())

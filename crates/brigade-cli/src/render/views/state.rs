@@ -1,6 +1,6 @@
 //! The state as a whole, keys and envelopes.
 
-use brigade::{CompactReport, EnvelopeReport, KeyReport, StateReport};
+use brigade::{CompactReport, DamageReport, EnvelopeReport, KeyReport, StateReport};
 
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};
@@ -36,7 +36,12 @@ impl View for StateReport {
         if !self.adopted {
             page.note("this state is of an older program; the first write takes it over and keeps a copy");
         }
-        if !self.valid || !self.temporary.is_empty() {
+        // What is lost of the receipts, no compaction brings back.
+        let is_receipt = |damage: &DamageReport| damage.file.contains("/.brigade/tools/runs/");
+        if self.damage.iter().any(is_receipt) {
+            page.next("brigade tools run verify");
+        }
+        if !self.damage.iter().all(is_receipt) || !self.temporary.is_empty() {
             page.next("brigade tools state compact");
         }
     }
