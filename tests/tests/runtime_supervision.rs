@@ -404,7 +404,7 @@ fn a_followed_log_shows_what_comes_until_it_is_interrupted() {
     std::io::Write::write_all(&mut file, b"def\nmore\n").unwrap();
     assert_eq!(lines.next().as_deref(), Some("api_key: [redacted]"));
     assert_eq!(lines.next().as_deref(), Some("more"));
-    kill("-INT", u64::from(child.id()));
+    kill("-TERM", u64::from(child.id()));
     assert_eq!((lines.next(), child.wait().unwrap().code()), (None, Some(0)));
 }
 

@@ -130,7 +130,7 @@ fn a_followed_log_ends_with_an_interrupt_and_its_run_goes_on() {
     let mut running = Running::start();
     let (mut follower, mut lines) = running.follow(&["--follow"]);
     assert_eq!(lines.next().as_deref(), Some("first"));
-    assert!(Command::new("kill").args(["-INT", &follower.id().to_string()]).status().unwrap().success());
+    assert!(Command::new("kill").args(["-TERM", &follower.id().to_string()]).status().unwrap().success());
     assert_eq!((lines.next(), follower.wait().unwrap().code()), (None, Some(0)));
     assert_eq!(running.site.status(&running.call), "running");
     running.end();
