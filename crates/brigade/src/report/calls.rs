@@ -8,6 +8,7 @@ use crate::exit::Exit;
 
 /// `call plan`: what a call would be, and every reason why it may not run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct PlanReport {
     /// The schema id.
     pub schema: &'static str,
@@ -55,6 +56,7 @@ impl Report for PlanReport {
 
 /// `call queue`: what became of a planned call.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct QueueReport {
     /// The schema id.
     pub schema: &'static str,
@@ -88,6 +90,7 @@ impl Report for QueueReport {
 
 /// `call show`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CallReport {
     /// The schema id.
     pub schema: &'static str,
@@ -113,6 +116,7 @@ impl Report for CallReport {
 
 /// `call approve`, `call reject`, `call hold`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ReviewReport {
     /// The schema id.
     pub schema: &'static str,
@@ -143,6 +147,7 @@ impl Report for ReviewReport {
 
 /// `call run`: what came of a run, or why there was none.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct RunReport {
     /// The schema id.
     pub schema: &'static str,
@@ -184,6 +189,7 @@ impl Report for RunReport {
 
 /// An approved call that could not run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct PassedOver {
     /// The call.
     pub call_id: String,
@@ -193,6 +199,7 @@ pub struct PassedOver {
 
 /// One line of `call queue --stdin`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct BatchRow {
     /// The line of the input, from 1.
     pub line: usize,
@@ -212,6 +219,7 @@ pub struct BatchRow {
 
 /// `call queue --stdin`: how many calls were stored.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct BatchReport {
     /// The schema id.
     pub schema: &'static str,

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 
 /// `checkpoint list`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CheckpointListReport {
     /// The schema id.
     pub schema: &'static str,
@@ -33,6 +34,7 @@ impl Report for CheckpointListReport {
 
 /// `checkpoint show`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CheckpointReport {
     /// The schema id.
     pub schema: &'static str,
@@ -58,6 +60,7 @@ impl Report for CheckpointReport {
 
 /// `checkpoint approve` and `checkpoint reject`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CheckpointReviewReport {
     /// The schema id.
     pub schema: &'static str,
@@ -84,6 +87,7 @@ impl Report for CheckpointReviewReport {
 
 /// `checkpoint resume`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ResumeReport {
     /// The schema id.
     pub schema: &'static str,

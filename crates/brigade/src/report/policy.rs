@@ -8,6 +8,7 @@ use crate::exit::Exit;
 
 /// `policy show`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct PolicyReport {
     /// The schema id.
     pub schema: &'static str,
@@ -33,6 +34,7 @@ impl Report for PolicyReport {
 
 /// `policy doctor`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct PolicyHealthReport {
     /// The schema id.
     pub schema: &'static str,
@@ -68,6 +70,7 @@ impl Report for PolicyHealthReport {
 
 /// `policy explain`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ExplainReport {
     /// The schema id.
     pub schema: &'static str,
@@ -91,6 +94,7 @@ impl Report for ExplainReport {
 
 /// What one rule says.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct RulingReport {
     /// What it is about: `family`, `effect`, `environment`, `files`, `network`, `limits` and so on.
     pub topic: String,

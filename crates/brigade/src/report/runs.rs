@@ -8,6 +8,7 @@ use crate::exit::Exit;
 
 /// `run list`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct RunListReport {
     /// The schema id.
     pub schema: &'static str,
@@ -35,6 +36,7 @@ impl Report for RunListReport {
 
 /// `run show` and `run latest`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct RunShowReport {
     /// The schema id.
     pub schema: &'static str,
@@ -60,6 +62,7 @@ impl Report for RunShowReport {
 
 /// `run replay`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ReplayReport {
     /// The schema id.
     pub schema: &'static str,
@@ -99,6 +102,7 @@ impl Report for ReplayReport {
 
 /// `run verify`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LedgerReport {
     /// The schema id.
     pub schema: &'static str,
@@ -126,6 +130,7 @@ impl Report for LedgerReport {
 
 /// One thing that does not fit.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LedgerFinding {
     /// The place in the ledger, from 1.
     pub sequence: Option<u64>,

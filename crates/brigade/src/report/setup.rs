@@ -6,6 +6,7 @@ use super::Report;
 
 /// `tools init` and `policy init`: what was written.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct InitReport {
     /// The schema id.
     pub schema: &'static str,

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 
 /// `state check`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct StateReport {
     /// The schema id.
     pub schema: &'static str,
@@ -43,6 +44,7 @@ impl Report for StateReport {
 
 /// One thing that cannot be read.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct DamageReport {
     /// The file.
     pub file: String,
@@ -54,6 +56,7 @@ pub struct DamageReport {
 
 /// `state compact`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CompactReport {
     /// The schema id.
     pub schema: &'static str,
@@ -75,6 +78,7 @@ impl Report for CompactReport {
 
 /// `keys init`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct KeyReport {
     /// The schema id.
     pub schema: &'static str,
@@ -92,6 +96,7 @@ impl Report for KeyReport {
 
 /// `run verify --envelope`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct EnvelopeReport {
     /// The schema id.
     pub schema: &'static str,
