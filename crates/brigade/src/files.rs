@@ -200,8 +200,7 @@ impl ToolReader<'_> {
         let Some(argv) = self.argv() else {
             return (None, ProgramFact::NotFound);
         };
-        let found =
-            self.find_program(argv.program(), directory).or_else(|| brigade_itself(argv.program()));
+        let found = self.find_program(argv.program(), directory).or_else(|| brigade_itself(argv.program()));
         let Some(path) = found else {
             return (None, ProgramFact::NotFound);
         };
