@@ -1,6 +1,7 @@
 //! `brigade tools doctor`, `list --json`, `import-issues` and `policy doctor` through the binary.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "tests look at the modes of files")]
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -212,9 +212,10 @@ fn is_ignored(signal: &str) -> bool {
         "-INT" => 2,
         _ => 15,
     };
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
-    u64::from_str_radix(mask.trim(), 16).unwrap() >> (number - 1) & 1 == 1
+    let status = fs::read_to_string("/proc/self/status").expect("a process can look at itself");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.expect("the system tells which signals are ignored");
+    u64::from_str_radix(mask.trim(), 16).expect("the mask is a hex number") >> (number - 1) & 1 == 1
 }
 
 #[test]
