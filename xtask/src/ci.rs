@@ -7,6 +7,7 @@ use crate::docs::{self, DocsArguments};
 use crate::fixtures::{self, FixturesArguments};
 use crate::repository::{Failure, Repository};
 use crate::schemas::{self, SchemasArguments};
+use crate::skills;
 use crate::tidy::{self, TidyArguments};
 
 /// Check formatting, lints, docs, house rules and generated files
@@ -23,7 +24,7 @@ type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 
 pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
     let start = |arguments: &'static str| move || start_cargo(repository, arguments);
-    let steps: [Step<'_>; 8] = [
+    let steps: [Step<'_>; 9] = [
         ("formatting", Box::new(start("fmt --all --check"))),
         ("lints", Box::new(start("clippy --workspace --all-targets --locked --quiet -- -D warnings"))),
         ("lints of the schemas", Box::new(start(SCHEMA_LINTS))),
@@ -31,6 +32,7 @@ pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
         ("house rules", Box::new(|| tidy::run(repository, &TidyArguments {}))),
         ("fixtures", Box::new(|| fixtures::run(repository, &FixturesArguments { check: true }))),
         ("schemas", Box::new(|| schemas::run(repository, &SchemasArguments { check: true }))),
+        ("skills", Box::new(|| skills::run_if_installable(repository))),
         ("manual and issues", Box::new(|| docs::run(repository, &DocsArguments { check: true }))),
     ];
     let (began, count) = (Instant::now(), steps.len());

@@ -15,6 +15,7 @@ mod generated;
 mod interop;
 mod repository;
 mod schemas;
+mod skills;
 mod tidy;
 mod torture;
 
@@ -40,6 +41,7 @@ enum Task {
     Fixtures(fixtures::FixturesArguments),
     Interop(interop::InteropArguments),
     Schemas(schemas::SchemasArguments),
+    Skills(skills::SkillsArguments),
     Tidy(tidy::TidyArguments),
     Torture(torture::TortureArguments),
     #[command(hide = true)]
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Task::Fixtures(arguments) => fixtures::run(&repository, &arguments),
         Task::Interop(arguments) => interop::run(&repository, &arguments),
         Task::Schemas(arguments) => schemas::run(&repository, &arguments),
+        Task::Skills(arguments) => skills::run(&repository, &arguments),
         Task::Tidy(arguments) => tidy::run(&repository, &arguments),
         Task::Torture(arguments) => torture::run(&repository, &arguments),
         Task::Measure => bench::measure_children(),
