@@ -11,6 +11,7 @@ use brigade_core::Timestamp;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 use crate::error::Explain;
+use crate::fs::read_all;
 use crate::root::Root;
 use crate::{
     DirEntry, FileId, FileKind, Fs, FsError, FsErrorKind, Location, Lock, Metadata, ReadFile, RelPath,
@@ -112,6 +113,12 @@ impl Fs for DiskFs {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(rustix::fs::CWD, self.path.join(path), flags, Mode::empty());
         open_regular(File::from(file.explain("read", &shown)?), &shown)
+    }
+
+    fn read(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, FsError> {
+        let file = File::from(self.open_fd("read", path, OFlags::RDONLY | OFlags::NONBLOCK)?);
+        let length = regular_length(&file, "read", path.as_str())?;
+        read_all(&DiskReader { file, path: path.to_string() }, length, path.as_str(), limit)
     }
 
     fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError> {
@@ -270,8 +277,14 @@ pub(crate) fn by_words(path: &Path) -> PathBuf {
 }
 
 fn require_regular(file: &File, operation: &'static str, path: &str) -> Result<(), FsError> {
-    if file.metadata().explain(operation, path)?.is_file() {
-        Ok(())
+    regular_length(file, operation, path).map(drop)
+}
+
+/// Returns the length of a regular file.
+fn regular_length(file: &File, operation: &'static str, path: &str) -> Result<u64, FsError> {
+    let metadata = file.metadata().explain(operation, path)?;
+    if metadata.is_file() {
+        Ok(metadata.len())
     } else {
         Err(FsError::new(operation, path, FsErrorKind::NotAFile))
     }

@@ -72,6 +72,9 @@ pub struct FileId {
     pub inode: u64,
 }
 
+/// Up to this length, a range is asked for without a look at how long the file is.
+const SHORT_RANGE: usize = 64 << 10;
+
 /// An open file that is read at any place. It stays the same file when its name is given to another one.
 pub trait ReadFile: Send + Sync {
     /// Reads up to `buffer.len()` bytes at `offset`; zero means that the file ends there.
@@ -105,8 +108,12 @@ pub trait ReadFile: Send + Sync {
     /// # Errors
     /// When the disk fails.
     fn read_range(&self, offset: u64, length: usize) -> Result<Vec<u8>, FsError> {
-        let end = self.len()?;
-        let length = length.min(usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX));
+        let mut length = length;
+        // So that no more is asked for than there can be; what is short is asked for as it is.
+        if SHORT_RANGE < length {
+            let end = self.len()?;
+            length = length.min(usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX));
+        }
         let mut bytes = vec![0; length];
         let mut filled = 0;
         while filled < length {
@@ -260,7 +267,8 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// When it is not there, longer than that, not a regular file, or outside.
     fn read(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, FsError> {
-        read_all(&*self.open(path)?, path.as_str(), limit)
+        let file = self.open(path)?;
+        read_all(&*file, file.len()?, path.as_str(), limit)
     }
 
     /// Reads a whole file from anywhere on the machine.
@@ -268,7 +276,8 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// When it is not there, longer than `limit`, or not a regular file.
     fn read_outside(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
-        read_all(&*self.open_outside(path)?, &path.to_string_lossy(), limit)
+        let file = self.open_outside(path)?;
+        read_all(&*file, file.len()?, &path.to_string_lossy(), limit)
     }
 
     /// Tells whether something is there, and fails on nothing but trouble.
@@ -358,9 +367,9 @@ pub trait Fs: Send + Sync {
     }
 }
 
-fn read_all(file: &dyn ReadFile, path: &str, limit: u64) -> Result<Vec<u8>, FsError> {
+/// Reads a file to its end; `length` is what it had when it was opened.
+pub(crate) fn read_all(file: &dyn ReadFile, length: u64, path: &str, limit: u64) -> Result<Vec<u8>, FsError> {
     let too_large = || FsError::new("read", path, FsErrorKind::TooLarge { limit });
-    let length = file.len()?;
     if limit < length {
         return Err(too_large());
     }
@@ -374,6 +383,10 @@ fn read_all(file: &dyn ReadFile, path: &str, limit: u64) -> Result<Vec<u8>, FsEr
         }
         if limit < filled as u64 {
             return Err(too_large());
+        }
+        // There was room for more, and the file is as long as it was said to be: this is its end.
+        if 0 < length && filled as u64 == length {
+            break;
         }
         if filled == bytes.len() {
             bytes.resize(filled * 2, 0);
