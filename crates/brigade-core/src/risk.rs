@@ -8,11 +8,19 @@
 //! Words that are nothing but shell syntax (`|`, `;`, `&&`) also separate commands, although no shell will read
 //! them: whoever configures `curl … | sh` meant it.
 //!
+//! A shell or interpreter that is left to read its commands from standard input is a risk too, as is whatever a
+//! setting of git, ssh or an option of `tar`, `script` and their like makes them run. What `ssh` hands to a remote
+//! shell is judged like the text of a shell, but is no risk by itself.
+//!
 //! This is a guard against shapes that hide what runs, not a sandbox: a script may still do anything.
 
+mod git;
+mod hook;
+mod language;
 mod options;
 mod program;
 mod shell_text;
+mod stdin;
 mod wrapper;
 
 use std::fmt;
@@ -60,6 +68,13 @@ pub enum Risk {
         /// The shell or interpreter.
         program: &'static str,
     },
+    /// A shell or interpreter is to read its commands from standard input.
+    StandardInput {
+        /// The position of the word that says so, or of the program when neither a script nor code is named.
+        word: usize,
+        /// The shell, interpreter, or program that would start one.
+        program: &'static str,
+    },
     /// What a download brings is run, through `eval "$(…)"`, `bash <(…)` and the like.
     DownloadedCode {
         /// The position of the word that holds the download.
@@ -78,6 +93,7 @@ impl Risk {
             Risk::Privilege { .. } => "privilege",
             Risk::ForcedRemoval { .. } => "forced-removal",
             Risk::PipeIntoInterpreter { .. } => "pipe-into-interpreter",
+            Risk::StandardInput { .. } => "standard-input",
             Risk::DownloadedCode { .. } => "downloaded-code",
         }
     }
@@ -90,6 +106,7 @@ impl Risk {
             | Risk::Privilege { word, .. }
             | Risk::ForcedRemoval { word }
             | Risk::PipeIntoInterpreter { word, .. }
+            | Risk::StandardInput { word, .. }
             | Risk::DownloadedCode { word, .. } => *word,
         }
     }
@@ -109,10 +126,13 @@ impl fmt::Display for Risk {
                 write!(f, "word {word} asks for another user's rights with `{program}`")
             }
             Risk::ForcedRemoval { word } => {
-                write!(f, "word {word} removes recursively and without asking with `rm`")
+                write!(f, "word {word} removes recursively and without asking")
             }
             Risk::PipeIntoInterpreter { word, program } => {
                 write!(f, "word {word} pipes output into `{program}`")
+            }
+            Risk::StandardInput { word, program } => {
+                write!(f, "word {word} lets `{program}` read its commands from standard input")
             }
             Risk::DownloadedCode { word, program } => {
                 write!(f, "word {word} runs what `{program}` downloads")
@@ -137,6 +157,10 @@ pub fn judge(argv: &Argv) -> Vec<Risk> {
     let mut judgement = Judgement { risks: Vec::new(), depth: 0, trying: Trying::OneCommand };
     judgement.words(&words);
     let mut risks = judgement.risks;
+    // Where a pipe is named, it is the standard input.
+    let piped: Vec<usize> =
+        risks.iter().filter(|r| matches!(r, Risk::PipeIntoInterpreter { .. })).map(Risk::word).collect();
+    risks.retain(|risk| !(matches!(risk, Risk::StandardInput { .. }) && piped.contains(&risk.word())));
     risks.sort_by_key(Risk::word);
     let mut seen = std::collections::HashSet::new();
     risks.retain(|risk| seen.insert(risk.clone()));
@@ -206,6 +230,7 @@ impl Judgement {
 
     fn command_within_depth(&mut self, words: &[Word]) {
         let Some((head, args)) = words.split_first() else { return };
+        self.hooks(head, args);
         match kind_of(&head.text) {
             Kind::Shell(program) => {
                 if let Some(found) = options::shell_text(program, args) {
@@ -213,12 +238,16 @@ impl Judgement {
                     for text in found.texts {
                         self.shell_text(&text);
                     }
+                } else {
+                    self.standard_input(head, program, args);
                 }
                 self.process_substitutions(args);
             }
             Kind::Interpreter(program) => {
                 if let Some(found) = options::inline_code(program, args) {
                     self.risks.push(Risk::InlineCode { word: args[found].at, program });
+                } else {
+                    self.standard_input(head, program, args);
                 }
                 self.process_substitutions(args);
             }
@@ -233,13 +262,39 @@ impl Judgement {
             }
             Kind::Eval => self.process_substitutions(args),
             Kind::Launcher => self.any_suffix(args),
+            Kind::Git => {
+                for runs in git::git_runs(args) {
+                    match runs {
+                        git::GitRuns::Text(text) => {
+                            self.risks.push(Risk::ShellText { word: text.at, program: "git" });
+                            self.shell_text(&text);
+                        }
+                        git::GitRuns::Words(words) => self.command(&words),
+                    }
+                }
+            }
             Kind::Find => {
+                if wrapper::find_removes(args) {
+                    self.risks.push(Risk::ForcedRemoval { word: head.at });
+                }
                 for inner in wrapper::find_commands(args) {
-                    self.command(inner);
+                    if inner.first().is_some_and(|word| kind_of(&word.text) != Kind::Remove) {
+                        self.command(inner);
+                    }
                 }
             }
             Kind::Wrapper(wrapper) => match wrapper::look_through(wrapper, args) {
-                wrapper::Inner::Command(inner) => self.command(&inner),
+                wrapper::Inner::Command(inner) => {
+                    if wrapper.name() == "setpriv"
+                        && let Some(word) = wrapper::setpriv_option(args)
+                    {
+                        self.risks.push(Risk::Privilege { word, program: "setpriv" });
+                    }
+                    self.command(&inner);
+                }
+                wrapper::Inner::Shell => {
+                    self.risks.push(Risk::StandardInput { word: head.at, program: wrapper.name() });
+                }
                 wrapper::Inner::ShellText { option, program, text } => {
                     if let Some(option) = option {
                         self.risks.push(Risk::ShellText { word: option, program });
@@ -248,8 +303,43 @@ impl Judgement {
                 }
                 wrapper::Inner::Nothing => {}
             },
-            Kind::Other => {}
+            Kind::Other => {
+                if args.first().is_some_and(|subcommand| program::launches(&head.text, &subcommand.text)) {
+                    self.any_suffix(&args[1..]);
+                }
+            }
         }
+    }
+
+    /// Notes what a program runs because one of its options says so.
+    fn hooks(&mut self, head: &Word, args: &[Word]) {
+        for hooked in hook::hooked(&head.text, args) {
+            match hooked {
+                hook::Hooked::ShellText { option, program, text } => {
+                    self.risks.push(Risk::ShellText { word: option, program });
+                    self.shell_text(&text);
+                }
+                hook::Hooked::Command(text) => self.shell_text(&text),
+                hook::Hooked::InlineCode { word, program } => {
+                    self.risks.push(Risk::InlineCode { word, program });
+                }
+                hook::Hooked::StandardInput { word, program } => {
+                    self.risks.push(Risk::StandardInput { word, program });
+                }
+            }
+        }
+    }
+
+    /// Notes a shell or interpreter that is left to read its commands from standard input.
+    ///
+    /// Among the words of a launcher, one that is only the name of a shell may be the name of anything.
+    fn standard_input(&mut self, head: &Word, program: &'static str, args: &[Word]) {
+        let word = match stdin::from_stdin(program, args) {
+            Some(stdin::FromStdin::Asked(at)) => args[at].at,
+            Some(stdin::FromStdin::Bare) if self.trying == Trying::OneCommand => head.at,
+            Some(stdin::FromStdin::Bare) | None => return,
+        };
+        self.risks.push(Risk::StandardInput { word, program });
     }
 
     /// Judges every word as if a command began there: for programs whose own options are too many to know.
@@ -302,7 +392,9 @@ impl Judgement {
             match kind_of(&head.text) {
                 Kind::Wrapper(wrapper) => match wrapper::look_through(wrapper, args) {
                     wrapper::Inner::Command(inner) => words = inner,
-                    wrapper::Inner::ShellText { .. } | wrapper::Inner::Nothing => return,
+                    wrapper::Inner::ShellText { .. } | wrapper::Inner::Shell | wrapper::Inner::Nothing => {
+                        return;
+                    }
                 },
                 Kind::Privilege(_) => words = wrapper::after_privilege(args),
                 kind => {

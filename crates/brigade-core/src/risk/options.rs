@@ -1,6 +1,6 @@
 //! Reads the options of shells, interpreters and `rm` as those programs would.
 
-use super::Word;
+use super::{Word, language};
 
 /// A shell that was given its commands as text.
 pub(super) struct ShellText {
@@ -80,26 +80,26 @@ fn power_shell_command(args: &[Word]) -> Option<usize> {
 }
 
 /// How an interpreter spells its options.
-struct Spelling {
+pub(super) struct Spelling {
     /// Short options that announce code.
     code: &'static str,
     /// Short options that take a value: the rest of the bundle, or the next word.
-    valued: &'static str,
+    pub(super) valued: &'static str,
     /// Short options whose value, if any, is the rest of the bundle.
     attached: &'static str,
     /// Long options that announce code.
     long_code: &'static [&'static str],
     /// Long options that take the next word.
-    long_valued: &'static [&'static str],
+    pub(super) long_valued: &'static [&'static str],
     /// Short options after which a program is named otherwise, such as `-m` of Python.
-    ends: &'static str,
+    pub(super) ends: &'static str,
 }
 
 const fn spelling(code: &'static str, valued: &'static str, attached: &'static str) -> Spelling {
     Spelling { code, valued, attached, long_code: &[], long_valued: &[], ends: "" }
 }
 
-fn spelling_of(program: &str) -> Option<Spelling> {
+pub(super) fn spelling_of(program: &str) -> Option<Spelling> {
     Some(match program {
         "python" | "pythonw" | "pypy" | "py" | "ipython" | "micropython" => {
             Spelling { long_valued: &["--check-hash-based-pycs"], ends: "m", ..spelling("c", "WXQ", "") }
@@ -136,6 +136,10 @@ fn spelling_of(program: &str) -> Option<Spelling> {
             ..spelling("eE", "LJCtpH", "")
         },
         "elixir" | "scala" | "swift" => Spelling { long_code: &["--eval"], ..spelling("e", "rS", "") },
+        "expect" => spelling("c", "", "d"),
+        "gnuplot" | "kotlin" | "ocaml" | "ghci" | "runghc" | "qjs" => spelling("e", "", ""),
+        "hy" => spelling("c", "", ""),
+        "octave" | "nim" => Spelling { long_code: &["--eval"], ..spelling("", "", "") },
         "racket" | "guile" => Spelling { long_code: &["--eval"], ..spelling("ec", "ltL", "") },
         "sbcl" | "clojure" | "clj" => Spelling { long_code: &["--eval", "-e"], ..spelling("e", "", "") },
         _ => return None,
@@ -145,13 +149,15 @@ fn spelling_of(program: &str) -> Option<Spelling> {
 /// Finds the argument that gives an interpreter its program as text.
 pub(super) fn inline_code(program: &str, args: &[Word]) -> Option<usize> {
     match program {
-        "awk" | "gawk" | "mawk" | "nawk" => return awk_runs_commands(args),
+        "awk" | "gawk" | "mawk" | "nawk" => return language::awk_runs_commands(args),
         "deno" => {
             let at = args.iter().position(|word| !word.text.starts_with('-'))?;
             let evaluates = args[at].text == "eval"
                 || (args[at].text == "repl" && args.iter().any(|word| word.text.starts_with("--eval")));
             return evaluates.then_some(at);
         }
+        "bun" if args.first().is_some_and(|word| word.text == "exec") => return Some(0),
+        "crystal" => return args.first().is_some_and(|word| word.text == "eval").then_some(0),
         "erl" => return args.iter().position(|word| matches!(word.text.as_str(), "-eval" | "-run" | "-s")),
         "sbcl" => return args.iter().position(|word| word.text.starts_with("--eval")),
         _ => {}
@@ -177,7 +183,14 @@ pub(super) fn inline_code(program: &str, args: &[Word]) -> Option<usize> {
                     return Some(at);
                 }
                 if spelling.ends.contains(option) {
-                    return None;
+                    let module = &bundle[index + option.len_utf8()..];
+                    return takes_statements(program, module, &args[at + 1..]).then_some(at);
+                }
+                // `-M'strict; system …'` is pasted into the program.
+                if matches!((program, option), ("perl", 'M' | 'm'))
+                    && bundle[index..].contains([';', '\n', '{'])
+                {
+                    return Some(at);
                 }
                 if spelling.attached.contains(option) {
                     break;
@@ -197,27 +210,20 @@ pub(super) fn inline_code(program: &str, args: &[Word]) -> Option<usize> {
     None
 }
 
-/// An awk program is text by nature; it is a risk when it can run commands.
-fn awk_runs_commands(args: &[Word]) -> Option<usize> {
-    let mut at = 0;
-    while let Some(word) = args.get(at) {
-        match word.text.as_str() {
-            "-f" | "--file" => return None,
-            "-F" | "-v" => at += 1,
-            text if text.starts_with('-') && text != "-" => {}
-            text => {
-                let runs = text.contains("system(") || text.contains("system (") || text.contains("|&");
-                let pipes = text.match_indices('|').any(|(bar, _)| {
-                    let before = text[..bar].chars().next_back();
-                    let after = text[bar + 1..].trim_start();
-                    before != Some('|') && (after.starts_with('"') || after.starts_with("getline"))
-                });
-                return (runs || pipes).then_some(at);
-            }
+/// Tells whether a module of Python reads statements from its arguments: `-m timeit 'statement'`.
+fn takes_statements(program: &str, attached: &str, rest: &[Word]) -> bool {
+    let python = matches!(program, "python" | "pythonw" | "pypy" | "py");
+    let (module, args) = match rest.split_first() {
+        _ if !attached.is_empty() => (attached, rest),
+        Some((module, args)) => (module.text.as_str(), args),
+        None => return false,
+    };
+    python
+        && match module {
+            "timeit" => args.iter().any(|word| !word.text.starts_with("--")),
+            "pdb" => args.iter().any(|word| matches!(word.text.as_str(), "-c" | "--command")),
+            _ => false,
         }
-        at += 1;
-    }
-    None
 }
 
 /// Tells whether a shell or interpreter at the end of a pipe takes its program from there.
@@ -247,12 +253,22 @@ pub(super) fn reads_program_from_stdin(program: &str, args: &[Word]) -> bool {
     true
 }
 
-fn is_redirection(word: &str) -> bool {
+pub(super) fn is_redirection(word: &str) -> bool {
     word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&').starts_with(['>', '<'])
 }
 
 /// Tells whether the options of `rm` ask for recursion and for force, in any order and spelling.
 pub(super) fn removes_by_force(args: &[Word]) -> bool {
+    removal(args) == (true, true)
+}
+
+/// Tells whether the options of `rm` ask for force.
+pub(super) fn forces(args: &[Word]) -> bool {
+    removal(args).1
+}
+
+/// Reads the options of `rm`: recursion, and force.
+fn removal(args: &[Word]) -> (bool, bool) {
     let (mut recursive, mut force) = (false, false);
     for word in args {
         let text = word.text.as_str();
@@ -267,5 +283,5 @@ pub(super) fn removes_by_force(args: &[Word]) -> bool {
             force |= bundle.contains(['f', 'F']);
         }
     }
-    recursive && force
+    (recursive, force)
 }

@@ -19,6 +19,8 @@ pub(super) enum Kind {
     Launcher,
     /// `find`, which runs commands given after `-exec`.
     Find,
+    /// `git`, which runs what settings and options name.
+    Git,
     /// Runs the command that follows its options.
     Wrapper(Wrapper),
     /// Anything else.
@@ -31,7 +33,7 @@ impl Kind {
         match self {
             Kind::Shell(name) | Kind::Interpreter(name) => Some(name),
             Kind::Privilege(_) | Kind::Remove | Kind::Eval | Kind::Launcher => None,
-            Kind::Find | Kind::Wrapper(_) | Kind::Other => None,
+            Kind::Find | Kind::Git | Kind::Wrapper(_) | Kind::Other => None,
         }
     }
 }
@@ -66,24 +68,33 @@ const INTERPRETERS: &[&str] = &[
     "bun",
     "clj",
     "clojure",
+    "crystal",
     "deno",
     "elixir",
     "erl",
+    "expect",
     "gawk",
     "ghc",
+    "ghci",
+    "gnuplot",
     "groovy",
     "guile",
+    "hy",
     "ipython",
     "irb",
     "jruby",
     "julia",
+    "kotlin",
     "lua",
     "luajit",
     "mawk",
     "micropython",
     "nawk",
+    "nim",
     "node",
     "nodejs",
+    "ocaml",
+    "octave",
     "osascript",
     "perl",
     "php",
@@ -91,11 +102,13 @@ const INTERPRETERS: &[&str] = &[
     "pypy",
     "python",
     "pythonw",
+    "qjs",
     "r",
     "racket",
     "raku",
     "rscript",
     "ruby",
+    "runghc",
     "sbcl",
     "scala",
     "swift",
@@ -104,8 +117,35 @@ const INTERPRETERS: &[&str] = &[
     "tsx",
 ];
 
-const PRIVILEGE: &[&str] =
-    &["doas", "gosu", "pkexec", "please", "run0", "runuser", "su", "su-exec", "sudo", "sudoedit"];
+const PRIVILEGE: &[&str] = &[
+    "calife",
+    "doas",
+    "dzdo",
+    "gksu",
+    "gksudo",
+    "gosu",
+    "kdesu",
+    "kdesudo",
+    "ksu",
+    "newgrp",
+    "nsenter",
+    "pfexec",
+    "pkexec",
+    "please",
+    "run0",
+    "runas",
+    "runuser",
+    "s6-setuidgid",
+    "setuidgid",
+    "sg",
+    "su",
+    "su-exec",
+    "su-rs",
+    "sudo",
+    "sudo-rs",
+    "sudoedit",
+    "sux",
+];
 
 const DOWNLOADERS: &[&str] = &[
     "aria2c", "axel", "curl", "fetch", "ftp", "http", "https", "lynx", "nc", "ncat", "netcat", "wget", "xh",
@@ -113,45 +153,90 @@ const DOWNLOADERS: &[&str] = &[
 
 const LAUNCHERS: &[&str] = &[
     "aws-vault",
+    "bunx",
     "bwrap",
+    "capsh",
+    "catatonit",
     "catchsegv",
+    "cgexec",
+    "chpst",
     "conda",
+    "crictl",
     "dbus-run-session",
     "direnv",
     "distrobox",
     "docker",
-    "dotenv",
     "doppler",
+    "dotenv",
+    "dumb-init",
+    "eatmydata",
     "entr",
+    "envdir",
+    "faketime",
     "firejail",
     "gdb",
     "hyperfine",
     "kubectl",
-    "lxc-attach",
     "ltrace",
+    "lxc-attach",
+    "machinectl",
     "mise",
     "nerdctl",
     "nix",
     "nix-shell",
     "npx",
-    "nsenter",
     "op",
     "parallel",
     "pipenv",
+    "pnpx",
     "podman",
     "poetry",
     "proot",
+    "proxychains",
+    "proxychains4",
+    "rlwrap",
+    "s6-envdir",
     "script",
-    "ssh",
+    "softlimit",
     "start-stop-daemon",
     "strace",
+    "systemd-inhibit",
     "systemd-run",
+    "torify",
+    "torsocks",
     "unbuffer",
-    "unshare",
     "uv",
     "valgrind",
+    "wsl",
+    "xterm",
     "xvfb-run",
 ];
+
+/// Programs of which only some subcommands run a command.
+const LAUNCHING_SUBCOMMANDS: &[(&str, &[&str])] = &[
+    ("adb", &["shell"]),
+    ("asdf", &["exec"]),
+    ("bundle", &["exec"]),
+    ("flatpak", &["run"]),
+    ("hatch", &["run"]),
+    ("incus", &["exec"]),
+    ("lxc", &["exec"]),
+    ("npm", &["exec", "x"]),
+    ("pdm", &["run"]),
+    ("pixi", &["run"]),
+    ("pnpm", &["dlx", "exec"]),
+    ("pyenv", &["exec"]),
+    ("rbenv", &["exec"]),
+    ("rustup", &["run"]),
+    ("rye", &["run"]),
+    ("yarn", &["dlx", "exec"]),
+];
+
+/// Tells whether a subcommand of a program runs a command.
+pub(super) fn launches(program: &str, subcommand: &str) -> bool {
+    let name = base_name(program);
+    LAUNCHING_SUBCOMMANDS.iter().any(|(of, names)| *of == name && names.contains(&subcommand))
+}
 
 /// Gives the last part of a program's path, in lower case and without `.exe`.
 pub(super) fn base_name(program: &str) -> String {
@@ -182,6 +267,8 @@ pub(super) fn kind_of(program: &str) -> Kind {
         Kind::Remove
     } else if matches!(name.as_str(), "find" | "gfind" | "fd" | "fdfind") {
         Kind::Find
+    } else if name == "git" {
+        Kind::Git
     } else if let Some(wrapper) = Wrapper::named(&name) {
         Kind::Wrapper(wrapper)
     } else if LAUNCHERS.contains(&name.as_str()) {

@@ -1,6 +1,7 @@
 //! Looks through programs that only run another one.
 
-use super::{Word, shell_text};
+use super::program::{Kind, kind_of};
+use super::{Word, options, shell_text};
 
 /// A program that runs the command after its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(super) enum Inner {
     Command(Vec<Word>),
     /// A text, given to a shell; `option` is the position of the word that asks for it, where that is a risk itself.
     ShellText { option: Option<usize>, program: &'static str, text: Word },
+    /// A shell, because no command is named; it reads standard input.
+    Shell,
     /// Nothing.
     Nothing,
 }
@@ -53,7 +56,26 @@ const WRAPPERS: &[Wrapper] = &[
     plain("numactl", "NmCipPx", &["--cpunodebind", "--membind", "--interleave", "--physcpubind"]),
     plain("prlimit", "po", &["--pid", "--output"]),
     after(1, plain("setarch", "", &[])),
-    plain("setpriv", "", &["--reuid", "--regid", "--groups", "--inh-caps", "--bounding-set", "--pdeathsig"]),
+    plain(
+        "setpriv",
+        "",
+        &[
+            "--reuid",
+            "--ruid",
+            "--euid",
+            "--regid",
+            "--rgid",
+            "--egid",
+            "--groups",
+            "--inh-caps",
+            "--ambient-caps",
+            "--bounding-set",
+            "--securebits",
+            "--pdeathsig",
+            "--selinux-label",
+            "--apparmor-profile",
+        ],
+    ),
     plain("setsid", "", &[]),
     plain("stdbuf", "ioe", &["--input", "--output", "--error"]),
     after(1, plain("taskset", "", &[])),
@@ -61,6 +83,20 @@ const WRAPPERS: &[Wrapper] = &[
     after(1, plain("timeout", "sk", &["--signal", "--kill-after"])),
     plain("tini", "pe", &[]),
     plain("toybox", "", &[]),
+    plain(
+        "unshare",
+        "SGRw",
+        &[
+            "--setuid",
+            "--setgid",
+            "--root",
+            "--wd",
+            "--propagation",
+            "--setgroups",
+            "--map-user",
+            "--map-group",
+        ],
+    ),
     plain("watch", "nq", &["--interval", "--equexit"]),
     plain(
         "xargs",
@@ -79,6 +115,11 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 impl Wrapper {
+    /// Gives the name of the wrapper.
+    pub(super) fn name(self) -> &'static str {
+        self.name
+    }
+
     /// Finds a wrapper by the name of its program.
     pub(super) fn named(name: &str) -> Option<Wrapper> {
         WRAPPERS.iter().copied().find(|wrapper| wrapper.name == name)
@@ -134,6 +175,11 @@ pub(super) fn look_through(wrapper: Wrapper, args: &[Word]) -> Inner {
         let text = command.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
         return Inner::ShellText { option: None, program: "watch", text: Word { text, at: first.at } };
     }
+    if command.is_empty() && matches!(wrapper.name, "chroot" | "fakeroot" | "setarch" | "unshare") {
+        let asks =
+            |word: &Word| matches!(word.text.as_str(), "--help" | "--version" | "-h" | "-V" | "--list");
+        return if args.iter().any(asks) { Inner::Nothing } else { Inner::Shell };
+    }
     Inner::Command(command)
 }
 
@@ -184,7 +230,7 @@ pub(super) fn after_privilege(args: &[Word]) -> Vec<Word> {
         plain("sudo", "ugpCDhrtTRU", &["--user", "--group", "--prompt", "--chdir", "--host"]);
     match look_through(SUDO, args) {
         Inner::Command(words) => words,
-        Inner::ShellText { .. } | Inner::Nothing => Vec::new(),
+        Inner::ShellText { .. } | Inner::Shell | Inner::Nothing => Vec::new(),
     }
 }
 
@@ -206,6 +252,27 @@ pub(super) fn find_commands(args: &[Word]) -> Vec<&[Word]> {
         rest = &inner[end..];
     }
     commands
+}
+
+/// Tells whether `find` removes what it finds, by itself or with `rm -f`.
+///
+/// It goes through folders and never asks, so that is a forced removal whatever `rm` is told.
+pub(super) fn find_removes(args: &[Word]) -> bool {
+    args.iter().any(|word| word.text == "-delete")
+        || find_commands(args).iter().any(|command| {
+            let removes = command.first().is_some_and(|word| kind_of(&word.text) == Kind::Remove);
+            removes && options::forces(&command[1..])
+        })
+}
+
+/// Finds the option by which `setpriv` takes other rights.
+pub(super) fn setpriv_option(args: &[Word]) -> Option<usize> {
+    const TAKES: &[&str] =
+        &["--reuid", "--ruid", "--euid", "--regid", "--rgid", "--egid", "--ambient-caps", "--inh-caps"];
+    args.iter()
+        .take_while(|word| word.text.starts_with('-') && word.text != "--")
+        .find(|word| TAKES.iter().any(|option| word.text.split('=').next() == Some(option)))
+        .map(|word| word.at)
 }
 
 /// Skips assignments and the words of shell syntax that may stand before a command.

@@ -83,7 +83,8 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
         }
         ProgramFact::NotExecuted | ProgramFact::Found(_) => {}
     }
-    found.extend(high_risk(&argv).map(|(detail, evidence)| {
+    let ending = if tool.argument_template.is_empty() { Ending::Complete } else { Ending::ArgumentsFollow };
+    found.extend(high_risk_with(&argv, ending).map(|(detail, evidence)| {
         Issue::of_tool(IssueType::HighRiskCommand, tool, "command", format!("command: {detail}"))
             .evidence(evidence)
     }));
@@ -96,7 +97,22 @@ pub(super) fn shown(name: &str) -> String {
 
 /// Says what hides in a command line: for people, and as codes.
 pub(super) fn high_risk(argv: &Argv) -> Option<(String, String)> {
-    let risks = risk::judge(argv);
+    high_risk_with(argv, Ending::Complete)
+}
+
+/// Whether arguments of a call will follow a command line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Complete,
+    ArgumentsFollow,
+}
+
+/// Says what hides in a command line. A shell without a script is none where the script may be an argument.
+fn high_risk_with(argv: &Argv, ending: Ending) -> Option<(String, String)> {
+    let mut risks = risk::judge(argv);
+    if ending == Ending::ArgumentsFollow {
+        risks.retain(|risk| !matches!(risk, risk::Risk::StandardInput { .. }));
+    }
     if risks.is_empty() {
         return None;
     }

@@ -1,0 +1,210 @@
+//! Finds what git is told to run: by settings on its command line, and by options of its subcommands.
+
+use super::Word;
+
+/// Something that git is told to run.
+pub(super) enum GitRuns {
+    /// A text that git gives to a shell, or a program of its own choice that git starts.
+    Text(Word),
+    /// A command given as words.
+    Words(Vec<Word>),
+}
+
+/// Programs that are often named to switch something off, or to show it plainly; with options of letters only.
+const HARMLESS: &[&str] =
+    &["", ":", "cat", "delta", "false", "less", "more", "nano", "no", "ssh", "true", "vi", "vim", "0", "1"];
+
+/// Settings whose value is run, without the section where any section counts.
+const RUN_BY_SETTING: &[&str] = &[
+    "core.alternaterefscommand",
+    "core.askpass",
+    "core.editor",
+    "core.fsmonitor",
+    "core.gitproxy",
+    "core.hookspath",
+    "core.pager",
+    "core.sshcommand",
+    "diff.external",
+    "gpg.program",
+    "imap.tunnel",
+    "interactive.difffilter",
+    "sequence.editor",
+    "uploadpack.packobjectshook",
+];
+
+/// Sections with a name in the middle, and what is run of them; an empty last part stands for any.
+const RUN_BY_SECTION: &[(&str, &[&str])] = &[
+    ("browser", &["cmd", "path"]),
+    ("diff", &["command", "textconv"]),
+    ("difftool", &["cmd", "path"]),
+    ("filter", &["clean", "smudge", "process"]),
+    ("gpg", &["program", "defaultkeycommand"]),
+    ("guitool", &["cmd"]),
+    ("hook", &["command"]),
+    ("man", &["cmd", "path"]),
+    ("merge", &["driver"]),
+    ("mergetool", &["cmd", "path"]),
+    ("pager", &[""]),
+    ("remote", &["uploadpack", "receivepack", "vcs"]),
+    ("sendemail", &["tocmd", "cccmd", "headercmd", "sendmailcmd"]),
+    ("trailer", &["cmd", "command"]),
+];
+
+/// Options of the subcommands whose value is run; an empty subcommand stands for any.
+const RUN_BY_OPTION: &[(&str, &[&str])] = &[
+    ("", &["--upload-pack", "--receive-pack"]),
+    ("archive", &["--exec"]),
+    ("clone", &["-u"]),
+    ("difftool", &["-x", "--extcmd"]),
+    (
+        "filter-branch",
+        &[
+            "--env-filter",
+            "--tree-filter",
+            "--index-filter",
+            "--parent-filter",
+            "--msg-filter",
+            "--commit-filter",
+            "--tag-name-filter",
+            "--setup",
+        ],
+    ),
+    ("grep", &["-O", "--open-files-in-pager"]),
+    ("ls-remote", &["--exec"]),
+    ("push", &["--exec"]),
+    ("rebase", &["-x", "--exec"]),
+];
+
+/// Lists what a command line of git, without the program itself, runs besides git.
+pub(super) fn git_runs(args: &[Word]) -> Vec<GitRuns> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        let text = word.text.as_str();
+        match text {
+            "-c" => found.extend(args.get(at + 1).and_then(|setting| by_setting(setting, &setting.text))),
+            "--config-env" => found.extend(args.get(at + 1).and_then(by_variable)),
+            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--attr-source" => {}
+            _ if text.starts_with("--config-env=") => {
+                let setting = Word { text: text["--config-env=".len()..].to_owned(), at: word.at };
+                found.extend(by_variable(&setting));
+                at += 1;
+                continue;
+            }
+            _ if text.starts_with('-') => {
+                at += 1;
+                continue;
+            }
+            _ => {
+                by_subcommand(text, &args[at + 1..], &mut found);
+                break;
+            }
+        }
+        at += 2;
+    }
+    found
+}
+
+/// Reads `name=value`.
+fn by_setting(place: &Word, setting: &str) -> Option<GitRuns> {
+    let (name, value) = setting.split_once('=')?;
+    let name = name.to_ascii_lowercase();
+    let text = |text: &str| Word { text: text.to_owned(), at: place.at };
+    let first = name.split('.').next().unwrap_or_default();
+    if matches!(first, "alias" | "submodule") {
+        if let Some(command) = value.strip_prefix('!') {
+            return Some(GitRuns::Text(text(command)));
+        }
+        if first == "alias" {
+            let words = crate::argv::Argv::parse(value).map(crate::argv::Argv::into_words).ok()?;
+            let words = std::iter::once("git".to_owned()).chain(words);
+            return Some(GitRuns::Words(words.map(|word| text(&word)).collect()));
+        }
+        return None;
+    }
+    if first == "credential" && name.ends_with(".helper") {
+        let runs = value.starts_with('!') || value.contains(['/', ' ']);
+        return runs.then(|| GitRuns::Text(text(value.trim_start_matches('!'))));
+    }
+    if !is_run(&name) || is_harmless(value) || (name == "core.hookspath" && value == "/dev/null") {
+        return None;
+    }
+    Some(GitRuns::Text(text(value)))
+}
+
+/// Reads `name=VARIABLE`, whose value nobody sees.
+fn by_variable(setting: &Word) -> Option<GitRuns> {
+    let name = setting.text.split('=').next().unwrap_or_default().to_ascii_lowercase();
+    let hides = is_run(&name) || name.starts_with("alias.") || name.ends_with(".helper");
+    hides.then(|| GitRuns::Text(Word { text: String::new(), at: setting.at }))
+}
+
+fn is_run(name: &str) -> bool {
+    if RUN_BY_SETTING.contains(&name) {
+        return true;
+    }
+    let Some((section, _)) = name.split_once('.') else { return false };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    RUN_BY_SECTION
+        .iter()
+        .any(|(of, names)| *of == section && names.iter().any(|n| n.is_empty() || *n == last))
+}
+
+fn is_harmless(value: &str) -> bool {
+    let mut words = value.split(' ');
+    words.next().is_some_and(|program| HARMLESS.contains(&program))
+        && words.all(|option| {
+            option.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
+        })
+}
+
+fn by_subcommand(subcommand: &str, args: &[Word], found: &mut Vec<GitRuns>) {
+    let options = || {
+        RUN_BY_OPTION
+            .iter()
+            .filter(|(of, _)| of.is_empty() || *of == subcommand)
+            .flat_map(|(_, options)| options.iter())
+    };
+    match subcommand {
+        "bisect" if args.first().is_some_and(|word| word.text == "run") => {
+            found.push(GitRuns::Words(args[1..].to_vec()));
+            return;
+        }
+        "submodule" => {
+            if let Some(foreach) = args.iter().position(|word| word.text == "foreach") {
+                let mut rest = args[foreach + 1..].iter().skip_while(|word| word.text.starts_with('-'));
+                found.extend(rest.next().map(|text| GitRuns::Text(text.clone())));
+            }
+            return;
+        }
+        _ => {}
+    }
+    for (at, word) in args.iter().enumerate() {
+        let text = word.text.as_str();
+        if text == "--" {
+            break;
+        }
+        let value = |value: &str| Word { text: value.to_owned(), at: word.at };
+        if subcommand == "clone" && matches!(text, "-c" | "--config") {
+            found.extend(args.get(at + 1).and_then(|setting| by_setting(setting, &setting.text)));
+        } else if subcommand == "clone" && text.starts_with("--config=") {
+            found.extend(by_setting(word, &text["--config=".len()..]));
+        }
+        // A transport whose address is a command.
+        if let Some(command) = text.strip_prefix("ext::") {
+            found.push(GitRuns::Text(value(command)));
+        }
+        for option in options() {
+            if let Some(rest) = text.strip_prefix(option) {
+                let long = option.starts_with("--");
+                let run = match rest.strip_prefix('=').filter(|_| long) {
+                    Some(command) => Some(value(command)),
+                    None if rest.is_empty() => args.get(at + 1).cloned(),
+                    None if !long => Some(value(rest)),
+                    None => None,
+                };
+                found.extend(run.map(GitRuns::Text));
+            }
+        }
+    }
+}

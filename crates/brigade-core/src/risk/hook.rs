@@ -1,0 +1,216 @@
+//! Finds what ordinary programs run because one of their options says so: `script -c …`, `tar --to-command=…`.
+
+use super::program::base_name;
+use super::{Word, language};
+
+/// Something that an option makes a program run.
+pub(super) enum Hooked {
+    /// A text for a shell; `option` is the position of the word that asks for it.
+    ShellText { option: usize, program: &'static str, text: Word },
+    /// A command in one text, which is no risk by itself, as `tar --use-compress-program='zstd -19'`.
+    Command(Word),
+    /// Commands of the program's own language that start others.
+    InlineCode { word: usize, program: &'static str },
+    /// A program that is read from standard input.
+    StandardInput { word: usize, program: &'static str },
+}
+
+/// What the value of an option is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Value {
+    ShellText,
+    Command,
+    Code,
+    /// A file with commands, which may be standard input.
+    File,
+}
+
+/// Options of one program; short ones without the dash, whose values may be attached.
+struct Hooks {
+    program: &'static str,
+    value: Value,
+    short: &'static str,
+    long: &'static [&'static str],
+}
+
+const fn hooks(
+    program: &'static str,
+    value: Value,
+    short: &'static str,
+    long: &'static [&'static str],
+) -> Hooks {
+    Hooks { program, value, short, long }
+}
+
+const HOOKS: &[Hooks] = &[
+    hooks("awk", Value::File, "f", &["--file"]),
+    hooks("bsdtar", Value::Command, "", &["--use-compress-program"]),
+    hooks("capsh", Value::ShellText, "c", &[]),
+    hooks("emacs", Value::Code, "", &["--eval", "-eval", "--execute", "-execute"]),
+    hooks("entr", Value::ShellText, "s", &[]),
+    hooks("gawk", Value::File, "f", &["--file"]),
+    hooks("gmake", Value::Code, "", &["--eval"]),
+    hooks("gmake", Value::File, "f", &["--file", "--makefile"]),
+    hooks("gtar", Value::Command, "IF", &["--use-compress-program", "--info-script", "--new-volume-script"]),
+    hooks("gtar", Value::ShellText, "", &["--to-command", "--rsh-command", "--rmt-command"]),
+    hooks("make", Value::Code, "", &["--eval"]),
+    hooks("make", Value::File, "f", &["--file", "--makefile"]),
+    hooks("mawk", Value::File, "f", &["--file"]),
+    hooks("npx", Value::ShellText, "c", &["--call"]),
+    hooks("rsync", Value::Command, "e", &["--rsh", "--rsync-path"]),
+    hooks("script", Value::ShellText, "c", &["--command"]),
+    hooks("sed", Value::File, "f", &["--file"]),
+    hooks("tar", Value::Command, "IF", &["--use-compress-program", "--info-script", "--new-volume-script"]),
+    hooks("tar", Value::ShellText, "", &["--to-command", "--rsh-command", "--rmt-command"]),
+];
+
+/// Programs whose settings, given with `-o`, name commands.
+const SSH: &[&str] = &["scp", "sftp", "slogin", "ssh"];
+
+const SSH_COMMANDS: &[&str] = &["proxycommand", "localcommand", "knownhostscommand", "remotecommand"];
+
+/// Lists what a program runs because of its options.
+pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
+    let name = base_name(program);
+    let mut found = Vec::new();
+    for hooks in HOOKS.iter().filter(|hooks| hooks.program == name) {
+        for (option, value) in values(hooks, args) {
+            let program = hooks.program;
+            match hooks.value {
+                Value::ShellText => found.push(Hooked::ShellText { option, program, text: value }),
+                Value::Command => found.push(Hooked::Command(value)),
+                Value::Code => found.push(Hooked::InlineCode { word: option, program }),
+                Value::File if is_standard_input(&value.text) => {
+                    found.push(Hooked::StandardInput { word: value.at, program });
+                }
+                Value::File => {}
+            }
+        }
+    }
+    match name.as_str() {
+        "tar" | "gtar" => {
+            for (at, word) in args.iter().enumerate() {
+                let action = match word.text.strip_prefix("--checkpoint-action") {
+                    Some("") => args.get(at + 1).map(|next| next.text.as_str()),
+                    Some(rest) => rest.strip_prefix('='),
+                    None => None,
+                };
+                if let Some(command) = action.and_then(|action| action.strip_prefix("exec=")) {
+                    let text = Word { text: command.to_owned(), at: word.at };
+                    found.push(Hooked::ShellText { option: word.at, program: "tar", text });
+                }
+            }
+        }
+        "sed" | "gsed" => {
+            let word = language::sed_runs_commands(args).map(|at| args[at].at);
+            found.extend(word.map(|word| Hooked::InlineCode { word, program: "sed" }));
+        }
+        "ex" | "vi" | "view" | "vim" | "vimdiff" | "nvim" | "gvim" | "rvim" => {
+            let word = language::vi_runs_commands(args).map(|at| args[at].at);
+            found.extend(word.map(|word| Hooked::InlineCode { word, program: "vim" }));
+        }
+        "gdb" => found.extend(gdb(args)),
+        name => {
+            if let Some(program) = SSH.iter().copied().find(|ssh| *ssh == name) {
+                ssh(program, args, &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// Tells whether a file name stands for standard input.
+pub(super) fn is_standard_input(name: &str) -> bool {
+    matches!(name, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
+
+/// Lists the values of options, with the position of the word that holds the option.
+fn values(hooks: &Hooks, args: &[Word]) -> Vec<(usize, Word)> {
+    let mut found = Vec::new();
+    for (at, word) in args.iter().enumerate() {
+        let text = word.text.as_str();
+        if text == "--" && hooks.program != "capsh" {
+            break;
+        }
+        let next = || args.get(at + 1).cloned();
+        let attached = |value: &str| Some(Word { text: value.to_owned(), at: word.at });
+        let value = if let Some(name) = hooks.long.iter().find(|name| text.starts_with(**name)) {
+            match &text[name.len()..] {
+                "" => next(),
+                rest => rest.strip_prefix('=').and_then(attached),
+            }
+        } else if let Some(bundle) = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')) {
+            match bundle.find(|c| hooks.short.contains(c)) {
+                // What stands before it are other options, which are letters too.
+                Some(index) if bundle[..index].chars().all(|c| c.is_ascii_alphabetic()) => {
+                    if index + 1 == bundle.len() { next() } else { attached(&bundle[index + 1..]) }
+                }
+                Some(_) | None => None,
+            }
+        } else {
+            None
+        };
+        found.extend(value.map(|value| (word.at, value)));
+    }
+    found
+}
+
+/// Finds settings of ssh that name commands, and joins the words that the remote shell will read as one text.
+fn ssh(program: &'static str, args: &[Word], found: &mut Vec<Hooked>) {
+    const VALUED: &str = "BbcDEeFIiJLlmOopQRSWw";
+    let mut host = None;
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        let text = word.text.as_str();
+        if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) {
+            let option = bundle.char_indices().find(|(_, c)| VALUED.contains(*c));
+            if let Some((index, letter)) = option {
+                let attached = &bundle[index + 1..];
+                let value = if attached.is_empty() {
+                    at += 1;
+                    args.get(at).map(|next| next.text.as_str())
+                } else {
+                    Some(attached)
+                };
+                if letter == 'o'
+                    && let Some((name, value)) =
+                        value.and_then(|setting| setting.split_once(['=', ' ', '\t']))
+                    && SSH_COMMANDS.contains(&name.trim().to_ascii_lowercase().as_str())
+                    && value.trim() != "none"
+                {
+                    let text = Word { text: value.trim().to_owned(), at: word.at };
+                    found.push(Hooked::ShellText { option: word.at, program, text });
+                }
+            }
+        } else if host.is_none() {
+            host = Some(at);
+        } else {
+            break;
+        }
+        at += 1;
+    }
+    if matches!(program, "ssh" | "slogin")
+        && let Some(first) = args.get(at)
+    {
+        let text = args[at..].iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+        found.push(Hooked::Command(Word { text, at: first.at }));
+    }
+}
+
+/// Finds commands of gdb that start a shell or run Python.
+fn gdb(args: &[Word]) -> Option<Hooked> {
+    let options = ["-ex", "--ex", "-iex", "--iex", "-eval-command", "--eval-command", "-init-eval-command"];
+    args.iter().enumerate().find_map(|(at, word)| {
+        let (name, attached) = word.text.split_once('=').unzip();
+        let command = match (options.contains(&name.unwrap_or(&word.text)), attached) {
+            (false, _) => return None,
+            (true, Some(text)) => text,
+            (true, None) => args.get(at + 1)?.text.as_str(),
+        };
+        let command = command.trim_start();
+        let first = command.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let runs = command.starts_with(['!', '|'])
+            || matches!(first, "shell" | "she" | "make" | "python" | "py" | "pi" | "guile" | "gu" | "pipe");
+        runs.then_some(Hooked::InlineCode { word: word.at, program: "gdb" })
+    })
+}

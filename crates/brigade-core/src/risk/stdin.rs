@@ -1,0 +1,119 @@
+//! Tells whether a shell or interpreter reads its commands from standard input.
+
+use super::Word;
+use super::hook::is_standard_input;
+use super::options::{Spelling, is_redirection, spelling_of};
+
+/// How a program is told to read its commands from standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FromStdin {
+    /// By the argument at this position: `-s`, `-`, `/dev/stdin`.
+    Asked(usize),
+    /// By naming neither a script nor code.
+    Bare,
+}
+
+/// Tells whether a shell or interpreter reads its commands from standard input.
+///
+/// Words are read as options until the first that is none. Whoever only asks for the version or for help, or
+/// redirects, reads nothing.
+pub(super) fn from_stdin(program: &str, args: &[Word]) -> Option<FromStdin> {
+    if args.iter().any(|word| is_redirection(&word.text)) {
+        return None;
+    }
+    match program {
+        "awk" | "gawk" | "mawk" | "nawk" => None,
+        "cmd" => args.is_empty().then_some(FromStdin::Bare),
+        "powershell" | "pwsh" => match args {
+            [] => Some(FromStdin::Bare),
+            [.., file, name] if file.text.to_ascii_lowercase().starts_with("-f") => {
+                (name.text == "-").then_some(FromStdin::Asked(args.len() - 1))
+            }
+            [..] => None,
+        },
+        "deno" | "bun" => {
+            let at = args.iter().position(|word| word.text == "-" || !word.text.starts_with('-'))?;
+            let at = if args[at].text == "run" {
+                at + 1
+                    + args[at + 1..]
+                        .iter()
+                        .position(|word| word.text == "-" || !word.text.starts_with('-'))?
+            } else {
+                at
+            };
+            is_standard_input(&args[at].text).then_some(FromStdin::Asked(at))
+        }
+        _ => match spelling_of(program) {
+            Some(spelling) => interpreter_from_stdin(program, &spelling, args),
+            None => shell_from_stdin(program, args),
+        },
+    }
+}
+
+fn shell_from_stdin(program: &str, args: &[Word]) -> Option<FromStdin> {
+    let posix = !matches!(program, "fish" | "nu" | "elvish" | "xonsh" | "tcsh" | "csh" | "tclsh");
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        let text = word.text.as_str();
+        let informs =
+            text.starts_with("--version") || text.starts_with("--help") || text.starts_with("--dump");
+        if informs || (!posix && matches!(text, "-v" | "-h" | "-V")) {
+            return None;
+        }
+        if matches!(text, "-" | "--") {
+            at += 1;
+            break;
+        }
+        let Some(bundle) = text.strip_prefix(['-', '+']) else { break };
+        if text.starts_with('-') && !text.starts_with("--") && bundle.contains('s') && program != "fish" {
+            return Some(FromStdin::Asked(at));
+        }
+        let valued = matches!(bundle, "-rcfile" | "-init-file" | "-config" | "-env-config");
+        at += 1 + usize::from(valued || bundle.ends_with(['o', 'O']));
+    }
+    match args.get(at) {
+        Some(script) => is_standard_input(&script.text).then_some(FromStdin::Asked(at)),
+        None => Some(FromStdin::Bare),
+    }
+}
+
+fn interpreter_from_stdin(program: &str, spelling: &Spelling, args: &[Word]) -> Option<FromStdin> {
+    // Some only tell how they are used.
+    let reads_when_bare = !matches!(
+        program,
+        "bun" | "ghc" | "groovy" | "nim" | "ocaml" | "qjs" | "rscript" | "runghc" | "scala" | "swift"
+    );
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        let text = word.text.as_str();
+        if text == "--" {
+            at += 1;
+            break;
+        }
+        if spelling.long_valued.contains(&text) {
+            at += 2;
+            continue;
+        }
+        let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) else { break };
+        if bundle.chars().any(|option| spelling.ends.contains(option)) && !bundle.starts_with('-') {
+            let file = matches!(program, "php").then(|| args.get(at + 1)).flatten();
+            return file.filter(|file| is_standard_input(&file.text)).map(|_| FromStdin::Asked(at + 1));
+        }
+        let quiet = matches!(program, "python" | "pypy" | "py" | "pythonw")
+            && bundle.chars().all(|option| "bBdEiIOqRsSuvPx".contains(option));
+        let valued = !bundle.starts_with('-')
+            && bundle.chars().next_back().is_some_and(|option| spelling.valued.contains(option));
+        if !quiet && !valued {
+            // An option that may inform, or name what is run, so that only a word decides.
+            let rest = args[at + 1..].iter().position(|word| is_standard_input(&word.text));
+            let first =
+                args[at + 1..].iter().position(|word| !word.text.starts_with('-') || word.text == "-");
+            return rest.filter(|rest| first == Some(*rest)).map(|rest| FromStdin::Asked(at + 1 + rest));
+        }
+        at += 1 + usize::from(valued);
+    }
+    match args.get(at) {
+        Some(script) => is_standard_input(&script.text).then_some(FromStdin::Asked(at)),
+        None => reads_when_bare.then_some(FromStdin::Bare),
+    }
+}
