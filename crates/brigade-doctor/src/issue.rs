@@ -168,14 +168,27 @@ impl Issue {
         fingerprint.finish()
     }
 
-    /// Returns the command that mends the issue or shows more of it.
+    /// Returns the command that mends the issue or shows more of it, as it is typed in the folder of the workspace.
     pub fn fix(&self) -> String {
-        let mut rest = self.other_fix.unwrap_or_else(|| self.kind.fix());
+        self.fix_typed(&Typed::InWorkspace)
+    }
+
+    /// Returns that command as it is typed somewhere else.
+    pub fn fix_typed(&self, typed: &Typed<'_>) -> String {
+        let template = self.other_fix.unwrap_or_else(|| self.kind.fix());
+        let mut rest = template;
         let mut command = String::new();
+        if let Some(after) = rest.strip_prefix(PROGRAM) {
+            command.push_str(PROGRAM);
+            if let Typed::Elsewhere { root } = typed {
+                command.push_str(&format!("--target {} ", quote(root)));
+            }
+            rest = after;
+        }
         while let Some((before, after)) = rest.split_once('{') {
             let (name, after) = after.split_once('}').expect("the templates of the table close their braces");
             command.push_str(before);
-            command.push_str(&self.word(name));
+            command.push_str(&self.word(name, typed));
             rest = after;
         }
         command.push_str(rest);
@@ -183,24 +196,25 @@ impl Issue {
     }
 
     /// Returns what stands for a word in braces.
-    fn word(&self, name: &str) -> String {
-        let target = || self.projection.as_ref().and_then(|mark| mark.target.as_deref());
+    fn word(&self, name: &str, typed: &Typed<'_>) -> String {
         let text = match name {
-            "edit" => return self.edit(),
+            "edit" => return self.edit(typed),
             "tool" => self.tool_id.as_deref(),
             "call" => self.call_id.as_deref(),
             "run" => self.run_id.as_deref(),
             "checkpoint" => self.checkpoint_id.as_deref(),
-            "target" => target(),
+            "file" => return quote(&typed.path(self.object.as_deref().unwrap_or_default())).into_owned(),
             _ => self.object.as_deref().or(self.tool_id.as_deref()),
         };
-        quote(text.unwrap_or_default()).into_owned()
+        let text = text.unwrap_or_default();
+        // An id may look like an option, and is the last word of every command.
+        if text.starts_with('-') { format!("-- {}", quote(text)) } else { quote(text).into_owned() }
     }
 
-    fn edit(&self) -> String {
+    fn edit(&self, typed: &Typed<'_>) -> String {
         let Some(place) = &self.place else { return "brigade tools doctor".to_owned() };
         let line = place.line.map_or_else(String::new, |line| format!("+{line} "));
-        format!("${{EDITOR:-vi}} {line}{}", quote(&place.file))
+        format!("${{EDITOR:-vi}} {line}{}", quote(&typed.path(&place.file)))
     }
 
     /// Writes the issue with the keys of reports; `absolute` makes a path as reports have it.
@@ -250,6 +264,45 @@ impl Issue {
     }
 }
 
+/// What the commands of Brigade begin with.
+const PROGRAM: &str = "brigade ";
+
+/// Where a person types the command that an issue suggests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Typed<'a> {
+    /// In the folder of the workspace.
+    #[default]
+    InWorkspace,
+    /// Below it, where the workspace is found without being named.
+    Below {
+        /// The workspace, absolute.
+        root: Cow<'a, str>,
+    },
+    /// Somewhere else, so that the workspace has to be named.
+    Elsewhere {
+        /// The workspace, absolute.
+        root: Cow<'a, str>,
+    },
+}
+
+impl Typed<'_> {
+    /// Returns a path of the workspace as it is typed there. What begins with `-` must not look like an option.
+    fn path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        match self {
+            Typed::Below { root } | Typed::Elsewhere { root } if !path.starts_with('/') => {
+                Cow::Owned(format!("{}/{path}", root.trim_end_matches('/')))
+            }
+            Typed::InWorkspace | Typed::Below { .. } | Typed::Elsewhere { .. } => {
+                if path.starts_with(['-', '+']) {
+                    Cow::Owned(format!("./{path}"))
+                } else {
+                    Cow::Borrowed(path)
+                }
+            }
+        }
+    }
+}
+
 /// Returns the worst issue; the first of them when there are several.
 pub fn top_issue<'i>(issues: impl IntoIterator<Item = &'i Issue>) -> Option<&'i Issue> {
     let mut top: Option<&Issue> = None;
@@ -264,7 +317,8 @@ pub fn top_issue<'i>(issues: impl IntoIterator<Item = &'i Issue>) -> Option<&'i 
 /// Quotes a word for a shell, where it needs that.
 fn quote(word: &str) -> Cow<'_, str> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) {
+    // Some shells read `=name` as the path of a program.
+    if !word.is_empty() && !word.starts_with('=') && word.bytes().all(plain) {
         return Cow::Borrowed(word);
     }
     Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
@@ -289,6 +343,29 @@ mod tests {
         check_fix(&Issue::new(IssueType::WideModes, ""), "brigade tools doctor --fix");
         let issue = Issue::new(IssueType::RuntimeStopped, "").object("helper");
         check_fix(&issue, "brigade tools runtime start helper");
+    }
+
+    #[test]
+    fn fixes_name_the_workspace_where_they_are_typed_elsewhere() {
+        let tool = Tool::new("-x", Family::Script).unwrap();
+        let stale = Issue::of_tool(IssueType::StaleHealth, &tool, "health_path", "old");
+        let broken = Issue::new(IssueType::Config, "").at(Place::at(".brigade/tools.toml", 3, 1));
+        let odd = Issue::new(IssueType::CheckpointInvalid, "").object("-n.json");
+        let root = || Cow::Borrowed("/my work");
+        let at = |typed: &Typed<'_>| [&stale, &broken, &odd].map(|issue| issue.fix_typed(typed));
+        assert_eq!(
+            at(&Typed::InWorkspace),
+            ["brigade tools show -- -x", "${EDITOR:-vi} +3 .brigade/tools.toml", "cat ./-n.json"]
+        );
+        assert_eq!(
+            at(&Typed::Below { root: root() }),
+            [
+                "brigade tools show -- -x",
+                "${EDITOR:-vi} +3 '/my work/.brigade/tools.toml'",
+                "cat '/my work/-n.json'"
+            ]
+        );
+        assert_eq!(at(&Typed::Elsewhere { root: root() })[0], "brigade --target '/my work' tools show -- -x");
     }
 
     #[test]

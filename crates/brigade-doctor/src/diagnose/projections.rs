@@ -69,8 +69,12 @@ pub(super) fn orphans(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
         };
         let issue =
             issue.subject(orphan.path.as_str()).evidence(orphan.cause.code()).at(Place::file(&orphan.path));
-        // A file that was edited holds somebody's own words, so removing it is not what is suggested.
-        let other_fix = (orphan.prunable != Prunable::Yes).then_some("brigade tools plan {tool}");
+        let other_fix = match orphan.prunable {
+            Prunable::Yes => None,
+            // A file that was edited holds somebody's own words, so removing it is not what is suggested.
+            Prunable::Edited => Some("brigade tools plan {tool}"),
+            Prunable::CatalogBroken => Some("brigade tools doctor --only config"),
+        };
         found.push(Issue { other_fix, ..issue });
     }
 }

@@ -123,7 +123,9 @@ fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &RuntimeFact
         }
         (ProcessState::Running, _) if !state.is_managed => {
             let detail = format!("runtime {id} was not started by Brigade");
+            // Only what Brigade started can be restarted.
             say(IssueType::RuntimeUnhealthy, detail, "unmanaged")
+                .map(|issue| Issue { other_fix: Some("brigade tools runtime show {runtime}"), ..issue })
         }
         (ProcessState::Running, Health::Bad(_)) => {
             say(IssueType::RuntimeUnhealthy, format!("runtime {id} is not healthy"), "unhealthy")
