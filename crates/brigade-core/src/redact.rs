@@ -8,7 +8,7 @@
 //!
 //! * values of fields with a secret name ([`is_secret_name`]) in any quoting: `password = "x"`, `"token":"x"`,
 //!   `\"token\":\"x\"`, `--token x`, `export API_KEY=x`, `<password>x</password>`;
-//! * bearer and basic authorizations, names and passwords inside URLs, tokens with a well-known prefix, JSON web
+//! * bearer and basic authorizations, names and passwords inside URLs, passwords after `curl --user`, tokens with a well-known prefix, JSON web
 //!   tokens, and PEM private keys, the line `BEGIN` included;
 //! * bound values ([`SecretValue`]) as they are, and base64-, hex- or URL-encoded or escaped.
 //!
@@ -27,6 +27,7 @@
 //! ```
 
 mod anchors;
+mod argv;
 mod bound;
 mod json;
 mod name;
@@ -45,8 +46,9 @@ use serde::Serialize;
 use bound::Bound;
 use stream::{Scope, Stream};
 
+pub use argv::secret_words;
 pub use json::secret_fields;
-pub use name::is_secret_name;
+pub use name::{is_secret_field, is_secret_name};
 pub use shape::{SecretKind, looks_secret_value};
 
 /// What stands in place of a secret.
@@ -178,19 +180,6 @@ impl Redactor {
     /// Redacts a whole text into one that says so by its type.
     pub fn redact(&self, text: &str) -> Redacted {
         Redacted(Cow::Owned(self.redact_str(text)))
-    }
-
-    /// Redacts the words of a command line; a word after a flag with a secret name is masked too.
-    pub fn redact_argv(&self, words: &[String]) -> Vec<Redacted> {
-        let mut masked = Vec::with_capacity(words.len());
-        let mut after_secret_flag = false;
-        for word in words {
-            let is_flag = word.starts_with('-') && !word.contains('=');
-            let hides = after_secret_flag && !is_flag && !word.is_empty();
-            masked.push(if hides { Redacted::from_static(MARK) } else { self.redact(word) });
-            after_secret_flag = is_flag && is_secret_name(word.trim_start_matches('-'));
-        }
-        masked
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) enum Anchor {
     Basic,
     /// `uth` of a field `auth`.
     AuthField,
+    /// A flag that is followed by a name and password.
+    UserFlag,
     /// A URL, which may hold a name and password.
     Url,
     /// A JSON web token.
@@ -48,11 +50,18 @@ const FOLDED: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[
     (b"basi", Anchor::Basic),
     (b"uth\"", Anchor::AuthField),
     (b"uth=", Anchor::AuthField),
+    (b"uth:", Anchor::AuthField),
     (b"?://", Anchor::Url),
 ];
 
 /// As above, but letters match as they are.
-const EXACT: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[(b"?eyJ", Anchor::JsonWebToken), (b"-BEG", Anchor::Pem)];
+const EXACT: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[
+    (b"?eyJ", Anchor::JsonWebToken),
+    (b"-BEG", Anchor::Pem),
+    (b" -u ", Anchor::UserFlag),
+    (b"\"-u\"", Anchor::UserFlag),
+    (b"-use", Anchor::UserFlag),
+];
 
 struct Entry {
     mask: u32,

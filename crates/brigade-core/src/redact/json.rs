@@ -1,13 +1,15 @@
 //! Redaction of JSON values, by the names of their fields.
 
-use super::{MARK, Redactor, is_secret_name, looks_secret_value};
+use super::argv::{ArgvReader, Hidden};
+use super::name::{NameKind, classify};
+use super::{MARK, Redactor, is_secret_field, looks_secret_value};
 use crate::json::{Json, Object};
 
 impl Redactor {
     /// Redacts a JSON value.
     ///
     /// Under a key with a secret name every string that is not empty becomes `[redacted]`, also inside lists and
-    /// objects; numbers and truth values stay. Every other string, and every key, is redacted as text. Two keys that
+    /// objects, unless the name is in doubt ([`is_secret_field`]); numbers and truth values stay. Every other string, and every key, is redacted as text. Two keys that
     /// become the same by that are told apart by a number.
     pub fn redact_json(&self, json: &Json) -> Json {
         self.value(json, Inherited::Nothing)
@@ -24,7 +26,7 @@ impl Redactor {
             Json::Object(members) => {
                 let mut redacted = Object::new();
                 for (key, value) in members {
-                    let value = self.value(value, inherited.under(key));
+                    let value = self.value(value, inherited.under(key, value));
                     let key = self.redact_str(key);
                     let mut unique = key.clone();
                     let mut number = 1usize;
@@ -42,20 +44,18 @@ impl Redactor {
     /// A list may be a command line, where a flag names the value after it.
     fn items(&self, items: &[Json], inherited: Inherited) -> Vec<Json> {
         let mut redacted = Vec::with_capacity(items.len());
-        let mut after_secret_flag = false;
+        let mut words = ArgvReader::default();
         for item in items {
             let text = item.as_str().unwrap_or_default();
-            let is_flag = text.starts_with('-') && !text.contains('=');
-            let inherited = if after_secret_flag && !is_flag { Inherited::Secret } else { inherited };
-            redacted.push(self.value(item, inherited));
-            after_secret_flag = is_secret_flag(text);
+            redacted.push(match words.next(text) {
+                Hidden::Nothing => self.value(item, inherited),
+                Hidden::Whole => self.value(item, Inherited::Secret),
+                Hidden::From(_) if inherited == Inherited::Secret => self.value(item, inherited),
+                Hidden::From(at) => Json::String(self.redact_str(&text[..at]) + MARK),
+            });
         }
         redacted
     }
-}
-
-fn is_secret_flag(text: &str) -> bool {
-    text.starts_with('-') && !text.contains('=') && is_secret_name(text.trim_start_matches('-'))
 }
 
 /// What the keys above a value say of it.
@@ -66,8 +66,13 @@ enum Inherited {
 }
 
 impl Inherited {
-    fn under(self, key: &str) -> Inherited {
-        if self == Inherited::Secret || is_secret_name(key) { Inherited::Secret } else { Inherited::Nothing }
+    fn under(self, key: &str, value: &Json) -> Inherited {
+        let named = || match value {
+            Json::String(text) => is_secret_field(key, text),
+            Json::Array(_) | Json::Object(_) => classify(key).is_some_and(NameKind::covers_all),
+            Json::Null | Json::Bool(_) | Json::Number(_) => false,
+        };
+        if self == Inherited::Secret || named() { Inherited::Secret } else { Inherited::Nothing }
     }
 }
 
@@ -101,13 +106,15 @@ fn collect(json: &Json, path: &str, inherited: Inherited, found: &mut Vec<String
             }
         }
         Json::Array(items) => {
-            let mut after_secret_flag = false;
+            let mut words = ArgvReader::default();
             for (index, item) in items.iter().enumerate() {
                 let text = item.as_str().unwrap_or_default();
-                let named = after_secret_flag && !text.starts_with('-');
-                let inherited = if named { Inherited::Secret } else { inherited };
+                let inherited = match words.next(text) {
+                    Hidden::Nothing => inherited,
+                    Hidden::From(at) if &text[at..] == MARK => inherited,
+                    Hidden::Whole | Hidden::From(_) => Inherited::Secret,
+                };
                 collect(item, &format!("{path}[{index}]"), inherited, found);
-                after_secret_flag = is_secret_flag(text);
             }
         }
         Json::Object(members) => {
@@ -123,7 +130,7 @@ fn collect(json: &Json, path: &str, inherited: Inherited, found: &mut Vec<String
                 if shown == MARK {
                     found.push(path.clone());
                 }
-                collect(value, &path, inherited.under(key), found);
+                collect(value, &path, inherited.under(key, value), found);
             }
         }
     }

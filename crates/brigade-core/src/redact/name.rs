@@ -9,6 +9,126 @@ pub(super) enum NameKind {
     Token,
     /// `authorization`: a scheme may stand before the secret.
     Authorization,
+    /// `tokens` by itself, which mostly are counted.
+    Tokens,
+    /// `auth` or `bearer`, whose value often is only the name of a method.
+    Method,
+}
+
+impl NameKind {
+    /// Tells whether everything below a field of this name is secret, whatever it is.
+    pub(super) fn covers_all(self) -> bool {
+        match self {
+            NameKind::Certain | NameKind::Token | NameKind::Authorization => true,
+            NameKind::Tokens | NameKind::Method => false,
+        }
+    }
+}
+
+/// Tells whether a field of this name and with this text as its value holds a secret.
+///
+/// Mostly the name decides ([`is_secret_name`]). A count (`tokens: "100"`) and the name of a method (`auth: "basic"`)
+/// are none.
+///
+/// ```
+/// use brigade_core::redact::is_secret_field;
+///
+/// assert!(is_secret_field("password", "x") && is_secret_field("tokens", "abc") && is_secret_field("auth", "abc"));
+/// assert!(!is_secret_field("tokens", "4,096") && !is_secret_field("auth", "oauth2"));
+/// ```
+pub fn is_secret_field(name: &str, value: &str) -> bool {
+    match classify(name) {
+        None => false,
+        Some(_) if value.is_empty() => false,
+        Some(NameKind::Certain | NameKind::Token | NameKind::Authorization) => true,
+        Some(NameKind::Tokens) => is_one_word(value) && !is_count(value),
+        Some(NameKind::Method) => is_one_word(value) && !is_method(value),
+    }
+}
+
+fn is_one_word(value: &str) -> bool {
+    !value.trim().contains(char::is_whitespace)
+}
+
+/// Tells whether a text is only a number: `100`, `4,096`, `1.5`, `4k`.
+pub(super) fn is_count(value: &str) -> bool {
+    let number = value.trim().trim_end_matches(['k', 'K', 'M', '%']);
+    !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit() || b",._+-".contains(&b))
+}
+
+/// Names of ways to authenticate, and words that say whether one is used, sorted.
+const METHODS: &[&str] = &[
+    "",
+    "anonymous",
+    "any",
+    "auto",
+    "basic",
+    "bearer",
+    "cert",
+    "certificate",
+    "cookie",
+    "cram-md5",
+    "default",
+    "digest",
+    "disabled",
+    "enabled",
+    "external",
+    "false",
+    "form",
+    "gssapi",
+    "header",
+    "iam",
+    "inherit",
+    "jwt",
+    "kerberos",
+    "key",
+    "ldap",
+    "login",
+    "manual",
+    "md5",
+    "mtls",
+    "negotiate",
+    "never",
+    "no",
+    "none",
+    "ntlm",
+    "null",
+    "off",
+    "oidc",
+    "on",
+    "optional",
+    "pam",
+    "passkey",
+    "password",
+    "peer",
+    "plain",
+    "prompt",
+    "public",
+    "required",
+    "saml",
+    "session",
+    "sigv4",
+    "ssh",
+    "sso",
+    "tls",
+    "token",
+    "true",
+    "trust",
+    "undefined",
+    "userpass",
+    "webauthn",
+    "yes",
+];
+
+/// Tells whether a text names a way to authenticate, says whether one does, or is empty.
+pub(super) fn is_method(value: &str) -> bool {
+    let lower = value.trim().to_ascii_lowercase();
+    let lower = lower.trim_end_matches([',', ';', ')', '}', ']']);
+    METHODS.binary_search(&lower).is_ok()
+        || ["api", "oauth", "scram", "sha", "hmac", "x509", "aws"]
+            .iter()
+            .any(|start| lower.starts_with(start))
+            && lower.len() < 20
 }
 
 /// Tells whether a field of this name holds a secret, if its value is a string.
@@ -59,6 +179,7 @@ const ABOUT: &[&str] = &[
     "files",
     "folder",
     "format",
+    "helper",
     "hint",
     "id",
     "ids",
@@ -214,6 +335,11 @@ pub(super) fn classify(name: &str) -> Option<NameKind> {
             "tokens" if before.is_some_and(|word| SECRET_TOKENS.contains(&word)) => {
                 found = found.or(Some(NameKind::Token));
             }
+            "tokens" if words.len() == 1 => found = Some(NameKind::Tokens),
+            "auth" | "bearer" if is_held(&words[index + 1..]) && !before.is_some_and(is_about_use) => {
+                found = found.or(Some(NameKind::Method));
+            }
+            word if is_glued_token(word) => found = found.or(Some(NameKind::Token)),
             word => {
                 if is_certain(word, before, index + 1 == words.len()) {
                     return Some(NameKind::Certain);
@@ -222,6 +348,42 @@ pub(super) fn classify(name: &str) -> Option<NameKind> {
         }
     }
     found
+}
+
+/// Tells whether nothing, or only a word for the value itself, follows `auth`.
+fn is_held(after: &[&str]) -> bool {
+    matches!(after, [] | ["header" | "value" | "string" | "data" | "cookie"])
+}
+
+/// Tells whether a word before `auth` asks whether or how it is used.
+fn is_about_use(word: &str) -> bool {
+    const USES: &[&str] = &[
+        "default",
+        "disable",
+        "enable",
+        "force",
+        "has",
+        "is",
+        "need",
+        "needs",
+        "no",
+        "preferred",
+        "require",
+        "requires",
+        "skip",
+        "use",
+        "uses",
+        "with",
+        "without",
+    ];
+    USES.contains(&word)
+}
+
+/// Tells whether `token` stands at the end of a longer word: `mytoken`, `csrftoken`.
+fn is_glued_token(word: &str) -> bool {
+    let Some(before) = word.strip_suffix("token") else { return false };
+    let harmless = HARMLESS_TOKEN.iter().any(|harmless| before.ends_with(harmless));
+    !before.is_empty() && before != "be" && !harmless
 }
 
 fn is_certain(word: &str, before: Option<&str>, last: bool) -> bool {
@@ -233,7 +395,8 @@ fn is_certain(word: &str, before: Option<&str>, last: bool) -> bool {
         | "idtoken" => true,
         "apikey" | "apikeys" | "privatekey" | "accesskey" | "secretkey" | "authkey" | "encryptionkey" => true,
         "signingkey" | "masterkey" | "sharedkey" | "accountkey" | "clientsecret" | "apisecret" => true,
-        "dbpassword" | "userpassword" | "rootpassword" | "mypassword" | "dbpasswd" | "pgpassword" => true,
+        word if word.ends_with("password") || word.ends_with("passwd") => true,
+        word if word.ends_with("secret") || word.ends_with("apikey") => true,
         "key" | "keys" => before.is_some_and(|word| SECRET_KEY.contains(&word)),
         "pass" => last && before.is_some_and(|word| !HARMLESS_PASS.contains(&word)),
         // `PassWord`, split by its case.
@@ -282,8 +445,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_that_is_searched_is_sorted() {
-        assert!(ABOUT.is_sorted());
+    fn the_lists_that_are_searched_are_sorted() {
+        assert!(ABOUT.is_sorted() && METHODS.is_sorted());
     }
 
     #[test]
@@ -333,8 +496,42 @@ mod tests {
             "token2",
             "creds",
             "db.password",
+            "tokens",
+            "mysecret",
+            "mytoken",
+            "csrftoken",
+            "userpassword",
+            "myapikey",
+            "auth",
+            "http_auth",
+            "basicAuth",
+            "auth_header",
+            "bearer",
         ] {
             assert!(is_secret_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_of_doubtful_names() {
+        for (name, value, secret) in [
+            ("tokens", "abc", true),
+            ("tokens", "100", false),
+            ("tokens", "4,096", false),
+            ("tokens", "8k", false),
+            ("tokens", "the words of a text", false),
+            ("auth", "bob:hunter2", true),
+            ("auth", "abcEXAMPLE", true),
+            ("auth", "basic", false),
+            ("auth", "OAuth2", false),
+            ("auth", "scram-sha-256", false),
+            ("auth", "", false),
+            ("bearer", "abcEXAMPLE", true),
+            ("bearer", "required", false),
+            ("password", "100", true),
+            ("author", "abcEXAMPLE1234", false),
+        ] {
+            assert_eq!(is_secret_field(name, value), secret, "{name}: {value}");
         }
     }
 
@@ -344,7 +541,6 @@ mod tests {
             "",
             "max_tokens",
             "maxTokens",
-            "tokens",
             "total_tokens",
             "tokenizer",
             "tokenize",
@@ -377,7 +573,18 @@ mod tests {
             "compass",
             "author",
             "authority",
-            "auth",
+            "authored",
+            "oauth",
+            "use_auth",
+            "auth_method",
+            "auth_scheme",
+            "auth_type",
+            "bearer_format",
+            "nexttoken",
+            "pagetoken",
+            "betoken",
+            "tokens_used",
+            "credential.helper",
             "id",
             "secret-read",
             "passwordless",

@@ -3,7 +3,9 @@
 //! A rule looks at most [`LOOKBEHIND`] bytes before its anchor and [`LOOKAHEAD`] after it. It decides the same
 //! however the input was cut, because it asks for more before it decides on too little.
 
+mod method;
 mod prefixes;
+mod user;
 mod value;
 
 use super::anchors::Anchor;
@@ -12,7 +14,11 @@ use super::shape::SecretKind;
 use super::swallow::{Pem, Swallow, is_private_key_header};
 use super::window::{More, Window};
 
+use method::{auth_value, is_auth_name};
+use user::user_flag;
+
 pub(super) use prefixes::PREFIXES;
+pub(super) use value::is_placeholder;
 
 /// How many bytes before an anchor a rule may look at.
 pub(super) const LOOKBEHIND: usize = 256;
@@ -41,6 +47,7 @@ pub(super) fn find(anchor: Anchor, window: Window<'_>, at: usize) -> Result<Opti
         Anchor::Bearer => bearer(window, at),
         Anchor::Basic => basic(window, at),
         Anchor::AuthField => auth_field(window, at),
+        Anchor::UserFlag => user_flag(window, at),
         Anchor::Url => url(window, at),
         Anchor::JsonWebToken => json_web_token(window, at + 1),
         Anchor::Pem => {
@@ -120,6 +127,10 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
     }
     let Ok(name) = std::str::from_utf8(&bytes[start..end]) else { return Ok(None) };
     let Some(kind) = classify(name) else { return Ok(None) };
+    // `auth` and `bearer` have rules of their own.
+    if kind == NameKind::Method {
+        return Ok(None);
+    }
 
     let mut at = window.skip_colours(end)?;
     // The closing quote of the name, and the bracket of `config["name"]`.
@@ -244,7 +255,9 @@ fn after_scheme(window: Window<'_>, at: usize, scheme: &[u8]) -> Result<Option<u
 }
 
 fn bearer(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
-    let Some(start) = after_scheme(window, at, b"bearer")? else { return Ok(None) };
+    let Some(start) = after_scheme(window, at, b"bearer")? else {
+        return if window.begins_word(at) { auth_value(window, at + 6) } else { Ok(None) };
+    };
     let end = window.skip(start, 64, is_token68)?;
     let token = &window.bytes[start..end];
     // Prose goes on with a word: "bearer authentication".
@@ -262,12 +275,14 @@ fn basic(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
 
 /// Finds `"auth": "…"` and `_auth=…`, as container tools and package managers store a name and password.
 fn auth_field(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
-    let named = window.bytes[..at].last().is_some_and(|b| b.eq_ignore_ascii_case(&b'a'));
-    if !named || !window.begins_word(at - 1) {
+    if !is_auth_name(window, at) {
         return Ok(None);
     }
     let start = window.skip(at + 3, 12, |b| is_blank(b) || b"\"'\\:=".contains(&b))?;
-    name_and_password(window, start)
+    match name_and_password(window, start)? {
+        Some(found) => Ok(Some(found)),
+        None => auth_value(window, at + 3),
+    }
 }
 
 /// Finds base64 of `name:password` at a position.

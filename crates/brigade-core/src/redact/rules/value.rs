@@ -6,7 +6,7 @@
 //! number of up to three digits are left. When in doubt, a value is masked.
 
 use super::{Field, Found, Separator, is_blank, is_quote};
-use crate::redact::name::NameKind;
+use crate::redact::name::{NameKind, is_count};
 use crate::redact::shape::SecretKind;
 use crate::redact::swallow::{Swallow, beginning};
 use crate::redact::window::{More, Window};
@@ -30,7 +30,10 @@ pub(super) fn find(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found
     if let Some(found) = quoted(window, field.value, field)? {
         return Ok(found);
     }
-    if window.at(field.value)? == Some(b'[') && !window.has_mark(field.value)? {
+    if field.kind != NameKind::Tokens
+        && window.at(field.value)? == Some(b'[')
+        && !window.has_mark(field.value)?
+    {
         let inside = window.skip(field.value + 1, 64, |b| is_blank(b) || b == b'\n' || b == b'\r')?;
         let inside = window.skip(inside, 8, |b| b == b'\\')?;
         let is_list = window.at(inside)?.is_some_and(is_quote);
@@ -63,6 +66,11 @@ fn quoted(window: Window<'_>, at: usize, field: &Field<'_>) -> Result<Option<Opt
     if is_harmless_word(text, field) || (quote == b'`' && text.len() < 2) {
         return Ok(Some(None));
     }
+    if field.kind == NameKind::Tokens {
+        let one_word = std::str::from_utf8(text).is_ok_and(|text| !text.contains(' ') && !is_count(text));
+        let plain = text.iter().all(u8::is_ascii_lowercase);
+        return Ok(Some(found_unless(!one_word || plain || text.len() < 8, start, swallow)));
+    }
     let start = start + scheme_length(text).unwrap_or(0);
     Ok(Some(found_unless(false, start, swallow)))
 }
@@ -84,12 +92,21 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
     if word.is_empty() || is_harmless_word(word, field) || is_in_brackets(window, start, word)? {
         return Ok(None);
     }
+    if field.kind == NameKind::Tokens {
+        // Without quotes mostly a number, or the name of a variable.
+        let has = |kind: fn(&u8) -> bool| word.iter().any(kind);
+        let random = 16 <= word.len() && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+        return Ok(found_unless(!random || path_length(word) == word.len(), start, Swallow::Bare));
+    }
     if let Some(quote) = argument_of_call(word, field) {
         let quote = start + quote;
         let swallow = Swallow::Quoted { quote: window.bytes[quote], slashes: 0 };
         return Ok(found_unless(false, quote + 1, swallow));
     }
     if is_code(word, field) {
+        return Ok(None);
+    }
+    if is_prose(window, start + word.len(), word, field)? {
         return Ok(None);
     }
     // `Bearer x`, in a header or anywhere else: the scheme stays readable.
@@ -142,6 +159,49 @@ const HARMLESS_WORDS: &[&str] = &[
     "yes",
 ];
 
+/// Tells whether what follows a name and a colon is a sentence about the secret: `Password: please enter`.
+fn is_prose(window: Window<'_>, end: usize, word: &[u8], field: &Field<'_>) -> Result<bool, More> {
+    const BEGINNINGS: &[&str] = &[
+        "cannot",
+        "can't",
+        "choose",
+        "could",
+        "does",
+        "doesn't",
+        "enter",
+        "entered",
+        "expired",
+        "failed",
+        "has",
+        "incorrect",
+        "invalid",
+        "is",
+        "isn't",
+        "missing",
+        "must",
+        "needs",
+        "not",
+        "please",
+        "should",
+        "too",
+        "type",
+        "was",
+        "wrong",
+    ];
+    if field.separator != Separator::Colon || !field.spaced || field.open_quote.is_some() {
+        return Ok(false);
+    }
+    let begins = BEGINNINGS.iter().any(|begin| word.eq_ignore_ascii_case(begin.as_bytes()));
+    if !begins {
+        return Ok(false);
+    }
+    // Another word of letters follows, as in a sentence.
+    let next = window.skip(end, 4, is_blank)?;
+    let after = window.skip(next, 24, |b| b.is_ascii_lowercase())?;
+    let ends = window.at(after)?.is_none_or(|b| b <= b' ' || b",.:;!?'\")".contains(&b));
+    Ok(end < next && next < after && ends)
+}
+
 /// Tells whether a word cannot be a secret.
 fn is_harmless_word(word: &[u8], field: &Field<'_>) -> bool {
     let Ok(word) = std::str::from_utf8(word) else { return false };
@@ -165,7 +225,8 @@ fn is_harmless_word(word: &[u8], field: &Field<'_>) -> bool {
     small_number || (short_word && field.spaced && field.separator != Separator::Equals)
 }
 
-fn is_placeholder(word: &str) -> bool {
+/// Tells whether a word stands for a value: a variable, a name in brackets, a row of stars. It is not empty.
+pub(in crate::redact) fn is_placeholder(word: &str) -> bool {
     let bytes = word.as_bytes();
     match bytes[0] {
         b'$' => {

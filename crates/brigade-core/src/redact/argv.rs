@@ -1,0 +1,106 @@
+//! Redaction of command lines, where one word says that the next is a secret.
+
+use super::{MARK, Redacted, Redactor, is_secret_field, looks_secret_value};
+use crate::redact::rules::is_placeholder;
+
+impl Redactor {
+    /// Redacts the words of a command line; the value after a flag with a secret name is masked too, and the password
+    /// in `curl --user name:password`.
+    pub fn redact_argv(&self, words: &[String]) -> Vec<Redacted> {
+        let mut reader = ArgvReader::default();
+        words
+            .iter()
+            .map(|word| match reader.next(word) {
+                Hidden::Nothing => self.redact(word),
+                Hidden::Whole => Redacted::from_static(MARK),
+                Hidden::From(at) => Redacted(std::borrow::Cow::Owned(self.redact_str(&word[..at]) + MARK)),
+            })
+            .collect()
+    }
+}
+
+/// Lists the positions of the words of a command line that look secret: by themselves, or by the flag before them.
+///
+/// Placeholders (`$TOKEN`, `<token>`) and `[redacted]` do not.
+///
+/// ```
+/// use brigade_core::redact::secret_words;
+///
+/// let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+/// assert_eq!(secret_words(&words("deploy --token abc --max-tokens 5")), [2]);
+/// assert_eq!(secret_words(&words("curl -u bob:hunter2EXAMPLE https://example.com")), [2]);
+/// ```
+pub fn secret_words(words: &[String]) -> Vec<usize> {
+    let mut reader = ArgvReader::default();
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let hidden = match reader.next(word) {
+            Hidden::Nothing => "",
+            Hidden::Whole => word.as_str(),
+            Hidden::From(from) => &word[from..],
+        };
+        let by_flag = !hidden.is_empty() && hidden != MARK && !is_placeholder(hidden);
+        if by_flag || looks_secret_value(word).is_some() {
+            found.push(at);
+        }
+    }
+    found
+}
+
+/// What of a word is secret because of the words before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hidden {
+    Nothing,
+    Whole,
+    /// Everything from this byte on, which is never the end.
+    From(usize),
+}
+
+/// Reads the words of a command line in order.
+#[derive(Default)]
+pub(super) struct ArgvReader {
+    /// The name of the flag before, without its dashes.
+    flag: Option<String>,
+    /// Whether a word before is `curl`.
+    curl: bool,
+    /// Whether the flag before is followed by a name and password.
+    credentials: bool,
+}
+
+impl ArgvReader {
+    /// Judges the next word.
+    pub(super) fn next(&mut self, word: &str) -> Hidden {
+        let flag = self.flag.take();
+        let credentials = std::mem::take(&mut self.credentials);
+        let hidden = if credentials {
+            password(word, 0)
+        } else if self.curl && word.starts_with("-u") && !word.starts_with("--") {
+            password(word, 2)
+        } else if let Some(attached) = self.attached(word) {
+            password(word, attached)
+        } else if !word.starts_with('-') && flag.is_some_and(|flag| is_secret_field(&flag, word)) {
+            Hidden::Whole
+        } else {
+            Hidden::Nothing
+        };
+        self.credentials = self.curl && matches!(word, "-u" | "--user" | "-U" | "--proxy-user");
+        let is_flag = word.starts_with('-') && !word.contains('=');
+        self.flag = is_flag.then(|| word.trim_start_matches('-').to_owned());
+        self.curl |= matches!(word.rsplit('/').next(), Some("curl" | "curl.exe"));
+        hidden
+    }
+
+    /// Gives where the value of `--user=…` begins.
+    fn attached(&self, word: &str) -> Option<usize> {
+        let names = ["--user=", "--proxy-user="];
+        names.iter().find(|name| self.curl && word.starts_with(**name)).map(|name| name.len())
+    }
+}
+
+/// Finds the password in `name:password`.
+fn password(word: &str, from: usize) -> Hidden {
+    match word[from..].find(':') {
+        Some(colon) if from + colon + 1 < word.len() => Hidden::From(from + colon + 1),
+        Some(_) | None => Hidden::Nothing,
+    }
+}
