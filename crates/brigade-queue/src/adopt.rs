@@ -12,9 +12,9 @@ use brigade_fs::{FileMode, Fs, FsError, ReadFile, RelPath, Replacement, read_man
 use crate::checkpoints;
 use crate::error::QueueError;
 use crate::layout;
-use crate::ledger::{self, NewEntry};
+use crate::ledger::{self, LedgerEntry, NewEntry};
 use crate::record::StoredCall;
-use crate::runs;
+use crate::runs::{self, StoredReceipt};
 use crate::view::View;
 
 /// What adopted calls are linked with.
@@ -24,6 +24,8 @@ pub(crate) struct Adoption {
     receipts: HashMap<String, LedgerLink>,
     /// Checkpoints by call.
     checkpoints: HashMap<String, Object>,
+    /// How far the ledger holds nothing but what was adopted, so nothing that a call of ours must know of.
+    pub(crate) ledger: u64,
     /// The workspace, as absolute paths in the records begin.
     root: String,
 }
@@ -82,7 +84,7 @@ pub(crate) fn adopt_files(view: &View, now: Timestamp) -> Result<Adoption, Queue
         copy_original(fs, &*journal.file)?;
     }
     let mut adoption = Adoption { root: fs.root().to_string_lossy().into_owned(), ..Adoption::default() };
-    adoption.receipts = adopt_receipts(fs, now)?;
+    (adoption.receipts, adoption.ledger) = adopt_receipts(fs, view.state.max_ledger()?, now)?;
     for (_, result) in checkpoints::read_all(fs)? {
         if let Ok(checkpoint) = result {
             let document = Json::Object(checkpoint.to_document());
@@ -134,11 +136,24 @@ fn is_equal(left: &dyn ReadFile, right: &dyn ReadFile) -> Result<bool, FsError> 
     Ok(true)
 }
 
-/// Enters the receipts that are not in the ledger, the oldest first, and returns the places of all.
-fn adopt_receipts(fs: &dyn Fs, now: Timestamp) -> Result<HashMap<String, LedgerLink>, QueueError> {
+/// Enters the receipts that are not in the ledger, the oldest first, and returns the places of all, and the last one that
+/// only adopted ones stand before.
+fn adopt_receipts(
+    fs: &dyn Fs,
+    known: u64,
+    now: Timestamp,
+) -> Result<(HashMap<String, LedgerLink>, u64), QueueError> {
     let mut links = HashMap::new();
+    let (mut adopted, mut has_own) = (0, false);
+    let mut count = |entry: &LedgerEntry| {
+        has_own |= !entry.is_adopted;
+        if !has_own {
+            adopted = entry.sequence;
+        }
+    };
     if let Some(file) = ledger::open(fs)? {
         for entry in ledger::find_prefix(&*file, "")? {
+            count(&entry);
             let link = LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 };
             links.insert(entry.run_id, link);
         }
@@ -149,16 +164,22 @@ fn adopt_receipts(fs: &dyn Fs, now: Timestamp) -> Result<HashMap<String, LedgerL
     let mut entries: Vec<NewEntry> = read_many(fs, &paths, runs::RECEIPT_LIMIT, |index, bytes| {
         let receipt_sha256 = Fingerprint::of_bytes(bytes.as_deref().unwrap_or_default());
         let read = runs::read_receipt(&paths[index], bytes);
-        let (started_at, status) = match read {
-            Ok(stored) => (stored.receipt.sort_key().to_owned(), stored.receipt.status().to_owned()),
+        let (started_at, status, call_id) = match read {
+            Ok(StoredReceipt { receipt, .. }) => (
+                receipt.sort_key().to_owned(),
+                receipt.status().to_owned(),
+                Some(receipt.call_id().to_owned()),
+            ),
             // Before all others, because it has no time.
-            Err(_) => (String::new(), "unreadable".to_owned()),
+            Err(_) => (String::new(), "unreadable".to_owned(), None),
         };
-        NewEntry { run_id: stem(&paths[index]), receipt_sha256, started_at, status, is_adopted: true }
+        let run_id = stem(&paths[index]);
+        NewEntry { run_id, call_id, receipt_sha256, started_at, status, is_adopted: true }
     });
     entries.sort_by(|left, right| (&left.started_at, &left.run_id).cmp(&(&right.started_at, &right.run_id)));
-    for entry in ledger::append(fs, &entries, now)? {
+    for entry in ledger::append(fs, &entries, known, now)? {
+        count(&entry);
         links.insert(entry.run_id, LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 });
     }
-    Ok(links)
+    Ok((links, adopted))
 }

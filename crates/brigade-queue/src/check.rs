@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_fs::{FileKind, Lines, RelPath, is_temporary};
+use brigade_fs::{FileKind, FsErrorKind, Lines, RelPath, is_temporary};
 
 use crate::error::QueueError;
+use crate::ledger::LedgerEntry;
 use crate::queue::QueueView;
 use crate::state::Damage;
+use crate::verify::{self, Tampering};
 use crate::view::View;
 use crate::{layout, ledger, runs};
 
@@ -27,6 +29,11 @@ pub struct Check {
     pub damage: Vec<Damage>,
     /// Receipts that the ledger names and that are no file in their folder.
     pub lost_receipts: Vec<String>,
+    /// Receipts that the ledger should name and does not.
+    pub unrecorded_receipts: Vec<String>,
+    /// Receipts that the ledger names and whose calls do not know of the run: the journal is older than the ledger. The next
+    /// change finishes their calls, so that they do not run again.
+    pub forgotten_receipts: Vec<String>,
     /// Quarantine files, and how many lines each holds.
     pub quarantined: Vec<(String, u64)>,
     /// Files that a crash left behind, or that are being written right now.
@@ -58,15 +65,8 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
     if let Some(journal) = &view.state.journal {
         check.journal_bytes = journal.file.len()?;
     }
-    match view.run_counts() {
-        Ok(runs) => check.runs = runs,
-        Err(_) if ledger::exists(fs)? => check.damage.push(Damage {
-            path: layout::ledger().to_string(),
-            line: None,
-            problem: "it is not a file",
-        }),
-        Err(error) => return Err(error),
-    }
+    check.runs = view.run_counts()?;
+    check.damage.extend(ledger_damage(view)?);
     // Before the folder is listed: a receipt is there before its entry.
     let recorded: Vec<RelPath> = match ledger::open(fs) {
         Ok(Some(file)) => {
@@ -78,6 +78,11 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
     let files: BTreeSet<RelPath> = runs::files(fs)?.into_iter().collect();
     let lost = recorded.iter().filter(|path| !files.contains(*path));
     check.lost_receipts = lost.map(RelPath::to_string).collect();
+    let path_of = |run: &String| runs::receipt_path(run).map(|path| path.to_string());
+    let verification = view.verify(u64::MAX)?;
+    let added = verification.findings.iter().filter(|finding| finding.tampering == Tampering::Added);
+    check.unrecorded_receipts = added.filter_map(|finding| path_of(&finding.run_id)).collect();
+    check.forgotten_receipts = verify::forgotten_runs(view)?.iter().filter_map(path_of).collect();
     for folder in [layout::tools(), layout::segments(), layout::runs(), layout::checkpoints()] {
         let Ok(entries) = fs.list_dir(&folder) else { continue };
         for entry in entries {
@@ -94,6 +99,42 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
         }
     }
     Ok(check)
+}
+
+/// Lists what is wrong with the ledger as a file.
+fn ledger_damage(view: &View) -> Result<Vec<Damage>, QueueError> {
+    let damage = |line, problem| Damage { path: layout::ledger().to_string(), line, problem };
+    let known = view.state.max_ledger()?;
+    let file = match ledger::open(&*view.fs) {
+        Ok(Some(file)) => file,
+        Ok(None) if known == 0 => return Ok(Vec::new()),
+        Ok(None) => return Ok(vec![damage(None, "calls name receipts in it, and it is not there")]),
+        Err(error) if error.kind == FsErrorKind::NotAFile => {
+            return Ok(vec![damage(None, "it is not a file")]);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut found = Vec::new();
+    let mut last = 0;
+    let mut lines = Lines::new(&*file, 0, file.len()?);
+    for number in 1.. {
+        let Some(line) = lines.next_line()? else { break };
+        match LedgerEntry::from_line(line.bytes) {
+            Some(entry) => {
+                if entry.sequence != last + 1 {
+                    found.push(damage(Some(number), "not the entry that follows here in the ledger"));
+                }
+                last = entry.sequence;
+            }
+            // An end that a crash tore was never acknowledged; the next write sets it aside.
+            None if !line.is_complete => {}
+            None => found.push(damage(Some(number), "not an entry of the ledger")),
+        }
+    }
+    if last < known {
+        found.push(damage(None, "it ends before receipts that calls name"));
+    }
+    Ok(found)
 }
 
 fn count_lines(view: &View, path: &RelPath) -> Result<u64, QueueError> {

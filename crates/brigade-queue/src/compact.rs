@@ -13,7 +13,7 @@ use crate::adopt::{self, Adoption};
 use crate::check::Compaction;
 use crate::entry::{Content, Entry, Span, look};
 use crate::error::QueueError;
-use crate::index::IndexData;
+use crate::index::{About, IndexData};
 use crate::layout;
 use crate::log::{Listed, Log};
 use crate::state::{Header, JOURNAL_VERSION, State, is_living, segments_on_disk};
@@ -28,12 +28,13 @@ struct Output<'a> {
     buffer: Vec<u8>,
     offset: u64,
     entries: Vec<Entry>,
+    max_ledger: u64,
 }
 
 impl<'a> Output<'a> {
     fn begin(fs: &'a dyn Fs, path: &brigade_fs::RelPath) -> Result<Output<'a>, FsError> {
         let replacement = Replacement::begin(fs, path, FileMode::Private)?;
-        Ok(Output { replacement, buffer: Vec::new(), offset: 0, entries: Vec::new() })
+        Ok(Output { replacement, buffer: Vec::new(), offset: 0, entries: Vec::new(), max_ledger: 0 })
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> Result<(), FsError> {
@@ -50,21 +51,25 @@ impl<'a> Output<'a> {
     fn line(&mut self, line: &[u8], sequence: u64) -> Result<(), FsError> {
         if let Content::Call(peeked) = look(line) {
             let length = u32::try_from(line.len()).unwrap_or(u32::MAX);
+            self.max_ledger = self.max_ledger.max(peeked.ledger.unwrap_or(0));
             self.entries.push(peeked.at(Span { offset: self.offset, length }, sequence));
         }
         self.bytes(line)?;
         self.bytes(b"\n")
     }
 
-    fn commit(mut self) -> Result<Vec<Entry>, FsError> {
+    /// Makes it durable; returns the calls and the greatest place in the ledger that they name.
+    fn commit(mut self) -> Result<(Vec<Entry>, u64), FsError> {
         self.replacement.write(&self.buffer)?;
         self.replacement.commit()?;
-        Ok(self.entries)
+        Ok((self.entries, self.max_ledger))
     }
 }
 
 /// Replaces the journal by one that is clean and short, and loads the state anew.
-pub(crate) fn rewrite(view: &mut View, now: Timestamp) -> Result<Compaction, QueueError> {
+///
+/// `ledger` says how far the ledger is settled although no call knows its last entries; 0 when they all do.
+pub(crate) fn rewrite(view: &mut View, ledger: u64, now: Timestamp) -> Result<Compaction, QueueError> {
     let fs = view.fs.clone();
     let fs: &dyn Fs = &*fs;
     let mut report = Compaction::default();
@@ -80,9 +85,10 @@ pub(crate) fn rewrite(view: &mut View, now: Timestamp) -> Result<Compaction, Que
         fs.sync_dir(&layout::tools())?;
     }
     report.quarantined = quarantine(fs, &view.state)?;
-    write_files(fs, &view.state, &adoption, &mut report)?;
+    write_files(fs, &view.state, &adoption, ledger.max(adoption.ledger), &mut report)?;
+    let before: Vec<u64> = view.state.segments.iter().map(|segment| segment.generation).collect();
     view.state = State::load(&view.fs)?;
-    report.removed = clean_up(fs, &view.state);
+    report.removed = clean_up(fs, &view.state, &before);
     Ok(report)
 }
 
@@ -91,6 +97,7 @@ fn write_files(
     fs: &dyn Fs,
     state: &State,
     adoption: &Adoption,
+    ledger: u64,
     report: &mut Compaction,
 ) -> Result<(), QueueError> {
     let mut listed = match &state.journal {
@@ -106,6 +113,7 @@ fn write_files(
     header.generation += 1;
     header.sequence = state.max_sequence()?;
     header.segments = state.segments.iter().map(|segment| segment.generation).collect();
+    header.ledger = Some(state.max_ledger()?.max(ledger));
 
     if !finished.is_empty() || state.is_unadopted() {
         let kept = segments_to_keep(state, finished.len() as u64)?;
@@ -115,8 +123,9 @@ fn write_files(
             let path = layout::segment(number);
             let mut output = Output::begin(fs, &path)?;
             write_segment(state, &finished, merged, adoption, &mut output)?;
-            let entries = output.commit()?;
-            save_index(fs, &path, &layout::segment_index(number), &entries, number)?;
+            let (entries, max_ledger) = output.commit()?;
+            let about = About { generation: number, lines: entries.len() as u64, max_ledger };
+            save_index(fs, &path, &layout::segment_index(number), &entries, about)?;
             header.segments.truncate(kept);
             header.segments.push(number);
         }
@@ -129,9 +138,10 @@ fn write_files(
         convert(journal, &living, adoption, |line, sequence| output.line(line, sequence))?;
     }
     let length = output.offset;
-    let entries = output.commit()?;
+    let (entries, max_ledger) = output.commit()?;
     if 64 * 1024 <= length {
-        save_index(fs, &layout::calls(), &layout::journal_index(), &entries, header.generation)?;
+        let about = About { generation: header.generation, lines: entries.len() as u64, max_ledger };
+        save_index(fs, &layout::calls(), &layout::journal_index(), &entries, about)?;
     }
     Ok(())
 }
@@ -247,10 +257,10 @@ fn save_index(
     data: &brigade_fs::RelPath,
     index: &brigade_fs::RelPath,
     entries: &[Entry],
-    generation: u64,
+    about: About,
 ) -> Result<(), FsError> {
     let data: Box<dyn ReadFile> = fs.open(data)?;
-    let bytes = IndexData::of(entries).encode(&*data, data.len()?, entries.len() as u64, generation)?;
+    let bytes = IndexData::of(entries).encode(&*data, data.len()?, about)?;
     // Only a cache: without it, readers scan.
     let _ = fs.write_cache(index, &bytes);
     Ok(())
@@ -267,12 +277,12 @@ fn free_quarantine(fs: &dyn Fs) -> Result<u64, FsError> {
 /// Copies unreadable lines to a quarantine file and returns how many there are.
 fn quarantine(fs: &dyn Fs, state: &State) -> Result<u64, QueueError> {
     let Some(journal) = &state.journal else { return Ok(0) };
-    let broken = &journal.scanned()?.broken;
+    let broken = journal.scanned()?.set_aside();
     if broken.is_empty() {
         return Ok(0);
     }
     let mut bytes = Vec::new();
-    for span in broken {
+    for span in &broken {
         // A line longer than a span can say goes in as far as it reaches.
         bytes.extend_from_slice(&journal.line(*span)?);
         bytes.push(b'\n');
@@ -287,8 +297,8 @@ fn quarantine(fs: &dyn Fs, state: &State) -> Result<u64, QueueError> {
     Ok(broken.len() as u64)
 }
 
-/// Removes segments that no journal names and temporary files, and returns how many. What cannot be removed stays.
-fn clean_up(fs: &dyn Fs, state: &State) -> u64 {
+/// Removes segments that were merged into another and temporary files, and returns how many. What cannot be removed stays.
+fn clean_up(fs: &dyn Fs, state: &State, before: &[u64]) -> u64 {
     let Some(header) = &state.header else { return 0 };
     let mut removed = 0;
     let mut remove = |path: brigade_fs::RelPath| removed += u64::from(fs.remove(&path).is_ok());
@@ -301,7 +311,8 @@ fn clean_up(fs: &dyn Fs, state: &State) -> u64 {
             let number = entry.name.strip_suffix(".index").map(|stem| format!("{stem}.jsonl"));
             let number = layout::segment_number(number.as_deref().unwrap_or(&entry.name));
             let is_unnamed = folder == layout::segments()
-                && number.is_some_and(|number| !header.segments.contains(&number));
+                && number
+                    .is_some_and(|number| before.contains(&number) && !header.segments.contains(&number));
             if is_unnamed || (is_temporary(&entry.name) && is_ours) {
                 remove(path);
             }
@@ -321,7 +332,8 @@ pub(crate) fn is_due(state: &State) -> Result<bool, QueueError> {
 pub(crate) fn is_needed(state: &State) -> Result<bool, QueueError> {
     let Some(journal) = &state.journal else { return Ok(true) };
     let scanned = journal.scanned()?;
-    Ok(state.is_unadopted() || state.is_blocked || scanned.foreign != 0 || !scanned.broken.is_empty())
+    let is_old = state.header.as_ref().is_none_or(|header| header.ledger.is_none());
+    Ok(is_old || state.is_blocked || scanned.foreign != 0 || !scanned.set_aside().is_empty())
 }
 
 /// Refuses a journal that a newer version of Brigade wrote.

@@ -1,7 +1,7 @@
 //! What the queue must know of a line to find it again.
 
 use brigade_call::CallStatus;
-use brigade_core::{CallId, Timestamp};
+use brigade_core::{CallId, Json, Timestamp};
 
 use crate::peek::{NotAnObject, Raw, members};
 
@@ -79,6 +79,41 @@ pub(crate) struct Peeked {
     /// Absent in records of the Python program.
     pub(crate) sequence: Option<u64>,
     pub(crate) duplicate_key: u64,
+    /// The place in the ledger of the receipt that it names.
+    pub(crate) ledger: Option<u64>,
+    /// Which lines of its batch follow.
+    pub(crate) batch: Option<BatchMark>,
+}
+
+/// What a line that was queued together with others says of them, so that a reader can tell a batch that a crash cut off.
+///
+/// Counts only in the journal whose generation it names: a rewritten one has other lines behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BatchMark {
+    /// The generation of the journal that the batch was appended to.
+    pub(crate) generation: u64,
+    /// How many lines of the batch follow this one.
+    pub(crate) rest: u64,
+}
+
+/// The member of a record that holds its [`BatchMark`].
+pub(crate) const BATCH_KEY: &str = "batch";
+
+impl BatchMark {
+    pub(crate) fn to_json(self) -> Json {
+        Json::object([("generation", Json::from(self.generation)), ("rest", Json::from(self.rest))])
+    }
+
+    fn of(raw: Raw<'_>) -> Option<BatchMark> {
+        let (mut generation, mut rest) = (None, None);
+        members(raw.0, |key, value| match key {
+            b"generation" => generation = value.natural(),
+            b"rest" => rest = value.natural(),
+            _ => {}
+        })
+        .ok()?;
+        Some(BatchMark { generation: generation?, rest: rest? })
+    }
 }
 
 impl Peeked {
@@ -114,7 +149,7 @@ pub(crate) fn look(line: &[u8]) -> Content {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Content::Blank;
     }
-    let mut fields: [Option<Raw<'_>>; 9] = [None; 9];
+    let mut fields: [Option<Raw<'_>>; 11] = [None; 11];
     let mut is_header = false;
     let walked: Result<(), NotAnObject> = members(line, |key, value| {
         let place = match key {
@@ -127,6 +162,8 @@ pub(crate) fn look(line: &[u8]) -> Content {
             b"call_fingerprint" => 6,
             b"args" => 7,
             b"arguments" => 8,
+            b"receipt_sequence" => 9,
+            b"batch" => 10,
             _ => {
                 is_header |= key == HEADER_KEY.as_bytes();
                 return;
@@ -158,6 +195,8 @@ pub(crate) fn look(line: &[u8]) -> Content {
         created: created.map_or(i64::MAX, Timestamp::unix_micros),
         sequence: version.and(fields[4]).and_then(Raw::natural),
         duplicate_key: duplicate_key(text(6).as_deref(), &tool, slice(7), slice(8)),
+        ledger: version.and(fields[9]).and_then(Raw::natural),
+        batch: version.and(fields[10]).and_then(BatchMark::of),
     })
 }
 

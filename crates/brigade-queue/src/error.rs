@@ -1,6 +1,6 @@
 //! Why the queue could not be read or changed.
 
-use brigade_call::{CheckpointRefusal, WrongStep};
+use brigade_call::{CallStatus, CheckpointRefusal, WrongStep};
 use brigade_core::{CallId, CheckpointId, RunId};
 use brigade_fs::FsError;
 use thiserror::Error;
@@ -58,6 +58,16 @@ pub enum QueueError {
         call: CallId,
         /// The run that wanted to end.
         run: RunId,
+    },
+    /// The call was run, or runs: nothing runs twice.
+    #[error("call {id} has been run already, as {run}, and is {status}; nothing runs twice")]
+    HasRun {
+        /// The call.
+        id: CallId,
+        /// Its run.
+        run: RunId,
+        /// Where it stands now.
+        status: CallStatus,
     },
     /// A run of this id has a receipt already.
     #[error("there is a receipt of run `{0}` already")]

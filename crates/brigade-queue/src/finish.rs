@@ -62,7 +62,7 @@ pub(crate) fn finish(
 
 /// Whether a receipt's entry can be in the ledger before its call says so. Looking for it reads the whole ledger.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum InLedger {
+pub(crate) enum InLedger {
     /// The receipt was written just now.
     No,
     /// An earlier try may have come as far as that.
@@ -70,9 +70,9 @@ enum InLedger {
 }
 
 /// Records a receipt that is on the disk in the ledger and the call.
-fn record(
+pub(crate) fn record(
     journal: &mut LockedJournal,
-    mut stored: StoredCall,
+    stored: StoredCall,
     receipt: &StoredReceipt,
     ledger: InLedger,
     created: &[StoredCheckpoint],
@@ -89,12 +89,13 @@ fn record(
         Some(_) | None => {
             let new = NewEntry {
                 run_id: run_id.clone(),
+                call_id: Some(receipt.receipt.call_id().to_owned()),
                 receipt_sha256: receipt.sha256,
                 started_at: receipt.receipt.sort_key().to_owned(),
                 status: receipt.receipt.status().to_owned(),
                 is_adopted: false,
             };
-            let mut entries = ledger::append(&*fs, &[new], now)?;
+            let mut entries = ledger::append(&*fs, &[new], journal.view.state.max_ledger()?, now)?;
             entries.pop().expect("one entry was appended")
         }
     };
@@ -106,8 +107,21 @@ fn record(
             reason,
         })
     })?;
+    self::end(journal, stored, end, created, now)
+}
+
+/// Writes how a run ended, whose receipt is in the ledger, into its call.
+pub(crate) fn end(
+    journal: &mut LockedJournal,
+    mut stored: StoredCall,
+    end: RunEnd,
+    created: &[StoredCheckpoint],
+    now: Timestamp,
+) -> Result<StoredCall, QueueError> {
+    let fs = journal.view.fs.clone();
+    let run_id = stored.call.claim.as_ref().map(|claim| claim.run_id.as_str().to_owned());
     let had_checkpoints = !stored.checkpoints.is_empty();
-    mark_resumed(&mut stored, &run_id);
+    mark_resumed(&mut stored, &run_id.unwrap_or_default());
     for new in created {
         let document = Json::Object(new.checkpoint.to_document());
         stored.checkpoints.insert(new.checkpoint.id.as_str().to_owned(), document);
@@ -210,7 +224,7 @@ fn set_aside(fs: &dyn Fs, run: &RunId) -> Result<(), FsError> {
 }
 
 /// Finds the checkpoints that a receipt names, which were written before it.
-fn checkpoints_of(view: &View, receipt: &Receipt) -> Result<Vec<StoredCheckpoint>, QueueError> {
+pub(crate) fn checkpoints_of(view: &View, receipt: &Receipt) -> Result<Vec<StoredCheckpoint>, QueueError> {
     let named = receipt.document().get("checkpoint_ids").and_then(Json::as_array).unwrap_or_default();
     if named.is_empty() {
         return Ok(Vec::new());

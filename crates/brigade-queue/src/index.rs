@@ -9,9 +9,10 @@ use brigade_fs::{FsError, ReadFile};
 
 use crate::entry::{CODES, Entry, Span, StatusCode, hash};
 
-const MAGIC: &[u8; 8] = b"brgidx\0\x01";
-/// Magic, covered, samples, generation, greatest sequence, two counts of records, lines, counts by status.
-const HEADER: usize = 8 * 8 + 8 * CODES;
+const MAGIC: &[u8; 8] = b"brgidx\0\x02";
+/// Magic, covered, samples, generation, greatest sequence, two counts of records, lines, greatest place in the ledger,
+/// counts by status.
+const HEADER: usize = 8 * 9 + 8 * CODES;
 /// How many bytes of an id are in the index.
 pub(crate) const ID_BYTES: usize = 32;
 const BLOCK: usize = 4096;
@@ -66,6 +67,8 @@ pub(crate) struct Index {
     /// Lines in the covered part, those that later ones replace included.
     pub(crate) lines: u64,
     pub(crate) max_sequence: u64,
+    /// The greatest place in the ledger that a line names, those that later ones replace included.
+    pub(crate) max_ledger: u64,
     pub(crate) counts: [u64; CODES],
     sections: Vec<Section>,
 }
@@ -117,6 +120,17 @@ fn ordered(value: i64) -> [u8; 8] {
 
 fn from_ordered(bytes: &[u8]) -> i64 {
     (u64::from_be_bytes(bytes.try_into().expect("eight bytes")) ^ (1 << 63)).cast_signed()
+}
+
+/// What an index says of its file as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About {
+    /// The journal's generation, or the segment's number.
+    pub(crate) generation: u64,
+    /// Lines in the covered part, those that later ones replace included.
+    pub(crate) lines: u64,
+    /// The greatest place in the ledger that one of them names.
+    pub(crate) max_ledger: u64,
 }
 
 /// Everything that an index holds, in memory.
@@ -182,20 +196,21 @@ impl IndexData {
     }
 
     /// Returns the bytes of the index file for a data file.
-    pub(crate) fn encode(
-        &self,
-        data: &dyn ReadFile,
-        covered: u64,
-        lines: u64,
-        generation: u64,
-    ) -> Result<Vec<u8>, FsError> {
+    pub(crate) fn encode(&self, data: &dyn ReadFile, covered: u64, about: About) -> Result<Vec<u8>, FsError> {
         let mut bytes =
             Vec::with_capacity(self.sections.iter().map(Vec::len).sum::<usize>() * 33 / 32 + 4096);
         let count = |section: usize| (self.sections[section].len() / SHAPES[section].record) as u64;
         bytes.extend_from_slice(MAGIC);
-        for value in
-            [covered, sample(data, covered)?, generation, self.max_sequence, count(0), count(1), lines]
-        {
+        for value in [
+            covered,
+            sample(data, covered)?,
+            about.generation,
+            self.max_sequence,
+            count(0),
+            count(1),
+            about.lines,
+            about.max_ledger,
+        ] {
             bytes.extend_from_slice(&value.to_le_bytes());
         }
         for value in self.counts {
@@ -259,11 +274,12 @@ impl Index {
         }
         let mut by_status = [0; CODES];
         for (code, count) in by_status.iter_mut().enumerate() {
-            *count = number(&head, 64 + 8 * code);
+            *count = number(&head, 72 + 8 * code);
         }
         let max_sequence = number(&head, 32);
         let lines = number(&head, 56);
-        Ok(Index { file, covered, lines, max_sequence, counts: by_status, sections })
+        let max_ledger = number(&head, 64);
+        Ok(Index { file, covered, lines, max_sequence, max_ledger, counts: by_status, sections })
     }
 
     /// Reads a block and checks it.
@@ -420,6 +436,8 @@ mod tests {
 
     use super::*;
 
+    const ABOUT: About = About { generation: 7, lines: 5, max_ledger: 3 };
+
     fn entries(count: u64) -> Vec<Entry> {
         (0..count)
             .map(|sequence| Entry {
@@ -442,7 +460,7 @@ mod tests {
     fn index(entries: &[Entry]) -> (MemoryFs, Index) {
         let fs = MemoryFs::new();
         let data = file(&fs, "data", &vec![b'x'; 10_000]);
-        let bytes = IndexData::of(entries).encode(&*data, 10_000, 5, 7).unwrap();
+        let bytes = IndexData::of(entries).encode(&*data, 10_000, ABOUT).unwrap();
         let index = Index::open(file(&fs, "index", &bytes), &*data, 7).unwrap_or_else(|_| panic!("usable"));
         (fs, index)
     }
@@ -517,7 +535,7 @@ mod tests {
             let entries = entries(300);
             let fs = MemoryFs::new();
             let data = file(&fs, "data", &vec![b'x'; 10_000]);
-            let mut bytes = IndexData::of(&entries).encode(&*data, 10_000, 5, 7).unwrap();
+            let mut bytes = IndexData::of(&entries).encode(&*data, 10_000, ABOUT).unwrap();
             let at = at % bytes.len();
             bytes[at] ^= 1 << bit;
             if let Ok(index) = Index::open(file(&fs, "index", &bytes), &*data, 7) {

@@ -10,7 +10,7 @@
 //! entry can matter.
 
 use brigade_core::{Dialect, Fingerprint, Json, Object, Timestamp};
-use brigade_fs::{Fs, FsError, FsErrorKind, ReadFile};
+use brigade_fs::{Fs, FsError, FsErrorKind, ReadFile, RelPath};
 
 use crate::layout;
 
@@ -27,6 +27,8 @@ pub struct LedgerEntry {
     pub sequence: u64,
     /// The run; the receipt's file is `runs/<run_id>.json`.
     pub run_id: String,
+    /// The call that ran; absent in entries of adopted receipts that are none, and in those of earlier versions.
+    pub call_id: Option<String>,
     /// The sha256 of the receipt's bytes.
     pub receipt_sha256: Fingerprint,
     /// The hash of the entry before; 64 zeros for the first.
@@ -49,6 +51,7 @@ pub struct LedgerEntry {
 #[derive(Clone, Debug)]
 pub(crate) struct NewEntry {
     pub(crate) run_id: String,
+    pub(crate) call_id: Option<String>,
     pub(crate) receipt_sha256: Fingerprint,
     pub(crate) started_at: String,
     pub(crate) status: String,
@@ -56,11 +59,12 @@ pub(crate) struct NewEntry {
 }
 
 impl LedgerEntry {
-    fn after(last: Option<&LedgerEntry>, new: &NewEntry, now: Timestamp) -> LedgerEntry {
+    fn after(last: Option<&LedgerEntry>, known: u64, new: &NewEntry, now: Timestamp) -> LedgerEntry {
         let newest = last.map_or("", |last| &last.newest).max(&new.started_at).to_owned();
         let mut entry = LedgerEntry {
-            sequence: last.map_or(0, |last| last.sequence) + 1,
+            sequence: last.map_or(0, |last| last.sequence).max(known) + 1,
             run_id: new.run_id.clone(),
+            call_id: new.call_id.clone(),
             receipt_sha256: new.receipt_sha256,
             previous: last.map_or_else(|| NO_HASH.to_owned(), |last| last.hash.to_hex()),
             started_at: new.started_at.clone(),
@@ -87,6 +91,9 @@ impl LedgerEntry {
             ("status".to_owned(), Json::from(self.status.as_str())),
             ("recorded_at".to_owned(), Json::from(self.recorded_at.as_str())),
         ]);
+        if let Some(call_id) = &self.call_id {
+            members.insert("call_id".to_owned(), Json::from(call_id.as_str()));
+        }
         if self.is_adopted {
             members.insert("adopted".to_owned(), Json::from(true));
         }
@@ -106,6 +113,7 @@ impl LedgerEntry {
         Some(LedgerEntry {
             sequence: u64::try_from(json.get("sequence")?.as_i64()?).ok()?,
             run_id: text("run_id")?,
+            call_id: text("call_id"),
             receipt_sha256: text("receipt_sha256")?.parse().ok()?,
             previous: text("previous")?,
             started_at: text("started_at")?,
@@ -188,14 +196,29 @@ impl<'a> Backwards<'a> {
 
 /// Appends receipts, and returns their entries. Only the holder of the lock may do this.
 ///
-/// A torn end, which a crash left and nobody acknowledged, is moved to a quarantine first.
-pub(crate) fn append(fs: &dyn Fs, new: &[NewEntry], now: Timestamp) -> Result<Vec<LedgerEntry>, FsError> {
+/// A torn end, which a crash left and nobody acknowledged, is moved to a quarantine first, and so is whatever else has the
+/// ledger's name. `known` is the greatest sequence that the calls name: a ledger that lost its end goes on behind it, so
+/// that no number is given twice and the gap stays to be seen.
+pub(crate) fn append(
+    fs: &dyn Fs,
+    new: &[NewEntry],
+    known: u64,
+    now: Timestamp,
+) -> Result<Vec<LedgerEntry>, FsError> {
     if new.is_empty() {
         return Ok(Vec::new());
     }
     let mut last = None;
     let mut bytes = String::new();
-    match open(fs)? {
+    let file = match open(fs) {
+        Err(error) if error.kind == FsErrorKind::NotAFile => {
+            fs.rename(&layout::ledger(), &free_quarantine(fs)?)?;
+            fs.sync_dir(&layout::runs())?;
+            None
+        }
+        file => file?,
+    };
+    match file {
         None => fs.create_dir_all(&layout::runs())?,
         Some(file) => {
             let mut lines = Backwards::new(&*file)?;
@@ -219,7 +242,7 @@ pub(crate) fn append(fs: &dyn Fs, new: &[NewEntry], now: Timestamp) -> Result<Ve
     }
     let mut entries: Vec<LedgerEntry> = Vec::with_capacity(new.len());
     for item in new {
-        let entry = LedgerEntry::after(entries.last().or(last.as_ref()), item, now);
+        let entry = LedgerEntry::after(entries.last().or(last.as_ref()), known, item, now);
         bytes.push_str(&entry.to_line());
         entries.push(entry);
     }
@@ -229,14 +252,57 @@ pub(crate) fn append(fs: &dyn Fs, new: &[NewEntry], now: Timestamp) -> Result<Ve
 
 /// Moves the torn end of the ledger to a quarantine file.
 fn set_aside(fs: &dyn Fs, torn: &[u8], start: u64) -> Result<(), FsError> {
+    fs.create_new_durable(&free_quarantine(fs)?, torn)?;
+    let mut file = fs.open_append(&layout::ledger())?;
+    file.truncate(start)?;
+    file.sync()
+}
+
+fn free_quarantine(fs: &dyn Fs) -> Result<RelPath, FsError> {
     let mut number = 1;
     while fs.exists(&layout::ledger_quarantine(number))? {
         number += 1;
     }
-    fs.create_new_durable(&layout::ledger_quarantine(number), torn)?;
-    let mut file = fs.open_append(&layout::ledger())?;
-    file.truncate(start)?;
-    file.sync()
+    Ok(layout::ledger_quarantine(number))
+}
+
+/// Returns the entries behind a sequence, in the order of the ledger, without reading those before.
+///
+/// Lines that are no entries are passed over. No entry when there is no ledger, or something else in its place.
+pub(crate) fn behind(fs: &dyn Fs, known: u64) -> Result<Vec<LedgerEntry>, FsError> {
+    let file = match open(fs) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(Vec::new()),
+        Err(error) if error.kind == FsErrorKind::NotAFile => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    let mut lines = Backwards::new(&*file)?;
+    while let Some((line, _)) = lines.next_line()? {
+        match LedgerEntry::from_line(&line) {
+            Some(entry) if entry.sequence <= known => break,
+            entry => found.extend(entry),
+        }
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// Returns the sequence of the last entry; 0 when there is none.
+pub(crate) fn last_sequence(fs: &dyn Fs) -> Result<u64, FsError> {
+    let file = match open(fs) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(0),
+        Err(error) if error.kind == FsErrorKind::NotAFile => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let mut lines = Backwards::new(&*file)?;
+    while let Some((line, _)) = lines.next_line()? {
+        if let Some(entry) = LedgerEntry::from_line(&line) {
+            return Ok(entry.sequence);
+        }
+    }
+    Ok(0)
 }
 
 /// Finds the entries of the runs whose id starts with a prefix, in the order of the ledger.
@@ -257,21 +323,66 @@ pub(crate) fn find_prefix(file: &dyn ReadFile, prefix: &str) -> Result<Vec<Ledge
     Ok(found)
 }
 
+/// Returns all entries, or none when some line is no entry or an entry is missing, so that the ledger cannot tell.
+pub(crate) fn whole(file: &dyn ReadFile) -> Result<Option<Vec<LedgerEntry>>, FsError> {
+    let mut entries: Vec<LedgerEntry> = Vec::new();
+    let mut lines = brigade_fs::Lines::new(file, 0, file.len()?);
+    while let Some(line) = lines.next_line()? {
+        match LedgerEntry::from_line(line.bytes) {
+            Some(entry) if entry.sequence == entries.len() as u64 + 1 => entries.push(entry),
+            None if !line.is_complete => {}
+            Some(_) | None => return Ok(None),
+        }
+    }
+    Ok(Some(entries))
+}
+
+/// As [`find_prefix`]; none when the ledger has not as many lines as its last entry says, so that it cannot tell.
+pub(crate) fn find_prefix_if_whole(
+    file: &dyn ReadFile,
+    prefix: &str,
+) -> Result<Option<Vec<LedgerEntry>>, FsError> {
+    let mut backwards = Backwards::new(file)?;
+    let Some((last, true)) = backwards.next_line()? else { return Ok(None) };
+    let Some(last) = LedgerEntry::from_line(&last) else { return Ok(None) };
+    let (mut count, mut offset) = (0, 0);
+    loop {
+        let chunk = file.read_range(offset, 1 << 20)?;
+        if chunk.is_empty() {
+            break;
+        }
+        offset += chunk.len() as u64;
+        count += memchr::memchr_iter(b'\n', &chunk).count() as u64;
+    }
+    Ok(if count == last.sequence { Some(find_prefix(file, prefix)?) } else { None })
+}
+
 /// Finds the last entry of a run.
 pub(crate) fn find(fs: &dyn Fs, run_id: &str) -> Result<Option<LedgerEntry>, FsError> {
     let Some(file) = open(fs)? else { return Ok(None) };
     Ok(find_prefix(&*file, run_id)?.into_iter().rfind(|entry| entry.run_id == run_id))
 }
 
-/// Returns the newest `limit` entries by `started_at`, newest first.
-pub(crate) fn newest(file: &dyn ReadFile, limit: usize) -> Result<Vec<LedgerEntry>, FsError> {
+/// Returns the newest `limit` entries by `started_at`, newest first; none when there is something among them that is no
+/// entry or not in its order, so that the ledger cannot tell.
+pub(crate) fn newest(file: &dyn ReadFile, limit: usize) -> Result<Option<Vec<LedgerEntry>>, FsError> {
     let mut best: Vec<LedgerEntry> = Vec::new();
+    let mut next = None;
     let mut lines = Backwards::new(file)?;
     let order = |left: &LedgerEntry, right: &LedgerEntry| {
         (&right.started_at, right.sequence).cmp(&(&left.started_at, left.sequence))
     };
-    while let Some((line, _)) = lines.next_line()? {
-        let Some(entry) = LedgerEntry::from_line(&line) else { continue };
+    while let Some((line, is_complete)) = lines.next_line()? {
+        let Some(entry) = LedgerEntry::from_line(&line) else {
+            if is_complete {
+                return Ok(None);
+            }
+            continue;
+        };
+        if next.is_some_and(|next| entry.sequence + 1 != next) {
+            return Ok(None);
+        }
+        next = Some(entry.sequence);
         if best.len() == limit {
             match best.last() {
                 Some(last) if entry.newest <= last.started_at => break,
@@ -283,16 +394,8 @@ pub(crate) fn newest(file: &dyn ReadFile, limit: usize) -> Result<Vec<LedgerEntr
         best.insert(place, entry);
         best.truncate(limit);
     }
-    Ok(best)
-}
-
-/// Tells whether the ledger is there as a file; something else in its place counts as damage and not as missing.
-pub(crate) fn exists(fs: &dyn Fs) -> Result<bool, FsError> {
-    match open(fs) {
-        Ok(file) => Ok(file.is_some()),
-        Err(error) if error.kind == FsErrorKind::NotAFile => Ok(true),
-        Err(error) => Err(error),
-    }
+    let is_whole = best.len() == limit || next.is_none_or(|first| first == 1);
+    Ok(is_whole.then_some(best))
 }
 
 #[cfg(test)]
@@ -305,6 +408,7 @@ mod tests {
     fn new(run: &str, started_at: &str) -> NewEntry {
         NewEntry {
             run_id: run.to_owned(),
+            call_id: Some("call-a".to_owned()),
             receipt_sha256: Fingerprint::of_bytes(run.as_bytes()),
             started_at: started_at.to_owned(),
             status: "completed".to_owned(),
@@ -319,8 +423,8 @@ mod tests {
     #[test]
     fn entries_are_chained() {
         let fs = MemoryFs::new();
-        let first = append(&fs, &[new("run-a", "1"), new("run-b", "2")], now()).unwrap();
-        let second = append(&fs, &[new("run-c", "0")], now()).unwrap();
+        let first = append(&fs, &[new("run-a", "1"), new("run-b", "2")], 0, now()).unwrap();
+        let second = append(&fs, &[new("run-c", "0")], 0, now()).unwrap();
         assert_eq!(first[0].previous, NO_HASH);
         assert_eq!(second[0].previous, first[1].hash.to_hex());
         assert_eq!((second[0].sequence, second[0].newest.as_str()), (3, "2"));
@@ -338,13 +442,13 @@ mod tests {
     #[test]
     fn a_torn_end_is_set_aside_and_does_not_merge() {
         let fs = MemoryFs::new();
-        append(&fs, &[new("run-a", "1"), new("run-b", "2")], now()).unwrap();
+        append(&fs, &[new("run-a", "1"), new("run-b", "2")], 0, now()).unwrap();
         let whole = fs.read(&layout::ledger(), 10_000).unwrap();
         for cut in 1..whole.len() {
             let fs = MemoryFs::new();
             fs.create_dir_all(&layout::runs()).unwrap();
             fs.write_atomic(&layout::ledger(), &whole[..cut], FileMode::Private).unwrap();
-            append(&fs, &[new("run-c", "3")], now()).unwrap();
+            append(&fs, &[new("run-c", "3")], 0, now()).unwrap();
             let text = fs.read(&layout::ledger(), 10_000).unwrap();
             let lines: Vec<&[u8]> = text.strip_suffix(b"\n").unwrap().split(|byte| *byte == b'\n').collect();
             assert!(lines.iter().all(|line| has_right_hash(line)), "{cut}");
@@ -360,9 +464,9 @@ mod tests {
             fs.write_atomic(&layout::ledger(), b"", FileMode::Private).unwrap();
             let items: Vec<NewEntry> =
                 starts.iter().enumerate().map(|(index, start)| new(&format!("r{index}"), &format!("{start:02}"))).collect();
-            append(&fs, &items, now()).unwrap();
+            append(&fs, &items, 0, now()).unwrap();
             let file = open(&fs).unwrap().unwrap();
-            let found: Vec<String> = newest(&*file, limit).unwrap().into_iter().map(|entry| entry.started_at).collect();
+            let found: Vec<String> = newest(&*file, limit).unwrap().unwrap().into_iter().map(|entry| entry.started_at).collect();
             let mut expect: Vec<String> = starts.iter().map(|start| format!("{start:02}")).collect();
             expect.sort_unstable_by(|left, right| right.cmp(left));
             expect.truncate(limit);

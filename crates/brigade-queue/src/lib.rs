@@ -25,6 +25,7 @@
 #![warn(missing_docs)]
 
 mod adopt;
+mod catch_up;
 mod check;
 mod checkpoints;
 mod compact;
@@ -41,6 +42,7 @@ mod peek;
 mod queue;
 mod raw;
 mod record;
+mod rescue;
 mod runs;
 mod state;
 mod verify;
@@ -53,12 +55,12 @@ pub use journal::{JournalQueue, is_alive};
 pub use layout::TOOLS;
 pub use ledger::LedgerEntry;
 pub use queue::{
-    Answer, CANDIDATES, Calls, Enqueued, Finished, FoundRun, LockedQueue, MakeCall, Match, OnDuplicate,
-    Queue, QueueView, Review,
+    Answer, CANDIDATES, Calls, Chain, Enqueued, ExaminedRun, Finished, FoundRun, LockedQueue, MakeCall,
+    Match, OnDuplicate, Queue, QueueView, Review,
 };
 pub use raw::{ListedCall, OWN_MEMBERS, Record, Shown, write_record};
 pub use record::StoredCall;
-pub use runs::{BadReceipt, RunList, Runs, StoredReceipt};
+pub use runs::{BadReceipt, ExaminedReceipt, RunFolder, RunList, Runs, StoredReceipt};
 pub use state::Damage;
 pub use verify::{Finding, Tampering, Verification};
 pub use view::IsAlive;

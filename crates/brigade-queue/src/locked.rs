@@ -9,10 +9,11 @@ use brigade_call::{
 use brigade_core::{CallId, CheckpointId, IdPrefix, Json, RunId, Timestamp};
 use brigade_fs::Lock;
 
+use crate::catch_up;
 use crate::check::Compaction;
 use crate::checkpoints::{self, StoredCheckpoint};
 use crate::compact;
-use crate::entry::{content_key, duplicate_key};
+use crate::entry::{BatchMark, content_key, duplicate_key};
 use crate::error::QueueError;
 use crate::finish;
 use crate::layout;
@@ -20,6 +21,7 @@ use crate::queue::{
     Answer, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, QueueView, Review,
 };
 use crate::record::StoredCall;
+use crate::rescue;
 use crate::state::State;
 use crate::view::View;
 
@@ -34,7 +36,9 @@ pub(crate) struct LockedJournal {
 impl LockedJournal {
     pub(crate) fn new(view: View, lock: Lock, now: Timestamp) -> Result<LockedJournal, QueueError> {
         let mut journal = LockedJournal { view, _lock: lock, is_stale: false };
+        rescue::rescue(&mut journal, now)?;
         finish::record_abandoned(&mut journal, now)?;
+        catch_up::catch_up(&mut journal, now)?;
         Ok(journal)
     }
 
@@ -46,7 +50,7 @@ impl LockedJournal {
         }
         compact::require_our_version(&self.view.state)?;
         if compact::is_needed(&self.view.state)? {
-            compact::rewrite(&mut self.view, now)?;
+            compact::rewrite(&mut self.view, 0, now)?;
         }
         Ok(())
     }
@@ -58,16 +62,28 @@ impl LockedJournal {
         }
         self.prepare(now)?;
         let mut bytes = String::new();
+        let generation = self.view.state.header.as_ref().map_or(0, |header| header.generation);
+        for (rest, call) in (0..calls.len() as u64).rev().zip(calls) {
+            // Without a mark, a crash in the middle of the write would leave a part of what belongs together.
+            let batch = (1 < calls.len()).then_some(BatchMark { generation, rest });
+            bytes.push_str(&call.to_marked_line(batch));
+        }
+        self.append_lines(bytes.as_bytes(), now)
+    }
+
+    /// Appends whole lines as one durable write.
+    pub(crate) fn append_lines(&mut self, lines: &[u8], now: Timestamp) -> Result<(), QueueError> {
+        self.prepare(now)?;
+        let mut bytes = lines;
+        let with_feed;
         if let Some(journal) = &self.view.state.journal
             && journal.scanned()?.is_unterminated
         {
-            bytes.push('\n');
-        }
-        for call in calls {
-            bytes.push_str(&call.to_line());
+            with_feed = [b"\n", lines].concat();
+            bytes = &with_feed;
         }
         self.is_stale = true;
-        self.view.fs.append_durable(&layout::calls(), bytes.as_bytes())?;
+        self.view.fs.append_durable(&layout::calls(), bytes)?;
         // From here on it is durable: what fails now makes the next writer do more, and nobody lose anything.
         self.is_stale = self.after_append(now).is_err();
         Ok(())
@@ -78,8 +94,12 @@ impl LockedJournal {
             journal.extend()?;
             journal.refresh_index()?;
         }
+        // An index that was deleted, or is an earlier version's, is made again by whoever had to do without.
+        for segment in self.view.state.segments.iter_mut().filter(|segment| segment.is_open()) {
+            segment.refresh_index()?;
+        }
         if compact::is_due(&self.view.state)? {
-            compact::rewrite(&mut self.view, now)?;
+            compact::rewrite(&mut self.view, 0, now)?;
         }
         Ok(())
     }
@@ -144,6 +164,11 @@ impl LockedJournal {
         let stored = candidates.into_iter().find(|stored| stored.call.id == found);
         Ok(stored.map(duplicate))
     }
+}
+
+/// Tells whether a call of a status is one that a runner may claim.
+fn may_run(status: &CallStatus) -> bool {
+    matches!(status, CallStatus::Approved | CallStatus::ResumePending)
 }
 
 fn duplicate(stored: StoredCall) -> Enqueued {
@@ -254,9 +279,22 @@ impl LockedQueue for LockedJournal {
         claim: Claim,
         now: Timestamp,
     ) -> Result<StoredCall, QueueError> {
-        let stored = self.at_revision(id, revision, now)?;
+        let stored = match self.at_revision(id, revision, now) {
+            Err(changed @ QueueError::Changed { .. }) => {
+                let call = self.changeable(id, now)?.call;
+                return Err(call.claim.filter(|_| !may_run(&call.status)).map_or(changed, |claim| {
+                    QueueError::HasRun { id: id.clone(), run: claim.run_id, status: call.status }
+                }));
+            }
+            stored => stored?,
+        };
         if self.view.fs.exists(&layout::receipt(&claim.run_id))? {
-            return Err(QueueError::RunTaken(claim.run_id));
+            // The journal lost the run between two lines that it still has.
+            let Some(stored) = catch_up::from_receipt(self, stored, &claim.run_id, now)? else {
+                return Err(QueueError::RunTaken(claim.run_id));
+            };
+            let status = stored.call.status;
+            return Err(QueueError::HasRun { id: id.clone(), run: claim.run_id, status });
         }
         let step = |call: Call| match call.status {
             CallStatus::ResumePending => call.claim_resume(claim, now),
@@ -320,7 +358,7 @@ impl LockedQueue for LockedJournal {
     fn compact(&mut self, now: Timestamp) -> Result<Compaction, QueueError> {
         compact::require_our_version(&self.view.state)?;
         self.is_stale = true;
-        let report = compact::rewrite(&mut self.view, now)?;
+        let report = compact::rewrite(&mut self.view, 0, now)?;
         self.is_stale = false;
         Ok(report)
     }

@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use brigade_fs::{Fs, FsError, Lines, ReadFile, RelPath};
 
-use crate::entry::{CODES, Content, Entry, Span, StatusCode, look};
+use crate::entry::{BatchMark, CODES, Content, Entry, Peeked, Span, StatusCode, look};
 use crate::error::QueueError;
-use crate::index::{Hit, ID_BYTES, Index, IndexData, IndexError, id_hash};
+use crate::index::{About, Hit, ID_BYTES, Index, IndexData, IndexError, id_hash};
 
 /// The latest line of a call, found.
 #[derive(Clone, Debug)]
@@ -41,6 +41,10 @@ pub(crate) struct Scanned {
     /// Calls' lines, those that later ones replace included.
     lines: u64,
     max_sequence: u64,
+    /// The greatest place in the ledger that a line names.
+    max_ledger: u64,
+    /// The lines at the end of which more were to follow: a batch that a crash cut off, or that is being written right now.
+    pub(crate) unfinished: Vec<Span>,
     /// Where the next line begins.
     pub(crate) end: u64,
     /// Whether the last line lacks its line feed; it is broken unless it is a whole record.
@@ -52,9 +56,16 @@ impl Scanned {
         Scanned { end: offset, max_sequence, ..Scanned::default() }
     }
 
-    /// Takes in the lines of a range. `known` tells the sequence of a call that stands in the indexed part.
-    fn scan(&mut self, file: &dyn ReadFile, end: u64) -> Result<(), FsError> {
-        let mut lines = Lines::new(file, self.end, end);
+    /// Takes in the lines up to the end of a file of this generation.
+    fn scan(&mut self, file: &dyn ReadFile, generation: u64) -> Result<(), FsError> {
+        // A batch whose end is not there yet is looked at again.
+        if let Some(first) = self.unfinished.first() {
+            self.end = first.offset;
+            self.broken.retain(|span| span.offset < self.end);
+            self.unfinished.clear();
+        }
+        let mut held: Vec<(Peeked, Span)> = Vec::new();
+        let mut lines = Lines::new(file, self.end, file.len()?);
         while let Some(line) = lines.next_line()? {
             let length = u32::try_from(line.bytes.len()).unwrap_or(u32::MAX);
             let span = Span { offset: line.offset, length };
@@ -64,16 +75,51 @@ impl Scanned {
             let content = if length == u32::MAX { Content::Broken } else { look(line.bytes) };
             match content {
                 Content::Call(peeked) => {
-                    let existing = self.entries.get(&peeked.id).map(|entry| entry.sequence);
-                    self.foreign += u64::from(peeked.sequence.is_none());
-                    let sequence = peeked.sequence.or(existing).unwrap_or(self.max_sequence + 1);
-                    self.add(peeked.at(span, sequence));
+                    let rest = peeked.batch.filter(|mark| mark.generation == generation);
+                    let rest = rest.map_or(0, |mark: BatchMark| mark.rest);
+                    held.push((peeked, span));
+                    // Whatever follows the lines of a batch shows that the batch was acknowledged: a writer that finds
+                    // an unfinished one moves it away first.
+                    let follows = held.len() < 2
+                        || held[held.len() - 2].0.batch.is_some_and(|before| before.rest == rest + 1);
+                    let ready = match (follows, rest) {
+                        (_, 0) => held.len(),
+                        (true, _) => 0,
+                        (false, _) => held.len() - 1,
+                    };
+                    for (peeked, span) in held.drain(..ready) {
+                        self.take_in(peeked, span);
+                    }
                 }
                 Content::Header | Content::Blank => {}
-                Content::Broken => self.broken.push(span),
+                Content::Broken => {
+                    self.broken.push(span);
+                    // A crash tears lines and does not end them: here something else happened to a whole batch.
+                    if line.is_complete {
+                        for (peeked, span) in held.drain(..) {
+                            self.take_in(peeked, span);
+                        }
+                    }
+                }
             }
         }
+        self.unfinished = held.into_iter().map(|(_, span)| span).collect();
         Ok(())
+    }
+
+    fn take_in(&mut self, peeked: Peeked, span: Span) {
+        let existing = self.entries.get(&peeked.id).map(|entry| entry.sequence);
+        self.foreign += u64::from(peeked.sequence.is_none());
+        self.max_ledger = self.max_ledger.max(peeked.ledger.unwrap_or(0));
+        let sequence = peeked.sequence.or(existing).unwrap_or(self.max_sequence + 1);
+        self.add(peeked.at(span, sequence));
+    }
+
+    /// The lines that the next writer moves to a quarantine, in the order of the file.
+    pub(crate) fn set_aside(&self) -> Vec<Span> {
+        let mut spans = [self.broken.as_slice(), &self.unfinished].concat();
+        spans.sort_unstable_by_key(|span| span.offset);
+        spans
     }
 
     fn add(&mut self, entry: Entry) {
@@ -142,7 +188,7 @@ impl Log {
             index.as_ref().map_or((self.start, 0), |index| (index.covered, index.max_sequence));
         let mut scanned = Scanned::starting_at(start, max_sequence);
         // Asked after the index was opened, so that the file is not shorter than what the index covers.
-        scanned.scan(&*self.file, self.file.len()?)?;
+        scanned.scan(&*self.file, self.generation)?;
         Ok(Parts { index, scanned })
     }
 
@@ -170,7 +216,7 @@ impl Log {
             Err(IndexError::Unusable) => {}
         }
         let mut scanned = Scanned::starting_at(self.start, 0);
-        scanned.scan(&*self.file, self.file.len()?)?;
+        scanned.scan(&*self.file, self.generation)?;
         let parts = self.rebuilt.get_or_init(|| Parts { index: None, scanned });
         match question(None, &parts.scanned) {
             Ok(answer) => Ok(answer),
@@ -326,6 +372,17 @@ impl Log {
         Ok(self.parts()?.scanned.max_sequence)
     }
 
+    /// Returns the greatest place in the ledger that a line of the file names.
+    pub(crate) fn max_ledger(&self) -> Result<u64, FsError> {
+        let parts = self.parts()?;
+        Ok(parts.index.as_ref().map_or(0, |index| index.max_ledger).max(parts.scanned.max_ledger))
+    }
+
+    /// Tells whether a question was asked already, so that what is known needs no reading.
+    pub(crate) fn is_open(&self) -> bool {
+        self.parts.get().is_some() || self.rebuilt.get().is_some()
+    }
+
     /// Returns what the scan found behind the index.
     pub(crate) fn scanned(&self) -> Result<&Scanned, FsError> {
         Ok(&self.parts()?.scanned)
@@ -347,14 +404,13 @@ impl Log {
 
     /// Takes in what was appended to the file by the holder of the lock.
     pub(crate) fn extend(&mut self) -> Result<(), FsError> {
-        let end = self.file.len()?;
         if let Some(mut rebuilt) = self.rebuilt.take() {
-            rebuilt.scanned.scan(&*self.file, end)?;
+            rebuilt.scanned.scan(&*self.file, self.generation)?;
             self.parts = OnceLock::from(rebuilt);
             return Ok(());
         }
         match self.parts.get_mut() {
-            Some(parts) => parts.scanned.scan(&*self.file, end),
+            Some(parts) => parts.scanned.scan(&*self.file, self.generation),
             None => Ok(()),
         }
     }
@@ -367,6 +423,7 @@ impl Log {
         if behind < WORTH_INDEX.max(covered / 128)
             || parts.scanned.foreign != 0
             || !parts.scanned.broken.is_empty()
+            || !parts.scanned.unfinished.is_empty()
         {
             return Ok(());
         }
@@ -387,7 +444,8 @@ impl Log {
         // A damaged index is only not extended; the next reader finds out and scans.
         let Ok(data) = data else { return Ok(()) };
         let lines = index.as_ref().map_or(0, |index| index.lines) + scanned.lines;
-        let bytes = data.encode(&*self.file, scanned.end, lines, self.generation)?;
+        let about = About { generation: self.generation, lines, max_ledger: self.max_ledger()? };
+        let bytes = data.encode(&*self.file, scanned.end, about)?;
         self.fs.write_cache(&self.index_path, &bytes)
     }
 }

@@ -12,7 +12,7 @@ use crate::checkpoints::{CheckpointList, StoredCheckpoint};
 use crate::error::QueueError;
 use crate::raw::ListedCall;
 use crate::record::StoredCall;
-use crate::runs::{BadReceipt, RunList, Runs, StoredReceipt};
+use crate::runs::{BadReceipt, ExaminedReceipt, RunFolder, RunList, Runs, StoredReceipt};
 use crate::state::Damage;
 use crate::verify::Verification;
 
@@ -42,6 +42,18 @@ pub enum Calls {
 /// What is done with each receipt, or with a file that is none.
 pub type FoundRun<'a> = dyn Fn(Result<StoredReceipt, BadReceipt>) + Sync + 'a;
 
+/// What is done with each receipt that is examined, or with a file that is none; the folder tells which logs are there.
+pub type ExaminedRun<'a> = dyn Fn(Result<ExaminedReceipt, BadReceipt>, &RunFolder) + Sync + 'a;
+
+/// Whether the chain of receipts is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chain {
+    /// It is, from its beginning.
+    Check,
+    /// It is not, and nothing is found.
+    Trust,
+}
+
 /// Where calls, runs and checkpoints are kept.
 pub trait Queue: Send + Sync {
     /// Looks at the queue as it is now. Never waits for anybody and never writes.
@@ -60,7 +72,7 @@ pub trait Queue: Send + Sync {
 
 /// The queue at one moment. Everything is as it was when it was opened; calls whose runner is gone are shown as
 /// interrupted.
-pub trait QueueView {
+pub trait QueueView: Sync {
     /// Returns a call by its whole id.
     ///
     /// # Errors
@@ -119,6 +131,21 @@ pub trait QueueView {
     /// # Errors
     /// When the disk fails.
     fn for_each_run(&self, found: &FoundRun<'_>) -> Result<(), QueueError>;
+
+    /// Hands out every receipt like [`QueueView::for_each_run`], but of each only the members that are named, and checks the
+    /// chain like [`QueueView::verify`]: every file is read once for both.
+    ///
+    /// # Errors
+    /// When the disk fails; what does not fit together is in the result.
+    fn examine_runs(
+        &self,
+        members: &[&str],
+        chain: Chain,
+        found: &ExaminedRun<'_>,
+    ) -> Result<Verification, QueueError>;
+
+    /// Reads the receipt in a file that was handed out.
+    fn receipt_in(&self, path: &str) -> Result<StoredReceipt, BadReceipt>;
 
     /// Finds the receipt that is meant; its file may be unreadable.
     ///

@@ -5,6 +5,7 @@
 
 use memchr::memchr2;
 
+use crate::entry::BATCH_KEY;
 use crate::peek::{Raw, members};
 use crate::record::StoredCall;
 
@@ -49,7 +50,7 @@ pub enum Shown {
 }
 
 /// The members of a record that are the queue's own, and no part of the call.
-pub const OWN_MEMBERS: [&str; 3] = ["sequence", "revision", "checkpoints"];
+pub const OWN_MEMBERS: [&str; 4] = ["sequence", "revision", "checkpoints", BATCH_KEY];
 
 /// Appends a record as `Json::to_pretty` would write it at a depth of nesting, without a line feed.
 ///

@@ -3,6 +3,7 @@
 use brigade_call::{Call, CallStatus, RECORD_VERSION, RecordVersion, Runner};
 use brigade_core::{Dialect, Json, Object};
 
+use crate::entry::{BATCH_KEY, BatchMark};
 use crate::raw::OWN_MEMBERS;
 
 /// A call as it is stored, with what the queue knows of it besides.
@@ -27,7 +28,8 @@ impl StoredCall {
         let Ok(Json::Object(mut record)) = Json::parse_bytes(line, Dialect::Lenient) else { return None };
         let is_ours = record.get("record_version").and_then(Json::as_i64).is_some();
         let mut own = |key: &str| if is_ours { record.remove(key) } else { None };
-        let [sequence_field, revision, checkpoints] = OWN_MEMBERS.map(&mut own);
+        // Which calls were queued together matters only to whoever reads the file.
+        let [sequence_field, revision, checkpoints, _batch] = OWN_MEMBERS.map(&mut own);
         let natural = |json: Option<Json>| json.and_then(|json| u64::try_from(json.as_i64()?).ok());
         let checkpoints = match checkpoints {
             Some(Json::Object(checkpoints)) => checkpoints,
@@ -43,6 +45,11 @@ impl StoredCall {
 
     /// Writes the line, with a line feed.
     pub(crate) fn to_line(&self) -> String {
+        self.to_marked_line(None)
+    }
+
+    /// Writes the line of a call that is queued together with others.
+    pub(crate) fn to_marked_line(&self, batch: Option<BatchMark>) -> String {
         let mut record = self.call.to_record();
         for key in OWN_MEMBERS {
             // A record of the Python program may have had a member of that name.
@@ -54,6 +61,9 @@ impl StoredCall {
         record.insert("revision".to_owned(), Json::from(self.revision));
         if !self.checkpoints.is_empty() {
             record.insert("checkpoints".to_owned(), Json::Object(self.checkpoints.clone()));
+        }
+        if let Some(batch) = batch {
+            record.insert(BATCH_KEY.to_owned(), batch.to_json());
         }
         debug_assert_eq!(record.get("record_version"), Some(&Json::from(RECORD_VERSION)));
         let mut line = Json::Object(record).to_compact();

@@ -1,12 +1,15 @@
 //! Receipts: finding and listing them by the ledger, or by their folder where there is no ledger yet.
 
+use std::collections::HashMap;
+
 use brigade_call::Receipt;
-use brigade_core::{Dialect, Fingerprint, IdPrefix, Json, RunId};
-use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath, read_many};
+use brigade_core::{Dialect, Fingerprint, IdPrefix, Json, Object, RunId};
+use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, ReadFile, RelPath, read_many};
 
 use crate::error::QueueError;
 use crate::ledger::{self, LedgerEntry};
-use crate::queue::FoundRun;
+use crate::peek::members;
+use crate::queue::{ExaminedRun, FoundRun};
 use crate::{Match, layout};
 
 /// The longest receipt that is read, in bytes.
@@ -30,6 +33,50 @@ pub struct BadReceipt {
     pub path: String,
     /// What is wrong, with the place and without quoting.
     pub problem: String,
+}
+
+/// A receipt of which only some members were read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExaminedReceipt {
+    /// The receipt with the members that were asked for, besides those that make it one.
+    pub receipt: Receipt,
+    /// Its file, relative to the workspace.
+    pub path: String,
+}
+
+/// What lies in the folder of receipts, listed once.
+#[derive(Clone, Debug, Default)]
+pub struct RunFolder {
+    /// Sorted by name.
+    entries: Vec<DirEntry>,
+}
+
+impl RunFolder {
+    pub(crate) fn list(fs: &dyn Fs) -> Result<RunFolder, FsError> {
+        match fs.list_dir(&layout::runs()) {
+            Ok(mut entries) => {
+                entries.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+                Ok(RunFolder { entries })
+            }
+            Err(error) if error.is_not_found() => Ok(RunFolder::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Tells whether something of this name lies there.
+    pub fn contains(&self, name: &str) -> bool {
+        self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name)).is_ok()
+    }
+
+    /// Lists the files that are receipts by their names.
+    pub(crate) fn receipts(&self) -> Vec<RelPath> {
+        let is_receipt = |name: &str| name.ends_with(".json") && !name.starts_with('.');
+        self.entries
+            .iter()
+            .filter(|entry| entry.kind != FileKind::Directory && is_receipt(&entry.name))
+            .filter_map(|entry| layout::runs().join(&entry.name).ok())
+            .collect()
+    }
 }
 
 /// How many receipts to list.
@@ -68,33 +115,35 @@ pub(crate) fn receipt_path(run_id: &str) -> Option<RelPath> {
 
 /// Lists the files in the folder of receipts, sorted by name.
 pub(crate) fn files(fs: &dyn Fs) -> Result<Vec<RelPath>, FsError> {
-    let entries = match fs.list_dir(&layout::runs()) {
-        Ok(entries) => entries,
-        Err(error) if error.is_not_found() => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let is_receipt = |name: &str| name.ends_with(".json") && !name.starts_with('.');
-    Ok(entries
-        .iter()
-        .filter(|entry| entry.kind != FileKind::Directory && is_receipt(&entry.name))
-        .filter_map(|entry| layout::runs().join(&entry.name).ok())
-        .collect())
+    Ok(RunFolder::list(fs)?.receipts())
 }
 
-/// Lists receipts, newest first.
-pub(crate) fn list(fs: &dyn Fs, which: Runs) -> Result<RunList, FsError> {
-    let ledger = match ledger::open(fs) {
-        Ok(ledger) => ledger,
-        // What stands in its place is for `verify` to report.
-        Err(error) if error.kind == FsErrorKind::NotAFile => None,
-        Err(error) => return Err(error),
-    };
-    match (which, ledger) {
+/// Opens the ledger if it can tell what runs there are: it is there, and reaches as far as the calls know. What is wrong
+/// with one that cannot is for `verify` to report.
+pub(crate) fn usable_ledger(fs: &dyn Fs, known: u64) -> Result<Option<Box<dyn ReadFile>>, FsError> {
+    match ledger::open(fs) {
+        Ok(Some(file)) => {
+            let last = ledger::last_sequence(fs)?;
+            Ok((0 < last && known <= last).then_some(file))
+        }
+        Ok(None) => Ok(None),
+        Err(error) if error.kind == FsErrorKind::NotAFile => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Lists receipts, newest first. `known` is the greatest place in the ledger that a call knows.
+pub(crate) fn list(fs: &dyn Fs, which: Runs, known: u64) -> Result<RunList, FsError> {
+    match (which, usable_ledger(fs, known)?) {
         (Runs::Newest(limit), Some(file)) => {
             // Files that cannot be read leave room for older ones.
             let mut wanted = limit;
             loop {
-                let entries = ledger::newest(&*file, wanted)?;
+                let Some(entries) = ledger::newest(&*file, wanted)? else {
+                    let mut list = read(fs, &files(fs)?);
+                    list.receipts.truncate(limit);
+                    return Ok(list);
+                };
                 let is_all = entries.len() < wanted;
                 let list = read(
                     fs,
@@ -124,6 +173,59 @@ pub(crate) fn for_each(fs: &dyn Fs, found: &FoundRun<'_>) -> Result<(), FsError>
     Ok(())
 }
 
+/// Hands out all receipts with some of their members, and returns the sha256 of each file that could be read.
+pub(crate) fn examine(
+    fs: &dyn Fs,
+    folder: &RunFolder,
+    wanted: &[&str],
+    found: &ExaminedRun<'_>,
+) -> HashMap<RelPath, Fingerprint> {
+    let paths = folder.receipts();
+    let hashes = read_many(fs, &paths, RECEIPT_LIMIT, |index, bytes| {
+        let path = &paths[index];
+        let hash = bytes.as_ref().ok().map(|bytes| Fingerprint::of_bytes(bytes));
+        found(examined(path, bytes, wanted), folder);
+        hash
+    });
+    paths.into_iter().zip(hashes).filter_map(|(path, hash)| Some((path, hash?))).collect()
+}
+
+fn examined(
+    path: &RelPath,
+    bytes: Result<Vec<u8>, FsError>,
+    wanted: &[&str],
+) -> Result<ExaminedReceipt, BadReceipt> {
+    if let Ok(bytes) = &bytes
+        && let Some(some) = some_members(bytes, wanted)
+        && let Ok(receipt) = Receipt::from_json(Json::Object(some))
+    {
+        return Ok(ExaminedReceipt { receipt, path: path.to_string() });
+    }
+    // It says what is wrong, if anything is.
+    read_receipt(path, bytes).map(|stored| ExaminedReceipt { receipt: stored.receipt, path: stored.path })
+}
+
+/// The members without which a document is no receipt.
+const NEEDED: [&str; 3] = ["id", "call_id", "status"];
+
+/// Reads some members of an object; none when that is not as simple as it should be.
+fn some_members(bytes: &[u8], wanted: &[&str]) -> Option<Object> {
+    let mut is_plain = true;
+    let mut some = Object::new();
+    members(bytes, |key, value| {
+        is_plain &= !key.contains(&b'\\');
+        let is_wanted = |name: &&&str| name.as_bytes() == key;
+        if let Some(name) = NEEDED.iter().find(is_wanted).or_else(|| wanted.iter().find(is_wanted)) {
+            match Json::parse_bytes(value.0, Dialect::Lenient) {
+                Ok(value) => drop(some.insert((*name).to_owned(), value)),
+                Err(_) => is_plain = false,
+            }
+        }
+    })
+    .ok()?;
+    is_plain.then_some(some)
+}
+
 fn read(fs: &dyn Fs, paths: &[RelPath]) -> RunList {
     let mut list = RunList::default();
     for result in read_many(fs, paths, RECEIPT_LIMIT, |index, bytes| read_receipt(&paths[index], bytes)) {
@@ -141,6 +243,7 @@ pub(crate) fn find(
     fs: &dyn Fs,
     prefix: &IdPrefix,
     limit: usize,
+    known: u64,
 ) -> Result<Match<Result<StoredReceipt, BadReceipt>>, QueueError> {
     let text = prefix.as_str();
     let get = |path: &RelPath| read_receipt(path, fs.read(path, RECEIPT_LIMIT));
@@ -152,11 +255,12 @@ pub(crate) fn find(
     if text.is_empty() {
         return Ok(Match::None);
     }
-    let mut ids: Vec<String> = match ledger::open(fs) {
-        Ok(Some(file)) => {
-            ledger::find_prefix(&*file, text)?.into_iter().map(|entry: LedgerEntry| entry.run_id).collect()
+    let mut ids: Vec<String> = match usable_ledger(fs, known)? {
+        Some(file) => {
+            let entries = ledger::find_prefix_if_whole(&*file, text)?.unwrap_or_default();
+            entries.into_iter().map(|entry: LedgerEntry| entry.run_id).collect()
         }
-        Ok(None) | Err(_) => Vec::new(),
+        None => Vec::new(),
     };
     if ids.is_empty() {
         let names = files(fs)?;
@@ -173,4 +277,51 @@ pub(crate) fn find(
             Match::Ambiguous(ids)
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WANTED: &[&str] = &["tool_id", "args"];
+
+    #[track_caller]
+    fn check(text: &str) {
+        let path = layout::runs().join("run-1.json").unwrap();
+        let bytes = || Ok(text.as_bytes().to_vec());
+        let whole = read_receipt(&path, bytes()).map(|stored| {
+            let mut document = stored.receipt.into_document();
+            document.retain(|key, _| NEEDED.contains(&key.as_str()) || WANTED.contains(&key.as_str()));
+            document
+        });
+        let some = examined(&path, bytes(), WANTED).map(|found| {
+            let mut document = found.receipt.into_document();
+            document.retain(|key, _| NEEDED.contains(&key.as_str()) || WANTED.contains(&key.as_str()));
+            document
+        });
+        assert_eq!(some, whole, "{text}");
+    }
+
+    #[test]
+    fn some_members_are_what_the_whole_receipt_says() {
+        check(r#"{"id":"run-1","call_id":"c","status":"completed","args":{"a":[1.50,null]},"other":{}}"#);
+        check(r#"{"id":"run-1","call_id":"c","status":"failed","status":"completed"}"#);
+        check(r#"{"\u0069d":"run-1","call_id":"c","status":"completed","tool_id":"é\n"}"#);
+        check(r#"{"id":1,"call_id":"c","status":"completed"}"#);
+        check(r#"{"id":"run-1","call_id":"c"}"#);
+        check(r#"{"id":"run-1","call_id":"c","status":"completed","#);
+        check("[]");
+        check("");
+    }
+
+    proptest! {
+        #[test]
+        fn some_members_are_what_the_whole_receipt_says_for_all_text(
+            rest in r#"(,"(tool_id|args|a|\\u0069d|id)":[\[\]{}:,"0-9.a-z\\ ]{0,12}){0,3}\}?"#,
+        ) {
+            check(&format!("{{\"id\":\"run-1\",\"call_id\":\"c\",\"status\":\"failed\"{rest}"));
+        }
+    }
 }

@@ -27,11 +27,13 @@ pub(crate) struct Header {
     pub(crate) sequence: u64,
     /// The numbers of the segments, oldest first.
     pub(crate) segments: Vec<u64>,
+    /// How far the calls knew the ledger when the journal was replaced; absent in what earlier versions wrote.
+    pub(crate) ledger: Option<u64>,
 }
 
 impl Header {
     pub(crate) fn to_line(&self) -> String {
-        let header = Json::object([
+        let mut members = vec![
             (HEADER_KEY, Json::from(self.version)),
             ("generation", Json::from(self.generation)),
             ("sequence", Json::from(self.sequence)),
@@ -43,8 +45,9 @@ impl Header {
                     .collect::<Vec<_>>()
                     .into(),
             ),
-        ]);
-        format!("{}\n", header.to_compact())
+        ];
+        members.extend(self.ledger.map(|ledger| ("ledger", Json::from(ledger))));
+        format!("{}\n", Json::object(members).to_compact())
     }
 
     fn from_line(line: &[u8]) -> Option<Header> {
@@ -57,6 +60,7 @@ impl Header {
             version: members.get(HEADER_KEY)?.as_i64()?,
             generation: natural("generation")?,
             sequence: natural("sequence")?,
+            ledger: natural("ledger"),
             segments: segments.iter().filter_map(|name| layout::segment_number(name.as_str()?)).collect(),
         })
     }
@@ -225,20 +229,43 @@ impl State {
         Ok(greatest)
     }
 
+    /// Returns the greatest place in the ledger that the calls know: whatever the ledger holds behind it, a crash kept from
+    /// being written here, or the journal is older than the ledger.
+    pub(crate) fn max_ledger(&self) -> Result<u64, FsError> {
+        let header = self.header.as_ref().and_then(|header| header.ledger);
+        let mut greatest = header.unwrap_or(0);
+        if let Some(journal) = &self.journal {
+            greatest = greatest.max(journal.max_ledger()?);
+        }
+        if header.is_none() {
+            for segment in &self.segments {
+                greatest = greatest.max(segment.max_ledger()?);
+            }
+        }
+        Ok(greatest)
+    }
+
     /// Lists what cannot be read, with line numbers.
     pub(crate) fn damage(&self) -> Result<Vec<Damage>, FsError> {
         let mut damage = self.damage.clone();
         for log in self.logs() {
-            let broken = &log.scanned()?.broken;
-            let Some(last) = broken.last() else { continue };
+            let scanned = log.scanned()?;
+            let set_aside = scanned.set_aside();
+            let Some(last) = set_aside.last() else { continue };
             let mut number = 0;
             let mut lines = Lines::new(&*log.file, 0, last.offset + 1);
-            let mut wanted = broken.iter().map(|span| span.offset).peekable();
+            let mut wanted = set_aside.iter().map(|span| span.offset).peekable();
             while let Some(line) = lines.next_line()? {
                 number += 1;
                 if wanted.next_if_eq(&line.offset).is_some() {
                     let path = log.path.to_string();
-                    damage.push(Damage { path, line: Some(number), problem: "not a call record" });
+                    let is_unfinished = scanned.unfinished.iter().any(|span| span.offset == line.offset);
+                    let problem = if is_unfinished {
+                        "one of several calls that a crash kept from being queued"
+                    } else {
+                        "not a call record"
+                    };
+                    damage.push(Damage { path, line: Some(number), problem });
                 }
             }
         }

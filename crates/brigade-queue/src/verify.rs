@@ -6,11 +6,12 @@ use brigade_call::CallStatus;
 use brigade_core::Fingerprint;
 use brigade_fs::{FsErrorKind, Lines, RelPath, read_many};
 
+use crate::catch_up;
 use crate::error::QueueError;
 use crate::ledger::{self, LedgerEntry, NO_HASH};
 use crate::log::Log;
 use crate::peek::{Raw, members};
-use crate::runs;
+use crate::runs::{self, RunFolder};
 use crate::view::View;
 
 /// What happened to a receipt.
@@ -26,6 +27,8 @@ pub enum Tampering {
     Added,
     /// A call names it, and the ledger ends before it.
     CutOff,
+    /// The ledger names it, and its call does not know of the run, or is gone: the journal is older than the ledger.
+    Forgotten,
 }
 
 impl Tampering {
@@ -37,6 +40,7 @@ impl Tampering {
             Tampering::Reordered => "reordered",
             Tampering::Added => "added",
             Tampering::CutOff => "cut-off",
+            Tampering::Forgotten => "forgotten",
         }
     }
 }
@@ -80,6 +84,25 @@ struct Link {
 }
 
 pub(crate) fn verify(view: &View, from: u64) -> Result<Verification, QueueError> {
+    verify_by(view, from, None)
+}
+
+/// Checks the whole chain with the hashes of files that were just read.
+pub(crate) fn verify_hashed(
+    view: &View,
+    folder: &RunFolder,
+    hashes: &HashMap<RelPath, Fingerprint>,
+) -> Result<Verification, QueueError> {
+    verify_by(view, 1, Some(&Hashed { folder, hashes }))
+}
+
+/// The receipts as they were read.
+struct Hashed<'a> {
+    folder: &'a RunFolder,
+    hashes: &'a HashMap<RelPath, Fingerprint>,
+}
+
+fn verify_by(view: &View, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Verification, QueueError> {
     let fs = &*view.fs;
     let mut findings = Vec::new();
     let lines = match ledger::open(fs) {
@@ -96,27 +119,46 @@ pub(crate) fn verify(view: &View, from: u64) -> Result<Verification, QueueError>
             Some(lines)
         }
         Ok(None) => None,
-        Err(error) if error.kind == FsErrorKind::NotAFile => Some(Vec::new()),
+        Err(error) if error.kind == FsErrorKind::NotAFile => {
+            findings.push(Finding {
+                sequence: None,
+                run_id: String::new(),
+                tampering: Tampering::Removed,
+                detail: "something that is no file has the ledger's name",
+            });
+            Some(Vec::new())
+        }
         Err(error) => return Err(error.into()),
     };
     let links = links(view)?;
-    // Before adoption, and when a crash stopped one, receipts need not be in the ledger.
-    let is_unadopted = view.state.is_unadopted() && view.state.segments.is_empty();
-    let Some(lines) = lines else {
-        if is_unadopted {
-            return Ok(Verification { is_unadopted: true, ..Verification::default() });
-        }
-        findings.extend(links.iter().map(|link| cut_off(link, "there is no ledger")));
-        findings.sort_by_key(|finding| finding.sequence);
-        return Ok(Verification { checked: 0, findings, is_unadopted: false });
-    };
+    let is_own =
+        |(entry, _): &(Option<LedgerEntry>, bool)| entry.as_ref().is_some_and(|entry| !entry.is_adopted);
+    let has_own = lines.iter().flatten().any(is_own);
+    // Before adoption, and when a crash stopped one, receipts need not be in the ledger. A journal that is gone looks like one
+    // of before, but for the receipts that only we write.
+    let is_unadopted =
+        view.state.is_unadopted() && view.state.segments.is_empty() && !has_own && !has_own_receipt(view)?;
+    if lines.is_none() && is_unadopted {
+        return Ok(Verification { is_unadopted: true, ..Verification::default() });
+    }
+    let detail = if lines.is_some() { "the ledger ends before it" } else { "there is no ledger" };
+    let lines = lines.unwrap_or_default();
     check_chain(&lines, from, &mut findings);
     let entries: Vec<&LedgerEntry> = lines.iter().filter_map(|(entry, _)| entry.as_ref()).collect();
     let checked: Vec<&LedgerEntry> = entries.iter().copied().filter(|entry| from <= entry.sequence).collect();
-    check_files(view, &checked, &mut findings);
-    check_links(&entries, &links, from, &mut findings);
+    check_files(view, &checked, hashed, &mut findings);
+    check_links(&entries, &links, from, detail, &mut findings);
+    for entry in forgotten(view, &checked, &links)? {
+        let (sequence, run_id) = (Some(entry.sequence), entry.run_id.clone());
+        let detail = "its call does not know of the run: the journal is older than the ledger";
+        findings.push(Finding { sequence, run_id, tampering: Tampering::Forgotten, detail });
+    }
     if !is_unadopted {
-        check_additions(view, &entries, &mut findings)?;
+        let files = match hashed {
+            Some(hashed) => hashed.folder.receipts(),
+            None => runs::files(fs)?,
+        };
+        check_additions(view, &files, &entries, &mut findings)?;
     }
     // One finding a place, and the one that can name the run.
     findings.sort_by_key(|finding| {
@@ -185,16 +227,22 @@ fn check_chain(lines: &[(Option<LedgerEntry>, bool)], from: u64, findings: &mut 
 }
 
 /// Checks that each file is the one whose hash was written down.
-fn check_files(view: &View, entries: &[&LedgerEntry], findings: &mut Vec<Finding>) {
+fn check_files(
+    view: &View,
+    entries: &[&LedgerEntry],
+    hashed: Option<&Hashed<'_>>,
+    findings: &mut Vec<Finding>,
+) {
     let paths: Vec<Option<RelPath>> = entries.iter().map(|entry| runs::receipt_path(&entry.run_id)).collect();
-    let readable: Vec<RelPath> = paths.iter().flatten().cloned().collect();
-    let hashes: Vec<Option<Fingerprint>> =
-        read_many(&*view.fs, &readable, runs::RECEIPT_LIMIT, |_, bytes| {
-            bytes.ok().map(|bytes| Fingerprint::of_bytes(&bytes))
-        });
-    let mut hashes = hashes.into_iter();
+    // A file that is not among those that were read may still be there, under a name that receipts do not have.
+    let known = |path: &RelPath| hashed.and_then(|hashed| hashed.hashes.get(path)).copied();
+    let unread: Vec<RelPath> = paths.iter().flatten().filter(|path| known(path).is_none()).cloned().collect();
+    let mut hashes = read_many(&*view.fs, &unread, runs::RECEIPT_LIMIT, |_, bytes| {
+        bytes.ok().map(|bytes| Fingerprint::of_bytes(&bytes))
+    })
+    .into_iter();
     for (entry, path) in entries.iter().zip(&paths) {
-        let found = path.as_ref().and_then(|_| hashes.next().flatten());
+        let found = path.as_ref().and_then(|path| known(path).or_else(|| hashes.next().flatten()));
         let (tampering, detail) = match found {
             Some(hash) if hash == entry.receipt_sha256 => continue,
             Some(_) => (Tampering::Changed, "its file was changed"),
@@ -206,7 +254,13 @@ fn check_files(view: &View, entries: &[&LedgerEntry], findings: &mut Vec<Finding
 }
 
 /// Checks that the ledger says what the calls remember of it.
-fn check_links(entries: &[&LedgerEntry], links: &[Link], from: u64, findings: &mut Vec<Finding>) {
+fn check_links(
+    entries: &[&LedgerEntry],
+    links: &[Link],
+    from: u64,
+    cut: &'static str,
+    findings: &mut Vec<Finding>,
+) {
     let by_sequence: HashMap<u64, &LedgerEntry> =
         entries.iter().map(|entry| (entry.sequence, *entry)).collect();
     let last = entries.iter().map(|entry| entry.sequence).max().unwrap_or(0);
@@ -219,7 +273,7 @@ fn check_links(entries: &[&LedgerEntry], links: &[Link], from: u64, findings: &m
                 tampering: Tampering::Changed,
                 detail: "its call names another receipt than the ledger",
             }),
-            None if last < link.sequence => findings.push(cut_off(link, "the ledger ends before it")),
+            None if last < link.sequence => findings.push(cut_off(link, cut)),
             None => findings.push(Finding {
                 sequence: Some(link.sequence),
                 run_id: link.run_id.clone(),
@@ -230,9 +284,59 @@ fn check_links(entries: &[&LedgerEntry], links: &[Link], from: u64, findings: &m
     }
 }
 
+/// Finds the entries of runs that their calls do not know of.
+fn forgotten<'e>(
+    view: &View,
+    entries: &[&'e LedgerEntry],
+    links: &[Link],
+) -> Result<Vec<&'e LedgerEntry>, QueueError> {
+    let linked: HashSet<u64> = links.iter().map(|link| link.sequence).collect();
+    let is_open = |entry: &&&LedgerEntry| !entry.is_adopted && !linked.contains(&entry.sequence);
+    let mut found = Vec::new();
+    let mut now: Option<View> = None;
+    for entry in entries.iter().filter(is_open) {
+        if !catch_up::is_forgotten(view, entry)? {
+            continue;
+        }
+        // The run may have ended after the calls were read and before the ledger was.
+        let now = match &now {
+            Some(now) => now,
+            None => now.insert(view.again()?),
+        };
+        if catch_up::is_forgotten(now, entry)? {
+            found.push(*entry);
+        }
+    }
+    Ok(found)
+}
+
+/// Lists the runs that the ledger names and that their calls do not know of.
+pub(crate) fn forgotten_runs(view: &View) -> Result<Vec<String>, QueueError> {
+    let file = match ledger::open(&*view.fs) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(Vec::new()),
+        Err(error) if error.kind == FsErrorKind::NotAFile => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let entries = ledger::find_prefix(&*file, "")?;
+    let entries: Vec<&LedgerEntry> = entries.iter().collect();
+    Ok(forgotten(view, &entries, &links(view)?)?.into_iter().map(|entry| entry.run_id.clone()).collect())
+}
+
+/// Tells whether there is a receipt that says of itself that it is one of ours.
+fn has_own_receipt(view: &View) -> Result<bool, QueueError> {
+    let files = runs::files(&*view.fs)?;
+    let finder = memchr::memmem::Finder::new("\"schema\": \"brigade.receipt.v");
+    let found = read_many(&*view.fs, &files, runs::RECEIPT_LIMIT, |_, bytes| {
+        bytes.is_ok_and(|bytes| finder.find(&bytes).is_some())
+    });
+    Ok(found.contains(&true))
+}
+
 /// Finds receipts that no entry names, other than those of runs that are just being recorded.
 fn check_additions(
     view: &View,
+    files: &[RelPath],
     entries: &[&LedgerEntry],
     findings: &mut Vec<Finding>,
 ) -> Result<(), QueueError> {
@@ -240,7 +344,7 @@ fn check_additions(
     for stored in view.living(&CallStatus::Running)? {
         known.extend(stored.call.claim.map(|claim| claim.run_id.as_str().to_owned()));
     }
-    for path in runs::files(&*view.fs)? {
+    for path in files {
         let stem = path.name().strip_suffix(".json").unwrap_or_default();
         if !known.contains(stem) {
             findings.push(Finding {

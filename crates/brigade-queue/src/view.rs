@@ -15,10 +15,10 @@ use crate::checkpoints::{self, CheckpointList, StoredCheckpoint};
 use crate::entry::{Content, StatusCode, look};
 use crate::error::QueueError;
 use crate::log::{Found, Listed, Log};
-use crate::queue::{CANDIDATES, Calls, FoundRun, Match, QueueView};
+use crate::queue::{CANDIDATES, Calls, Chain, ExaminedRun, FoundRun, Match, QueueView};
 use crate::raw::{ListedCall, Record};
 use crate::record::StoredCall;
-use crate::runs::{self, BadReceipt, RunList, Runs, StoredReceipt};
+use crate::runs::{self, BadReceipt, RunFolder, RunList, Runs, StoredReceipt};
 use crate::state::{Damage, State};
 use crate::verify::{self, Verification};
 use crate::{finish, layout, ledger};
@@ -75,6 +75,11 @@ pub(crate) fn run_end(
 }
 
 impl View {
+    /// Looks at the queue as it is now.
+    pub(crate) fn again(&self) -> Result<View, QueueError> {
+        Ok(View { fs: self.fs.clone(), state: State::load(&self.fs)?, is_alive: self.is_alive.clone() })
+    }
+
     /// Parses a line that was found.
     pub(crate) fn parse(&self, found: &Found, log: &Log) -> Result<StoredCall, QueueError> {
         StoredCall::from_line(&found.line, found.sequence)
@@ -446,27 +451,52 @@ impl QueueView for View {
     }
 
     fn runs(&self, which: Runs) -> Result<RunList, QueueError> {
-        Ok(runs::list(&*self.fs, which)?)
+        Ok(runs::list(&*self.fs, which, self.state.max_ledger()?)?)
     }
 
     fn for_each_run(&self, found: &FoundRun<'_>) -> Result<(), QueueError> {
         Ok(runs::for_each(&*self.fs, found)?)
     }
 
+    fn examine_runs(
+        &self,
+        members: &[&str],
+        chain: Chain,
+        found: &ExaminedRun<'_>,
+    ) -> Result<Verification, QueueError> {
+        let folder = RunFolder::list(&*self.fs)?;
+        let hashes = runs::examine(&*self.fs, &folder, members, found);
+        match chain {
+            Chain::Check => verify::verify_hashed(self, &folder, &hashes),
+            Chain::Trust => Ok(Verification::default()),
+        }
+    }
+
+    fn receipt_in(&self, path: &str) -> Result<StoredReceipt, BadReceipt> {
+        let bad = |_| BadReceipt { path: path.to_owned(), problem: "not a path of the workspace".to_owned() };
+        let path = path.parse().map_err(bad)?;
+        runs::read_receipt(&path, self.fs.read(&path, runs::RECEIPT_LIMIT))
+    }
+
     fn find_run(&self, prefix: &IdPrefix) -> Result<Match<Result<StoredReceipt, BadReceipt>>, QueueError> {
-        runs::find(&*self.fs, prefix, CANDIDATES)
+        runs::find(&*self.fs, prefix, CANDIDATES, self.state.max_ledger()?)
     }
 
     fn run_counts(&self) -> Result<BTreeMap<String, u64>, QueueError> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        match ledger::open(&*self.fs)? {
-            Some(file) => {
-                for entry in ledger::find_prefix(&*file, "")? {
+        let known = self.state.max_ledger()?;
+        let entries = match runs::usable_ledger(&*self.fs, known)? {
+            Some(file) => ledger::whole(&*file)?,
+            None => None,
+        };
+        match entries {
+            Some(entries) => {
+                for entry in entries {
                     *counts.entry(entry.status).or_default() += 1;
                 }
             }
             None => {
-                for stored in runs::list(&*self.fs, Runs::All)?.receipts {
+                for stored in runs::list(&*self.fs, Runs::All, known)?.receipts {
                     *counts.entry(stored.receipt.status().to_owned()).or_default() += 1;
                 }
             }

@@ -126,7 +126,7 @@ fn queueing_a_batch() {
     let batch = |queue: &dyn Queue| {
         let mut make =
             |n, _: &dyn Fn(&brigade_core::CallId) -> bool| call(&format!("call-{n}"), &format!("{n}"), 9);
-        queue.lock(at(9))?.enqueue_all(1, OnDuplicate::Skip, &mut make, at(9)).map(drop)
+        queue.lock(at(9))?.enqueue_all(5, OnDuplicate::Skip, &mut make, at(9)).map(drop)
     };
     at_every_step(with(approved), batch);
 }

@@ -106,7 +106,8 @@ fn a_change_is_based_on_what_was_seen() {
     let first = locked.claim(&call_id("call-a"), 2, claim("run-a"), at(3)).unwrap();
     assert_eq!(first.call.status, CallStatus::Running);
     let second = locked.claim(&call_id("call-a"), 2, claim("run-b"), at(3));
-    assert_eq!(second.unwrap_err(), QueueError::Changed { id: call_id("call-a") });
+    let (id, run) = (call_id("call-a"), run_id("run-a"));
+    assert_eq!(second.unwrap_err(), QueueError::HasRun { id, run, status: CallStatus::Running });
     assert!(matches!(
         locked.claim(&call_id("call-a"), 3, claim("run-b"), at(3)),
         Err(QueueError::WrongStep { .. })

@@ -1,0 +1,185 @@
+//! A journal that is older than the ledger: a copy was put back, or its end was lost.
+//!
+//! Each receipt enters the ledger before its call says so, and calls remember the places of their receipts, so entries
+//! behind the last place that any call knows are of runs that the journal has forgotten. Their calls are finished from the
+//! receipts before anybody can claim them again: nothing runs twice. Only those entries are looked at, so what this costs
+//! does not grow with the history.
+
+use brigade_call::{
+    CallStatus, Checkpoint, CheckpointStatus, Claim, LedgerLink, ReceiptLink, RecordVersion, RunEnd,
+};
+use brigade_core::{CallId, Json, RunId, Timestamp};
+
+use crate::compact;
+use crate::error::QueueError;
+use crate::finish::{self, InLedger};
+use crate::ledger::{self, LedgerEntry};
+use crate::locked::LockedJournal;
+use crate::record::StoredCall;
+use crate::runs::{self, StoredReceipt};
+use crate::view::{View, run_end};
+
+/// The member of a call that its receipt finished, because the journal did not know of the run.
+const MARK: &str = "restored_from_receipt";
+
+/// Finishes the calls whose receipts are in the ledger and unknown to the journal.
+pub(crate) fn catch_up(journal: &mut LockedJournal, now: Timestamp) -> Result<(), QueueError> {
+    let fs = journal.view.fs.clone();
+    let entries = ledger::behind(&*fs, journal.view.state.max_ledger()?)?;
+    // An adoption that a crash stopped leaves adopted entries, and goes on by itself.
+    let Some(last) = entries.iter().rfind(|entry| !entry.is_adopted) else { return Ok(()) };
+    if compact::require_our_version(&journal.view.state).is_err() {
+        return Ok(());
+    }
+    let mut is_settled = true;
+    for entry in entries.iter().filter(|entry| !entry.is_adopted) {
+        is_settled &= settle(journal, entry, now)?;
+    }
+    if is_settled && journal.view.state.max_ledger()? < last.sequence {
+        // Some calls are gone with the end of the journal; so that nobody looks for them again.
+        compact::rewrite(&mut journal.view, last.sequence, now)?;
+    }
+    Ok(())
+}
+
+/// Tells whether a call knows of an entry, or is still in the run that the entry is of.
+fn stands(stored: &StoredCall, entry: &LedgerEntry) -> Option<Stands> {
+    let call = &stored.call;
+    let is_this_run = call.claim.as_ref().is_some_and(|claim| claim.run_id.as_str() == entry.run_id);
+    let link = call.receipt.as_ref().and_then(|receipt| receipt.ledger.as_ref());
+    if call.status == CallStatus::Running && is_this_run {
+        Some(Stands::Running)
+    } else if link.is_some_and(|link| entry.sequence <= link.sequence) {
+        Some(Stands::Behind)
+    } else {
+        None
+    }
+}
+
+enum Stands {
+    /// The runner has still to record it, or whoever finds the runner gone.
+    Running,
+    /// The call knows of it, or of a later run.
+    Behind,
+}
+
+/// Tells whether a call has forgotten the run of an entry; the call may be gone altogether.
+pub(crate) fn is_forgotten(view: &View, entry: &LedgerEntry) -> Result<bool, QueueError> {
+    let receipt = sound_receipt(view, entry);
+    let Some(stored) = call_of(view, entry, receipt.as_ref())? else { return Ok(true) };
+    Ok(stored.version != RecordVersion::Newer && stands(&stored, entry).is_none())
+}
+
+/// Reads the receipt of an entry, if it is the one that the entry names.
+fn sound_receipt(view: &View, entry: &LedgerEntry) -> Option<StoredReceipt> {
+    let path = runs::receipt_path(&entry.run_id)?;
+    let receipt = runs::read_receipt(&path, view.fs.read(&path, runs::RECEIPT_LIMIT)).ok()?;
+    (receipt.sha256 == entry.receipt_sha256).then_some(receipt)
+}
+
+fn call_of(
+    view: &View,
+    entry: &LedgerEntry,
+    receipt: Option<&StoredReceipt>,
+) -> Result<Option<StoredCall>, QueueError> {
+    let named = receipt.map(|receipt| receipt.receipt.call_id());
+    match entry.call_id.as_deref().or(named).map(str::parse::<CallId>) {
+        Some(Ok(id)) => view.stored(&id),
+        Some(Err(_)) | None => Ok(None),
+    }
+}
+
+/// Finishes the call of an entry; tells whether there is nothing more to do about the entry.
+fn settle(journal: &mut LockedJournal, entry: &LedgerEntry, now: Timestamp) -> Result<bool, QueueError> {
+    let receipt = sound_receipt(&journal.view, entry);
+    let Some(stored) = call_of(&journal.view, entry, receipt.as_ref())? else { return Ok(true) };
+    match stands(&stored, entry) {
+        Some(Stands::Running) => return Ok(false),
+        Some(Stands::Behind) => return Ok(true),
+        None if stored.version == RecordVersion::Newer => return Ok(true),
+        None => {}
+    }
+    let Ok(run) = entry.run_id.parse::<RunId>() else { return Ok(true) };
+    // It may make our records of the Python program's, so the call is read again.
+    let mut stored = journal.changeable(&stored.call.id, now)?;
+    let link = LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 };
+    let path = runs::receipt_path(&entry.run_id).expect("a run id is a file name").to_string();
+    let end = receipt
+        .as_ref()
+        .and_then(|receipt| run_end(&receipt.receipt, path.clone(), Some(link.clone()), now).ok());
+    let end = end.unwrap_or_else(|| end_of(entry, ReceiptLink { path, ledger: Some(link) }, now));
+    let started_at = receipt.as_ref().and_then(|receipt| receipt.receipt.started_at());
+    run_again_in_memory(&mut stored, run, started_at.or_else(|| entry.started_at.parse().ok()));
+    let created = match &receipt {
+        Some(receipt) => finish::checkpoints_of(&journal.view, &receipt.receipt)?,
+        None => Vec::new(),
+    };
+    let stored = finish::end(journal, stored, end, &created, now)?;
+    resume_if_answered(journal, stored, now)?;
+    Ok(true)
+}
+
+/// What an entry alone says of how its run ended.
+fn end_of(entry: &LedgerEntry, receipt: ReceiptLink, now: Timestamp) -> RunEnd {
+    let status = match CallStatus::from_word(&entry.status) {
+        status @ (CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut) => status,
+        _ => CallStatus::Interrupted,
+    };
+    RunEnd {
+        completed_at: entry.recorded_at.parse().unwrap_or(now),
+        exit_code: None,
+        timed_out: status == CallStatus::TimedOut,
+        checkpoint_ids: Vec::new(),
+        status,
+        receipt,
+    }
+}
+
+/// Puts a call into the run that it was in, so that the end of that run follows.
+fn run_again_in_memory(stored: &mut StoredCall, run: RunId, started_at: Option<Timestamp>) {
+    let call = &mut stored.call;
+    call.status = CallStatus::Running;
+    call.claim = Some(Claim { run_id: run, runner: None });
+    call.started_at = started_at;
+    call.extra.insert(MARK.to_owned(), Json::from(true));
+}
+
+/// Lets a call go on whose checkpoints a person has approved, as their files say.
+fn resume_if_answered(
+    journal: &mut LockedJournal,
+    stored: StoredCall,
+    now: Timestamp,
+) -> Result<(), QueueError> {
+    let is_approved = |document: Option<&Json>| {
+        let checkpoint = document.and_then(|document| Checkpoint::from_document(document.clone()).ok());
+        checkpoint.is_some_and(|checkpoint| checkpoint.status == CheckpointStatus::Approved)
+    };
+    let is_answered = stored.call.status == CallStatus::Waiting
+        && stored.call.checkpoint_ids.iter().all(|id| is_approved(stored.checkpoints.get(id.as_str())));
+    if is_answered {
+        journal.step(stored, |call| call.ready_to_resume(now), now)?;
+    }
+    Ok(())
+}
+
+/// Finishes a call from the receipt of the run that was about to claim it; none when there is no such receipt of this call.
+pub(crate) fn from_receipt(
+    journal: &mut LockedJournal,
+    mut stored: StoredCall,
+    run: &RunId,
+    now: Timestamp,
+) -> Result<Option<StoredCall>, QueueError> {
+    let path = crate::layout::receipt(run);
+    let fs = journal.view.fs.clone();
+    let Ok(receipt) = runs::read_receipt(&path, fs.read(&path, runs::RECEIPT_LIMIT)) else {
+        return Ok(None);
+    };
+    if receipt.receipt.call_id() != stored.call.id.as_str()
+        || run_end(&receipt.receipt, receipt.path.clone(), None, now).is_err()
+    {
+        return Ok(None);
+    }
+    run_again_in_memory(&mut stored, run.clone(), receipt.receipt.started_at());
+    let created = finish::checkpoints_of(&journal.view, &receipt.receipt)?;
+    finish::record(journal, stored, &receipt, InLedger::Perhaps, &created, now).map(Some)
+}
