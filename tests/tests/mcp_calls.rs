@@ -125,59 +125,204 @@ fn a_server_that_will_not_exit_is_ended_and_its_answer_counts() {
     }
 }
 
+/// The one issue about pins that the doctor finds.
+#[track_caller]
+fn pin_issue(spoken: &Spoken) -> Value {
+    let report = spoken.site.json(["doctor", "--only", "tool"]).json;
+    let issues = report["issues"].as_array().unwrap();
+    let of_pins = issues.iter().filter(|issue| issue["issue_type"].as_str().unwrap().starts_with("mcp_"));
+    let found: Vec<Value> = of_pins.cloned().collect();
+    assert!(found.len() < 2, "{found:#?}");
+    found.first().cloned().unwrap_or_default()
+}
+
+const PIN: &str = ".brigade/tools/pins/voice--echo.json";
+
 #[test]
 fn what_changed_since_the_first_use_is_not_called_until_it_is_accepted() {
     let spoken = Spoken::fickle("echo");
     let site = &spoken.site;
     assert_eq!(spoken.say(HELLO).0, 0);
-    let path = ".brigade/tools/pins/voice--echo.json";
-    let mode = std::fs::metadata(site.workspace.join(path)).unwrap().permissions().mode();
+    let mode = std::fs::metadata(site.workspace.join(PIN)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let pinned = site.workspace.read(path);
+    let pinned = site.workspace.read(PIN);
     assert_eq!(
         site.json(["pins", "accept", "say"]).expect(1)["accepted"],
         false,
         "there is nothing to accept"
     );
+    assert_eq!(pin_issue(&spoken), json!(null));
 
     spoken.turn("good", "changed-description added-parameter");
     let (code, run) = spoken.say(HELLO);
     assert_eq!((code, &run["receipt"]["mcp_error_kind"]), (1, &json!("pin_changed")), "{run:#}");
     let changes = run["receipt"]["mcp_pin_changes"].to_string();
     assert!(changes.contains("~/.ssh/id_rsa") && changes.contains("note"), "{changes}");
-    assert!(run["error"].as_str().unwrap().contains("brigade tools pins accept voice--echo"));
+    let error = run["error"].as_str().unwrap();
+    assert!(error.contains("brigade tools pins accept voice--echo") && error.contains("approve"), "{error}");
     assert_eq!(spoken.called(), "echo\n", "the changed tool was not called");
 
-    // A new approval of a call alone changes nothing: it does not show what the server says.
-    assert_eq!(spoken.say(HELLO).0, 1);
     let list = site.json(["pins", "list"]).expect(0);
     assert_eq!((&list["changed_count"], &list["pins"][0]["state"]), (&json!(1), &json!("changed")));
     let shown = site.json(["pins", "show", "voice"]).expect(0);
     assert_eq!(shown["changes"].as_array().unwrap().len(), 2, "{shown:#}");
     assert!(site.tools(["pins", "show", "say"]).assert_code(0).stdout_text().contains("id_rsa"));
+    let issue = pin_issue(&spoken);
+    assert_eq!(
+        (&issue["issue_type"], &issue["tool_id"], &issue["severity"], &issue["fix"]),
+        (
+            &json!("mcp_tool_changed"),
+            &json!("say"),
+            &json!("error"),
+            &json!("brigade tools pins show voice--echo")
+        )
+    );
+    assert!(issue["detail"].as_str().unwrap().contains("id_rsa"), "{issue:#}");
 
     let accepted = site.json(["pins", "accept", "say"]).expect(0);
     assert_eq!((&accepted["accepted"], &accepted["pin"]["state"]), (&json!(true), &json!("pinned")));
+    assert_eq!(pin_issue(&spoken), json!(null));
     assert_eq!(spoken.say(HELLO).0, 0);
     assert_eq!(spoken.called(), "echo\necho\n");
-    assert_ne!(site.workspace.read(path), pinned);
+    assert_ne!(site.workspace.read(PIN), pinned);
+}
+
+/// A workspace whose tool was used, and whose server then changed it like this; one run was refused because of it.
+fn changed(faults: &str) -> Spoken {
+    let spoken = Spoken::fickle("echo");
+    assert_eq!(spoken.say(HELLO).0, 0);
+    spoken.turn("good", faults);
+    assert_eq!(spoken.say(HELLO).1["receipt"]["mcp_error_kind"], "pin_changed");
+    spoken
+}
+
+#[test]
+fn an_approval_after_the_change_shows_it_and_takes_exactly_that() {
+    let spoken = changed("changed-description added-parameter");
+    let site = &spoken.site;
+    let id = site.queue("say", HELLO);
+    let shown = site.json(["call", "show", &id]).expect(0);
+    let changes = shown["pin"]["changes"].clone();
+    assert_eq!((&shown["pin"]["state"], changes.as_array().unwrap().len()), (&json!("changed"), 2));
+    let text = site.tools(["call", "show", &id]).assert_code(0).stdout_text();
+    assert!(text.contains("id_rsa") && text.contains("note"), "{text}");
+
+    let approved = site.json(["call", "approve", &id]).expect(0);
+    assert_eq!((&approved["accepted_changes"], &approved["pin"]["state"]), (&changes, &json!("pinned")));
+    assert_eq!(approved["call"]["approval_binding"]["pin"], shown["pin"]["offered_fingerprint"]);
+    site.run_call(&id).expect(0);
+    assert_eq!(spoken.called(), "echo\necho\n");
+    assert_eq!(site.json(["pins", "list"]).expect(0)["changed_count"], 0);
+    assert_eq!(spoken.say(HELLO).0, 0, "further calls are approved without a change to take");
+
+    let spoken = changed("removed-parameter");
+    let id = spoken.site.queue("say", HELLO);
+    let text = spoken.site.tools(["call", "approve", &id]).assert_code(0).stdout_text();
+    assert!(text.contains("accepted") && text.contains("parameter"), "{text}");
+}
+
+#[test]
+fn a_server_that_changes_again_is_refused_again() {
+    let spoken = changed("changed-description");
+    let id = spoken.site.approved("say", HELLO);
+    spoken.turn("changed-description", "added-parameter");
+    let run = spoken.site.run_call(&id).expect(1);
+    assert_eq!(run["receipt"]["mcp_error_kind"], "pin_changed", "{run:#}");
+    assert_eq!(spoken.called(), "echo\n");
+    let shown = spoken.site.json(["pins", "show", "say"]).expect(0);
+    assert!(
+        shown["description"].as_str().unwrap().contains("id_rsa"),
+        "what was approved is the pin: {shown:#}"
+    );
+    assert_eq!(shown["pin"]["state"], "changed");
+    assert_eq!(spoken.say(HELLO).0, 0, "and the next approval takes the next change");
+}
+
+#[test]
+fn a_call_that_was_approved_for_another_listing_does_not_run() {
+    let spoken = Spoken::fickle("echo");
+    let site = &spoken.site;
+    assert_eq!(spoken.say(HELLO).0, 0);
+    let old = site.approved("say", r#"{"text":"approved before"}"#);
+    spoken.turn("good", "widened-parameter");
+    let first = spoken.say(HELLO).1;
+    assert_eq!(first["receipt"]["mcp_error_kind"], "pin_changed");
+    // The first time the change waits, the second time it was accepted with another call.
+    for _ in 0..2 {
+        let run = site.run_call(&old).expect(1);
+        assert_eq!(
+            (&run["receipt"], &run["blocker_details"][0]["code"]),
+            (&json!(null), &json!("changed_pin"))
+        );
+        let hint = run["blocker_details"][0]["hint"].as_str().unwrap();
+        assert!(hint.contains("brigade tools pins show say"), "{hint}");
+        site.json(["call", "queue", "say", "--args", HELLO]).expect(0);
+        let pending = site.json(["call", "list", "--status", "pending"]).expect(0);
+        if let Some(id) = pending["calls"][0]["id"].as_str() {
+            site.json(["call", "approve", id]).expect(0);
+        }
+    }
+    let report = site.json(["doctor", "--only", "call_stale_approved"]).json;
+    assert_eq!(report["issues"][0]["call_id"], old, "{report:#}");
+    let again = site.approved("say", r#"{"text":"approved before"}"#);
+    assert_ne!(again, old, "an approval of what is gone stands in nobody's way");
+    site.run_call(&again).expect(0);
+    assert_eq!(spoken.called(), "echo\necho\n");
+}
+
+#[test]
+fn calls_that_were_approved_before_the_first_use_run_after_it() {
+    let spoken = Spoken::fickle("echo");
+    let site = &spoken.site;
+    let one = site.approved("say", HELLO);
+    let other = site.approved("say", r#"{"text":"other"}"#);
+    site.run_call(&one).expect(0);
+    let same = site.json(["call", "queue", "say", "--args", r#"{"text":"other"}"#]).expect(0);
+    assert_eq!((&same["created"], &same["call"]["id"]), (&json!(0), &json!(other)));
+    site.run_call(&other).expect(0);
+    assert_eq!(spoken.called(), "echo\necho\n");
+}
+
+#[test]
+fn a_renewal_that_was_cut_short_is_made_good_by_the_run() {
+    let spoken = changed("changed-description");
+    let before = spoken.site.workspace.read(PIN);
+    let id = spoken.site.approved("say", HELLO);
+    spoken.site.workspace.write(PIN, before);
+    spoken.site.run_call(&id).expect(0);
+    assert_eq!(spoken.site.json(["pins", "show", "say"]).expect(0)["pin"]["state"], "pinned");
+}
+
+#[test]
+fn a_pinned_tool_that_vanishes_is_an_issue_until_it_is_listed_again() {
+    let spoken = Spoken::fickle("echo");
+    assert_eq!(spoken.say(HELLO).0, 0);
+    spoken.turn("good", "unlisted");
+    assert_eq!(spoken.say(HELLO).1["receipt"]["mcp_error_kind"], "tool_not_listed");
+    assert_eq!(pin_issue(&spoken)["issue_type"], "mcp_tool_vanished");
+    let shown = spoken.site.json(["pins", "show", "say"]).expect(0);
+    assert_eq!(
+        (&shown["pin"]["state"], &shown["pin"]["missing_since"].is_string()),
+        (&json!("vanished"), &true)
+    );
+    spoken.turn("unlisted", "good");
+    assert_eq!(spoken.say(HELLO).0, 0);
+    assert_eq!(pin_issue(&spoken), json!(null));
 }
 
 #[test]
 fn a_server_that_returns_to_what_was_pinned_may_be_called_again() {
-    let spoken = Spoken::fickle("echo");
-    assert_eq!(spoken.say(HELLO).0, 0);
-    spoken.turn("good", "removed-parameter");
-    assert_eq!(spoken.say(HELLO).0, 1);
+    let spoken = changed("removed-parameter");
     spoken.turn("removed-parameter", "reordered");
-    assert_eq!(spoken.say(HELLO).0, 0);
+    spoken.site.json(["pins", "list", "--live"]).expect(0);
     assert_eq!(spoken.site.json(["pins", "list"]).expect(0)["changed_count"], 0);
+    assert_eq!(spoken.say(HELLO).0, 0);
 }
 
 #[test]
 fn a_pin_that_cannot_be_read_refuses_the_call() {
     let spoken = Spoken::new("echo", "mark=called", "");
-    let path = ".brigade/tools/pins/voice--echo.json";
+    let path = PIN;
     let id = spoken.site.approved("say", HELLO);
     for text in ["", "{", "{}", r#"{"schema":"brigade.tool_pin.v9"}"#] {
         spoken.site.workspace.write(path, text);
@@ -186,6 +331,7 @@ fn a_pin_that_cannot_be_read_refuses_the_call() {
         assert_eq!(spoken.site.status(&id), "approved");
         assert_eq!(spoken.site.workspace.read_text(path), text, "it is never written over");
         assert_eq!(spoken.site.json(["pins", "list"]).expect(1)["error_count"], 1);
+        assert_eq!(pin_issue(&spoken)["issue_type"], "mcp_pin_unreadable");
     }
     assert_eq!(spoken.called(), "");
 }

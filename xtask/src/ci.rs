@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::cargo::{cargo, done};
 use crate::docs::{self, DocsArguments};
 use crate::fixtures::{self, FixturesArguments};
+use crate::interop;
 use crate::repository::{Failure, Repository};
 use crate::schemas::{self, SchemasArguments};
 use crate::skills;
@@ -24,7 +25,7 @@ type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 
 pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
     let start = |arguments: &'static str| move || start_cargo(repository, arguments);
-    let steps: [Step<'_>; 9] = [
+    let steps: [Step<'_>; 10] = [
         ("formatting", Box::new(start("fmt --all --check"))),
         ("lints", Box::new(start("clippy --workspace --all-targets --locked --quiet -- -D warnings"))),
         ("lints of the schemas", Box::new(start(SCHEMA_LINTS))),
@@ -33,6 +34,7 @@ pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
         ("fixtures", Box::new(|| fixtures::run(repository, &FixturesArguments { check: true }))),
         ("schemas", Box::new(|| schemas::run(repository, &SchemasArguments { check: true }))),
         ("skills", Box::new(|| skills::run_if_installable(repository))),
+        ("real MCP servers", Box::new(|| interop::run_if_installable(repository))),
         ("manual and issues", Box::new(|| docs::run(repository, &DocsArguments { check: true }))),
     ];
     let (began, count) = (Instant::now(), steps.len());

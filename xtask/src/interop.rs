@@ -8,6 +8,8 @@ mod install;
 mod servers;
 mod workspace;
 
+use std::path::PathBuf;
+
 use crate::cargo::{cargo, done};
 use crate::repository::{Failure, Repository};
 use install::Installed;
@@ -25,16 +27,35 @@ pub struct InteropArguments {
 }
 
 pub fn run(repository: &Repository, arguments: &InteropArguments) -> Result<(), Failure> {
+    let installed = Installed::make(&folder(repository))?;
+    drive_all(repository, &installed, arguments.only.as_deref())
+}
+
+/// The same with all of them, but says so and goes on where they cannot be installed.
+pub fn run_if_installable(repository: &Repository) -> Result<(), Failure> {
+    match Installed::make(&folder(repository)) {
+        Ok(installed) => drive_all(repository, &installed, None),
+        Err(failure) => {
+            println!("real MCP servers were NOT driven: they cannot be installed: {failure}");
+            Ok(())
+        }
+    }
+}
+
+fn folder(repository: &Repository) -> PathBuf {
+    repository.root().join("target/interop")
+}
+
+fn drive_all(repository: &Repository, installed: &Installed, only: Option<&str>) -> Result<(), Failure> {
     done(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
     let brigade = repository.root().join("target/debug/brigade");
-    let installed = Installed::make(&repository.root().join("target/interop"))?;
-    let mut servers = servers::all(&installed);
-    if let Some(text) = &arguments.only {
-        servers.retain(|server| server.id.contains(text.as_str()));
+    let mut servers = servers::all(installed);
+    if let Some(text) = only {
+        servers.retain(|server| server.id.contains(text));
     }
     let (mut calls, mut wrong) = (0, Vec::new());
     for server in &servers {
-        match drive(&brigade, &installed, server) {
+        match drive(&brigade, installed, server) {
             Ok(findings) => {
                 calls += server.trials.len();
                 println!(

@@ -9,6 +9,7 @@
 //! | whether there is a policy and what it decides for this call | `policy` |
 //! | the program's path and bytes | `program` |
 //! | workspace files that a word of `command` names | `files` |
+//! | how the server of an MCP tool lists it: as it is pinned, or as it changed and the approval showed | `pin` |
 //! | who asked | `caller` |
 
 use std::collections::BTreeMap;
@@ -75,6 +76,8 @@ pub struct Binding {
     pub program: Option<ProgramBinding>,
     /// Workspace files that the command names, by their path in the workspace.
     pub files: BTreeMap<String, Fingerprint>,
+    /// How the server of an MCP tool lists it. Absent for other tools and before the first use, which pins the tool.
+    pub pin: Option<Fingerprint>,
     /// Who asked.
     pub caller: Caller,
 }
@@ -98,6 +101,8 @@ pub enum Change {
     ProgramBytes,
     /// A workspace file that the command names: changed, added or gone.
     File(String),
+    /// How the server of the MCP tool lists it.
+    Pin,
     /// Who asks.
     Caller,
     /// The approval's own record.
@@ -115,6 +120,7 @@ impl fmt::Display for Change {
             Change::ProgramPath => "program path",
             Change::ProgramBytes => "program bytes",
             Change::File(path) => return write!(f, "file {}", brigade_core::text::escape_terminal(path)),
+            Change::Pin => "the tool as its server lists it",
             Change::Caller => "caller",
             Change::Approval => "approval record",
         })
@@ -132,6 +138,7 @@ impl Change {
             Change::Policy => "changed_policy",
             Change::ProgramPath | Change::ProgramBytes => "changed_program",
             Change::File(_) => "changed_file",
+            Change::Pin => "changed_pin",
             Change::Caller => "changed_caller",
             Change::Approval => "changed_approval",
         }
@@ -140,6 +147,8 @@ impl Change {
 
 impl Binding {
     /// Lists everything in `now` that differs from what was bound, in a stable order.
+    ///
+    /// What was approved before the first use of an MCP tool goes along with whatever that use pins.
     pub fn changes(&self, now: &Binding) -> Vec<Change> {
         let mut found = Vec::new();
         let mut differs = |differs: bool, change: Change| {
@@ -160,13 +169,14 @@ impl Binding {
         for name in names {
             differs(self.files.get(name) != now.files.get(name), Change::File(name.clone()));
         }
+        differs(self.pin.is_some() && self.pin != now.pin, Change::Pin);
         differs(self.caller != now.caller, Change::Caller);
         found
     }
 
     /// Returns one fingerprint of everything that is bound.
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::builder("brigade.binding.v1")
+        let mut fingerprint = Fingerprint::builder("brigade.binding.v1")
             .fingerprint("args", self.args)
             .fingerprint("contract", self.contract)
             .text("source", self.source.as_str())
@@ -175,8 +185,12 @@ impl Binding {
             .text("program", self.program.as_ref().map(|program| program.path.as_str()))
             .fingerprint("program_sha256", self.program.as_ref().map(|program| program.sha256))
             .table("files", self.files.iter().map(|(path, sha256)| (path, sha256.to_hex())))
-            .text("caller", self.caller.as_record().as_str())
-            .finish()
+            .text("caller", self.caller.as_record().as_str());
+        // Approvals from before there were pins stay what they are.
+        if self.pin.is_some() {
+            fingerprint = fingerprint.fingerprint("pin", self.pin);
+        }
+        fingerprint.finish()
     }
 
     /// Writes the binding as a record holds it.
@@ -199,6 +213,7 @@ impl Binding {
                 }),
             ),
             ("files", Json::Object(files)),
+            ("pin", Json::from(self.pin.map(Fingerprint::to_hex))),
             ("caller", Json::from(self.caller.as_record())),
         ])
     }
@@ -225,6 +240,10 @@ impl Binding {
             policy: mark("policy")?,
             program,
             files,
+            pin: match json.get("pin") {
+                None | Some(Json::Null) => None,
+                Some(pin) => Some(pin.as_str()?.parse().ok()?),
+            },
             caller: Caller::from_record(Some(json.get("caller")?.as_str()?)),
         })
     }
@@ -244,6 +263,7 @@ mod tests {
             policy: mark("policy"),
             program: Some(ProgramBinding { path: "/bin/sh".into(), sha256: mark("sh") }),
             files: BTreeMap::from([("bin/a.sh".to_owned(), mark("a"))]),
+            pin: Some(mark("pin")),
             caller: Caller::CommandLine,
         }
     }
@@ -271,12 +291,26 @@ mod tests {
         check(|binding| binding.program = None, &[Change::ProgramPath, Change::ProgramBytes]);
         check(|binding| binding.files.clear(), &[Change::File("bin/a.sh".into())]);
         check(|binding| binding.files.extend([("b".to_owned(), other)]), &[Change::File("b".into())]);
+        check(|binding| binding.pin = Some(other), &[Change::Pin]);
+        check(|binding| binding.pin = None, &[Change::Pin]);
         check(|binding| binding.caller = Caller::Program("x".into()), &[Change::Caller]);
     }
 
     #[test]
+    fn what_was_approved_before_the_first_use_goes_along_with_its_pin() {
+        let before = Binding { pin: None, ..binding() };
+        assert_eq!(before.changes(&binding()), []);
+        assert_ne!(before.fingerprint(), binding().fingerprint());
+    }
+
+    #[test]
     fn a_binding_reads_back() {
-        let binding = binding();
-        assert_eq!(Binding::from_json(&binding.to_json()), Some(binding));
+        for pin in [None, binding().pin] {
+            let binding = Binding { pin, ..binding() };
+            assert_eq!(Binding::from_json(&binding.to_json()), Some(binding));
+        }
+        let Json::Object(mut older) = Binding { pin: None, ..binding() }.to_json() else { unreachable!() };
+        older.remove("pin");
+        assert_eq!(Binding::from_json(&Json::Object(older)), Some(Binding { pin: None, ..binding() }));
     }
 }

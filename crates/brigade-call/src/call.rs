@@ -53,6 +53,8 @@ pub struct Call {
     /// The fingerprint of everything that an approval would have bound when the call was planned; absent in records of the
     /// Python program.
     pub planned_binding: Option<Fingerprint>,
+    /// What that bound of an MCP tool's listing.
+    pub planned_pin: Option<Fingerprint>,
     /// What the last approval bound.
     pub approval: Option<Approval>,
     /// The run that claimed it last.
@@ -267,7 +269,11 @@ impl Call {
     /// of the same call shows. It can never run, so it makes no other call superfluous.
     fn is_outdated_beside(&self, newer: &Call) -> bool {
         match (&self.approval, newer.planned_binding) {
-            (Some(approval), Some(planned)) => approval.binding.fingerprint() != planned,
+            (Some(approval), Some(planned)) => {
+                // An approval from before the first use of an MCP tool goes along with what that pinned.
+                let pin = approval.binding.pin.or(newer.planned_pin);
+                Binding { pin, ..approval.binding.clone() }.fingerprint() != planned
+            }
             _ => false,
         }
     }
@@ -346,6 +352,7 @@ mod tests {
             policy: mark("policy"),
             program: None,
             files: BTreeMap::from([("bin/a.sh".to_owned(), mark(program))]),
+            pin: None,
             caller: Caller::CommandLine,
         }
     }
@@ -387,6 +394,21 @@ mod tests {
     #[test]
     fn an_approval_of_what_is_gone_stands_in_no_ones_way() {
         check(&approved("old"), Duplicate::No);
+    }
+
+    #[test]
+    fn an_approval_stands_for_the_listing_that_it_bound_or_that_the_first_use_pinned() {
+        let pinned = |pin: &str| {
+            let binding = Binding { pin: Some(mark(pin)), ..binding("new") };
+            let planned = Call { planned_pin: binding.pin, ..call("call-2", "new") };
+            (Call { planned_binding: Some(binding.fingerprint()), ..planned }, binding)
+        };
+        let (newer, binding) = pinned("one");
+        let id: CallId = "call-1".parse().unwrap();
+        assert_eq!(find_duplicate([&approved("new")], &newer), Duplicate::Queued(id.clone()));
+        let approved = call("call-1", "new").approve(binding, Timestamp::from_unix_micros(0)).unwrap();
+        assert_eq!(find_duplicate([&approved], &newer), Duplicate::Queued(id));
+        assert_eq!(find_duplicate([&approved], &pinned("two").0), Duplicate::No);
     }
 
     #[test]

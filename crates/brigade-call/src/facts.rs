@@ -35,6 +35,8 @@ pub struct PlanFacts<'f> {
     pub program: ProgramFact,
     /// The workspace files that a word of the command names, by their path in the workspace.
     pub files: BTreeMap<String, Fingerprint>,
+    /// How the server of an MCP tool lists it, as far as that is known.
+    pub pin: PinFact,
     /// The tool's projections.
     pub projections: ProjectionFacts,
     /// What the policy decides.
@@ -140,6 +142,28 @@ pub enum ProgramFact {
     Unreadable(String),
     /// Its path and bytes.
     Found(ProgramBinding),
+}
+
+/// How the server of an MCP tool lists it, by the fingerprint of name, description and input schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PinFact {
+    /// The tool is no MCP tool, or its first use is still to come.
+    #[default]
+    None,
+    /// It is pinned, and no change of it waits.
+    Pinned(Fingerprint),
+    /// Its server listed it like this when it was last asked, and not as it is pinned. An approval takes the change.
+    Changed(Fingerprint),
+}
+
+impl PinFact {
+    /// Returns what an approval binds.
+    pub fn fingerprint(self) -> Option<Fingerprint> {
+        match self {
+            PinFact::None => None,
+            PinFact::Pinned(fingerprint) | PinFact::Changed(fingerprint) => Some(fingerprint),
+        }
+    }
 }
 
 /// The projections of the tool, as far as a call needs them.

@@ -38,7 +38,8 @@ pub use call::{
 pub use checkpoint::{Checkpoint, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
 pub use contract::{ContractFiles, approval_required, contract_fingerprint, shown_label};
 pub use facts::{
-    ArgsProblem, DirectoryFact, FileFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact, SchemaFact,
+    ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact,
+    SchemaFact,
 };
 pub use plan::{Plan, plan};
 pub use receipt::{NotAReceipt, Receipt};

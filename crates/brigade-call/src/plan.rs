@@ -130,6 +130,7 @@ fn finish(
             ProgramFact::NotExecuted | ProgramFact::NotFound | ProgramFact::Unreadable(_) => None,
         },
         files: facts.files,
+        pin: facts.pin.fingerprint(),
         caller: facts.caller,
     };
     let mut summary = contract_labels(tool).as_object().cloned().unwrap_or_default();

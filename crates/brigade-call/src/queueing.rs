@@ -44,6 +44,7 @@ impl Plan {
             source_fingerprint: Some(self.binding().source.clone()),
             call_fingerprint: Some(self.call_fingerprint().to_hex()),
             planned_binding: Some(self.binding().fingerprint()),
+            planned_pin: self.binding().pin,
             approval: None,
             claim: None,
             started_at: None,

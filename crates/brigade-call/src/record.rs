@@ -69,6 +69,9 @@ impl Call {
         put("source_fingerprint", Json::from(self.source_fingerprint.clone()));
         put("call_fingerprint", Json::from(self.call_fingerprint.clone()));
         put("planned_binding", Json::from(self.planned_binding.map(Fingerprint::to_hex)));
+        if self.planned_pin.is_some() {
+            put("planned_pin", Json::from(self.planned_pin.map(Fingerprint::to_hex)));
+        }
         let approval = self.approval.as_ref();
         put("approval_fingerprint", Json::from(approval.map(|approval| approval.fingerprint.to_hex())));
         put("approval_binding", approval.map_or(Json::Null, |approval| approval.binding.to_json()));
@@ -166,6 +169,7 @@ impl Call {
             source_fingerprint: record.text("source_fingerprint"),
             call_fingerprint: record.text("call_fingerprint"),
             planned_binding: record.take("planned_binding", |json| json.as_str()?.parse().ok()),
+            planned_pin: record.take("planned_pin", |json| json.as_str()?.parse().ok()),
             approval,
             claim,
             started_at: record.time("started_at"),

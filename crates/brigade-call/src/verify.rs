@@ -65,10 +65,16 @@ pub fn verify(
     }
     let changes = bound_changes(&call, &plan);
     for change in &changes {
-        blockers.push(
-            Blocker::new(change.code(), format!("changed since it was approved: {change}"))
-                .hint("queue the call again and approve it, if the change is wanted"),
-        );
+        let hint = match change {
+            Change::Pin => {
+                let hint = "`brigade tools pins show {}` shows the change; queue the call again and approve it, if \
+                            that is wanted";
+                hint.replace("{}", &call.tool_id)
+            }
+            _ => "queue the call again and approve it, if the change is wanted".to_owned(),
+        };
+        blockers
+            .push(Blocker::new(change.code(), format!("changed since it was approved: {change}")).hint(hint));
     }
     blockers.extend(plan.blockers().iter().cloned());
     blockers.extend(plan.program_blocker());

@@ -3,6 +3,7 @@
 mod config;
 mod contract;
 mod files;
+mod pins;
 mod policy;
 mod projections;
 mod queue;
@@ -18,7 +19,7 @@ use crate::{ConfigFile, Issue, Snapshot, source_item_key};
 
 /// Lists every issue of a workspace.
 ///
-/// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, policy, calls, runs, checkpoints, the
+/// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, calls, runs, checkpoints, the
 /// state as a whole. Disabled tools have no issues, and broken ones only those of their entry. No two issues have the same
 /// [key](source_item_key) or fingerprint.
 pub fn diagnose(snapshot: &Snapshot<'_>) -> Vec<Issue> {
@@ -35,6 +36,7 @@ pub fn diagnose(snapshot: &Snapshot<'_>) -> Vec<Issue> {
     }
     projections::orphans(snapshot, &mut found);
     runtimes::runtimes(snapshot, &tools, &mut found);
+    pins::pins(snapshot, &mut found);
     policy::policy(snapshot, &tools, &mut found);
     queue::calls(snapshot, &mut found);
     queue::runs(snapshot, &mut found);

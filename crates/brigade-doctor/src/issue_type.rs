@@ -99,8 +99,8 @@ macro_rules! issue_types {
 
             /// Returns the command that mends it or shows more; words in braces stand for what the issue concerns.
             ///
-            /// `{edit}` opens the file at the line; `{tool}`, `{call}`, `{run}`, `{checkpoint}`, `{runtime}`, `{target}` and
-            /// `{file}` are the names of those.
+            /// `{edit}` opens the file at the line; `{tool}`, `{call}`, `{run}`, `{checkpoint}`, `{runtime}`, `{pin}`,
+            /// `{target}` and `{file}` are the names of those.
             pub const fn fix(self) -> &'static str {
                 match self { $($(IssueType::$variant => $fix,)+)+ }
             }
@@ -170,6 +170,13 @@ issue_types! {
             "Each entry of mcpServers is an object with a command.", "{edit}";
         MissingTimeout = "missing_timeout", Warning, "An MCP server without a timeout",
             "A server that hangs would be waited for without end by harnesses that read this file.", "{edit}";
+        McpToolChanged = "mcp_tool_changed", Error, "An MCP tool that its server lists differently than it is pinned",
+            "Calls are refused until one is approved that was not before: the approval shows the change and takes it.",
+            "brigade tools pins show {pin}";
+        McpToolVanished = "mcp_tool_vanished", Warning, "A pinned MCP tool that its server does not list any more",
+            "Calls are refused until the server lists the tool again.", "brigade tools pins show {pin}";
+        McpPinUnreadable = "mcp_pin_unreadable", Error, "The pin of an MCP tool cannot be read",
+            "Calls are refused as long as the file is there. Without it, the next call pins the tool anew.", "cat {file}";
     }
 
     Projection {

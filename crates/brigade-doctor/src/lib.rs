@@ -41,6 +41,6 @@ pub use issue_type::{Area, IssueType};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
 pub use parity::{Quieted, quiet};
 pub use snapshot::{
-    BrokenFile, CallState, CheckpointState, ConfigFile, Health, PolicyFacts, ProcessState, Quarantine,
-    RunState, RunnerState, RuntimeFacts, RuntimeState, Snapshot, ToolFiles, asks,
+    BrokenFile, CallState, CheckpointState, ConfigFile, Health, PinProblem, PinState, PolicyFacts,
+    ProcessState, Quarantine, RunState, RunnerState, RuntimeFacts, RuntimeState, Snapshot, ToolFiles, asks,
 };

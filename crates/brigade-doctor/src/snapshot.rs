@@ -28,6 +28,8 @@ pub struct Snapshot<'a> {
     pub runtimes: Option<RuntimeFacts<'a>>,
     /// The policy, and which variables are set.
     pub policy: Option<PolicyFacts<'a>>,
+    /// The pins of MCP tools that do not hold.
+    pub pins: Vec<PinState>,
     /// The calls in the queue.
     pub calls: Vec<CallState<'a>>,
     /// Lines of the state that cannot be read and that nobody has set aside yet, by file.
@@ -61,6 +63,7 @@ impl<'a> Snapshot<'a> {
             orphans: &[],
             runtimes: None,
             policy: None,
+            pins: Vec::new(),
             calls: Vec::new(),
             unreadable: Vec::new(),
             quarantines: Vec::new(),
@@ -214,6 +217,35 @@ pub struct PolicyFacts<'a> {
     pub state: &'a PolicyState,
     /// Which variables are set.
     pub environment: &'a dyn Environment,
+}
+
+/// A pin of an MCP tool that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinState {
+    /// Its id.
+    pub id: String,
+    /// Its file, relative to the workspace.
+    pub file: String,
+    /// The tool of the catalog that asks for it.
+    pub tool_id: Option<String>,
+    /// What is wrong.
+    pub problem: PinProblem,
+}
+
+/// What is wrong with a pin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PinProblem {
+    /// The server lists the tool differently.
+    Changed {
+        /// How, in sentences.
+        changes: Vec<String>,
+        /// The fingerprint of what it lists.
+        offered: Fingerprint,
+    },
+    /// The server does not list the tool.
+    Vanished,
+    /// The file cannot be read; the text says why.
+    Unreadable(String),
 }
 
 /// A call in the queue.

@@ -11,7 +11,7 @@ use brigade_process::{CancelToken, Control, Input, Outcome, RunError, Spec, Stre
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{DroppedFile, Owner, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
-use crate::mcp::{self, Exchange, ListedTool, McpRequest, Pin};
+use crate::mcp::{self, Exchange, ListedTool, McpErrorKind, McpRequest, Pin};
 use crate::output::{Channel, Output};
 use crate::program::OpenedProgram;
 use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
@@ -73,6 +73,8 @@ pub struct Finished {
     pub timed_out: bool,
     /// Why it failed, when not by its exit code.
     pub failure: Option<String>,
+    /// What went wrong with an MCP call.
+    pub fault: Option<McpErrorKind>,
     /// The MCP tool that was called, or was not because of its pin, as the server lists it now.
     pub listed_tool: Option<ListedTool>,
 }
@@ -152,6 +154,7 @@ pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: Option<&Pin>) 
         exit_code: exit_code(outcome.as_ref()),
         timed_out: outcome.as_ref().is_some_and(Outcome::timed_out),
         failure,
+        fault: exchange.as_ref().and_then(|exchange| exchange.fault.as_ref()).map(|fault| fault.kind),
         listed_tool: exchange.and_then(|exchange| exchange.tool),
     }
 }

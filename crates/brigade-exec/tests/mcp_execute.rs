@@ -14,8 +14,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use brigade_call::{
-    CallStatus, Caller, DirectoryFact, FileFact, PlanFacts, ProgramBinding, ProgramFact, ProjectionFacts,
-    Purpose, RuntimeFact, SchemaFact, plan, verify,
+    CallStatus, Caller, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramBinding, ProgramFact,
+    ProjectionFacts, Purpose, RuntimeFact, SchemaFact, plan, verify,
 };
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{Fingerprint, Json, SystemClock, Timestamp};
@@ -93,6 +93,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
             sha256: program.fingerprint(),
         }),
         files: BTreeMap::new(),
+        pin: PinFact::None,
         projections: ProjectionFacts {
             summary: Json::Null,
             blockers: Vec::new(),

@@ -196,6 +196,10 @@ impl Workspace {
             schema: CallReport::SCHEMA,
             target: self.target(),
             calls_path: self.calls_path(),
+            pin: match &call {
+                Some(stored) => self.pin_beside(&stored.call)?.map(|pin| self.pin_summary(&pin)),
+                None => None,
+            },
             call: call.map_or(Json::Null, |stored| self.call_json(&stored.call)),
             candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
             error: error.map(|error| error.to_string()),
@@ -203,6 +207,9 @@ impl Workspace {
     }
 
     /// Approves a pending or held call: binds everything that decides what would run, as it is now. Runs nothing.
+    ///
+    /// When the server of an MCP tool listed it differently than it is pinned, the report says how, and the approval takes that
+    /// change: the pin is renewed to exactly the listing that is bound. A server that changes once more is refused once more.
     ///
     /// # Errors
     /// When the disk fails.
@@ -221,7 +228,19 @@ impl Workspace {
             Err(error) => return Ok(self.review_refused(Some(call), error)),
         };
         match planned.plan.approvable(call) {
-            Ok(binding) => self.review(&stored, Review::Approve(Box::new(binding))),
+            Ok(binding) => {
+                let pin = binding.pin;
+                let report = self.review(&stored, Review::Approve(Box::new(binding)))?;
+                match pin {
+                    // The approval stands in the queue; if this is where it all ends, the run renews the pin.
+                    Some(bound) if report.error.is_none() => {
+                        let (pin, accepted_changes) = self.renew_pin(call, bound)?;
+                        let pin = pin.map(|pin| self.pin_summary(&pin));
+                        Ok(ReviewReport { pin, accepted_changes, ..report })
+                    }
+                    _ => Ok(report),
+                }
+            }
             Err(blockers) => {
                 let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id));
                 Ok(self.review_refused(Some(call), error.because(blockers)))
@@ -263,6 +282,8 @@ impl Workspace {
                 target: self.target(),
                 calls_path: self.calls_path(),
                 call: self.call_json(&stored.call),
+                pin: self.pin_beside(&stored.call)?.map(|pin| self.pin_summary(&pin)),
+                accepted_changes: Vec::new(),
                 error: None,
                 blockers: Vec::new(),
                 blocker_details: Vec::new(),
@@ -284,6 +305,8 @@ impl Workspace {
             target: self.target(),
             calls_path: self.calls_path(),
             call: call.map_or(Json::Null, |call| self.call_json(call)),
+            pin: None,
+            accepted_changes: Vec::new(),
             blockers: messages(error.blockers()),
             blocker_details: details(error.blockers()),
             candidates: error.could_be().to_vec(),

@@ -106,6 +106,7 @@ impl Workspace {
             decision,
             policy,
             bound_values,
+            pin: self.pin_fact(tool)?,
             caller: self.context.caller.clone(),
         };
         Ok(GatheredTool { facts, projections, program, directory })

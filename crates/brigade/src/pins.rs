@@ -2,22 +2,27 @@
 //!
 //! A pin is one file, `.brigade/tools/pins/<server>--<tool>.json`. The first call of a tool writes it. A later call whose
 //! server lists the tool differently is not made; the new listing is kept beside the pin as what is *offered* (a look with
-//! `pins list --live` keeps it, too), and only
-//! [`Workspace::pin_accept`] makes it the pin. An approval of a call does not: whoever approves a call sees its
-//! arguments, not what the server changed. A pin that cannot be read refuses every call of its tool.
+//! `pins list --live` keeps it, too). [`Workspace::pin_accept`] makes it the pin, and so does the next approval of a call of
+//! the tool, which shows what changed and binds exactly that listing. A pin that cannot be read refuses every call of its tool.
+//!
+//! Calls that were approved for another listing do not run any more. A server that stops listing a pinned tool is noted beside
+//! the pin, until it lists the tool again.
 //!
 //! The server is named as receipts name it: `mcp_server_id`, else `runtime_id`.
 
 mod store;
 
-use brigade_call::VerifiedCall;
+use brigade_call::{Call, PinFact, VerifiedCall};
+use brigade_catalog::Tool;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Timestamp, closest};
-use brigade_exec::{Finished, ListedTool, Pin};
+use brigade_core::{Fingerprint, Timestamp, closest};
+use brigade_doctor::{PinProblem, PinState};
+use brigade_exec::{Finished, ListedTool, McpErrorKind, Pin};
 use brigade_fs::Fs;
 use brigade_policy::Blocker;
 
 use crate::error::{Error, ErrorKind};
+use crate::gather::Config;
 use crate::report::{BrokenPin, PinListReport, PinReport, PinSummary, Report as _};
 use crate::workspace::{Workspace, rel};
 
@@ -75,23 +80,80 @@ impl Workspace {
             return Ok(PinReport { error: Some(error.with_hints()), ..self.pin_report(&pin) });
         };
         let changes = pin.changes();
-        let accepted = PinRecord { pin: Pin::of(offered.tool(), self.now()), offered: None, ..pin };
-        self.write_pin(&accepted)?;
+        let accepted = self.renew(pin, &offered)?;
         Ok(PinReport { accepted: true, changes, ..self.pin_report(&accepted) })
     }
 
-    /// Returns the pin of a call's tool; none before its first use and for what is no MCP call.
+    /// Makes what a server said differently the pin.
+    fn renew(&self, record: PinRecord, offered: &Pin) -> Result<PinRecord, Error> {
+        let renewed = PinRecord { pin: Pin::of(offered.tool(), self.now()), offered: None, ..record };
+        self.write_pin(&renewed)?;
+        Ok(renewed)
+    }
+
+    /// Makes the waiting change of a call's tool its pin, when it is the one that an approval bound; returns the
+    /// pin as it is now, and what changed.
+    pub(crate) fn renew_pin(
+        &self,
+        call: &Call,
+        bound: Fingerprint,
+    ) -> Result<(Option<PinRecord>, Vec<String>), Error> {
+        Ok(match self.pin_beside(call)? {
+            Some(record) => match record.waiting(bound) {
+                Some(offered) => {
+                    let changes = record.changes();
+                    (Some(self.renew(record, &offered)?), changes)
+                }
+                None => (Some(record), Vec::new()),
+            },
+            None => (None, Vec::new()),
+        })
+    }
+
+    /// Returns the pin of the tool that a stored call asks for, when it can be read.
+    pub(crate) fn pin_beside(&self, call: &Call) -> Result<Option<PinRecord>, Error> {
+        match McpTool::of_contract(&call.family, &call.contract) {
+            Some(tool) => Ok(self.read_pin(&tool)?.unwrap_or_default()),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns what a plan needs to know of the pin of a tool. One that cannot be read refuses the run, not the plan.
+    pub(crate) fn pin_fact(&self, tool: &Tool) -> Result<PinFact, Error> {
+        let Some(mcp) = McpTool::of_tool(tool) else { return Ok(PinFact::None) };
+        Ok(match self.read_pin(&mcp)?.unwrap_or_default() {
+            None => PinFact::None,
+            Some(PinRecord { offered: Some(offered), .. }) => PinFact::Changed(offered.fingerprint()),
+            Some(PinRecord { pin, .. }) => PinFact::Pinned(pin.fingerprint()),
+        })
+    }
+
+    /// Returns the pin of a call's tool; none before its first use and for what is no MCP call. A change that the call's
+    /// approval bound becomes the pin, should that have been cut short.
     ///
     /// # Errors
     /// With the reason why the call may not run, when there is a pin and it cannot be read.
     pub(crate) fn pin_of(&self, call: &VerifiedCall) -> Result<Result<Option<PinRecord>, Blocker>, Error> {
-        let Some(tool) = McpTool::of_call(call) else { return Ok(Ok(None)) };
-        Ok(self.read_pin(&tool)?.map_err(|trouble| {
-            let path = format!("{PINS}/{}", tool.file_name());
-            Blocker::new("mcp_pin_unreadable", format!("the pin `{path}` cannot be trusted: {trouble}"))
-                .field("mcp_tool_name")
-                .hint("look at the file; without it, the next call pins the tool anew")
-        }))
+        let Some(tool) = McpTool::of_contract(call.plan().family(), call.plan().contract()) else {
+            return Ok(Ok(None));
+        };
+        let approval = call.call().approval.as_ref();
+        let bound = approval.and_then(|approval| approval.binding.pin);
+        let record = match self.read_pin(&tool)? {
+            Ok(record) => record,
+            Err(trouble) => {
+                let path = format!("{PINS}/{}", tool.file_name());
+                let message = format!("the pin `{path}` cannot be trusted: {trouble}");
+                return Ok(Err(Blocker::new("mcp_pin_unreadable", message)
+                    .field("mcp_tool_name")
+                    .hint("look at the file; without it, the next call pins the tool anew")));
+            }
+        };
+        let Some(record) = record else { return Ok(Ok(None)) };
+        Ok(Ok(Some(match bound.and_then(|bound| record.waiting(bound)) {
+            Some(offered) => self.renew(record, &offered)?,
+            None => record,
+        })))
     }
 
     /// Keeps what the server said of the tool: as the pin at the first use, as the offer when it says something else.
@@ -102,7 +164,15 @@ impl Workspace {
         pinned: Option<PinRecord>,
         finished: &Finished,
     ) -> Result<Option<String>, Error> {
-        let (Some(tool), Some(listed)) = (McpTool::of_call(call), &finished.listed_tool) else {
+        let Some(tool) = McpTool::of_contract(call.plan().family(), call.plan().contract()) else {
+            return Ok(None);
+        };
+        let Some(listed) = &finished.listed_tool else {
+            if finished.fault == Some(McpErrorKind::ToolNotListed)
+                && let Some(record) = pinned
+            {
+                self.note_vanished(&record, finished.completed_at)?;
+            }
             return Ok(None);
         };
         let record = match pinned {
@@ -111,7 +181,7 @@ impl Workspace {
                 Ok(Some(record)) => record,
                 Ok(None) => {
                     let pin = Pin::of(listed, finished.completed_at);
-                    self.write_pin(&PinRecord { tool, pin, offered: None })?;
+                    self.write_pin(&PinRecord { tool, pin, offered: None, missing_since: None })?;
                     return Ok(None);
                 }
                 Err(_) => return Ok(None),
@@ -132,10 +202,18 @@ impl Workspace {
     ) -> Result<(), Error> {
         let offered = (!record.pin.holds(listed)).then(|| Pin::of(listed, seen_at));
         let known = record.offered.as_ref().map(Pin::fingerprint);
-        if known == offered.as_ref().map(Pin::fingerprint) {
+        if known == offered.as_ref().map(Pin::fingerprint) && record.missing_since.is_none() {
             return Ok(());
         }
-        self.write_pin(&PinRecord { offered, ..record.clone() })
+        self.write_pin(&PinRecord { offered, missing_since: None, ..record.clone() })
+    }
+
+    /// Keeps beside a pin that its server does not list the tool any more.
+    pub(crate) fn note_vanished(&self, record: &PinRecord, seen_at: Timestamp) -> Result<(), Error> {
+        if record.missing_since.is_some() {
+            return Ok(());
+        }
+        self.write_pin(&PinRecord { missing_since: Some(seen_at), ..record.clone() })
     }
 
     /// Reads every pin, sorted by server and tool, and says which files are none.
@@ -162,6 +240,37 @@ impl Workspace {
         pins.sort_by(|one, other| one.tool.cmp(&other.tool));
         broken.sort_by(|one, other| one.pin_path.cmp(&other.pin_path));
         Ok((pins, broken))
+    }
+
+    /// Lists the pins that do not hold, as a diagnosis sees them.
+    pub(crate) fn pin_states(&self, config: &Config) -> Result<Vec<PinState>, Error> {
+        let (pins, broken) = self.pins()?;
+        let asks_for = |wanted: &dyn Fn(&McpTool) -> bool| {
+            let mut tools = config.catalog.tools().iter();
+            let tool = tools.find(|tool| McpTool::of_tool(tool).is_some_and(|mcp| wanted(&mcp)));
+            tool.map(|tool| tool.id.as_str().to_owned())
+        };
+        let of_pins = pins.iter().filter_map(|pin| {
+            let problem = match (&pin.missing_since, &pin.offered) {
+                (Some(_), _) => PinProblem::Vanished,
+                (None, Some(offered)) => {
+                    PinProblem::Changed { changes: pin.changes(), offered: offered.fingerprint() }
+                }
+                (None, None) => return None,
+            };
+            let file = format!("{PINS}/{}", pin.tool.file_name());
+            Some(PinState { id: pin.id(), file, tool_id: asks_for(&|mcp| *mcp == pin.tool), problem })
+        });
+        let of_broken = broken.iter().map(|broken| {
+            let name = broken.pin_path.rsplit('/').next().unwrap_or_default();
+            PinState {
+                id: name.trim_end_matches(".json").to_owned(),
+                file: format!("{PINS}/{name}"),
+                tool_id: asks_for(&|mcp| mcp.file_name() == name),
+                problem: PinProblem::Unreadable(broken.error.clone()),
+            }
+        });
+        Ok(of_pins.chain(of_broken).collect())
     }
 
     fn broken_pin(&self, path: &str, trouble: &PinTrouble) -> BrokenPin {
@@ -211,10 +320,16 @@ impl Workspace {
             id: record.id(),
             server: record.tool.server.clone(),
             tool: record.tool.tool.clone(),
-            state: if changes.is_empty() { "pinned" } else { "changed" },
+            state: match (&record.missing_since, record.offered.is_some()) {
+                (Some(_), _) => "vanished",
+                (None, true) => "changed",
+                (None, false) => "pinned",
+            },
             fingerprint: record.pin.fingerprint().to_hex(),
             pinned_at: record.pin.pinned_at().to_string(),
             offered_at: record.offered.as_ref().map(|offered| offered.pinned_at().to_string()),
+            offered_fingerprint: record.offered.as_ref().map(|offered| offered.fingerprint().to_hex()),
+            missing_since: record.missing_since.map(|at| at.to_string()),
             pin_path: self.absolute(&format!("{PINS}/{}", record.tool.file_name())),
             changes,
         }

@@ -201,8 +201,8 @@ impl Workspace {
             succeeded,
             error: finished.failure.map(|failure| match &changed_pin {
                 Some(pin) => format!(
-                    "{failure} (`brigade tools pins show {pin}` shows what changed; after `brigade tools pins accept \
-                     {pin}` a call may use it)"
+                    "{failure} (`brigade tools pins show {pin}` shows what changed; queue the call again and approve \
+                     it, or `brigade tools pins accept {pin}`, if that is wanted)"
                 ),
                 None => failure,
             }),

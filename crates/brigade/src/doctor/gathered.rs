@@ -2,7 +2,7 @@
 
 use brigade_core::Timestamp;
 use brigade_doctor::{
-    CallState, CheckpointState, ConfigFile, Issue, PolicyFacts, RunnerState, Snapshot, diagnose,
+    CallState, CheckpointState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot, diagnose,
 };
 use brigade_fs::Fs as _;
 use brigade_projection::Orphan;
@@ -86,6 +86,7 @@ pub(crate) struct Gathered<'c> {
     pub(crate) surveyed: Vec<Surveyed<'c>>,
     orphans: Vec<Orphan>,
     pub(crate) runtimes: Option<FoundRuntimes>,
+    pins: Vec<PinState>,
     pub(crate) queue: QueueFacts,
     sandbox_gaps: Option<Vec<String>>,
     wide_modes: Vec<String>,
@@ -117,6 +118,7 @@ impl Workspace {
             surveyed,
             orphans,
             runtimes,
+            pins: if parts.tools { self.pin_states(config)? } else { Vec::new() },
             queue,
             sandbox_gaps: if parts.sandbox { self.sandbox_gaps(&config.policy) } else { None },
             wide_modes: if parts.modes {
@@ -148,6 +150,7 @@ impl Workspace {
             orphans: &gathered.orphans,
             runtimes: gathered.runtimes.as_ref().map(doctor_facts),
             policy: Some(PolicyFacts { state: &gathered.config.policy, environment: &is_set }),
+            pins: gathered.pins.clone(),
             calls: queue
                 .calls
                 .iter()

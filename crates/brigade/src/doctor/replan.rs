@@ -113,6 +113,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
             outside: found.outside.iter().map(|field| (*field).to_owned()).collect(),
             program,
             files,
+            pin: workspace.pin_fact(tool)?,
             projections: projection_facts(&surveyed.projections),
             decision,
             policy,

@@ -93,8 +93,10 @@ impl Workspace {
             let Ok(exchange) = &asked.said else { continue };
             for pin in pins.iter().filter(|pin| pin.tool.server == asked.server) {
                 let mut listed = exchange.tools.iter().filter(|listed| listed.name == pin.tool.tool);
-                if let (Some(listed), None) = (listed.next(), listed.next()) {
-                    self.note_listing(pin, listed, self.now())?;
+                match (listed.next(), listed.next()) {
+                    (Some(listed), None) => self.note_listing(pin, listed, self.now())?,
+                    (None, _) => self.note_vanished(pin, self.now())?,
+                    (Some(_), Some(_)) => {}
                 }
             }
         }

@@ -1,8 +1,7 @@
 //! The files of pins: their names, their records, and what can be wrong with them.
 
-use brigade_call::VerifiedCall;
 use brigade_catalog::{Family, Tool};
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_exec::{Pin, PinError};
 use brigade_fs::{FileMode, Fs, RelPath};
 use thiserror::Error as ThisError;
@@ -32,13 +31,12 @@ pub(crate) struct McpTool {
 }
 
 impl McpTool {
-    /// Returns what a call asks for; none when it is no MCP call.
-    pub(crate) fn of_call(call: &VerifiedCall) -> Option<McpTool> {
-        let plan = call.plan();
+    /// Returns what a call with this contract asks for; none when it is no MCP call.
+    pub(crate) fn of_contract(family: &str, contract: &Json) -> Option<McpTool> {
         let label = |key: &str| {
-            plan.contract().get(key).and_then(Json::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+            contract.get(key).and_then(Json::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
         };
-        if plan.family() != Family::Mcp.as_str() {
+        if family != Family::Mcp.as_str() {
             return None;
         }
         let server = label("mcp_server_id").or_else(|| label("runtime_id"))?;
@@ -94,6 +92,8 @@ pub(crate) struct PinRecord {
     pub(crate) pin: Pin,
     /// How it was listed when that was last different.
     pub(crate) offered: Option<Pin>,
+    /// Since when the server does not list it at all, as far as is known.
+    pub(crate) missing_since: Option<Timestamp>,
 }
 
 impl PinRecord {
@@ -109,6 +109,11 @@ impl PinRecord {
         changes.unwrap_or_default().iter().map(ToString::to_string).collect()
     }
 
+    /// Returns what the server says differently, when it is what an approval bound.
+    pub(crate) fn waiting(&self, bound: Fingerprint) -> Option<Pin> {
+        self.offered.clone().filter(|offered| offered.fingerprint() == bound)
+    }
+
     fn to_json(&self) -> Json {
         Json::object([
             ("schema", Json::from(SCHEMA)),
@@ -116,6 +121,7 @@ impl PinRecord {
             ("tool", Json::from(self.tool.tool.as_str())),
             ("pin", self.pin.to_json()),
             ("offered", self.offered.as_ref().map_or(Json::Null, Pin::to_json)),
+            ("missing_since", Json::from(self.missing_since.map(|at| at.to_string()))),
         ])
     }
 
@@ -132,7 +138,14 @@ impl PinRecord {
             None | Some(Json::Null) => None,
             Some(offered) => Some(Pin::from_json(offered)?),
         };
+        let missing_since = match json.get("missing_since") {
+            None | Some(Json::Null) => None,
+            Some(_) => Some(
+                text("missing_since")?.parse().map_err(|_| PinTrouble::Broken(PinError("missing_since")))?,
+            ),
+        };
         Ok(PinRecord {
+            missing_since,
             tool: McpTool { server: text("server")?, tool: text("tool")? },
             pin: Pin::from_json(json.get("pin").unwrap_or(&Json::Null))?,
             offered,
@@ -199,7 +212,6 @@ fn path_of(tool: &McpTool) -> RelPath {
 
 #[cfg(test)]
 mod tests {
-    use brigade_core::Timestamp;
     use brigade_exec::ListedTool;
 
     use super::*;
@@ -229,8 +241,9 @@ mod tests {
     #[test]
     fn a_record_reads_back_the_same_and_every_part_of_it_is_needed() {
         let tool = McpTool { server: "voice".to_owned(), tool: "echo".to_owned() };
-        for offered in [None, Some(pin("new"))] {
-            let record = PinRecord { tool: tool.clone(), pin: pin("old"), offered };
+        let moment = Timestamp::from_unix_micros(1_000_000);
+        for (offered, missing_since) in [(None, None), (Some(pin("new")), None), (None, Some(moment))] {
+            let record = PinRecord { tool: tool.clone(), pin: pin("old"), offered, missing_since };
             let json = record.to_json();
             assert_eq!(PinRecord::from_json(&json), Ok(record.clone()));
             assert_eq!(record.changes().is_empty(), record.offered.is_none());

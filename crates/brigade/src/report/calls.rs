@@ -3,7 +3,7 @@
 use brigade_core::Json;
 use serde::Serialize;
 
-use super::Report;
+use super::{PinSummary, Report};
 use crate::exit::Exit;
 
 /// `call plan`: what a call would be, and every reason why it may not run.
@@ -100,6 +100,8 @@ pub struct CallReport {
     pub calls_path: String,
     /// The call; `null` when there is none.
     pub call: Json,
+    /// The pin of the MCP tool that it asks for, and what the server changed since; `null` without one.
+    pub pin: Option<PinSummary>,
     /// Why there is none.
     pub error: Option<String>,
     /// What could be meant, when more than one call could.
@@ -126,6 +128,10 @@ pub struct ReviewReport {
     pub calls_path: String,
     /// The call as it stands now; `null` when there is none.
     pub call: Json,
+    /// The pin of the MCP tool that it asks for, as it is now; `null` without one.
+    pub pin: Option<PinSummary>,
+    /// What the server changed of that tool and this approval took, in sentences: the pin was renewed to exactly that.
+    pub accepted_changes: Vec<String>,
     /// Why the decision was not taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

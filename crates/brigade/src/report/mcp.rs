@@ -53,7 +53,8 @@ pub struct PinSummary {
     pub server: String,
     /// The tool's name at that server.
     pub tool: String,
-    /// `pinned`, or `changed` when the server listed it differently since; calls are refused then.
+    /// `pinned`; `changed` when the server listed it differently since, so that calls are refused until one is approved anew;
+    /// `vanished` when it did not list it at all.
     pub state: &'static str,
     /// The fingerprint of what the server said.
     pub fingerprint: String,
@@ -61,6 +62,10 @@ pub struct PinSummary {
     pub pinned_at: String,
     /// When the server said something else.
     pub offered_at: Option<String>,
+    /// The fingerprint of that; the next approval of a call of the tool binds it.
+    pub offered_fingerprint: Option<String>,
+    /// When the server first did not list the tool any more.
+    pub missing_since: Option<String>,
     /// The file.
     pub pin_path: String,
     /// What changed, in sentences.

@@ -138,6 +138,9 @@ impl View for CallReport {
             return;
         }
         show_call(&self.call, page);
+        if let Some(pin) = &self.pin {
+            super::mcp::waiting_change(pin, page);
+        }
         next_step(&self.call, page);
     }
 }
@@ -189,6 +192,9 @@ impl View for ReviewReport {
         page.data.field("tool", values::text(&self.call, "tool_id"));
         page.data.field("status", values::status(values::text(&self.call, "status")));
         page.data.field_if("reason", values::some_text(&self.call, "review_reason"));
+        if let Some(pin) = &self.pin {
+            super::mcp::accepted_change(pin, &self.accepted_changes, page);
+        }
         next_step(&self.call, page);
     }
 }

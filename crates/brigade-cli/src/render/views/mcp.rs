@@ -1,6 +1,6 @@
 //! What MCP servers list: pins, comparisons, imports.
 
-use brigade::{ImportMcpReport, LiveIssue, LiveReport, PinListReport, PinReport};
+use brigade::{ImportMcpReport, LiveIssue, LiveReport, PinListReport, PinReport, PinSummary};
 
 use crate::render::failure::candidates;
 use crate::render::page::Page;
@@ -61,7 +61,10 @@ impl View for PinListReport {
                     Text::from(&pin.server),
                     Text::new(Tone::Strong, &pin.tool),
                     state(pin.state),
-                    when::moment(pin.offered_at.as_ref().unwrap_or(&pin.pinned_at), page.now),
+                    when::moment(
+                        pin.missing_since.as_ref().or(pin.offered_at.as_ref()).unwrap_or(&pin.pinned_at),
+                        page.now,
+                    ),
                 ]);
             }
             page.data.table(table);
@@ -93,6 +96,7 @@ impl View for PinReport {
             .field("state", if self.accepted { Text::new(Tone::Good, "accepted") } else { state(pin.state) });
         sheet.field("pinned", when::moment(&pin.pinned_at, now));
         sheet.field_if("changed", pin.offered_at.as_ref().map(|at| when::moment(at, now)));
+        sheet.field_if("not listed", pin.missing_since.as_ref().map(|at| when::moment(at, now)));
         sheet.field_if("description", self.description.as_ref());
         sheet.field("file", Text::new(Tone::Accent, &pin.pin_path));
         if !self.changes.is_empty() {
@@ -104,6 +108,34 @@ impl View for PinReport {
             page.next(&format!("brigade tools pins accept {}", pin.id));
         }
     }
+}
+
+/// Shows what the server of a call's tool says differently than it is pinned.
+pub(super) fn waiting_change(pin: &PinSummary, page: &mut Page) {
+    let now = page.now;
+    if let Some(since) = &pin.missing_since {
+        page.data.field(
+            "server",
+            Text::new(Tone::Bad, "does not list the tool since ").and(when::moment(since, now)),
+        );
+    }
+    let Some(since) = &pin.offered_at else { return };
+    page.data.field("server", Text::new(Tone::Bad, "changed the tool ").and(when::moment(since, now)));
+    changes(&pin.changes, page);
+    page.note(&format!(
+        "an approval takes this change of `{}` of the server `{}`, and no other one",
+        pin.tool, pin.server
+    ));
+}
+
+/// Shows what an approval took of what the server changed.
+pub(super) fn accepted_change(pin: &PinSummary, accepted: &[String], page: &mut Page) {
+    if accepted.is_empty() {
+        return;
+    }
+    page.data.field("accepted", format!("what the server `{}` changed of `{}`:", pin.server, pin.tool));
+    changes(accepted, page);
+    page.data.field("pin", Text::new(Tone::Accent, &pin.id));
 }
 
 /// Shows what servers said on request.
