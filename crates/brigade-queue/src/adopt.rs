@@ -177,7 +177,7 @@ fn adopt_receipts(
         NewEntry { run_id, call_id, receipt_sha256, started_at, status, is_adopted: true }
     });
     entries.sort_by(|left, right| (&left.started_at, &left.run_id).cmp(&(&right.started_at, &right.run_id)));
-    for entry in ledger::append(fs, &entries, known, now)? {
+    for entry in ledger::append(fs, &entries, known, now)?.entries {
         count(&entry);
         links.insert(entry.run_id, LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 });
     }

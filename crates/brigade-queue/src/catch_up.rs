@@ -181,5 +181,6 @@ pub(crate) fn from_receipt(
     }
     run_again_in_memory(&mut stored, run.clone(), receipt.receipt.started_at());
     let created = finish::checkpoints_of(&journal.view, &receipt.receipt)?;
-    finish::record(journal, stored, &receipt, InLedger::Perhaps, &created, now).map(Some)
+    let (stored, _) = finish::record(journal, stored, &receipt, InLedger::Perhaps, &created, now)?;
+    Ok(Some(stored))
 }

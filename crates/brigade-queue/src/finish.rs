@@ -13,7 +13,7 @@ use crate::checkpoints::{self, StoredCheckpoint};
 use crate::error::QueueError;
 use crate::ledger::{self, NewEntry};
 use crate::locked::LockedJournal;
-use crate::queue::Finished;
+use crate::queue::{ChainEnd, Finished};
 use crate::record::StoredCall;
 use crate::runs::{self, StoredReceipt};
 use crate::view::run_end;
@@ -56,8 +56,8 @@ pub(crate) fn finish(
     };
     let sha256 = Fingerprint::of_bytes(&bytes);
     let receipt = StoredReceipt { receipt, path: path.to_string(), sha256 };
-    let call = record(journal, stored, &receipt, ledger, &created, now)?;
-    Ok(Finished { call, receipt, checkpoints: created })
+    let (call, chain) = record(journal, stored, &receipt, ledger, &created, now)?;
+    Ok(Finished { call, receipt, checkpoints: created, chain })
 }
 
 /// Whether a receipt's entry can be in the ledger before its call says so. Looking for it reads the whole ledger.
@@ -77,13 +77,14 @@ pub(crate) fn record(
     ledger: InLedger,
     created: &[StoredCheckpoint],
     now: Timestamp,
-) -> Result<StoredCall, QueueError> {
+) -> Result<(StoredCall, ChainEnd), QueueError> {
     let fs = journal.view.fs.clone();
     let run_id = receipt.receipt.id().to_owned();
     let existing = match ledger {
         InLedger::No => None,
         InLedger::Perhaps => ledger::find(&*fs, &run_id)?,
     };
+    let mut chain = ChainEnd::Whole;
     let entry = match existing {
         Some(entry) if entry.receipt_sha256 == receipt.sha256 => entry,
         Some(_) | None => {
@@ -95,7 +96,11 @@ pub(crate) fn record(
                 status: receipt.receipt.status().to_owned(),
                 is_adopted: false,
             };
-            let mut entries = ledger::append(&*fs, &[new], journal.view.state.max_ledger()?, now)?;
+            let appended = ledger::append(&*fs, &[new], journal.view.state.max_ledger()?, now)?;
+            if !appended.follows {
+                chain = ChainEnd::Lost;
+            }
+            let mut entries = appended.entries;
             entries.pop().expect("one entry was appended")
         }
     };
@@ -107,7 +112,7 @@ pub(crate) fn record(
             reason,
         })
     })?;
-    self::end(journal, stored, end, created, now)
+    Ok((self::end(journal, stored, end, created, now)?, chain))
 }
 
 /// Writes how a run ended, whose receipt is in the ledger, into its call.

@@ -194,26 +194,30 @@ impl<'a> Backwards<'a> {
     }
 }
 
+/// What was appended.
+pub(crate) struct Appended {
+    pub(crate) entries: Vec<LedgerEntry>,
+    /// Whether the ledger ended with the entry that was to come before; not when it lost its end, or something else stood there.
+    pub(crate) follows: bool,
+}
+
 /// Appends receipts, and returns their entries. Only the holder of the lock may do this.
 ///
 /// A torn end, which a crash left and nobody acknowledged, is moved to a quarantine first, and so is whatever else has the
 /// ledger's name. `known` is the greatest sequence that the calls name: a ledger that lost its end goes on behind it, so
 /// that no number is given twice and the gap stays to be seen.
-pub(crate) fn append(
-    fs: &dyn Fs,
-    new: &[NewEntry],
-    known: u64,
-    now: Timestamp,
-) -> Result<Vec<LedgerEntry>, FsError> {
+pub(crate) fn append(fs: &dyn Fs, new: &[NewEntry], known: u64, now: Timestamp) -> Result<Appended, FsError> {
     if new.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Appended { entries: Vec::new(), follows: true });
     }
+    let mut follows = true;
     let mut last = None;
     let mut bytes = String::new();
     let file = match open(fs) {
         Err(error) if error.kind == FsErrorKind::NotAFile => {
             fs.rename(&layout::ledger(), &free_quarantine(fs)?)?;
             fs.sync_dir(&layout::runs())?;
+            follows = false;
             None
         }
         file => file?,
@@ -237,6 +241,7 @@ pub(crate) fn append(
                     last = entry;
                     break;
                 }
+                follows = false;
             }
         }
     }
@@ -247,7 +252,8 @@ pub(crate) fn append(
         entries.push(entry);
     }
     fs.append_durable(&layout::ledger(), bytes.as_bytes())?;
-    Ok(entries)
+    follows &= known <= last.map_or(0, |last| last.sequence);
+    Ok(Appended { entries, follows })
 }
 
 /// Moves the torn end of the ledger to a quarantine file.
@@ -423,8 +429,8 @@ mod tests {
     #[test]
     fn entries_are_chained() {
         let fs = MemoryFs::new();
-        let first = append(&fs, &[new("run-a", "1"), new("run-b", "2")], 0, now()).unwrap();
-        let second = append(&fs, &[new("run-c", "0")], 0, now()).unwrap();
+        let first = append(&fs, &[new("run-a", "1"), new("run-b", "2")], 0, now()).unwrap().entries;
+        let second = append(&fs, &[new("run-c", "0")], 0, now()).unwrap().entries;
         assert_eq!(first[0].previous, NO_HASH);
         assert_eq!(second[0].previous, first[1].hash.to_hex());
         assert_eq!((second[0].sequence, second[0].newest.as_str()), (3, "2"));

@@ -55,8 +55,8 @@ pub use journal::{JournalQueue, is_alive};
 pub use layout::TOOLS;
 pub use ledger::LedgerEntry;
 pub use queue::{
-    Answer, CANDIDATES, Calls, Chain, Enqueued, ExaminedRun, Finished, FoundRun, LockedQueue, MakeCall,
-    Match, OnDuplicate, Queue, QueueView, Review,
+    Answer, CANDIDATES, Calls, Chain, ChainEnd, Enqueued, ExaminedRun, Finished, FoundRun, LockedQueue,
+    MakeCall, Match, OnDuplicate, Queue, QueueView, Review,
 };
 pub use raw::{ListedCall, OWN_MEMBERS, Record, Shown, write_record};
 pub use record::StoredCall;

@@ -320,4 +320,15 @@ pub struct Finished {
     pub receipt: StoredReceipt,
     /// The checkpoints as they are stored.
     pub checkpoints: Vec<StoredCheckpoint>,
+    /// What the receipt's entry was appended to.
+    pub chain: ChainEnd,
+}
+
+/// How the chain of receipts ended before an entry was appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChainEnd {
+    /// With the entry before.
+    Whole,
+    /// With something else: its end, or all of it, was lost. The gap stays to be seen.
+    Lost,
 }

@@ -220,7 +220,7 @@ fn a_receipt_that_is_gone_or_changed_does_not_let_its_call_run_again() {
 }
 
 /// What happens to the ledger, of which these were the bytes.
-type Damage = dyn Fn(&MemoryFs, Vec<u8>);
+type Damage<'d> = dyn Fn(&MemoryFs, Vec<u8>) + 'd;
 
 /// A workspace of three runs whose ledger something happened to.
 fn with_ledger(damage: impl Fn(&MemoryFs, Vec<u8>)) -> (MemoryFs, brigade_queue::JournalQueue) {
@@ -241,7 +241,7 @@ fn runs_are_served_whatever_became_of_the_ledger() {
         fs.write_atomic(&path(LEDGER), bytes, FileMode::Private).unwrap();
     };
     let first_line = |ledger: &[u8]| ledger.split_inclusive(|byte| *byte == b'\n').next().unwrap().to_vec();
-    let damages: [&Damage; 7] = [
+    let damages: [&Damage<'_>; 7] = [
         &|_, _| {},
         &|fs, _| write(fs, b""),
         &|fs, _| write(fs, b"garbage\n\xff\n"),
