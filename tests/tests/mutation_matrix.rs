@@ -338,6 +338,108 @@ fn a_program_of_the_workspace() {
     site.run_call(&id).expect(0);
 }
 
+/// Has a call of this command approved, writes a file, and expects that the run is refused because of it alone; then that the
+/// call runs again once the file is as it was.
+#[track_caller]
+fn code(command: &str, files: &[(&str, &str)], path: &str, text: &str) {
+    let site = site();
+    site.workspace.replace(CATALOG, "sh bin/tool.sh", command);
+    for (path, text) in files {
+        site.workspace.write(path, text);
+    }
+    let id = site.approved("tool", ARGS);
+    let before = site.workspace.exists(path).then(|| site.workspace.read(path));
+    site.workspace.write(path, text);
+    refused(&site, &id, &[&format!("file {path}")]);
+    match before {
+        Some(bytes) => site.workspace.write(path, bytes),
+        None => site.workspace.remove(path),
+    }
+    site.run_call(&id).expect(0);
+}
+
+const PYTHON: &str = "open('ran.txt', 'a').write('ran')\n";
+const SCRIPT: &str = "require('fs').appendFileSync('ran.txt', 'ran');\n";
+
+#[test]
+fn code_that_python_finds_by_a_folder_or_a_module() {
+    let folder = [("app/__main__.py", "import helper\n"), ("app/helper.py", PYTHON)];
+    code("python3 app", &folder, "app/__main__.py", "print('evil')\n");
+    code("python3 app", &folder, "app/helper.py", "print('evil')\n");
+    code("env X=1 python3 -u app/", &folder, "app/deep/added.py", "print('evil')\n");
+    let package = [("pkg/__init__.py", ""), ("pkg/tool.py", PYTHON), ("pkg/deep/data.txt", "1\n")];
+    code("python3 -m pkg.tool", &package, "pkg/tool.py", "print('evil')\n");
+    code("timeout 20 python3 -Bm pkg.tool", &package, "pkg/__init__.py", "print('evil')\n");
+    code("python3 -m pkg.tool", &package, "pkg/deep/data.txt", "2\n");
+    let module = [("single.py", PYTHON)];
+    code("python3 -m single", &module, "single.py", "print('evil')\n");
+    code("python3 -m single", &module, "single/__init__.py", "print('evil')\n");
+    code("python3 .", &[("__main__.py", PYTHON)], "__main__.py", "print('evil')\n");
+}
+
+#[test]
+fn code_that_node_finds_by_a_part_of_its_name() {
+    code("node bin/t", &[("bin/t.js", SCRIPT)], "bin/t.js", "evil()\n");
+    code("node bin/t", &[("bin/t.js", SCRIPT)], "bin/t", "evil()\n");
+    let folder = [("bin/t/index.js", "require('./helper');\n"), ("bin/t/helper.js", SCRIPT)];
+    code("node bin/t", &folder, "bin/t/index.js", "evil()\n");
+    code("node bin/t", &folder, "bin/t/helper.js", "evil()\n");
+    let package = [("bin/t/package.json", r#"{"main": "../../lib/begin"}"#), ("lib/begin.js", SCRIPT)];
+    code(
+        "node bin/t",
+        &package,
+        "bin/t/package.json",
+        "{\"main\": \"../../lib/begin\", \"type\": \"module\"}",
+    );
+    code("node bin/t", &package, "lib/begin.js", "evil()\n");
+    let preloaded = [("bin/t.js", SCRIPT), ("lib/hook.js", "")];
+    code("node --require ./lib/hook bin/t.js", &preloaded, "lib/hook.js", "evil()\n");
+    code("node --require=./lib/hook bin/t.js", &preloaded, "lib/hook.js", "evil()\n");
+}
+
+#[test]
+fn files_that_are_glued_to_options_or_read_by_default() {
+    let config = [("conf.json", "{}\n")];
+    for command in
+        ["sh bin/tool.sh -cconf.json", "sh bin/tool.sh --config=conf.json", "sh bin/tool.sh @conf.json"]
+    {
+        code(command, &config, "conf.json", "{ }\n");
+    }
+    code("make -s", &[("Makefile", "1:\n\techo ran >> ran.txt\n")], "Makefile", "1:\n\techo evil\n");
+}
+
+#[test]
+fn a_folder_that_is_only_an_argument_is_not_code() {
+    let site = site();
+    site.workspace.replace(CATALOG, "sh bin/tool.sh", "sh bin/tool.sh src");
+    site.workspace.write("src/data.txt", "1\n");
+    let id = site.approved("tool", ARGS);
+    site.workspace.write("src/data.txt", "2\n");
+    site.run_call(&id).expect(0);
+}
+
+#[test]
+fn many_files_are_bound_by_their_folder_and_too_many_are_a_reason() {
+    let site = site();
+    site.workspace.replace(CATALOG, "sh bin/tool.sh", "python3 app");
+    site.workspace.write("app/__main__.py", PYTHON);
+    for number in 0..300 {
+        site.workspace.write(&format!("app/part{number}.py"), "");
+    }
+    let id = site.approved("tool", ARGS);
+    site.workspace.write("app/part7.py", "print('evil')\n");
+    refused(&site, &id, &["file app/"]);
+    site.workspace.write("app/part7.py", "");
+    site.run_call(&id).expect(0);
+    site.workspace.write("elsewhere/more.py", "");
+    let outside = site.beside("outside");
+    fs::create_dir_all(&outside).unwrap();
+    symlink(&outside, site.workspace.path().join("app/link")).unwrap();
+    let plan =
+        site.json(["call", "plan", "tool", "--args", ARGS]).refused("holds more than an approval binds");
+    assert_eq!(plan["blocker_details"][0]["code"], "code_not_bound", "{plan:#}");
+}
+
 #[test]
 fn a_file_behind_a_link() {
     let site = site();

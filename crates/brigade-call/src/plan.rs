@@ -1,8 +1,9 @@
 //! The plan of a call: every argument rendered, every reason against it found.
 
 mod mcp;
+mod secret;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::Family;
 use brigade_core::redact::{self, MARK, Redactor, SecretValue};
@@ -74,8 +75,15 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     blockers.extend(facts.projections.blockers.iter().cloned());
     blockers.extend(facts.decision.blockers.iter().cloned());
 
-    let secrets = if secret_fields.is_empty() { Secrets::None } else { Secrets::Found };
-    let args = args.cloned().unwrap_or_else(|| Json::Object(Object::new()));
+    let mut args = args.cloned().unwrap_or_else(|| Json::Object(Object::new()));
+    // What is refused already need not be refused twice.
+    let templates = match secret_fields.as_slice() {
+        [] => secret::secret_templates(facts.tool, &rendered, argv.as_ref()),
+        [_, ..] => BTreeSet::new(),
+    };
+    secret::refuse(facts.tool, &templates, &mut args, &mut blockers);
+    let none = secret_fields.is_empty() && templates.is_empty();
+    let secrets = if none { Secrets::None } else { Secrets::Found };
     let (args, arguments) = match secrets {
         Secrets::None => (args, rendered),
         Secrets::Found => {
@@ -293,19 +301,19 @@ fn holds_mark(value: &Json) -> bool {
 }
 
 fn secret_blockers(fields: &[String], blockers: &mut Vec<Blocker>) {
-    for field in fields {
-        blockers.push(
-            Blocker::new(
-                "secret_argument",
-                format!("{field}: looks like a secret, which an argument cannot carry"),
-            )
-            .field(field.clone())
-            .hint(
-                "name a label in the tool's `env_labels` and bind it to an environment variable \
-                     under `env_bindings` in .brigade/tools/policy.toml",
-            ),
-        );
-    }
+    blockers.extend(fields.iter().map(|field| secret_blocker(field)));
+}
+
+fn secret_blocker(field: &str) -> Blocker {
+    Blocker::new(
+        "secret_argument",
+        format!("{field}: looks like a secret, which an argument cannot carry"),
+    )
+    .field(field)
+    .hint(
+        "name a label in the tool's `env_labels` and bind it to an environment variable under `env_bindings` in \
+         .brigade/tools/policy.toml",
+    )
 }
 
 fn render_arguments(

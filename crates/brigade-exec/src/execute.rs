@@ -4,13 +4,14 @@ use std::path::Path;
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
 use brigade_core::redact::Redactor;
-use brigade_core::{Argv, Clock, Fingerprint, Json, RunId, Timestamp};
+use brigade_core::{Argv, Clock, Json, RunId, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath, WriteFile};
 use brigade_process::{CancelToken, Control, Input, Outcome, RunError, Spec, Stream, run};
 
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{DroppedFile, Owner, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
+use crate::folder::file_fingerprint;
 use crate::mcp::{self, Exchange, ListedTool, McpErrorKind, McpRequest, Pin};
 use crate::output::{Channel, Output};
 use crate::program::OpenedProgram;
@@ -273,18 +274,6 @@ fn check_again(execution: &Execution<'_>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Reads a file that a command names: by its path in the workspace, or by an absolute one when a link leads out.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn file_fingerprint(fs: &dyn Fs, path: &str) -> Result<Fingerprint, FsError> {
-    let file = match path.parse::<RelPath>() {
-        Ok(inside) => fs.open(&inside)?,
-        Err(_) => fs.open_outside(Path::new(path))?,
-    };
-    brigade_fs::fingerprint(&*file)
 }
 
 fn dropped_files(execution: &Execution<'_>) -> Result<Vec<DroppedFile>, FsError> {

@@ -11,6 +11,7 @@ mod confinement;
 mod dropped;
 mod environment;
 mod execute;
+mod folder;
 mod kept;
 mod mcp;
 mod output;
@@ -19,7 +20,8 @@ mod receipt;
 
 pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
-pub use execute::{Execution, Finished, Logs, execute, execute_pinned, file_fingerprint};
+pub use execute::{Execution, Finished, Logs, execute, execute_pinned};
+pub use folder::{FolderFiles, file_fingerprint, folder_files};
 pub use mcp::{
     Exchange, ListedTool, McpAnswer, McpErrorKind, McpFault, McpRequest, Pin, PinChange, PinChangeKind,
     PinError, ServerExit, diff,

@@ -1,13 +1,11 @@
 //! Reading the facts that a plan is made of: one tool's files, and no other's.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use brigade_call::{ArgsProblem, DirectoryFact, Plan, PlanFacts, ProgramFact, ProjectionFacts};
 use brigade_catalog::{Catalog, Tool};
-use brigade_core::{ConfigIssue, Fingerprint, Json, Severity};
+use brigade_core::{ConfigIssue, Json, Severity};
 use brigade_exec::OpenedProgram;
-use brigade_fs::{FileKind, Fs, Location};
 use brigade_policy::{Blocker, CallFacts, PolicyState, decide};
 use brigade_projection::{
     Claims, Depth, Overwrite, ProjectionItem, SourceFacts, ToolFacts, blocking, plan_tool, summarise,
@@ -15,7 +13,7 @@ use brigade_projection::{
 
 use crate::error::Error;
 use crate::files::ToolReader;
-use crate::launched::launched_programs;
+use crate::named::{NamedFiles, named_files};
 use crate::policy_json::decision_json;
 use crate::projections::Places;
 use crate::workspace::Workspace;
@@ -73,7 +71,7 @@ impl Workspace {
         tool: &'c Tool,
     ) -> Result<GatheredTool<'c>, Error> {
         let is_set = |name: &str| self.context.environment.is_set(name);
-        let decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
+        let mut decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
         let policy = decision_json(&config.policy, &decision, tool);
         let bound_values = self.context.environment.bound_values(&decision);
         let reader = ToolReader { workspace: self, tool, outside: &decision.outside_paths };
@@ -83,10 +81,12 @@ impl Workspace {
                 let (program, fact) = reader.program(&directory);
                 (program, fact, named_files(&reader, &directory)?)
             } else if tool.is_executable() {
-                (None, ProgramFact::NotFound, BTreeMap::new())
+                (None, ProgramFact::NotFound, NamedFiles::default())
             } else {
-                (None, ProgramFact::NotExecuted, BTreeMap::new())
+                (None, ProgramFact::NotExecuted, NamedFiles::default())
             };
+        let NamedFiles { files, too_much } = files;
+        decision.blockers.extend(NamedFiles::blockers(&too_much, tool));
         let source = reader.source();
         let source_fact = source.fact();
         let projections = self.project(&self.places(), tool, &config.claims, source.into_source());
@@ -134,51 +134,6 @@ pub(crate) fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c Config
         issue.severity == Severity::Error && issue.entry.as_deref().is_none_or(|entry| tool.id == entry)
     };
     catalog.issues().iter().filter(concerns).collect()
-}
-
-/// Reads every file of the workspace that a word of the command names, by itself or behind a `=`; of a link that leads out,
-/// the file behind it, by its absolute path; and the programs that the command leads to besides its own.
-pub(crate) fn named_files(
-    reader: &ToolReader<'_>,
-    directory: &Path,
-) -> Result<BTreeMap<String, Fingerprint>, Error> {
-    let mut files = BTreeMap::new();
-    let fs = &reader.workspace.fs;
-    let Some(argv) = reader.argv() else {
-        return Ok(files);
-    };
-    for word in argv.words() {
-        let behind = word.split_once('=').map(|(_, value)| value);
-        for name in [Some(word.as_str()), behind].into_iter().flatten().filter(|name| !name.is_empty()) {
-            let path = directory.join(name);
-            let Some(path) = path.to_str() else { continue };
-            let (name, metadata) = match fs.resolve(path, None) {
-                Ok(Location::Inside(inside)) => (inside.as_str().to_owned(), fs.metadata(&inside)),
-                Ok(Location::Outside(outside)) if is_written_inside(path, fs.root()) => {
-                    (outside.to_string_lossy().into_owned(), fs.metadata_outside(&outside))
-                }
-                Ok(Location::Outside(_)) | Err(_) => continue,
-            };
-            if metadata.is_ok_and(|metadata| metadata.kind == FileKind::File) {
-                let fingerprint = brigade_exec::file_fingerprint(&**fs, &name)?;
-                files.insert(name, fingerprint);
-            }
-        }
-    }
-    for path in launched_programs(reader, &argv, directory) {
-        let name = path.strip_prefix(fs.root()).unwrap_or(&path).to_string_lossy().into_owned();
-        // One that cannot be read cannot be run, or is read by nobody but the system.
-        if let Ok(fingerprint) = brigade_exec::file_fingerprint(&**fs, &name) {
-            files.insert(name, fingerprint);
-        }
-    }
-    Ok(files)
-}
-
-/// Tells whether a path names something in the workspace, wherever links there may lead.
-fn is_written_inside(path: &str, root: &Path) -> bool {
-    let path = Path::new(path);
-    path.starts_with(root) && !path.components().any(|part| part == std::path::Component::ParentDir)
 }
 
 /// Lists the fields whose paths lead out, of those that a plan does not read.

@@ -10,9 +10,37 @@ use crate::files::ToolReader;
 
 /// Programs whose words name another program to run.
 const LAUNCHERS: &[&str] = &[
-    "chrt", "command", "env", "exec", "flock", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset",
-    "time", "timeout", "xargs",
+    "chrt",
+    "command",
+    "dumb-init",
+    "env",
+    "exec",
+    "flock",
+    "hatch",
+    "ionice",
+    "nice",
+    "nohup",
+    "pdm",
+    "pipenv",
+    "poetry",
+    "setpriv",
+    "setsid",
+    "stdbuf",
+    "taskset",
+    "time",
+    "timeout",
+    "tini",
+    "unshare",
+    "uv",
+    "xargs",
+    "xvfb-run",
 ];
+
+/// Tells whether a word names a program whose words name another one.
+pub(crate) fn is_launcher(word: &str) -> bool {
+    let name = Path::new(word).file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| LAUNCHERS.contains(&name))
+}
 
 /// How many programs that lead to each other are followed.
 const DEPTH: usize = 4;
@@ -24,10 +52,6 @@ const FIRST_LINE: usize = 256;
 /// `PATH` leads into the workspace, and the interpreters of those that are scripts.
 pub(crate) fn launched_programs(reader: &ToolReader<'_>, argv: &Argv, directory: &Path) -> BTreeSet<PathBuf> {
     let root = reader.workspace.fs.root();
-    let is_launcher = |word: &str| {
-        let name = Path::new(word).file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| LAUNCHERS.contains(&name))
-    };
     let mut found = BTreeSet::new();
     let mut behind_launcher = is_launcher(argv.program());
     for word in argv.args() {

@@ -10,7 +10,8 @@ use brigade_policy::{CallFacts, decide};
 
 use crate::error::Error;
 use crate::files::ToolReader;
-use crate::gather::{Config, errors_of, named_files, projection_facts};
+use crate::gather::{Config, errors_of, projection_facts};
+use crate::named::{NamedFiles, named_files};
 use crate::policy_json::decision_json;
 use crate::survey::Surveyed;
 use crate::workspace::Workspace;
@@ -88,18 +89,20 @@ impl<'a, 'c> Replanner<'a, 'c> {
     fn facts_of(&self, surveyed: &Surveyed<'c>) -> Result<PlanFacts<'c>, Error> {
         let (workspace, config, tool) = (self.workspace, self.config, surveyed.tool);
         let is_set = |name: &str| workspace.context.environment.is_set(name);
-        let decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
+        let mut decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
         let policy = decision_json(&config.policy, &decision, tool);
         let bound_values = workspace.context.environment.bound_values(&decision);
         let reader = ToolReader { workspace, tool, outside: &decision.outside_paths };
         let (directory, directory_fact) = reader.directory();
         let (program, files) = if !tool.is_executable() {
-            (ProgramFact::NotExecuted, Default::default())
+            (ProgramFact::NotExecuted, NamedFiles::default())
         } else if directory_fact == DirectoryFact::Present {
             (surveyed.files.program.clone(), named_files(&reader, &directory)?)
         } else {
-            (ProgramFact::NotFound, Default::default())
+            (ProgramFact::NotFound, NamedFiles::default())
         };
+        let NamedFiles { files, too_much } = files;
+        decision.blockers.extend(NamedFiles::blockers(&too_much, tool));
         let found = &surveyed.files;
         Ok(PlanFacts {
             tool,

@@ -1,0 +1,49 @@
+//! Secrets that show only when the templates are rendered: `--token={x}`, `curl -u {credentials}`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brigade_catalog::{Family, Tool};
+use brigade_core::redact::{MARK, is_secret_field, secret_words};
+use brigade_core::{Argv, Json};
+use brigade_policy::Blocker;
+
+use super::secret_blocker;
+use crate::template::Template;
+
+/// Lists the templates whose rendered word looks secret, by its own name or in its place of the command line.
+pub(super) fn secret_templates(
+    tool: &Tool,
+    rendered: &BTreeMap<String, String>,
+    argv: Option<&Argv>,
+) -> BTreeSet<String> {
+    let by_name = rendered.iter().filter(|(name, word)| {
+        let is_given =
+            tool.argument_template.get(*name).is_some_and(|text| !Template::parse(text).names().is_empty());
+        is_given && !word.starts_with('-') && word.as_str() != MARK && is_secret_field(name, word)
+    });
+    let mut found: BTreeSet<String> = by_name.map(|(name, _)| name.clone()).collect();
+    // Of an MCP tool nothing is appended.
+    if let Some(argv) = argv.filter(|_| tool.family != Some(Family::Mcp)) {
+        let appended = argv.words().len().saturating_sub(rendered.len());
+        let names: Vec<&String> = rendered.keys().collect();
+        let places = secret_words(argv.words()).into_iter().filter_map(|word| word.checked_sub(appended));
+        found.extend(places.filter_map(|place| names.get(place)).map(|name| (*name).clone()));
+    }
+    found
+}
+
+/// Refuses these templates, and takes the arguments that they show out of what is kept.
+pub(super) fn refuse(tool: &Tool, names: &BTreeSet<String>, args: &mut Json, blockers: &mut Vec<Blocker>) {
+    for name in names {
+        let field = format!("argument_template.{name}");
+        blockers.push(secret_blocker(&field).at(tool.place_of(&field)));
+        let template = tool.argument_template.get(name).map(String::as_str).unwrap_or_default();
+        if let Json::Object(members) = args {
+            for argument in Template::parse(template).names() {
+                if let Some(value) = members.get_mut(argument) {
+                    *value = Json::String(MARK.to_owned());
+                }
+            }
+        }
+    }
+}
