@@ -261,3 +261,25 @@ fn a_checkpoint_works_inside_the_sandbox() {
     site.add_to_policy("[sandbox]\nmode = \"enforce\"\n");
     waiting(&site);
 }
+
+#[test]
+fn whatever_else_lies_among_dropped_checkpoints_fails_the_run_visibly() {
+    let check = |also: &str, because: &str| {
+        let site = asking(&format!("{ASK}\n{also}\n"));
+        let id = site.approved("tool", "{}");
+        let run = site.run_call(&id).expect(1);
+        assert_eq!(run["call"]["status"], "failed", "{also}: {run:#}");
+        let error = run["error"].as_str().unwrap_or_else(|| panic!("{run:#}"));
+        assert!(error.contains(because), "{also}: {error}");
+        // Nothing of it stays.
+        let folder = site.workspace.join(".brigade/tools/checkpoints/incoming");
+        assert_eq!(fs::read_dir(folder).map_or(0, Iterator::count), 0);
+    };
+    check("mkdir two.json", "checkpoint file two.json: a folder");
+    check("mkdir -p deep/er; echo '{}' > deep/er/two.json", "checkpoint file deep: a folder");
+    check("echo '{}' > .two", "checkpoint file .two: its name does not end in `.json`");
+    check("echo '{}' > two.json.tmp", "two.json.tmp: its name does not end in `.json`");
+    check(r#"echo '{}' > "$(printf 'a\377.json')""#, "its name is not UTF-8");
+    check(r#"echo '{"id":"a","id":"b"}' > two.json"#, "two.json: not JSON");
+    check("ln -s /etc/passwd two.json", "two.json: not a regular file");
+}

@@ -70,3 +70,120 @@ fn a_plan_shows_keys_of_the_policy_that_have_no_effect() {
         "{shown}"
     );
 }
+
+const JOURNAL: &str = ".brigade/tools/calls.jsonl";
+const LEDGER: &str = ".brigade/tools/runs/ledger.jsonl";
+
+/// Approves a call, runs it, and puts back the journal from before the run.
+fn put_back_after_a_run(between: impl Fn(&Site)) {
+    let site = Site::script("echo x >> ran\necho done\n");
+    site.receipt_of("tool", r#"{"n":0}"#);
+    let id = site.approved("tool", r#"{"n":1}"#);
+    let approved = site.workspace.read(JOURNAL);
+    site.run_call(&id).expect(0);
+    between(&site);
+    site.workspace.write(JOURNAL, &approved);
+
+    let verified = site.json(["run", "verify"]).expect(1);
+    assert_eq!(verified["findings"][0]["problem"], "forgotten", "{verified:#}");
+    let checked = site.json(["state", "check"]).expect(1);
+    let problem = checked["damage"][0]["problem"].as_str().unwrap();
+    assert!(problem.contains("calls.jsonl is older than the ledger"), "{checked:#}");
+    let refused = site.run_call(&id);
+    let refused = refused.refused("nothing runs twice");
+    assert_eq!(refused["receipt"], json!(null));
+    assert_eq!(site.workspace.read_text("ran"), "x\nx\n", "nothing ran");
+    assert_eq!(site.status(&id), "completed");
+    site.json(["call", "run", "--next"]).refused("no approved call is ready to run");
+    site.json(["run", "verify"]).expect(0);
+    assert_eq!(site.workspace.read_text("ran"), "x\nx\n", "nothing ran");
+}
+
+#[test]
+fn a_call_does_not_run_again_because_an_older_journal_was_put_back() {
+    put_back_after_a_run(|_| {});
+    put_back_after_a_run(|site| assert_eq!(site.tools(["state", "compact"]).code(), Some(0)));
+    put_back_after_a_run(|site| {
+        assert_eq!(site.tools(["state", "compact"]).code(), Some(0));
+        for (path, _) in site.workspace.files(".brigade/tools/calls") {
+            if path.ends_with(".index") {
+                fs::remove_file(site.workspace.join(path)).unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn a_run_that_nothing_but_its_log_remembers_is_not_repeated() {
+    let site = Site::script("echo x >> ran\necho done\n");
+    let id = site.approved("tool", "{}");
+    let approved = site.workspace.read(JOURNAL);
+    let receipt = site.run_call(&id).expect(0)["receipt"].clone();
+    site.workspace.write(JOURNAL, &approved);
+    fs::remove_file(site.workspace.join(LEDGER)).unwrap();
+    fs::remove_file(receipt["receipt_path"].as_str().unwrap()).unwrap();
+    site.run_call(&id).refused("has been started already");
+    assert_eq!(site.workspace.read_text("ran"), "x\n");
+}
+
+/// Damages the ledger of two runs, and looks at what is served.
+fn with_ledger(damage: impl Fn(&Site)) {
+    let site = Site::script("echo done\n");
+    let first = site.receipt_of("tool", r#"{"n":1}"#)["id"].clone();
+    let second = site.receipt_of("tool", r#"{"n":2}"#)["id"].clone();
+    damage(&site);
+    assert_eq!(site.json(["run", "latest"]).expect(0)["run"]["id"], second);
+    let list = site.json(["run", "list"]).expect(0);
+    assert_eq!((&list["runs"][0]["id"], &list["runs"][1]["id"]), (&second, &first));
+    assert_eq!(list["counts"], json!({"completed": 2}));
+    let id = first.as_str().unwrap();
+    assert_eq!(site.json(["run", "show", &id[..id.len() - 4]]).expect(0)["run"]["id"], first);
+    assert!(!site.json(["run", "verify"]).expect(1)["findings"].as_array().unwrap().is_empty());
+    assert_eq!(site.json(["state", "check"]).expect(1)["valid"], false);
+
+    let call = site.approved("tool", r#"{"n":3}"#);
+    let run = site.run_call(&call).expect(0);
+    let warning = run["warnings"][0].as_str().unwrap_or_else(|| panic!("{run:#}"));
+    assert!(warning.contains("run verify"), "{run:#}");
+    assert_eq!(run["call"]["receipt_sequence"], 3, "no number is given twice");
+    site.json(["run", "verify"]).expect(1);
+    assert_eq!(site.json(["run", "list"]).expect(0)["counts"], json!({"completed": 3}));
+    // What is lost is said once; from here on the chain goes on.
+    let call = site.approved("tool", r#"{"n":4}"#);
+    assert_eq!(site.run_call(&call).expect(0)["warnings"], json!([]));
+}
+
+#[test]
+fn runs_are_served_whatever_became_of_the_ledger() {
+    with_ledger(|site| site.workspace.write(LEDGER, ""));
+    with_ledger(|site| site.workspace.write(LEDGER, "garbage\n{}\n"));
+    with_ledger(|site| fs::remove_file(site.workspace.join(LEDGER)).unwrap());
+    with_ledger(|site| {
+        fs::remove_file(site.workspace.join(LEDGER)).unwrap();
+        fs::create_dir(site.workspace.join(LEDGER)).unwrap();
+    });
+}
+
+#[test]
+fn calls_that_were_queued_together_are_there_together() {
+    let site = Site::script("echo done\n");
+    site.queue("tool", r#"{"n":0}"#);
+    let lines: String = (1..4).map(|n| format!("{{\"tool\":\"tool\",\"args\":{{\"n\":{n}}}}}\n")).collect();
+    let queued = site.brigade.clone().input(lines).run(["tools", "call", "queue", "--stdin", "--json"]);
+    assert_eq!(queued.code(), Some(0), "{queued}");
+    let whole = site.workspace.read(JOURNAL);
+    let ends: Vec<usize> =
+        whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+    // The power goes after the second of three lines.
+    site.workspace.write(JOURNAL, &whole[..ends[ends.len() - 2]]);
+    let list = || site.json(["call", "list"]).expect(0)["calls"].as_array().unwrap().len();
+    assert_eq!(list(), 1);
+    let checked = site.json(["state", "check"]).expect(1);
+    assert!(
+        checked["damage"][0]["problem"].as_str().unwrap().contains("kept from being queued"),
+        "{checked:#}"
+    );
+    site.queue("tool", r#"{"n":1}"#);
+    assert_eq!(list(), 2);
+    assert_eq!(site.json(["state", "check"]).expect(0)["quarantined"][0]["lines"], 2);
+}

@@ -3,7 +3,8 @@
 use brigade_call::{Checkpoint, CheckpointStatus};
 use brigade_core::redact::Redactor;
 use brigade_core::text::short;
-use brigade_core::{CheckpointId, Dialect, Fingerprint, Json, Object, RunId, Timestamp};
+use brigade_core::{CheckpointId, Dialect, Fingerprint, Json, JsonErrorKind, Object, RunId, Timestamp};
+use brigade_fs::{DirEntry, FileKind, Fs, FsError, RelPath};
 use thiserror::Error;
 
 /// A file that a script dropped.
@@ -13,6 +14,44 @@ pub struct DroppedFile {
     pub name: String,
     /// Its bytes, or why they cannot be read.
     pub bytes: Result<Vec<u8>, String>,
+}
+
+/// The longest dropped file that is read, in bytes.
+const CHECKPOINT_LIMIT: u64 = 1 << 20;
+
+/// Reads what lies in the folder that a run drops its checkpoints into. Everything there is meant as one: what cannot be,
+/// such as a folder or a file of another kind, is in the list with the reason.
+pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Vec<DroppedFile>, FsError> {
+    let entries = match fs.list_dir(folder) {
+        Err(error) if error.is_not_found() => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut files = Vec::new();
+    for DirEntry { name, kind } in entries {
+        let bytes = match (kind, folder.join(&name)) {
+            (FileKind::File, Ok(_)) if !name.ends_with(".json") => {
+                Err("its name does not end in `.json`".to_owned())
+            }
+            (FileKind::File, Ok(path)) => fs.read(&path, CHECKPOINT_LIMIT).map_err(|error| error.to_string()),
+            (FileKind::Directory, _) => Err("a folder, and not a file".to_owned()),
+            _ => Err("not a regular file".to_owned()),
+        };
+        files.push(DroppedFile { name, bytes });
+    }
+    let unreadable = fs.unreadable_names(folder)?.into_iter();
+    files.extend(unreadable.map(|name| DroppedFile { name, bytes: Err("its name is not UTF-8".to_owned()) }));
+    Ok(files)
+}
+
+/// Reads JSON as other programs write it, but for keys that stand twice: which of them a script meant cannot be told.
+fn parse(bytes: &[u8]) -> Result<Json, String> {
+    let refused = |error: brigade_core::JsonError| format!("not JSON: {error}");
+    if let Err(error) = Json::parse_bytes(bytes, Dialect::Strict)
+        && error.kind == JsonErrorKind::DuplicateKey
+    {
+        return Err(refused(error));
+    }
+    Json::parse_bytes(bytes, Dialect::Lenient).map_err(refused)
 }
 
 /// A dropped file that is no checkpoint; it fails the run.
@@ -42,9 +81,7 @@ pub(crate) fn read_dropped(
     let mut checkpoints = Vec::new();
     let mut broken = Vec::new();
     for file in files {
-        let parsed = file.bytes.and_then(|bytes| {
-            Json::parse_bytes(&bytes, Dialect::Lenient).map_err(|error| format!("not JSON: {error}"))
-        });
+        let parsed = file.bytes.and_then(|bytes| parse(&bytes));
         match parsed.and_then(|json| read_one(&file.name, &json, owner, redactor)) {
             Ok(checkpoint) => checkpoints.push(checkpoint),
             Err(problem) => broken.push(BrokenCheckpoint { name: file.name, problem }),

@@ -79,7 +79,11 @@ impl DiskFs {
         self.root.open_beneath(path.as_path(), flags, Mode::empty()).explain(operation, path.as_str())
     }
 
-    fn parent<'a>(&self, operation: &'static str, path: &'a RelPath) -> Result<(OwnedFd, &'a Path), FsError> {
+    pub(crate) fn parent<'a>(
+        &self,
+        operation: &'static str,
+        path: &'a RelPath,
+    ) -> Result<(OwnedFd, &'a Path), FsError> {
         self.root.open_parent(path.as_path()).explain(operation, path.as_str())
     }
 }
@@ -185,6 +189,20 @@ impl Fs for DiskFs {
         }
         entries.sort_unstable_by(|left, right| left.name.cmp(&right.name));
         Ok(entries)
+    }
+
+    fn unreadable_names(&self, path: &RelPath) -> Result<Vec<String>, FsError> {
+        let folder = self.open_fd("list", path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut folder = rustix::fs::Dir::new(folder).explain("list", path.as_str())?;
+        let mut names = Vec::new();
+        while let Some(entry) = folder.read() {
+            let entry = entry.explain("list", path.as_str())?;
+            if entry.file_name().to_str().is_err() {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
     }
 
     fn metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {

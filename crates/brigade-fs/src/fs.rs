@@ -224,6 +224,14 @@ pub trait Fs: Send + Sync {
     /// When it is not there or not a folder.
     fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError>;
 
+    /// Lists the names in a folder that are not UTF-8, which [`Fs::list_dir`] leaves out, as far as they can be shown.
+    ///
+    /// # Errors
+    /// When it is not there or not a folder.
+    fn unreadable_names(&self, path: &RelPath) -> Result<Vec<String>, FsError> {
+        self.list_dir(path).map(|_| Vec::new())
+    }
+
     /// Looks at what a path leads to, links inside the root followed.
     ///
     /// # Errors

@@ -31,6 +31,7 @@ mod many;
 mod memory;
 mod path;
 mod root;
+mod tree;
 
 pub use disk::DiskFs;
 pub use error::{FsError, FsErrorKind};

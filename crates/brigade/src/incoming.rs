@@ -4,7 +4,7 @@
 //! the next run those of runs that were killed before they could.
 
 use brigade_core::RunId;
-use brigade_fs::{FileKind, Fs, FsError, RelPath};
+use brigade_fs::{Fs, FsError, RelPath};
 
 use crate::workspace::{RUNS, Workspace, rel};
 
@@ -25,21 +25,7 @@ impl Workspace {
 
     /// Removes a folder with everything in it. What cannot be removed is tried again by the next run.
     pub(crate) fn remove_incoming(&self, folder: &RelPath) {
-        let mut pending = vec![folder.clone()];
-        let mut folders = Vec::new();
-        while let Some(folder) = pending.pop() {
-            for entry in self.fs.list_dir(&folder).unwrap_or_default() {
-                match folder.join(&entry.name) {
-                    Ok(path) if entry.kind == FileKind::Directory => pending.push(path),
-                    Ok(path) => drop(self.fs.remove(&path)),
-                    Err(_) => {}
-                }
-            }
-            folders.push(folder);
-        }
-        for folder in folders.iter().rev() {
-            let _ = self.fs.remove_dir(folder);
-        }
+        let _ = self.fs.remove_tree(folder);
     }
 
     /// Removes the folders of runs that have a receipt, so are over. One without may be about to start.

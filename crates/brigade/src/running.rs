@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use brigade_call::{Call, CallStatus, Checkpoint, Claim, Purpose, Refusal, Runner, VerifiedCall, verify};
 use brigade_core::{Fingerprint, IdPrefix, Json, RunId, Timestamp};
 use brigade_exec::{Execution, Logs, RunPaths, execute_pinned, with_checkpoints};
-use brigade_fs::{Fs, RelPath};
+use brigade_fs::{FileKind, Fs, RelPath, WriteFile};
 use brigade_process::ProcessIdentity;
-use brigade_queue::{Calls, Queue, StoredCall};
+use brigade_queue::{Calls, ChainEnd, Queue, StoredCall};
 
 use crate::calls::{details, messages};
 use crate::error::{Error, ErrorKind};
@@ -29,6 +29,17 @@ struct Ready {
     call: VerifiedCall,
     revision: u64,
     planned: Planned,
+}
+
+/// The files of a run.
+struct RunFiles {
+    logs: Logs,
+    /// Where a script drops its checkpoints.
+    dropped: RelPath,
+    /// The logs that were not there before.
+    created: Vec<RelPath>,
+    /// Whether a program wrote into a log that was there.
+    is_used: bool,
 }
 
 /// What came of trying to run a call that may run.
@@ -144,27 +155,35 @@ impl Workspace {
             unreachable!("a verified call has its program open");
         };
         let started_at = self.now();
-        let run_id = run_id(&call, started_at);
+        let run_id = run_id(call.call());
         let paths = run_paths(&run_id);
-        self.fs.create_dir_all(&rel(RUNS))?;
-        let logs = Logs {
-            stdout: self.fs.create(&rel(&paths.stdout_log), 0o600)?,
-            stderr: self.fs.create(&rel(&paths.stderr_log), 0o600)?,
-        };
-        let dropped = self.make_incoming(&run_id)?;
         let queue = self.queue();
         let claim = Claim { run_id: run_id.clone(), runner: Some(this_process()?) };
-        let claimed = queue
-            .lock(started_at)
-            .and_then(|mut locked| locked.claim(call.id(), revision, claim, started_at));
-        if let Err(error) = claimed {
-            self.discard(&paths, &dropped);
-            let error = Error::from(error);
-            if error.kind() == ErrorKind::Environment {
-                return Err(error);
+        let (logs, dropped) = {
+            let mut locked = queue.lock(started_at)?;
+            // Under the lock, because whoever tries to run this call wants the same files.
+            let files = self.run_files(&run_id, &paths)?;
+            let is_free = || -> Result<bool, Error> {
+                let stands = locked.view().call(call.id())?;
+                Ok(stands.is_some_and(|now| now.revision == revision)
+                    && !self.fs.exists(&rel(&paths.receipt))?)
+            };
+            let claimed = if files.is_used && is_free()? {
+                let message =
+                    format!("call {} has been started already, as the logs of {run_id} show", call.id());
+                Err(Error::new(ErrorKind::Refused, message).hint("queue it again if it is to run once more"))
+            } else {
+                locked.claim(call.id(), revision, claim, started_at).map_err(Error::from)
+            };
+            if let Err(error) = claimed {
+                self.discard(&files);
+                if error.kind() == ErrorKind::Environment {
+                    return Err(error);
+                }
+                return Ok(Attempt::Taken(Box::new(call.call().clone()), error));
             }
-            return Ok(Attempt::Taken(Box::new(call.call().clone()), error));
-        }
+            (files.logs, files.dropped)
+        };
         let finished = execute_pinned(
             &Execution {
                 call: &call,
@@ -206,16 +225,47 @@ impl Workspace {
                 ),
                 None => failure,
             }),
+            warnings: chain_warnings(recorded.chain),
             ..self.empty_run_report(Vec::new())
         })))
     }
 
+    /// Creates the files of a run; those that an attempt left which did not come to claim the call are used again.
+    fn run_files(&self, run_id: &RunId, paths: &RunPaths) -> Result<RunFiles, Error> {
+        self.fs.create_dir_all(&rel(RUNS))?;
+        let mut created = Vec::new();
+        let mut is_used = false;
+        let mut log = |path: RelPath| -> Result<Box<dyn WriteFile>, Error> {
+            match self.fs.create(&path, 0o600) {
+                Ok(file) => {
+                    created.push(path);
+                    Ok(file)
+                }
+                Err(error) if error.is_exists() => {
+                    if self.fs.link_metadata(&path)?.kind != FileKind::File {
+                        return Err(error.into());
+                    }
+                    let file = self.fs.open_append(&path)?;
+                    is_used |= 0 < file.length()?;
+                    Ok(file)
+                }
+                Err(error) => Err(error.into()),
+            }
+        };
+        let logs = Logs { stdout: log(rel(&paths.stdout_log))?, stderr: log(rel(&paths.stderr_log))? };
+        let dropped = self.make_incoming(run_id)?;
+        Ok(RunFiles { logs, dropped, created, is_used })
+    }
+
     /// Takes back what was created for a run that did not come about.
-    fn discard(&self, paths: &RunPaths, dropped: &RelPath) {
+    fn discard(&self, files: &RunFiles) {
         // What cannot be removed is harmless: an empty log of a run that nobody knows.
-        let _ = self.fs.remove(&rel(&paths.stdout_log));
-        let _ = self.fs.remove(&rel(&paths.stderr_log));
-        self.remove_incoming(dropped);
+        for path in &files.created {
+            let _ = self.fs.remove(path);
+        }
+        if !files.created.is_empty() {
+            self.remove_incoming(&files.dropped);
+        }
     }
 
     fn refused(&self, call: &Call, refusal: Refusal, passed_over: Vec<PassedOver>) -> RunReport {
@@ -260,6 +310,7 @@ impl Workspace {
             blocker_details: Vec::new(),
             changed: Vec::new(),
             passed_over,
+            warnings: Vec::new(),
             error: None,
             candidates: Vec::new(),
             succeeded: false,
@@ -293,12 +344,27 @@ impl Workspace {
     }
 }
 
-fn run_id(call: &VerifiedCall, started_at: Timestamp) -> RunId {
-    let fingerprint = Fingerprint::builder("brigade.run-id.v1")
-        .text("call_id", call.id().as_str())
-        .text("started_at", started_at.to_string().as_str())
+/// Names the next run of a call. Whoever tries to run it gets the same name, so a run that the queue has lost is met again by
+/// its receipt and its logs.
+fn run_id(call: &Call) -> RunId {
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    let fingerprint = Fingerprint::builder("brigade.run-id.v2")
+        .text("call_id", call.id.as_str())
+        .text("created_at", time(call.created_at).as_deref())
+        .text("previous_run_id", call.claim.as_ref().map(|claim| claim.run_id.as_str()))
         .finish();
     format!("run-{}", fingerprint.short()).parse().expect("hex digits and dashes are an id")
+}
+
+fn chain_warnings(chain: ChainEnd) -> Vec<String> {
+    match chain {
+        ChainEnd::Whole => Vec::new(),
+        ChainEnd::Lost => vec![
+            "the ledger of receipts was lost or changed at its end; the entry of this run stands behind the gap, which \
+             `brigade tools run verify` shows from now on"
+                .to_owned(),
+        ],
+    }
 }
 
 fn run_paths(run_id: &RunId) -> RunPaths {

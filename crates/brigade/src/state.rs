@@ -40,6 +40,19 @@ impl Workspace {
             })
             .collect();
         damage.extend(self.bad_receipts(&*view, check.lost_receipts.clone())?);
+        let of_receipts = |paths: &[String], problem: &str| -> Vec<DamageReport> {
+            let one = |path: &String| DamageReport {
+                file: self.absolute(path),
+                line: None,
+                problem: problem.to_owned(),
+            };
+            paths.iter().map(one).collect()
+        };
+        damage.extend(of_receipts(&check.unrecorded_receipts, "the ledger does not name it"));
+        damage.extend(of_receipts(
+            &check.forgotten_receipts,
+            "its call does not know of this run: calls.jsonl is older than the ledger, or lost a part",
+        ));
         let counts = |counts: BTreeMap<String, u64>| {
             Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count))))
         };

@@ -175,6 +175,8 @@ pub struct RunReport {
     pub changed: Vec<String>,
     /// Approved calls that `--next` passed over, and why.
     pub passed_over: Vec<PassedOver>,
+    /// What the run came upon that somebody should look at; it was no reason not to run.
+    pub warnings: Vec<String>,
     /// Why nothing ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -205,6 +205,9 @@ impl View for RunReport {
             let reasons = passed.reasons.join("; ");
             page.note(&format!("passed over {}: {reasons}", passed.call_id));
         }
+        for warning in &self.warnings {
+            page.note(warning);
+        }
         show_refusal(self.error.as_ref(), &self.blocker_details, &self.candidates, page);
         if !self.changed.is_empty() && self.blocker_details.is_empty() && self.error.is_some() {
             page.trouble.line(format!("changed since the approval: {}", self.changed.join(", ")));
