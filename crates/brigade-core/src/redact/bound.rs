@@ -186,8 +186,19 @@ fn encoded(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
             forms.insert(base64_core(value, offset, alphabet));
         }
     }
-    forms.insert(value.iter().flat_map(|b| format!("{b:02x}").into_bytes()).collect());
-    forms.insert(value.iter().flat_map(|b| format!("{b:02X}").into_bytes()).collect());
+    let mut hex = |before: &str, between: &str| {
+        for upper in [true, false] {
+            let byte = |b: &u8| if upper { format!("{before}{b:02X}") } else { format!("{before}{b:02x}") };
+            forms.insert(value.iter().map(byte).collect::<Vec<_>>().join(between).into_bytes());
+        }
+    };
+    // As digests, certificates, dumps and URLs have it.
+    for (before, between) in [("", ""), ("", ":"), ("", " "), ("%", "")] {
+        hex(before, between);
+    }
+    for width in [64, 76] {
+        lines_of_base64(value, width, forms);
+    }
     // What stays as it is differs: RFC 3986, JavaScript's two functions, Python's `quote`, HTML forms, nothing.
     for kept in [&b"-_.~"[..], b"-_.~!'()*", b"-_.~!'()*;,/?:@&=+$#", b"-_.~/", b"*-._"] {
         for upper in [true, false] {
@@ -195,8 +206,14 @@ fn encoded(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
             forms.insert(percent(value, kept, upper, b"+"));
         }
     }
-    forms.insert(value.iter().flat_map(|b| format!("%{b:02X}").into_bytes()).collect());
-    forms.insert(value.iter().flat_map(|b| format!("%{b:02x}").into_bytes()).collect());
+}
+
+/// The lines of a value that is encoded by itself, as `base64` and `openssl` break them.
+fn lines_of_base64(value: &[u8], width: usize, forms: &mut BTreeSet<Vec<u8>>) {
+    let text = base64_core(value, 0, STANDARD);
+    if width < text.len() {
+        forms.extend(text.chunks(width).filter(|line| SHORTEST_VARIED <= line.len()).map(<[u8]>::to_vec));
+    }
 }
 
 fn percent(value: &[u8], kept: &[u8], upper: bool, space: &[u8]) -> Vec<u8> {

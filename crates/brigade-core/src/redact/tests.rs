@@ -122,7 +122,15 @@ fn forms() -> Vec<String> {
         let digits = VALUE.bytes().map(|b| format!("{b:02x}")).collect::<String>();
         if upper { digits.to_uppercase() } else { digits }
     };
+    let bytes = |before: &str, between: &str, upper: bool| {
+        let byte = |b: u8| if upper { format!("{before}{b:02X}") } else { format!("{before}{b:02x}") };
+        VALUE.bytes().map(byte).collect::<Vec<_>>().join(between)
+    };
     vec![
+        bytes("", ":", true),
+        bytes("", ":", false),
+        bytes("", " ", false),
+        bytes("%", "", true),
         VALUE.to_owned(),
         VALUE.replace('"', "\\\""),
         "Hunter2/ EX\\\"AMPLE&\\u00e9+~".to_owned(),
@@ -144,6 +152,20 @@ fn a_bound_value_is_masked_in_every_form() {
             let text = format!("a {form} b");
             assert_eq!(redactor.redact_str(&text), "a [redacted] b", "{form}");
             assert_eq!(byte_by_byte(&redactor, &text), "a [redacted] b", "{form}");
+        }
+    }
+}
+
+#[test]
+fn the_lines_of_an_encoded_value_are_masked_one_by_one() {
+    let value = "EXAMPLE-".repeat(20);
+    let text = encoded_with_padding(&value, 0);
+    for width in [64, 76] {
+        let lines: Vec<&str> =
+            text.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+        let redacted = Redactor::bound_only(&[value.as_str().into()]).redact_str(&lines.join("\n"));
+        for line in redacted.lines() {
+            assert!(line.len() < MARK.len() + 8, "{redacted}");
         }
     }
 }
