@@ -63,7 +63,10 @@ impl<'a> Session<'a> {
     }
 
     fn context(&self) -> Context {
-        let context = Context::of_process();
+        let mut context = Context::of_process();
+        if let Ok(folder) = &self.surroundings.current_directory {
+            context = context.typed_in(folder, self.target.is_some());
+        }
         match self.lock_timeout {
             Some(timeout) => context.lock_timeout(timeout),
             None => context,

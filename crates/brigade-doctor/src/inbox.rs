@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use brigade_core::{Fingerprint, Json, StoredFingerprint, Timestamp};
 
-use crate::Issue;
+use crate::{Issue, Typed};
 
 /// What the rows of this crate have as their source.
 pub const INBOX_SOURCE: &str = "tool-catalog";
@@ -180,7 +180,8 @@ fn record(issue: &Issue, now: Timestamp) -> Json {
     let acceptance = format!(
         "`brigade tools doctor` no longer reports {tool}/{}; try: {}",
         issue.kind.code(),
-        issue.fix()
+        // Whoever reads the row may be anywhere.
+        issue.fix_typed(&Typed::InWorkspace)
     );
     let optional = |text: Option<&str>| Json::from(text.map(str::to_owned));
     let target = issue.projection.as_ref().and_then(|mark| mark.target.as_deref());

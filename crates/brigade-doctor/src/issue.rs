@@ -1,6 +1,7 @@
 //! One issue: what is wrong, where, how it is told from others, and what mends it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use brigade_catalog::{Family, Tool};
 use brigade_core::{Fingerprint, Json, Object, Place, Severity};
@@ -39,10 +40,12 @@ pub struct Issue {
     pub subject: String,
     /// What makes the issue another one when it changes. Has no ages, times or absolute paths.
     pub evidence: String,
-    /// The runtime or the file that the fix names.
+    /// The runtime, the pin or the file that the fix names.
     pub object: Option<String>,
-    /// A fix that replaces that of the type.
+    /// A fix that replaces that of the type, one of [`OTHER_FIXES`].
     pub other_fix: Option<&'static str>,
+    /// Where its fix is typed.
+    pub typed: Typed,
 }
 
 /// What an issue says of a projection.
@@ -81,6 +84,7 @@ impl Issue {
             evidence: String::new(),
             object: None,
             other_fix: None,
+            typed: Typed::InWorkspace,
         }
     }
 
@@ -168,23 +172,16 @@ impl Issue {
         fingerprint.finish()
     }
 
-    /// Returns the command that mends the issue or shows more of it, as it is typed in the folder of the workspace.
+    /// Returns the command that mends the issue or shows more of it, as it is typed where the person is.
     pub fn fix(&self) -> String {
-        self.fix_typed(&Typed::InWorkspace)
+        self.fix_typed(&self.typed)
     }
 
-    /// Returns that command as it is typed somewhere else.
-    pub fn fix_typed(&self, typed: &Typed<'_>) -> String {
+    /// Returns that command as it is typed in some place.
+    pub fn fix_typed(&self, typed: &Typed) -> String {
         let template = self.other_fix.unwrap_or_else(|| self.kind.fix());
         let mut rest = template;
         let mut command = String::new();
-        if let Some(after) = rest.strip_prefix(PROGRAM) {
-            command.push_str(PROGRAM);
-            if let Typed::Elsewhere { root } = typed {
-                command.push_str(&format!("--target {} ", quote(root)));
-            }
-            rest = after;
-        }
         while let Some((before, after)) = rest.split_once('{') {
             let (name, after) = after.split_once('}').expect("the templates of the table close their braces");
             command.push_str(before);
@@ -192,11 +189,11 @@ impl Issue {
             rest = after;
         }
         command.push_str(rest);
-        command
+        typed.command(&command)
     }
 
     /// Returns what stands for a word in braces.
-    fn word(&self, name: &str, typed: &Typed<'_>) -> String {
+    fn word(&self, name: &str, typed: &Typed) -> String {
         let text = match name {
             "edit" => return self.edit(typed),
             "tool" => self.tool_id.as_deref(),
@@ -211,8 +208,8 @@ impl Issue {
         if text.starts_with('-') { format!("-- {}", quote(text)) } else { quote(text).into_owned() }
     }
 
-    fn edit(&self, typed: &Typed<'_>) -> String {
-        let Some(place) = &self.place else { return "brigade tools doctor".to_owned() };
+    fn edit(&self, typed: &Typed) -> String {
+        let Some(place) = &self.place else { return "brigade tools doctor".into() };
         let line = place.line.map_or_else(String::new, |line| format!("+{line} "));
         format!("${{EDITOR:-vi}} {line}{}", quote(&typed.path(&place.file)))
     }
@@ -264,28 +261,47 @@ impl Issue {
     }
 }
 
+/// Every fix that replaces that of its type, where the type alone does not tell what helps.
+pub const OTHER_FIXES: [&str; 5] = [
+    "brigade tools init",
+    "brigade tools runtime init",
+    "brigade tools runtime show {runtime}",
+    "brigade tools plan {tool}",
+    "brigade tools doctor --only config",
+];
+
 /// What the commands of Brigade begin with.
 const PROGRAM: &str = "brigade ";
 
 /// Where a person types the command that an issue suggests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Typed<'a> {
+pub enum Typed {
     /// In the folder of the workspace.
     #[default]
     InWorkspace,
     /// Below it, where the workspace is found without being named.
     Below {
         /// The workspace, absolute.
-        root: Cow<'a, str>,
+        root: Arc<str>,
     },
     /// Somewhere else, so that the workspace has to be named.
     Elsewhere {
         /// The workspace, absolute.
-        root: Cow<'a, str>,
+        root: Arc<str>,
     },
 }
 
-impl Typed<'_> {
+impl Typed {
+    /// Returns a command as it is typed there: one of Brigade's names the workspace where it has to.
+    pub fn command(&self, command: &str) -> String {
+        match (self, command.strip_prefix(PROGRAM)) {
+            (Typed::Elsewhere { root }, Some(words)) => {
+                format!("{PROGRAM}--target {} {words}", quote(root))
+            }
+            (Typed::InWorkspace | Typed::Below { .. } | Typed::Elsewhere { .. }, _) => command.to_owned(),
+        }
+    }
+
     /// Returns a path of the workspace as it is typed there. What begins with `-` must not look like an option.
     fn path<'p>(&self, path: &'p str) -> Cow<'p, str> {
         match self {
@@ -351,8 +367,8 @@ mod tests {
         let stale = Issue::of_tool(IssueType::StaleHealth, &tool, "health_path", "old");
         let broken = Issue::new(IssueType::Config, "").at(Place::at(".brigade/tools.toml", 3, 1));
         let odd = Issue::new(IssueType::CheckpointInvalid, "").object("-n.json");
-        let root = || Cow::Borrowed("/my work");
-        let at = |typed: &Typed<'_>| [&stale, &broken, &odd].map(|issue| issue.fix_typed(typed));
+        let root = || Arc::from("/my work");
+        let at = |typed: &Typed| [&stale, &broken, &odd].map(|issue| issue.fix_typed(typed));
         assert_eq!(
             at(&Typed::InWorkspace),
             ["brigade tools show -- -x", "${EDITOR:-vi} +3 .brigade/tools.toml", "cat ./-n.json"]

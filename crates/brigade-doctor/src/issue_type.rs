@@ -99,8 +99,8 @@ macro_rules! issue_types {
 
             /// Returns the command that mends it or shows more; words in braces stand for what the issue concerns.
             ///
-            /// `{edit}` opens the file at the line; `{tool}`, `{call}`, `{run}`, `{checkpoint}`, `{runtime}`, `{pin}`,
-            /// `{target}` and `{file}` are the names of those.
+            /// `{edit}` opens the file at the line; `{tool}`, `{call}`, `{run}`, `{checkpoint}`, `{runtime}`, `{pin}` and
+            /// `{file}` are the names of those.
             pub const fn fix(self) -> &'static str {
                 match self { $($(IssueType::$variant => $fix,)+)+ }
             }
@@ -187,14 +187,15 @@ issue_types! {
         StaleProjection = "stale_projection", Warning, "A projection that is out of date",
             "The source or its rendering changed since the file was written.", "brigade tools apply {tool}";
         ConflictedProjection = "conflicted_projection", Warning, "A projection with local edits",
-            "Applying would lose the edits: move them into the source, or overwrite them with --force.",
-            "brigade tools plan {tool}";
+            "Applying would lose the edits: move them into the source, or overwrite them by leaving out --dry-run.",
+            "brigade tools apply --force --dry-run {tool}";
         UnmanagedProjection = "unmanaged_projection", Warning, "A file that Brigade did not write stands in the way",
-            "Move the file, or overwrite it with --force.", "brigade tools plan {tool}";
+            "Move the file, or overwrite it by leaving out --dry-run.", "brigade tools apply --force --dry-run {tool}";
         ProjectionRefused = "projection_refused", Error, "A projection target that is never written",
             "Targets inside .git or .brigade or outside the workspace, and ones that are folders, are refused.", "{edit}";
         OrphanedProjection = "orphaned_projection", Warning, "A projection that no tool asks for any more",
-            "Its tool or its target is gone from the catalog, and the harness still sees the file.", "rm {target}";
+            "Its tool or its target is gone from the catalog, and the harness still sees the file. One that was edited is kept.",
+            "brigade tools apply --all --prune";
     }
 
     Runtime {
@@ -272,7 +273,7 @@ issue_types! {
 
     Run {
         RunReceiptInvalid = "run_receipt_invalid", Warning, "A receipt that cannot be read",
-            "The file is no receipt, or is damaged.", "brigade tools run verify";
+            "The file is no receipt, or is damaged.", "brigade tools state check";
         RunLedgerBroken = "run_ledger_broken", Error, "The chain of receipts does not hold",
             "A receipt was changed, removed, reordered, added or cut off since it was written.", "brigade tools run verify";
         RunFailed = "run_failed", Warning, "A run that failed",

@@ -36,7 +36,7 @@ mod parity;
 
 pub use diagnose::diagnose;
 pub use inbox::{INBOX_SOURCE, Import, InboxRow, RowStatus, import, source_item_key};
-pub use issue::{Issue, ProjectionMark, top_issue};
+pub use issue::{Issue, OTHER_FIXES, ProjectionMark, Typed, top_issue};
 pub use issue_type::{Area, IssueType};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
 pub use parity::{Quieted, quiet};

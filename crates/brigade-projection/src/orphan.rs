@@ -78,6 +78,8 @@ pub struct Orphan {
     pub cause: OrphanCause,
     /// Whether it may be removed.
     pub prunable: Prunable,
+    /// The fingerprint of its body, without the header.
+    pub body: Fingerprint,
     /// The sha256 of its bytes; it must not be removed when it has another by then.
     pub fingerprint: Fingerprint,
 }
@@ -101,15 +103,16 @@ pub fn orphans<'a>(
         }
         let (header, body) = Header::read(file.bytes)?;
         let cause = cause(&header, catalog)?;
+        let body = Fingerprint::of_bytes(body.as_bytes());
         let prunable = if !catalog.is_valid() {
             Prunable::CatalogBroken
-        } else if header.projection_fingerprint.matches(Fingerprint::of_bytes(body.as_bytes())) {
+        } else if header.projection_fingerprint.matches(body) {
             Prunable::Yes
         } else {
             Prunable::Edited
         };
         let fingerprint = Fingerprint::of_bytes(file.bytes);
-        Some(Orphan { path: file.path.to_owned(), header, cause, prunable, fingerprint })
+        Some(Orphan { path: file.path.to_owned(), header, cause, prunable, body, fingerprint })
     };
     found.into_iter().filter_map(orphan).collect()
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, CheckpointStatus};
 use brigade_core::Json;
-use brigade_doctor::{Area, Issue, top_issue};
+use brigade_doctor::{Area, Issue, Typed, top_issue};
 use brigade_queue::{Calls, Queue as _};
 use brigade_runtime::Checks;
 
@@ -47,7 +47,7 @@ impl Workspace {
             pending_rows,
             issues: &issues,
         };
-        let (next_command, next_reason) = waiting.next();
+        let (next_command, next_reason) = waiting.next(&self.typed());
         Ok(BriefReport {
             schema: BriefReport::SCHEMA,
             target: self.target(),
@@ -103,32 +103,32 @@ struct Waiting<'a> {
 
 impl Waiting<'_> {
     /// Chooses what is most pressing: what blocks everything, what somebody waits for, what can go on, then what is wrong.
-    fn next(&self) -> (String, String) {
-        let because = |command: String, reason: &str| (command, reason.to_owned());
+    fn next(&self, typed: &Typed) -> (String, String) {
+        let because = |command: &str, reason: &str| (typed.command(command), reason.to_owned());
         let worst =
             |areas: &[Area]| top_issue(self.issues.iter().filter(|issue| areas.contains(&issue.area())));
         if !self.is_valid
             && let Some(issue) = worst(&[Area::Catalog])
         {
-            return because(issue.fix(), "the catalog has an error");
+            return (issue.fix(), "the catalog has an error".to_owned());
         }
         if let Some(id) = self.checkpoint {
-            return because(format!("brigade tools checkpoint show {id}"), "a run waits for an answer");
+            return because(&format!("brigade tools checkpoint show {id}"), "a run waits for an answer");
         }
         if let Some(call) = self.oldest {
             let reason = "a call waits for a decision";
-            return because(format!("brigade tools call show {}", call.id), reason);
+            return because(&format!("brigade tools call show {}", call.id), reason);
         }
         if 0 < self.approved {
-            return because("brigade tools call run --next".to_owned(), "an approved call can run");
+            return because("brigade tools call run --next", "an approved call can run");
         }
         if let Some(issue) = top_issue(self.issues) {
             return (issue.fix(), issue.detail.clone());
         }
         if 0 < self.pending_rows {
-            let command = "brigade work inbox list --status pending".to_owned();
+            let command = "brigade work inbox list --status pending";
             return because(command, "the inbox has rows that nobody has looked at");
         }
-        because("brigade tools list".to_owned(), "nothing waits")
+        because("brigade tools list", "nothing waits")
     }
 }

@@ -20,6 +20,14 @@ pub struct Context {
     pub(crate) caller: Caller,
     pub(crate) lock_timeout: Duration,
     pub(crate) cancel: Option<CancelToken>,
+    pub(crate) started: Option<Started>,
+}
+
+/// Where a person types commands.
+#[derive(Clone, Debug)]
+pub(crate) struct Started {
+    pub(crate) folder: PathBuf,
+    pub(crate) names_target: bool,
 }
 
 impl Context {
@@ -31,6 +39,7 @@ impl Context {
             caller: Caller::CommandLine,
             lock_timeout: DEFAULT_LOCK_TIMEOUT,
             cancel: None,
+            started: None,
         }
     }
 
@@ -59,6 +68,14 @@ impl Context {
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Context {
         self.lock_timeout = timeout;
+        self
+    }
+
+    /// Says in which folder a person types commands, and whether the workspace has to be named there, so that the commands
+    /// that reports suggest work as they stand. Otherwise they are meant to be typed in the workspace.
+    #[must_use]
+    pub fn typed_in(mut self, folder: &Path, names_target: bool) -> Context {
+        self.started = Some(Started { folder: folder.to_owned(), names_target });
         self
     }
 

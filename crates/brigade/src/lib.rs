@@ -72,6 +72,7 @@ mod workspace;
 
 pub use brigade_call::{Call, Caller};
 pub use brigade_core as core;
+pub use brigade_doctor::{IssueType, OTHER_FIXES};
 pub use brigade_policy::Blocker;
 pub use brigade_process::{CancelSignal, CancelToken, survive_file_size_limit};
 pub use brigade_runtime::{LogStream, StartProgress};

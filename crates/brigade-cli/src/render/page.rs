@@ -2,7 +2,7 @@
 
 use brigade::core::Timestamp;
 
-use super::table::Table;
+use super::table::{Fit, Table};
 use super::text::{Colour, Text, Tone};
 
 /// How text for people looks.
@@ -23,9 +23,16 @@ pub(crate) struct Sheet {
 #[derive(Clone, Debug)]
 enum Block {
     Line { indent: usize, text: Text },
-    Fields(Vec<(String, Text)>),
+    Fields(Vec<Field>),
     Table(Table),
     Gap,
+}
+
+#[derive(Clone, Debug)]
+struct Field {
+    key: String,
+    value: Text,
+    fit: Fit,
 }
 
 impl Sheet {
@@ -48,7 +55,16 @@ impl Sheet {
 
     /// Adds `key: value`; the values of fields that follow each other line up.
     pub(crate) fn field(&mut self, key: &str, value: impl Into<Text>) {
-        let field = (key.to_owned(), value.into());
+        self.add_field(key, value.into(), Fit::Whole);
+    }
+
+    /// Adds a field whose value is cut where the terminal ends.
+    pub(crate) fn short_field(&mut self, key: &str, value: impl Into<Text>) {
+        self.add_field(key, value.into(), Fit::Cut);
+    }
+
+    fn add_field(&mut self, key: &str, value: Text, fit: Fit) {
+        let field = Field { key: key.to_owned(), value, fit };
         match self.blocks.last_mut() {
             Some(Block::Fields(fields)) => fields.push(field),
             Some(_) | None => self.blocks.push(Block::Fields(vec![field])),
@@ -79,7 +95,7 @@ impl Sheet {
                     text.write(look.colour, &mut out);
                     out.push('\n');
                 }
-                Block::Fields(fields) => write_fields(fields, look.colour, &mut out),
+                Block::Fields(fields) => write_fields(fields, look, &mut out),
                 Block::Table(table) => table.write(look.colour, look.width, &mut out),
                 Block::Gap => out.push('\n'),
             }
@@ -88,14 +104,20 @@ impl Sheet {
     }
 }
 
-fn write_fields(fields: &[(String, Text)], colour: Colour, out: &mut String) {
-    let keys: Vec<Text> = fields.iter().map(|(key, _)| Text::new(Tone::Faint, &format!("{key}:"))).collect();
+fn write_fields(fields: &[Field], look: Look, out: &mut String) {
+    let keys: Vec<Text> =
+        fields.iter().map(|field| Text::new(Tone::Faint, &format!("{}:", field.key))).collect();
     let widest = keys.iter().map(Text::width).max().unwrap_or(0);
-    for (key, (_, value)) in keys.iter().zip(fields) {
-        key.write(colour, out);
-        if !value.is_empty() {
+    for (key, field) in keys.iter().zip(fields) {
+        key.write(look.colour, out);
+        if !field.value.is_empty() {
             out.extend(std::iter::repeat_n(' ', widest - key.width() + 2));
-            value.write(colour, out);
+            match look.width.filter(|_| field.fit == Fit::Cut) {
+                Some(width) => {
+                    field.value.clone().cut(width.saturating_sub(widest + 2)).write(look.colour, out)
+                }
+                None => field.value.write(look.colour, out),
+            }
         }
         out.push('\n');
     }

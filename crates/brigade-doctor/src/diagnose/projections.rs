@@ -58,7 +58,7 @@ pub(super) fn orphans(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
             status: None,
             source: None,
             expected: None,
-            actual: Some(orphan.fingerprint),
+            actual: Some(orphan.body),
         };
         let detail = format!("{}: {}: {why}", orphan.header.harness, orphan.path);
         let issue = Issue {

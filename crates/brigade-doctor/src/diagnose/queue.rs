@@ -23,10 +23,11 @@ pub(super) fn calls(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     found.extend(unreadable.map(|broken| of_broken(IssueType::UnreadableLines, broken)));
     for quarantine in &snapshot.quarantines {
         let file = &quarantine.file;
-        let lines =
-            if quarantine.lines == 1 { "1 line".to_owned() } else { format!("{} lines", quarantine.lines) };
-        let issue =
-            Issue::new(IssueType::QuarantinedLines, format!("{lines} could not be read and were set aside"));
+        let detail = match quarantine.lines {
+            1 => "1 line could not be read and was set aside".to_owned(),
+            count => format!("{count} lines could not be read and were set aside"),
+        };
+        let issue = Issue::new(IssueType::QuarantinedLines, detail);
         let evidence = quarantine.lines.to_string();
         found.push(
             issue.subject(file.as_str()).evidence(evidence).at(Place::file(file)).object(file.as_str()),

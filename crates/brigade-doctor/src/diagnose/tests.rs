@@ -16,8 +16,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    BrokenFile, CallState, CheckpointState, Health, PinProblem, PinState, PolicyFacts, ProcessState,
-    Quarantine, RunState, RunnerState, RuntimeFacts, RuntimeState, ToolFiles, inspect_mcp, quiet, top_issue,
+    BrokenFile, CallState, CheckpointState, Health, OTHER_FIXES, PinProblem, PinState, PolicyFacts,
+    ProcessState, Quarantine, RunState, RunnerState, RuntimeFacts, RuntimeState, ToolFiles, inspect_mcp,
+    quiet, top_issue,
 };
 
 const HOUR: i64 = 3_600_000_000;
@@ -50,6 +51,7 @@ timeout = 30
 fn marks(issues: &[Issue]) -> Vec<String> {
     let mark = |issue: &Issue| {
         assert!(!issue.detail.ends_with('.') && !issue.detail.is_empty(), "{issue:?}");
+        assert!(issue.other_fix.is_none_or(|fix| OTHER_FIXES.contains(&fix)), "{issue:?}");
         let tool = issue.tool_id.as_deref().unwrap_or("-");
         format!("{} {tool} {}", issue.kind.code(), issue.subject).trim_end().to_owned()
     };

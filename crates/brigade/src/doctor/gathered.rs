@@ -2,7 +2,8 @@
 
 use brigade_core::Timestamp;
 use brigade_doctor::{
-    CallState, CheckpointState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot, diagnose,
+    CallState, CheckpointState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot, Typed,
+    diagnose,
 };
 use brigade_fs::Fs as _;
 use brigade_projection::Orphan;
@@ -178,6 +179,23 @@ impl Workspace {
             sandbox_gaps: gathered.sandbox_gaps.clone(),
             wide_modes: gathered.wide_modes.clone(),
         };
-        diagnose(&snapshot)
+        let mut found = diagnose(&snapshot);
+        let typed = self.typed();
+        for issue in &mut found {
+            issue.typed = typed.clone();
+        }
+        found
+    }
+
+    /// Returns where the commands that issues suggest are typed.
+    pub(crate) fn typed(&self) -> Typed {
+        let root = || self.target().into();
+        match &self.context.started {
+            Some(started) if started.folder != self.fs.root() && started.names_target => {
+                Typed::Elsewhere { root: root() }
+            }
+            Some(started) if started.folder != self.fs.root() => Typed::Below { root: root() },
+            Some(_) | None => Typed::InWorkspace,
+        }
     }
 }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use brigade_call::{Call, CallStatus, CheckpointStatus};
+use brigade_call::{Call, CallStatus, CheckpointStatus, Receipt};
 use brigade_core::{CallId, Fingerprint, Json, Object};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
 use brigade_fs::{FileKind, Fs as _, Lines};
-use brigade_queue::{Calls, QueueView, StoredCheckpoint, StoredReceipt};
+use brigade_queue::{Calls, Chain, ExaminedReceipt, QueueView, RunFolder, StoredCheckpoint, Verification};
 
 use super::gathered::Ledger;
 use super::replan::Replanner;
@@ -89,56 +89,50 @@ impl Workspace {
         ledger: Ledger,
     ) -> Result<QueueFacts, Error> {
         let mut replanner = Replanner::new(self, config, surveyed);
-        let mut facts = QueueFacts {
-            calls: found_calls(view, &mut replanner)?,
+        // The receipts are read on all processors; the calls, one after the other meanwhile.
+        let (facts, runs) = std::thread::scope(|scope| {
+            let calls = scope.spawn(|| self.call_facts(view, &mut replanner));
+            let runs = read_runs(view, ledger);
+            (calls.join().expect("what is read of calls does not panic"), runs)
+        });
+        let (mut facts, runs) = (facts?, runs?);
+        self.add_runs(view, runs, &mut replanner, &mut facts)?;
+        add_checkpoints(view, &mut replanner, &mut facts)?;
+        Ok(facts)
+    }
+
+    fn call_facts(
+        &self,
+        view: &dyn QueueView,
+        replanner: &mut Replanner<'_, '_>,
+    ) -> Result<QueueFacts, Error> {
+        Ok(QueueFacts {
+            calls: found_calls(view, replanner)?,
             call_counts: view.call_counts()?,
             unreadable: unreadable(view)?,
             quarantines: self.quarantines()?,
-            ledger: match ledger {
-                Ledger::Check => broken_chain(view)?,
-                Ledger::Trust => Vec::new(),
-            },
             ..QueueFacts::default()
-        };
-        self.add_runs(view, &mut replanner, &mut facts)?;
-        add_checkpoints(view, &mut replanner, &mut facts)?;
-        Ok(facts)
+        })
     }
 
     fn add_runs(
         &self,
         view: &dyn QueueView,
+        read: Read,
         replanner: &mut Replanner<'_, '_>,
         facts: &mut QueueFacts,
     ) -> Result<(), Error> {
-        let logs: HashSet<String> = match self.fs.list_dir(&rel(RUNS)) {
-            Ok(entries) => entries.into_iter().map(|entry| entry.name).collect(),
-            Err(error) if error.is_not_found() => HashSet::new(),
-            Err(error) => return Err(error.into()),
-        };
-        let read = Mutex::new(Read::default());
-        view.for_each_run(&|receipt| {
-            let looked = receipt.map(|stored| (LookedRun::of(&stored, &logs), stored));
-            let not_kept = {
-                let mut read = read.lock().expect("no thread panics while it holds this");
-                match looked {
-                    Ok((run, stored)) => read.add(run, stored),
-                    Err(bad) => {
-                        read.errors.push(broken(bad.path, bad.problem));
-                        None
-                    }
-                }
-            };
-            // Taking a receipt apart takes long, so nobody waits for it.
-            drop(not_kept);
-        })?;
-        let Read { mut runs, errors, newest } =
-            read.into_inner().expect("no thread panics while it holds this");
+        let Read { mut runs, errors, ledger } = read;
         facts.broken_receipts = errors;
         facts.broken_receipts.sort_by(|left, right| left.file.cmp(&right.file));
-        facts.latest_run = newest.map_or(Json::Null, |(_, stored)| self.run_summary(&stored));
+        facts.ledger = ledger;
         // The newest run comes first, so what was asked for again and succeeded is known when the failure comes.
-        runs.sort_unstable_by(|left, right| left.newest_first(right));
+        runs.sort_unstable_by(LookedRun::newest_first);
+        if let Some(newest) = runs.first()
+            && let Ok(stored) = view.receipt_in(&newest.path)
+        {
+            facts.latest_run = self.run_summary(&stored);
+        }
         let mut settled: HashSet<Fingerprint> = HashSet::new();
         let mut replays = 0;
         for looked in runs {
@@ -150,7 +144,10 @@ impl Workspace {
                 replays += 1;
                 run.replay_blockers = replanner.replay_blockers(&run.tool_id, &args)?;
             }
-            *facts.run_counts.entry(run.status.clone()).or_default() += 1;
+            match facts.run_counts.get_mut(&run.status) {
+                Some(count) => *count += 1,
+                None => drop(facts.run_counts.insert(run.status.clone(), 1)),
+            }
             facts.runs.push(run);
         }
         Ok(())
@@ -237,6 +234,18 @@ fn keep_little(call: &mut Call) {
     call.extra.clear();
 }
 
+/// What is looked at of a receipt, besides what makes it one.
+const LOOKED_INTO: &[&str] = &[
+    "tool_id",
+    "family",
+    "started_at",
+    "completed_at",
+    "timed_out",
+    "args",
+    "stdout_log_path",
+    "stderr_log_path",
+];
+
 /// What is kept of a receipt.
 struct LookedRun {
     run: RunState,
@@ -247,16 +256,16 @@ struct LookedRun {
 }
 
 impl LookedRun {
-    fn of(stored: &StoredReceipt, logs: &HashSet<String>) -> LookedRun {
-        let receipt = &stored.receipt;
-        let run = RunState { missing_logs: missing_logs(stored, logs), ..RunState::of(receipt) };
+    fn of(found: ExaminedReceipt, folder: &RunFolder) -> LookedRun {
+        let receipt = &found.receipt;
+        let run = RunState { missing_logs: missing_logs(receipt, folder), ..RunState::of(receipt) };
         let failed = matches!(run.status.as_str(), "failed" | "timed-out" | "interrupted");
         let args = || receipt.document().get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
         LookedRun {
             run,
             sort_key: receipt.sort_key().to_owned(),
-            path: stored.path.clone(),
             failed_with: failed.then(args),
+            path: found.path,
         }
     }
 
@@ -265,30 +274,33 @@ impl LookedRun {
     }
 }
 
-/// What was read of the runs so far, in no order.
+/// What was read of the runs, in no order.
 #[derive(Default)]
 struct Read {
     runs: Vec<LookedRun>,
     errors: Vec<BrokenFile>,
-    /// Where the newest one stands among the runs, and its receipt.
-    newest: Option<(usize, StoredReceipt)>,
+    /// What is wrong with the chain of receipts.
+    ledger: Vec<BrokenFile>,
 }
 
-impl Read {
-    /// Adds one, and gives back the receipt that is not kept.
-    fn add(&mut self, run: LookedRun, stored: StoredReceipt) -> Option<StoredReceipt> {
-        let is_newest = self
-            .newest
-            .as_ref()
-            .is_none_or(|(index, _)| run.newest_first(&self.runs[*index]) == Ordering::Less);
-        let not_kept = if is_newest {
-            self.newest.replace((self.runs.len(), stored)).map(|(_, stored)| stored)
-        } else {
-            Some(stored)
-        };
-        self.runs.push(run);
-        not_kept
-    }
+/// Reads every receipt once, on all processors.
+fn read_runs(view: &dyn QueueView, ledger: Ledger) -> Result<Read, Error> {
+    let read = Mutex::new(Read::default());
+    let chain = match ledger {
+        Ledger::Check => Chain::Check,
+        Ledger::Trust => Chain::Trust,
+    };
+    let verification = view.examine_runs(LOOKED_INTO, chain, &|receipt, folder| {
+        let looked = receipt.map(|found| LookedRun::of(found, folder));
+        let mut read = read.lock().expect("no thread panics while it holds this");
+        match looked {
+            Ok(run) => read.runs.push(run),
+            Err(bad) => read.errors.push(broken(bad.path, bad.problem)),
+        }
+    })?;
+    let mut read = read.into_inner().expect("no thread panics while it holds this");
+    read.ledger = broken_chain(verification);
+    Ok(read)
 }
 
 /// Sums up what cannot be read, by file.
@@ -310,9 +322,8 @@ fn unreadable(view: &dyn QueueView) -> Result<Vec<BrokenFile>, Error> {
     Ok(files.into_iter().map(of_file).collect())
 }
 
-/// Checks the chain of receipts.
-fn broken_chain(view: &dyn QueueView) -> Result<Vec<BrokenFile>, Error> {
-    let findings = view.verify(1)?.findings;
+/// Says what is wrong with the chain of receipts.
+fn broken_chain(verification: Verification) -> Vec<BrokenFile> {
     let of_finding = |finding: brigade_queue::Finding| {
         let place = finding.sequence.map_or_else(String::new, |sequence| format!(" (number {sequence})"));
         let id = Some(finding.run_id).filter(|id| !id.is_empty());
@@ -324,14 +335,14 @@ fn broken_chain(view: &dyn QueueView) -> Result<Vec<BrokenFile>, Error> {
             problem: format!("the receipt was {}{place}: {}", finding.tampering.as_str(), finding.detail),
         }
     };
-    Ok(findings.into_iter().map(of_finding).collect())
+    verification.findings.into_iter().map(of_finding).collect()
 }
 
 /// Names the logs of a receipt that are gone. They lie beside it, whatever absolute path an older receipt has.
-fn missing_logs(stored: &StoredReceipt, logs: &HashSet<String>) -> Vec<&'static str> {
+fn missing_logs(receipt: &Receipt, folder: &RunFolder) -> Vec<&'static str> {
     let is_missing = |key: &str| {
-        let path = stored.receipt.text(key).filter(|path| !path.is_empty());
-        path.is_some_and(|path| !logs.contains(path.rsplit('/').next().unwrap_or(path)))
+        let path = receipt.text(key).filter(|path| !path.is_empty());
+        path.is_some_and(|path| !folder.contains(path.rsplit('/').next().unwrap_or(path)))
     };
     let streams = [("stdout_log_path", "stdout"), ("stderr_log_path", "stderr")];
     streams.into_iter().filter(|(key, _)| is_missing(key)).map(|(_, stream)| stream).collect()

@@ -1,8 +1,12 @@
 //! Issues as SARIF 2.1.0, which editors and code hosts show beside the lines.
 
+use std::path::Path;
+
 use brigade_core::{Json, Severity};
 use brigade_doctor::IssueType;
+use brigade_fs::{DiskFs, FileMode, Fs as _, RelPath};
 
+use crate::error::{Error, ErrorKind};
 use crate::report::{CatalogReport, IssueReport};
 
 impl CatalogReport {
@@ -27,6 +31,23 @@ impl CatalogReport {
             ("version", Json::from("2.1.0")),
             ("runs", Json::from(vec![run])),
         ])
+    }
+
+    /// Writes that log to a file, which appears whole or not at all.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the path names no file in a folder; otherwise when the disk fails.
+    pub fn write_sarif(&self, file: &Path) -> Result<(), Error> {
+        let unusable =
+            |why: String| Error::new(ErrorKind::Usage, format!("the SARIF file cannot be written: {why}"));
+        let name = file.file_name().and_then(|name| name.to_str());
+        let name: RelPath = name
+            .and_then(|name| name.parse().ok())
+            .ok_or_else(|| unusable("its path does not end with the name of a file".to_owned()))?;
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder =
+            DiskFs::open(folder.unwrap_or(Path::new("."))).map_err(|error| unusable(error.to_string()))?;
+        Ok(folder.write_atomic(&name, self.sarif().to_pretty().as_bytes(), FileMode::KeepOr(0o644))?)
     }
 }
 

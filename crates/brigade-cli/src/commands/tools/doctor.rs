@@ -1,5 +1,7 @@
 //! `brigade tools doctor`
 
+use std::path::PathBuf;
+
 use brigade::{DoctorRequest, Exit, Report as _};
 use clap::Args;
 
@@ -23,9 +25,9 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "ID")]
     tool: Option<String>,
 
-    /// Write the issues as SARIF, for editors and code hosts
-    #[arg(long)]
-    sarif: bool,
+    /// Write the issues as SARIF, for editors and code hosts, to this file, or instead of the report
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    sarif: Option<PathBuf>,
 
     /// Mend what can be mended without a decision: modes, stale files, unreadable lines
     #[arg(long, conflicts_with_all = ["strict", "only", "tool", "sarif"])]
@@ -47,8 +49,14 @@ pub(crate) fn run(session: &Session<'_>, arguments: &DoctorArgs, output: &mut Ou
         tool: arguments.tool.clone(),
     };
     let report = workspace.and_then(|workspace| workspace.doctor(&request));
-    match report {
-        Ok(report) if arguments.sarif => output.document(&report.sarif(), report.exit()),
-        report => output.finish(report),
+    match (report, &arguments.sarif) {
+        (Ok(report), Some(file)) if file.as_os_str() == "-" => {
+            output.document(&report.sarif(), report.exit())
+        }
+        (Ok(report), Some(file)) => {
+            let written = session.absolute(file).and_then(|file| report.write_sarif(&file));
+            output.finish(written.map(|()| report))
+        }
+        (report, _) => output.finish(report),
     }
 }

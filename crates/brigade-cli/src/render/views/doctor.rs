@@ -35,33 +35,65 @@ impl View for CatalogReport {
     }
 }
 
-/// Lists issues with their place and the command that helps.
+/// How bad issues are, the worst first, and what many of them are called.
+const SEVERITIES: [(&str, &str, Tone); 3] =
+    [("error", "errors", Tone::Bad), ("warning", "warnings", Tone::Warning), ("info", "notes", Tone::Faint)];
+
+/// Lists issues with their place and the command that helps: the worst first, those of a type beside each other.
 pub(super) fn show_issues(issues: &[Json], page: &mut Page) {
-    for issue in issues {
-        let severity = values::text(issue, "severity");
-        let tone = match severity {
-            "error" => Tone::Bad,
-            "info" => Tone::Faint,
-            _ => Tone::Warning,
-        };
-        let about = [values::text(issue, "tool_id"), values::text(issue, "harness")];
-        let about = about.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
-        let about = if about.is_empty() { about } else { format!(" {about}") };
-        page.data.indented(
-            2,
-            Text::new(tone, severity)
-                .then(Tone::Plain, " ")
-                .then(Tone::Strong, values::text(issue, "issue_type"))
-                .then(Tone::Plain, &format!("{about}: {}", values::text(issue, "detail"))),
-        );
-        if let Some(file) = values::some_text(issue, "file") {
-            let line = values::integer(issue, "line").and_then(|line| usize::try_from(line).ok());
-            page.data.indented(4, Text::new(Tone::Faint, "at ").and(place(file, line)));
+    for (severity, many, tone) in SEVERITIES {
+        let of_severity = issues.iter().filter(|issue| values::text(issue, "severity") == severity);
+        let mut types: Vec<(&str, Vec<&Json>)> = Vec::new();
+        for issue in of_severity {
+            let kind = values::text(issue, "issue_type");
+            match types.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, list)) => list.push(issue),
+                None => types.push((kind, vec![issue])),
+            }
         }
-        if let Some(fix) = values::some_text(issue, "fix") {
-            page.data.indented(4, Text::new(Tone::Faint, "fix: ").then(Tone::Plain, fix));
+        let count: usize = types.iter().map(|(_, list)| list.len()).sum();
+        if count == 0 {
+            continue;
+        }
+        page.data.gap();
+        page.data.line(Text::new(tone, many).then(Tone::Faint, &format!(" ({count})")));
+        for issue in types.into_iter().flat_map(|(_, list)| list) {
+            show_issue(issue, severity, tone, page);
         }
     }
+}
+
+fn show_issue(issue: &Json, severity: &str, tone: Tone, page: &mut Page) {
+    page.data.indented(
+        2,
+        Text::new(tone, severity)
+            .then(Tone::Plain, " ")
+            .then(Tone::Strong, values::text(issue, "issue_type"))
+            .then(Tone::Plain, &format!("{}: {}", about(issue), values::text(issue, "detail"))),
+    );
+    if let Some(file) = values::some_text(issue, "file") {
+        let line = values::integer(issue, "line").and_then(|line| usize::try_from(line).ok());
+        page.data.indented(4, Text::new(Tone::Faint, "at ").and(place(file, line)));
+    }
+    if let Some(fix) = values::some_text(issue, "fix") {
+        page.data.indented(4, Text::new(Tone::Faint, "fix: ").then(Tone::Plain, fix));
+    }
+}
+
+/// Names what an issue is about, behind a space; empty when that is the workspace.
+fn about(issue: &Json) -> String {
+    let about = [values::text(issue, "tool_id"), values::text(issue, "harness")];
+    let about = about.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
+    if about.is_empty() { about } else { format!(" {about}") }
+}
+
+/// Says in one line what is wrong, for a row of a table.
+pub(super) fn issue_line(issue: &Json) -> [Text; 2] {
+    let severity = values::text(issue, "severity");
+    let tone = SEVERITIES.iter().find(|(word, ..)| *word == severity).map_or(Tone::Plain, |(.., tone)| *tone);
+    let kind = values::text(issue, "issue_type");
+    let text = format!("{kind}{}: {}", about(issue), values::text(issue, "detail"));
+    [Text::new(tone, severity), Text::from(text)]
 }
 
 /// Shows where something stands.

@@ -1,0 +1,587 @@
+//! Every type of issue: a workspace with that fault yields it, with all that an issue has, and with a fix that can be typed.
+
+#![allow(clippy::disallowed_methods, reason = "tests break files by hand")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use brigade_testkit::brigade_binary;
+use brigade_tests::{Site, until};
+use serde_json::Value;
+
+const TOOLS: &str = ".brigade/tools.toml";
+const POLICY: &str = ".brigade/tools/policy.toml";
+const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
+const CALLS: &str = ".brigade/tools/calls.jsonl";
+
+/// What doctor should say of a fault.
+struct Expected {
+    kind: &'static str,
+    severity: &'static str,
+    tool: Option<&'static str>,
+    /// The file that the issue names; empty for one that names none.
+    file: &'static str,
+}
+
+fn expected(kind: &'static str, severity: &'static str, tool: &'static str, file: &'static str) -> Expected {
+    Expected { kind, severity, tool: Some(tool).filter(|tool| !tool.is_empty()), file }
+}
+
+/// A workspace in which doctor finds nothing.
+fn healthy() -> Site {
+    Site::script("echo hello\n")
+}
+
+/// Puts lines into the entry of the only tool.
+fn with_lines(site: &Site, lines: &str) {
+    site.workspace.write(TOOLS, Site::entry("tool", "sh bin/tool.sh", lines));
+}
+
+fn doctor(site: &Site) -> Value {
+    let run = site.tools(["doctor", "--json"]);
+    assert!(matches!(run.code(), Some(0 | 1)), "{run}");
+    run.json()
+}
+
+fn issues_of(report: &Value, kind: &str) -> Vec<Value> {
+    let issues = report["issues"].as_array().expect("a report has issues").iter();
+    issues.filter(|issue| issue["issue_type"] == kind).cloned().collect()
+}
+
+/// Checks that doctor finds a fault, the same one each time, in all its parts; and types its fix.
+#[track_caller]
+fn check(site: &Site, expect: &Expected) -> Value {
+    let report = doctor(site);
+    let found = issues_of(&report, expect.kind);
+    let [issue] = found.as_slice() else {
+        let all: Vec<&Value> =
+            report["issues"].as_array().unwrap().iter().map(|issue| &issue["issue_type"]).collect();
+        panic!("{} issues {} of {all:?}\n{report:#}", found.len(), expect.kind);
+    };
+    let kind = expect.kind;
+    assert_eq!(issue["severity"], expect.severity, "{kind}");
+    assert_eq!(issue["tool_id"].as_str(), expect.tool, "{kind}");
+    assert_eq!(issue["file"].as_str().unwrap_or_default(), expect.file, "{kind}");
+    let detail = issue["detail"].as_str().unwrap();
+    assert!(!detail.is_empty() && !detail.ends_with('.') && !detail.contains('\n'), "{kind}: {detail}");
+    let root = site.workspace.path().to_str().unwrap();
+    assert!(!detail.contains(root), "{kind} names an absolute path: {detail}");
+    assert_eq!(issue["fingerprint"].as_str().map(str::len), Some(64), "{kind}");
+    assert_eq!(issues_of(&doctor(site), kind)[0]["fingerprint"], issue["fingerprint"], "{kind}");
+    type_fix(site, kind, issue["fix"].as_str().unwrap());
+    issue.clone()
+}
+
+/// Types a fix in a shell, in the folder of the workspace; the editor only looks whether its file is there.
+#[track_caller]
+fn type_fix(site: &Site, kind: &str, fix: &str) {
+    let folder = site.workspace.home().join("programs");
+    fs::create_dir_all(&folder).unwrap();
+    let look = folder.join("look");
+    fs::write(&look, "#!/bin/sh\nfor last; do :; done\ntest -f \"$last\" || exit 99\n").unwrap();
+    fs::set_permissions(&look, PermissionsExt::from_mode(0o755)).unwrap();
+    let link = folder.join("brigade");
+    if !link.exists() {
+        std::os::unix::fs::symlink(brigade_binary(), &link).unwrap();
+    }
+    let typed = Command::new("sh")
+        .args(["-c", fix])
+        .current_dir(site.workspace.path())
+        .env_clear()
+        .env("PATH", format!("{}:{}", folder.display(), brigade_tests::PATH))
+        .env("HOME", site.workspace.home())
+        .env("EDITOR", "look")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&typed.stderr).into_owned();
+    // A command that shows what is wrong may end with 1; a wrong command line ends with 2 or more.
+    assert!(
+        matches!(typed.status.code(), Some(0 | 1)),
+        "{kind}: `{fix}` ended with {}\n{said}",
+        typed.status
+    );
+}
+
+/// One fault: what is found, and what makes it.
+type Fault = (Expected, fn(&Site));
+
+/// Makes each fault twice, in two places: what is found is the same issue, wherever the workspace lies.
+#[track_caller]
+fn check_all(faults: &[Fault]) {
+    for (expect, make) in faults {
+        let fingerprints: BTreeSet<String> = (0..2)
+            .map(|_| {
+                let site = healthy();
+                make(&site);
+                check(&site, expect)["fingerprint"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        assert_eq!(fingerprints.len(), 1, "{}: the fingerprint depends on the place", expect.kind);
+    }
+}
+
+#[test]
+fn a_healthy_workspace_has_no_issue() {
+    let report = doctor(&healthy());
+    assert_eq!(report["issues"], Value::Array(Vec::new()), "{report:#}");
+}
+
+#[test]
+fn faults_of_the_catalog_are_found() {
+    check_all(&[
+        (expected("config", "error", "tool", TOOLS), |site| with_lines(site, "family = \"nonsense\"")),
+        (expected("unknown_key", "warning", "tool", TOOLS), |site| with_lines(site, "descripton = \"x\"")),
+        (expected("config_warning", "warning", "tool", TOOLS), |site| {
+            with_lines(site, "supported_harnesses = [\"cluade\"]");
+        }),
+    ]);
+    let site = healthy();
+    site.workspace.remove(TOOLS);
+    let issue = issues_of(&doctor(&site), "config").remove(0);
+    assert_eq!(issue["fix"], "brigade tools init");
+    type_fix(&site, "config", "brigade tools init");
+}
+
+#[test]
+fn faults_of_contracts_are_found() {
+    let tool = |kind, severity| expected(kind, severity, "tool", TOOLS);
+    let schema = |kind, severity| expected(kind, severity, "tool", "schemas/tool.json");
+    let output = |kind| expected(kind, "warning", "tool", "schemas/tool.output.json");
+    check_all(&[
+        (tool("unsafe_auth_fields", "warning"), |site| with_lines(site, "api_key = \"hunter2hunter2\"")),
+        (tool("missing_runtime", "error"), |site| {
+            with_lines(site, "family = \"mcp\"\nmcp_tool_name = \"x\"")
+        }),
+        (tool("missing_mcp_tool_name", "error"), |site| {
+            with_lines(site, "family = \"mcp\"\nruntime_id = \"r\"");
+        }),
+        (tool("missing_command", "error"), |site| with_lines(site, "command = \"no-such-program-anywhere\"")),
+        (tool("missing_contract", "warning"), |site| {
+            let entry = "[[tool]]\nid = \"tool\"\nname = \"Tool\"\nfamily = \"script\"\ncommand = \"sh bin/tool.sh\"\n";
+            site.workspace.write(TOOLS, entry);
+        }),
+        (tool("missing_input_schema", "error"), |site| {
+            with_lines(site, "input_schema_path = \"gone.json\"");
+        }),
+        (tool("missing_output_schema", "warning"), |site| {
+            with_lines(site, "output_schema_path = \"gone.json\"");
+        }),
+        (tool("missing_examples", "warning"), |site| with_lines(site, "examples_path = \"gone.json\"")),
+        (schema("invalid_input_schema", "error"), |site| site.workspace.write("schemas/tool.json", "{")),
+        (output("invalid_output_schema"), |site| {
+            site.workspace.write("schemas/tool.output.json", "{\"a\":}")
+        }),
+        (schema("unsupported_input_schema", "error"), |site| {
+            site.workspace.write("schemas/tool.json", r#"{"type":"object","if":{}}"#);
+        }),
+        (output("unsupported_output_schema"), |site| {
+            site.workspace.write("schemas/tool.output.json", r#"{"type":"object","if":{}}"#);
+        }),
+        (tool("unsafe_env_labels", "error"), |site| with_lines(site, "env_labels = [\"LD_PRELOAD\"]")),
+        (tool("bad_argument_template", "error"), |site| {
+            with_lines(site, "argument_template = { a = \"{max-tokens}\" }");
+        }),
+        (tool("missing_timeout", "warning"), |site| {
+            site.workspace.write("m.json", r#"{"mcpServers":{"one":{"command":"sh"}}}"#);
+            with_lines(site, "family = \"mcp\"\nmanifest_path = \"m.json\"");
+        }),
+        (tool("invalid_mcp_server", "warning"), |site| {
+            site.workspace.write("m.json", r#"{"mcpServers":{"one":7}}"#);
+            with_lines(site, "family = \"mcp\"\nmanifest_path = \"m.json\"");
+        }),
+    ]);
+}
+
+#[test]
+fn faults_of_files_and_commands_are_found() {
+    let tool = |kind, severity| expected(kind, severity, "tool", TOOLS);
+    check_all(&[
+        (tool("path_outside", "error"), |site| with_lines(site, "source_path = \"../elsewhere.md\"")),
+        (tool("missing_cwd", "error"), |site| with_lines(site, "cwd = \"gone\"")),
+        (tool("missing_source", "warning"), |site| with_lines(site, "source_path = \"gone.md\"")),
+        (tool("missing_manifest", "warning"), |site| with_lines(site, "manifest_path = \"gone.json\"")),
+        (tool("missing_schema", "warning"), |site| with_lines(site, "schema_path = \"gone.json\"")),
+        (expected("invalid_schema", "warning", "tool", "bad.json"), |site| {
+            site.workspace.write("bad.json", "[");
+            with_lines(site, "schema_path = \"bad.json\"");
+        }),
+        (tool("missing_health", "warning"), |site| with_lines(site, "health_path = \"gone.json\"")),
+        (tool("stale_health", "warning"), |site| {
+            site.workspace.write("health.json", "{}");
+            let file = fs::File::options().write(true).open(site.workspace.join("health.json")).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(49 * 60 * 60)).unwrap();
+            with_lines(site, "health_path = \"health.json\"");
+        }),
+        (tool("high_risk_command", "error"), |site| with_lines(site, "command = \"sh -c 'date'\"")),
+    ]);
+}
+
+/// Makes the tool a skill for one harness, and applies it.
+fn projected(site: &Site) {
+    with_lines(
+        site,
+        "supported_harnesses = [\"claude\"]\nprojections = { claude = \".claude/commands/tool.md\" }",
+    );
+    site.json(["apply", "--all"]).expect(0);
+}
+
+#[test]
+fn faults_of_projections_are_found() {
+    let tool = |kind, severity| expected(kind, severity, "tool", TOOLS);
+    let orphan = || expected("orphaned_projection", "warning", "tool", ".claude/commands/tool.md");
+    check_all(&[
+        (tool("parity_gap", "warning"), |site| with_lines(site, "supported_harnesses = [\"claude\"]")),
+        (tool("missing_projection", "warning"), |site| {
+            projected(site);
+            site.workspace.remove(".claude/commands/tool.md");
+        }),
+        (tool("conflicted_projection", "warning"), |site| {
+            projected(site);
+            let edited = site.workspace.read_text(".claude/commands/tool.md") + "mine\n";
+            site.workspace.write(".claude/commands/tool.md", edited);
+        }),
+        (tool("unmanaged_projection", "warning"), |site| {
+            projected(site);
+            site.workspace.write(".claude/commands/tool.md", "mine\n");
+        }),
+        (tool("projection_refused", "error"), |site| {
+            with_lines(site, "supported_harnesses = [\"a\"]\nprojections = { a = \".git/hooks/tool.md\" }");
+        }),
+        (orphan(), |site| {
+            projected(site);
+            with_lines(site, "");
+        }),
+        (orphan(), |site| {
+            projected(site);
+            site.workspace.write(TOOLS, Site::entry("other", "sh bin/tool.sh", ""));
+        }),
+    ]);
+    let site = healthy();
+    projected(&site);
+    site.workspace.write("docs/tool.md", "# Changed\n");
+    check(&site, &tool("stale_projection", "warning"));
+    assert_eq!(issues_of(&doctor(&site), "stale_projection").len(), 0, "its fix mends it");
+}
+
+#[test]
+fn the_fix_of_an_orphan_removes_it_and_nothing_that_was_edited() {
+    let site = healthy();
+    let lines = "supported_harnesses = [\"claude\", \"codex\"]\nprojections = { claude = \".claude/commands/tool.md\", \
+                 codex = \".codex/skills/tool/SKILL.md\" }";
+    with_lines(&site, lines);
+    site.json(["apply", "--all"]).expect(0);
+    let edited = site.workspace.read_text(".codex/skills/tool/SKILL.md") + "mine\n";
+    site.workspace.write(".codex/skills/tool/SKILL.md", &edited);
+    // Both harnesses are gone from the catalog, and with them every target.
+    with_lines(&site, "");
+    let orphans = issues_of(&doctor(&site), "orphaned_projection");
+    let fixes: Vec<&str> = orphans.iter().map(|issue| issue["fix"].as_str().unwrap()).collect();
+    assert_eq!(fixes, ["brigade tools apply --all --prune", "brigade tools plan tool"]);
+    fixes.iter().for_each(|fix| type_fix(&site, "orphaned_projection", fix));
+    assert!(!site.workspace.exists(".claude/commands/tool.md"));
+    assert_eq!(site.workspace.read_text(".codex/skills/tool/SKILL.md"), edited);
+}
+
+const HELPER: &str = "[[runtime]]\nid = \"helper\"\nname = \"Helper\"\ncommand = \"sleep 600\"\n";
+
+/// Makes the tool need a runtime, and configures that with more lines.
+fn with_runtime(site: &Site, lines: &str) {
+    with_lines(site, "runtime_id = \"helper\"\nrequires_runtime = true");
+    site.workspace.write(RUNTIMES, format!("{HELPER}{lines}"));
+}
+
+#[test]
+fn faults_of_runtimes_are_found() {
+    let helper = |kind, severity| expected(kind, severity, "helper", RUNTIMES);
+    check_all(&[
+        (expected("runtime_config", "error", "helper", RUNTIMES), |site| with_runtime(site, "port = 0\n")),
+        (helper("runtime_high_risk_command", "error"), |site| {
+            site.workspace.write(RUNTIMES, HELPER.replace("sleep 600", "sh -c 'sleep 600'"));
+        }),
+        (helper("runtime_bad_command", "error"), |site| {
+            site.workspace.write(RUNTIMES, HELPER.replace("sleep", "no-such-program-anywhere"));
+        }),
+        (helper("runtime_missing_cwd", "error"), |site| {
+            site.workspace.write(RUNTIMES, format!("{HELPER}cwd = \"gone\"\n"));
+        }),
+        (expected("runtime_missing", "error", "tool", TOOLS), |site| {
+            with_lines(site, "runtime_id = \"other\"\nrequires_runtime = true");
+            site.workspace.write(RUNTIMES, HELPER);
+        }),
+    ]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let site = healthy();
+    site.workspace.write(RUNTIMES, format!("{HELPER}port = {port}\n"));
+    check(&site, &helper("runtime_port_conflict", "warning"));
+}
+
+/// Starts the runtime, which is healthy as long as a file is there, and ends it when the test is over.
+struct Started<'s>(&'s Site);
+
+impl<'s> Started<'s> {
+    fn new(site: &'s Site) -> Started<'s> {
+        with_runtime(site, "health_command = \"test -f healthy\"\n");
+        site.workspace.write("healthy", "");
+        site.json(["runtime", "start", "helper"]).expect(0);
+        Started(site)
+    }
+}
+
+impl Drop for Started<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.tools(["runtime", "stop", "helper"]);
+    }
+}
+
+#[test]
+fn runtimes_that_do_not_run_as_they_should_are_found() {
+    let helper = |kind| expected(kind, "warning", "helper", RUNTIMES);
+    let needed = |kind| expected(kind, "warning", "tool", TOOLS);
+    let site = healthy();
+    let started = Started::new(&site);
+    site.json(["runtime", "stop", "helper"]).expect(0);
+    check(&site, &needed("runtime_stopped"));
+    assert_eq!(issues_of(&doctor(&site), "runtime_stopped").len(), 0, "its fix mends it");
+    for expect in [needed("runtime_unhealthy"), helper("runtime_health_failed")] {
+        site.workspace.remove("healthy");
+        // Its fix stops what is not healthy, and does not start it again before it is.
+        check(&site, &expect);
+        site.workspace.write("healthy", "");
+        site.json(["runtime", "start", "helper"]).expect(0);
+    }
+    let pid = site.workspace.read_text(".brigade/tools/runtime/helper.pid").trim().to_owned();
+    assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    until("end of the process", || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
+        (state.is_empty() || state.starts_with('Z')).then_some(())
+    });
+    check(&site, &helper("runtime_stale_pid"));
+    assert_eq!(issues_of(&doctor(&site), "runtime_stale_pid").len(), 0, "its fix mends it");
+    drop(started);
+}
+
+#[test]
+fn what_the_policy_refuses_is_found() {
+    let tool = |kind| expected(kind, "warning", "tool", POLICY);
+    check_all(&[
+        (expected("policy_missing", "warning", "policy", POLICY), |site| site.workspace.remove(POLICY)),
+        (expected("policy_config", "error", "policy", POLICY), |site| {
+            site.workspace.write(POLICY, "max_timeout = \"long\"\n");
+        }),
+        (tool("policy_blocker"), |site| {
+            site.workspace.replace(POLICY, "[\"script\"]", "[\"mcp\"]");
+        }),
+        (tool("policy_missing_env"), |site| with_lines(site, "env_labels = [\"NOT_BOUND\"]")),
+        (tool("policy_denied_effect"), |site| with_lines(site, "effects = [\"secret-read\"]")),
+        (tool("policy_timeout"), |site| with_lines(site, "timeout = 3600")),
+        (tool("policy_runtime"), |site| {
+            site.add_to_policy("allowed_runtimes = [\"other\"]\n");
+            with_lines(site, "runtime_id = \"helper\"");
+            site.workspace.write(RUNTIMES, HELPER);
+        }),
+        (tool("policy_approval"), |site| with_lines(site, "approval_mode = \"never\"")),
+    ]);
+}
+
+/// Makes a stored call older than it is.
+fn older(site: &Site, file: &str) {
+    let text = site.workspace.read_text(file);
+    let year =
+        text.find("\"created_at\"").and_then(|at| text[at..].find("20").map(|more| at + more)).unwrap();
+    let aged = text.replace(&text[year..year + 4], "2021");
+    site.workspace.write(file, aged);
+}
+
+#[test]
+fn calls_that_need_somebody_are_found() {
+    let tool = |kind, severity| expected(kind, severity, "tool", "");
+    let queued: fn(&Site) -> String = |site| site.queue("tool", "{}");
+    let faults: [(Expected, fn(&Site)); 6] = [
+        (tool("call_stale_pending", "warning"), |site| {
+            site.queue("tool", "{}");
+            older(site, CALLS);
+        }),
+        (tool("call_blocked", "warning"), |site| {
+            site.workspace.write("schemas/tool.json", r#"{"type":"object","required":["a"]}"#);
+            site.tools(["call", "queue", "tool", "--include-blocked"]).assert_code(0);
+        }),
+        (tool("call_stale_approved", "warning"), |site| {
+            site.approved("tool", "{}");
+            site.workspace.write("bin/tool.sh", "echo something else\n");
+        }),
+        (tool("call_failed", "warning"), |site| {
+            site.workspace.write("bin/tool.sh", "exit 3\n");
+            site.receipt_of("tool", "{}");
+        }),
+        (tool("call_held", "info"), |site| {
+            let id = site.queue("tool", "{}");
+            site.json(["call", "hold", &id, "--reason", "later"]).expect(0);
+        }),
+        (tool("call_rejected", "info"), |site| {
+            let id = site.queue("tool", "{}");
+            site.json(["call", "reject", &id, "--reason", "no"]).expect(0);
+        }),
+    ];
+    for (expect, make) in &faults {
+        let site = healthy();
+        make(&site);
+        let issue = check(&site, expect);
+        assert!(issue["call_id"].as_str().is_some_and(|id| id.starts_with("call-")), "{issue:#}");
+    }
+    let site = healthy();
+    queued(&site);
+    let calls = site.workspace.read_text(CALLS);
+    site.workspace.write(CALLS, format!("{calls}garbage\n"));
+    check(&site, &expected("unreadable_lines", "warning", "", CALLS));
+    // Its fix set the line aside.
+    let report = doctor(&site);
+    assert_eq!(issues_of(&report, "unreadable_lines").len(), 0);
+    let aside = issues_of(&report, "quarantined_lines").remove(0);
+    assert_eq!(aside["detail"], "1 line could not be read and was set aside");
+    type_fix(&site, "quarantined_lines", aside["fix"].as_str().unwrap());
+}
+
+#[test]
+fn a_call_whose_runner_was_killed_is_found() {
+    let site = healthy();
+    site.workspace.write("bin/tool.sh", "echo $PPID > started\nexec sleep 600\n");
+    let id = site.approved("tool", "{}");
+    let mut runner = site.brigade.command(["tools", "call", "run", &id]).spawn().unwrap();
+    until("start of the tool", || site.workspace.exists("started").then_some(()));
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    let issue = check(&site, &expected("call_interrupted", "warning", "tool", ""));
+    assert_eq!(issue["call_id"], *id);
+}
+
+#[test]
+fn runs_that_need_somebody_are_found() {
+    let tool = |kind, severity| expected(kind, severity, "tool", "");
+    let run = |body: &str, lines: &str| {
+        let site = healthy();
+        site.workspace.write("bin/tool.sh", body);
+        with_lines(&site, lines);
+        let receipt = site.receipt_of("tool", "{}");
+        (site, receipt["id"].as_str().unwrap().to_owned())
+    };
+    let (site, id) = run("exit 3\n", "");
+    let issue = check(&site, &tool("run_failed", "warning"));
+    assert_eq!(issue["run_id"], *id);
+    site.workspace.write("schemas/tool.json", r#"{"type":"object","required":["a"]}"#);
+    check(&site, &tool("run_replay_blocked", "info"));
+    fs::remove_file(site.workspace.join(format!(".brigade/tools/runs/{id}.stdout.log"))).unwrap();
+    check(&site, &tool("run_missing_log", "warning"));
+
+    let (site, _) = run("exec sleep 600\n", "timeout = 1");
+    check(&site, &tool("run_timed_out", "warning"));
+
+    let (site, id) = run("echo hello\n", "");
+    let path = format!(".brigade/tools/runs/{id}.json");
+    site.workspace.replace(&path, "\"exit_code\": 0", "\"exit_code\": 1");
+    let issue =
+        check(&site, &Expected { file: "", ..expected("run_ledger_broken", "error", "", "") }.at(&path));
+    assert_eq!(issue["run_id"], *id);
+    site.workspace.write(&path, "{");
+    check(&site, &expected("run_receipt_invalid", "warning", "", "").at(&path));
+}
+
+impl Expected {
+    /// Names a file that is known only when the test runs.
+    fn at(self, file: &str) -> Expected {
+        Expected { file: String::leak(file.to_owned()), ..self }
+    }
+}
+
+#[test]
+fn a_failed_run_of_an_mcp_tool_is_found() {
+    let site = healthy();
+    let receipt = r#"{"id":"run-1","call_id":"call-1","tool_id":"tool","family":"mcp","status":"failed","args":{},"started_at":"2026-11-21T20:00:00+00:00","timed_out":false}"#;
+    site.workspace.write(".brigade/tools/runs/run-1.json", receipt);
+    let issue = check(&site, &expected("mcp_execution_failed", "warning", "tool", ""));
+    assert_eq!(issue["name"], "tool_mcp_execution_failed");
+}
+
+/// A workspace in which a call waits for a checkpoint.
+fn waiting(ask: &str) -> Site {
+    let body = format!(
+        "cd \"$BRIGADE_TOOL_CHECKPOINT_DIR\"\n\
+         echo '{ask}' > one.json\n"
+    );
+    let site = Site::script(&body);
+    let id = site.approved("tool", "{}");
+    site.run_call(&id).expect(0);
+    site
+}
+
+#[test]
+fn checkpoints_that_need_somebody_are_found() {
+    const ASK: &str = r#"{"id":"gate","reason":"look","choices":["yes"]}"#;
+    let tool = |kind, severity| expected(kind, severity, "tool", "");
+    let site = waiting(r#"{"id":"gate","reason":"look","expires_at":"2021-01-01T00:00:00Z"}"#);
+    check(&site, &tool("checkpoint_expired", "warning"));
+
+    let site = waiting(ASK);
+    // The journal is what counts, not the file beside it.
+    older(&site, CALLS);
+    check(&site, &tool("checkpoint_stale", "warning"));
+
+    let site = waiting(ASK);
+    site.workspace.write("bin/tool.sh", "echo something else\n");
+    check(&site, &tool("checkpoint_blocked", "warning"));
+
+    let site = waiting(ASK);
+    site.json(["checkpoint", "reject", "gate", "--reason", "no"]).expect(0);
+    check(&site, &tool("checkpoint_rejected", "info"));
+
+    // Only the Python program left such ones.
+    let site = healthy();
+    let failed = r#"{"id":"gate","status":"failed","tool_id":"tool","call_id":"call-1","run_id":"run-1","reason":"look",
+        "requested_action":"review","prompt":"","context":{},"choices":[],"selected_choice":null,
+        "created_at":"2026-11-21T20:00:00+00:00","expires_at":null,"reviewed_at":null,"review_reason":null,
+        "resume_run_id":null}"#;
+    site.workspace.write(".brigade/tools/checkpoints/gate.json", failed);
+    check(&site, &tool("checkpoint_failed", "warning"));
+
+    let site = healthy();
+    site.workspace.write(".brigade/tools/checkpoints/odd name.json", "{");
+    check(&site, &expected("checkpoint_invalid", "warning", "", ".brigade/tools/checkpoints/odd name.json"));
+}
+
+#[test]
+fn files_that_others_can_read_are_found() {
+    let site = healthy();
+    site.queue("tool", "{}");
+    for (path, mode) in [(".brigade", 0o755), (".brigade/tools", 0o755), (CALLS, 0o644)] {
+        fs::set_permissions(site.workspace.join(path), PermissionsExt::from_mode(mode)).unwrap();
+    }
+    check(&site, &expected("wide_modes", "warning", "", CALLS));
+    assert_eq!(issues_of(&doctor(&site), "wide_modes").len(), 0, "its fix mends it");
+}
+
+#[test]
+fn a_fix_can_be_typed_in_any_folder() {
+    let site = healthy();
+    with_lines(&site, "source_path = \"gone.md\"");
+    site.workspace.remove(POLICY);
+    let root = site.workspace.path().to_str().unwrap().to_owned();
+    let fixes = |brigade: &brigade_testkit::Brigade, words: &[&str]| -> Vec<String> {
+        let report = brigade.run(["tools", "doctor", "--json"].iter().chain(words)).json();
+        let issues = report["issues"].as_array().unwrap().iter();
+        issues.map(|issue| issue["fix"].as_str().unwrap().to_owned()).collect()
+    };
+    let here = fixes(&site.brigade, &[]);
+    assert_eq!(here[1], "brigade tools policy init");
+    assert!(here[0].ends_with(" .brigade/tools.toml"), "{here:?}");
+    let below = fixes(&site.brigade.clone().current_dir(site.workspace.join("bin")), &[]);
+    assert_eq!(below[1], "brigade tools policy init");
+    assert!(below[0].ends_with(&format!(" {root}/.brigade/tools.toml")), "{below:?}");
+    let elsewhere = fixes(&site.brigade.clone().current_dir("/"), &["--target", &root]);
+    assert_eq!(elsewhere[1], format!("brigade --target {root} tools policy init"));
+    assert!(elsewhere[0].ends_with(&format!(" {root}/.brigade/tools.toml")), "{elsewhere:?}");
+}
