@@ -30,6 +30,25 @@ fn a_call_goes_the_whole_way() {
 }
 
 #[test]
+fn the_receipt_says_which_revision_was_spoken() {
+    for (faults, version) in [
+        ("", "2025-11-25"),
+        ("both", "2025-11-25"),
+        ("strict-old", "2024-11-05"),
+        ("version=2025-03-26", "2025-03-26"),
+        ("stateless", "2026-07-28"),
+        ("stateless-plain", "2026-07-28"),
+        ("ignores-unknown", "2025-11-25"),
+    ] {
+        let spoken = Spoken::new("echo", faults, "");
+        let (code, run) = spoken.say(HELLO);
+        let receipt = &run["receipt"];
+        assert_eq!((code, &receipt["mcp_protocol_version"]), (0, &json!(version)), "{faults}: {receipt:#}");
+        assert_eq!(receipt["mcp_response_summary"], "hello");
+    }
+}
+
+#[test]
 fn the_server_gets_the_environment_of_a_call_and_nothing_of_it_is_kept() {
     let spoken = Spoken::new("env", "", "env_labels = [\"GITHUB_TOKEN\"]");
     let (code, run) = spoken.say("{}");

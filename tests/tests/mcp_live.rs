@@ -167,7 +167,7 @@ fn imported_tools_are_off_until_they_are_reviewed() {
 
 #[test]
 fn a_reviewed_import_runs() {
-    let spoken = importable("stays");
+    let spoken = importable("");
     let site = &spoken.site;
     site.json(["import", "mcp", "voice", "--tool", "echo"]).expect(0);
     site.workspace.replace(".brigade/tools.toml", "enabled = false", "enabled = true");
@@ -178,16 +178,14 @@ fn a_reviewed_import_runs() {
     let entry = site.workspace.read_text(".brigade/tools.toml");
     let reviewed = "approval_mode = \"always\"\npermissions = [\"speak\"]\neffects = [\"local-read\"]";
     site.workspace.write(".brigade/tools.toml", entry.replace("approval_mode = \"always\"", reviewed));
-    // The runtime that must run is a process of its own; here it is one that only waits.
-    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
-    let waits = runtimes.replace("python3 -S -E server.py stays", "sleep 600") + "health_command = 'true'\n";
-    site.workspace.write(".brigade/tools/runtimes.toml", waits);
+    // The server itself is the runtime: it waits for words that never come, and each call starts one of its own.
     site.tools(["runtime", "start", "voice"]).assert_code(0);
     let receipt = site.receipt_of("voice-echo", HELLO);
     assert_eq!(
         (&receipt["status"], &receipt["mcp_response_summary"]),
         (&json!("completed"), &json!("hello"))
     );
+    assert_eq!(site.json(["runtime", "status"]).expect(0)["counts"]["running"], 1);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `cargo xtask interop`: real MCP servers, driven through the whole way of a call.
 //!
 //! Published servers are installed at pinned versions below `target/interop`, once. Then everything is offline: each server is
-//! imported, its entries are reviewed, and calls go through queue, approval and run, every server in its sandbox in the mode
-//! `enforce` and without the network. Receipts are compared with what they must say.
+//! imported, its entries are reviewed, the server itself is the runtime that must run, and calls go through queue, approval and run, every server in
+//! its sandbox in the mode `enforce` and without the network, those of npm from `node_modules` of the project. Receipts are compared with what they must say.
 
 mod install;
 mod servers;
@@ -79,8 +79,12 @@ fn drive_all(repository: &Repository, installed: &Installed, only: Option<&str>)
 /// Imports a server into a workspace of its own and makes every call; returns what is not as expected.
 fn drive(brigade: &std::path::Path, installed: &Installed, server: &Server) -> Result<Vec<String>, Failure> {
     let workspace = Workspace::make(brigade, installed, server)?;
+    let unsupported = workspace.unsupported()?;
+    let mut findings: Vec<String> = unsupported
+        .iter()
+        .map(|schema| format!("{}: a schema is not supported: {schema}", server.id))
+        .collect();
     workspace.import(server)?;
-    let mut findings = Vec::new();
     for trial in &server.trials {
         let called = format!("{} {} {}", server.id, trial.tool, trial.args);
         match workspace.call(server, trial) {

@@ -1,6 +1,9 @@
 //! Programs that outlive the caller, and ending them later by their recorded identity.
 
 use std::fs::File;
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -44,17 +47,38 @@ pub struct Ended {
 
 /// Starts a program in a session of its own that goes on when the caller ends.
 ///
-/// Its input is `/dev/null`; [`Spec::stdin`] is not looked at. To find strays that were re-parented later, give it a
+/// Its input is open and silent for as long as it lives; [`Spec::stdin`] is not looked at. At the end of input, which
+/// `/dev/null` is, servers that speak over their standard streams exit, and so do many watchers. To find strays that were re-parented later, give it a
 /// variable of its own and pass that to [`kill_tree`].
 pub fn spawn_detached(spec: &Spec, files: &Files<'_>) -> Result<ProcessIdentity, SpawnError> {
     let open = || {
         let copy = |file: &File| file.try_clone().map(OwnedFd::from);
-        Ok(Streams { stdin: crate::run::null()?, stdout: copy(files.stdout)?, stderr: copy(files.stderr)? })
+        Ok(Streams { stdin: silent()?, stdout: copy(files.stdout)?, stderr: copy(files.stderr)? })
     };
-    let streams = open().map_err(|source: std::io::Error| SpawnError::at(Step::Pipes, source))?;
+    let streams = open().map_err(|source: io::Error| SpawnError::at(Step::Pipes, source))?;
     let mut image = Image::new(spec, streams, OnParentDeath::LiveOn)?;
     image.sandbox = prepare(spec, Keeping::Nobody)?;
     start_detached(image)
+}
+
+/// An input that never says anything and never ends: a pipe whose only descriptor is open for reading and for writing, so
+/// that whoever reads from it is its writer, too.
+#[cfg(target_os = "linux")]
+fn silent() -> io::Result<OwnedFd> {
+    let (reader, _writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let both = format!("/proc/self/fd/{}", reader.as_raw_fd());
+    match File::options().read(true).write(true).open(both) {
+        Ok(file) => Ok(file.into()),
+        // Without /proc there is no way to such a pipe, and an input that ends is better than no start.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => crate::run::null(),
+        Err(error) => Err(error),
+    }
+}
+
+/// Other systems cannot open one end of a pipe for both, so the input ends at once.
+#[cfg(not(target_os = "linux"))]
+fn silent() -> io::Result<OwnedFd> {
+    crate::run::null()
 }
 
 /// Ends the tree whose root has this identity: asked, given the grace, killed.

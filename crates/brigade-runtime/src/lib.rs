@@ -6,7 +6,8 @@
 //!
 //! A runtime is a process in a session of its own that stays in the foreground. Who it is, is recorded as number, start
 //! time and boot: only exactly that process counts as running, and only it, what descends from it and what carries the
-//! mark of its start is ever signalled. A process that 0.30.0 started, which recorded less, is managed when its start time,
+//! mark of its start is ever signalled. Its input is open and silent, so that an MCP server over its standard streams, which exits at
+//! the end of its input, can be one; the calls of its tools each start a server of their own. A process that 0.30.0 started, which recorded less, is managed when its start time,
 //! its command and its session all fit the record; else it is left alone.
 //!
 //! | file | content |

@@ -166,7 +166,7 @@ impl Workspace {
         Ok(Host { environment, outside })
     }
 
-    fn supervisor<'a>(&'a self, host: &'a Host) -> Supervisor<'a> {
+    pub(crate) fn supervisor<'a>(&'a self, host: &'a Host) -> Supervisor<'a> {
         Supervisor::new(&*self.fs, &*self.context.clock, host)
     }
 

@@ -18,6 +18,9 @@ const NPM: &[&str] = &[
 /// The packages of PyPI, with their versions.
 const PYPI: &[&str] = &["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19"];
 
+/// The folder of the modules in a project of npm.
+pub const NODE_MODULES: &str = "node_modules";
+
 /// Where the servers are.
 #[derive(Debug)]
 pub struct Installed {
@@ -49,9 +52,16 @@ impl Installed {
         Ok(installed)
     }
 
-    /// Returns the folder of all of them, which they must be able to read.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// Returns the folder of the Python servers, which they must be able to read.
+    pub fn venv(&self) -> PathBuf {
+        self.folder.join("venv")
+    }
+
+    /// Makes a temporary folder beside the servers, on the same file system.
+    pub fn place(&self) -> Result<tempfile::TempDir, Failure> {
+        let beside = self.folder.with_file_name("interop-workspaces");
+        fs::create_dir_all(&beside).map_err(Failure::at(&beside))?;
+        tempfile::tempdir_in(&beside).map_err(|error| Failure::new(format!("no folder: {error}")))
     }
 
     /// Returns the interpreter of the Python servers.
@@ -59,11 +69,14 @@ impl Installed {
         self.folder.join("venv/bin/python3")
     }
 
-    /// Returns the command of a server of npm.
+    /// Returns the modules of npm, which each project has in its own folder.
+    pub fn node_modules(&self) -> PathBuf {
+        self.folder.join("npm").join(NODE_MODULES)
+    }
+
+    /// Returns the command of a server of npm, in a project that has the modules.
     pub fn node(&self, name: &str) -> String {
-        let script =
-            self.folder.join("npm/node_modules/@modelcontextprotocol").join(name).join("dist/index.js");
-        format!("node '{}'", script.display())
+        format!("node {NODE_MODULES}/@modelcontextprotocol/{name}/dist/index.js")
     }
 
     /// Returns the command of a server of PyPI.

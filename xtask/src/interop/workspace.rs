@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::install::Installed;
+use super::install::{Installed, NODE_MODULES};
 use super::servers::{Server, Trial};
 use crate::cargo::done;
 use crate::repository::Failure;
@@ -28,7 +28,7 @@ impl Drop for Workspace {
 
 impl Workspace {
     pub fn make(brigade: &Path, installed: &Installed, server: &Server) -> Result<Workspace, Failure> {
-        let folder = tempfile::tempdir().map_err(|error| Failure::new(format!("no folder: {error}")))?;
+        let folder = installed.place()?;
         let workspace = Workspace { folder, brigade: brigade.to_owned() };
         workspace.write("outside/secret.txt", "a secret\n")?;
         workspace.write("workspace/beside.txt", "not to be served\n")?;
@@ -60,10 +60,13 @@ impl Workspace {
                  required_approval_modes = [\"always\"]\nmax_timeout = 60\n\
                  env_bindings = {{ MEMORY_FILE_PATH = \"INTEROP_MEMORY\" }}\n\
                  [sandbox]\nmode = \"enforce\"\nread_paths = [{:?}, {:?}]\n",
-                installed.folder().display().to_string(),
+                installed.venv().display().to_string(),
                 prefix.display().to_string()
             ),
         )?;
+        if server.command.contains(NODE_MODULES) {
+            link_tree(&installed.node_modules(), &workspace.root().join(NODE_MODULES))?;
+        }
         let command = workspace.fill(&server.command);
         workspace.runtime(&command)?;
         Ok(workspace)
@@ -87,11 +90,10 @@ impl Workspace {
         fs::write(&path, text).map_err(Failure::at(&path))
     }
 
-    /// Writes the one runtime of the workspace.
+    /// Writes the one runtime of the workspace, which is the server itself.
     fn runtime(&self, command: &str) -> Result<(), Failure> {
-        let text = format!(
-            "[[runtime]]\nid = \"helper\"\nname = \"Helper\"\ncommand = {command:?}\nhealth_command = \"true\"\n"
-        );
+        let text =
+            format!("[[runtime]]\nid = \"helper\"\nname = \"Helper\"\ncommand = {command:?}\ntimeout = 20\n");
         self.write("workspace/.brigade/tools/runtimes.toml", &text)
     }
 
@@ -118,6 +120,17 @@ impl Workspace {
             let errors = String::from_utf8_lossy(&output.stderr);
             Failure::new(format!("`brigade {}` printed no document: {errors}", words.join(" ")))
         })
+    }
+
+    /// Lists the tools of the server whose input schemas use what is not supported.
+    pub fn unsupported(&self) -> Result<Vec<String>, Failure> {
+        let imported = self.tools(&["import", "mcp", "helper", "--dry-run"])?;
+        let tools = imported["tools"].as_array().cloned().unwrap_or_default();
+        if tools.is_empty() || imported["listed_count"] != tools.len() {
+            return Err(Failure::new(format!("not every tool was listed: {imported}")));
+        }
+        let bad = tools.iter().filter(|tool| tool["schema_problems"] != Value::Array(Vec::new()));
+        Ok(bad.map(|tool| format!("{}: {}", tool["mcp_tool_name"], tool["schema_problems"])).collect())
     }
 
     /// Imports the tools that are called, reviews the entries, and starts the runtime that they need.
@@ -147,8 +160,6 @@ impl Workspace {
             .replace("enabled = false", "enabled = true")
             .replace("approval_mode = \"always\"\n", &reviewed);
         fs::write(&path, catalog).map_err(Failure::at(&path))?;
-        // A server that speaks over its standard streams is started for each call; what runs beside it is anything.
-        self.runtime("sleep 600")?;
         let started = self.tools(&["runtime", "start", "helper"])?;
         if started["started"] == 1 { Ok(()) } else { Err(Failure::new(format!("no runtime: {started}"))) }
     }
@@ -202,6 +213,22 @@ impl Workspace {
         }
         Ok(found)
     }
+}
+
+/// Makes a folder with the same files as another one. They are shared, because nobody writes to them.
+fn link_tree(from: &Path, to: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(to).map_err(Failure::at(to))?;
+    for entry in fs::read_dir(from).map_err(Failure::at(from))? {
+        let entry = entry.map_err(Failure::at(from))?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().map_err(Failure::at(&source))?;
+        if kind.is_dir() {
+            link_tree(&source, &target)?;
+        } else if kind.is_file() {
+            fs::hard_link(&source, &target).map_err(Failure::at(&source))?;
+        }
+    }
+    Ok(())
 }
 
 /// Finds the id of the entry of a tool.

@@ -6,7 +6,7 @@ use brigade_call::DirectoryFact;
 use brigade_catalog::{Level, Runtimes};
 use brigade_doctor::{ConfigFile, Health, ProcessState, RuntimeState};
 use brigade_fs::Fs as _;
-use brigade_runtime::{Checks, IssueType, RuntimeFacts, Supervisor};
+use brigade_runtime::{Checks, IssueType, RuntimeFacts};
 
 use crate::error::Error;
 use crate::gather::Config;
@@ -39,8 +39,7 @@ impl Workspace {
         let facts = match &file {
             RuntimesFile::Read(read) => {
                 let host = self.host_of_runtimes(&config.policy)?;
-                let supervisor = Supervisor::new(&*self.fs, &*self.context.clock, &host);
-                supervisor.facts(read.runtimes(), checks, self.context.cancel.as_ref())
+                self.supervisor(&host).facts(read.runtimes(), checks, self.context.cancel.as_ref())
             }
             RuntimesFile::Missing | RuntimesFile::Unreadable(_) => Vec::new(),
         };
