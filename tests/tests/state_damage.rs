@@ -187,3 +187,30 @@ fn calls_that_were_queued_together_are_there_together() {
     assert_eq!(list(), 2);
     assert_eq!(site.json(["state", "check"]).expect(0)["quarantined"][0]["lines"], 2);
 }
+
+#[test]
+fn a_log_that_was_changed_shows_and_one_that_was_thrown_away_does_not() {
+    let site = Site::script("seq 1 200000\necho problem >&2\n").env("TOKEN", "hunter2hunter2");
+    let receipt = site.receipt_of("tool", "{}");
+    let output = &receipt["output"];
+    assert_eq!(output["stdout"]["log_bytes"], site.log(&receipt, "stdout").len());
+    assert_eq!(output["stderr"]["log_bytes"], 8);
+    assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+    for (stream, name) in [("stdout", "standard output"), ("stderr", "standard error")] {
+        let path = receipt[format!("{stream}_log_path")].as_str().unwrap();
+        let whole = fs::read(path).unwrap();
+        let mut changed = whole.clone();
+        changed[3] ^= 1;
+        let longer = [whole.as_slice(), b"x"].concat();
+        for bytes in [&changed, &longer, &whole[1..].to_vec(), &Vec::new()] {
+            fs::write(path, bytes).unwrap();
+            let finding = site.json(["run", "verify"]).expect(1)["findings"][0].clone();
+            assert_eq!((&finding["run_id"], &finding["problem"]), (&receipt["id"], &json!("changed")));
+            assert_eq!(finding["detail"], format!("its log of {name} was changed"));
+        }
+        fs::remove_file(path).unwrap();
+        assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+        fs::write(path, &whole).unwrap();
+        assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+    }
+}

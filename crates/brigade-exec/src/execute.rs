@@ -5,20 +5,17 @@ use std::path::Path;
 use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
 use brigade_core::redact::Redactor;
 use brigade_core::{Argv, Clock, Json, RunId, Timestamp};
-use brigade_fs::{Fs, FsError, RelPath, WriteFile};
+use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{CancelToken, Control, Input, Outcome, RunError, Spec, Stream, run};
 
 use crate::confinement::{self, RunFolders};
-use crate::dropped::{DroppedFile, Owner, read_dropped};
+use crate::dropped::{Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
 use crate::mcp::{self, Exchange, ListedTool, McpErrorKind, McpRequest, Pin};
-use crate::output::{Channel, Output};
+use crate::output::{Channel, Output, Summary};
 use crate::program::OpenedProgram;
 use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
-
-/// The largest file of a checkpoint that is read.
-const CHECKPOINT_LIMIT: u64 = 1 << 20;
 
 /// The family of tools that a server is asked for.
 const MCP: &str = "mcp";
@@ -103,7 +100,7 @@ pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: Option<&Pin>) 
     let mut finish = |channel: Channel| {
         channel.finish().unwrap_or_else(|error| {
             failures.push(format!("the log could not be written: {error}"));
-            crate::output::Summary { text: String::new(), omitted: 0 }
+            Summary::unknown()
         })
     };
     let stdout = finish(output.stdout);
@@ -114,7 +111,7 @@ pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: Option<&Pin>) 
         run_id: execution.run_id,
         completed_at,
     };
-    let (checkpoints, broken) = match dropped_files(execution) {
+    let (checkpoints, broken) = match list_dropped(execution.fs, execution.checkpoint_dir) {
         // A server is no script: it asks for nothing by files.
         _ if request.is_some() => (Vec::new(), Vec::new()),
         Ok(files) => read_dropped(files, &owner, &redactor),
@@ -274,24 +271,6 @@ fn check_again(execution: &Execution<'_>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-fn dropped_files(execution: &Execution<'_>) -> Result<Vec<DroppedFile>, FsError> {
-    let entries = match execution.fs.list_dir(execution.checkpoint_dir) {
-        Err(error) if error.is_not_found() => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut files = Vec::new();
-    for entry in entries.into_iter().filter(|entry| entry.name.ends_with(".json")) {
-        let bytes = match (entry.kind, execution.checkpoint_dir.join(&entry.name)) {
-            (brigade_fs::FileKind::File, Ok(path)) => {
-                execution.fs.read(&path, CHECKPOINT_LIMIT).map_err(|error| error.to_string())
-            }
-            _ => Err("not a regular file".to_owned()),
-        };
-        files.push(DroppedFile { name: entry.name, bytes });
-    }
-    Ok(files)
 }
 
 fn status(

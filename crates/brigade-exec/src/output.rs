@@ -4,6 +4,7 @@ use std::io;
 
 use brigade_core::redact::{Redactor, SecretValue};
 use brigade_core::text::short;
+use brigade_core::{Fingerprint, FingerprintStream};
 use brigade_fs::{FsError, WriteFile};
 use brigade_process::Stream;
 
@@ -16,6 +17,8 @@ const SUMMARY_SOURCE: usize = 64 * 1024;
 /// One stream's log and the beginning of its redacted text.
 pub(crate) struct Channel {
     log: Box<dyn WriteFile>,
+    log_bytes: u64,
+    log_sha256: FingerprintStream,
     mask: Redactor,
     masked: Vec<u8>,
     redactor: Redactor,
@@ -28,12 +31,23 @@ pub(crate) struct Summary {
     pub(crate) text: String,
     /// Characters of the redacted text that the summary leaves out, as far as they were kept.
     pub(crate) omitted: usize,
+    /// The bytes of the log, and their sha256; none when the log could not be written.
+    pub(crate) log: Option<(u64, Fingerprint)>,
+}
+
+impl Summary {
+    /// What is known of a stream whose log could not be written.
+    pub(crate) fn unknown() -> Summary {
+        Summary { text: String::new(), omitted: 0, log: None }
+    }
 }
 
 impl Channel {
     pub(crate) fn new(log: Box<dyn WriteFile>, secrets: &[SecretValue]) -> Channel {
         Channel {
             log,
+            log_bytes: 0,
+            log_sha256: FingerprintStream::new(),
             mask: Redactor::bound_only(secrets),
             masked: Vec::new(),
             redactor: Redactor::new(secrets),
@@ -44,10 +58,17 @@ impl Channel {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.masked.clear();
         self.mask.push(bytes, &mut self.masked);
-        self.log.write(&self.masked).map_err(io::Error::other)?;
+        self.log_masked().map_err(io::Error::other)?;
         if self.redacted.len() < SUMMARY_SOURCE {
             self.redactor.push(bytes, &mut self.redacted);
         }
+        Ok(())
+    }
+
+    fn log_masked(&mut self) -> Result<(), FsError> {
+        self.log.write(&self.masked)?;
+        self.log_bytes += self.masked.len() as u64;
+        self.log_sha256.update(&self.masked);
         Ok(())
     }
 
@@ -55,7 +76,7 @@ impl Channel {
     pub(crate) fn finish(mut self) -> Result<Summary, FsError> {
         self.masked.clear();
         self.mask.finish(&mut self.masked);
-        self.log.write(&self.masked)?;
+        self.log_masked()?;
         self.log.sync()?;
         if self.redacted.len() < SUMMARY_SOURCE {
             self.redactor.finish(&mut self.redacted);
@@ -63,7 +84,8 @@ impl Channel {
         let text = String::from_utf8_lossy(&self.redacted);
         let summary = short(&text, SUMMARY_LIMIT);
         let omitted = text.chars().count().saturating_sub(summary.chars().count());
-        Ok(Summary { text: summary, omitted })
+        let log = Some((self.log_bytes, self.log_sha256.finish()));
+        Ok(Summary { text: summary, omitted, log })
     }
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn receipt(parts: &ReceiptParts<'_>) -> Receipt {
     put("stdout_log_path", Json::from(parts.paths.stdout_log.as_str()));
     put("stderr_log_path", Json::from(parts.paths.stderr_log.as_str()));
     put("receipt_path", Json::from(parts.paths.receipt.as_str()));
-    put("output", output(outcome));
+    put("output", output(parts));
     put("process", process(outcome));
     put("sandbox", parts.sandbox.clone());
     let binding = parts.call.binding();
@@ -172,12 +172,19 @@ fn stderr_summary(parts: &ReceiptParts<'_>) -> String {
     }
 }
 
-fn output(outcome: Option<&Outcome>) -> Json {
-    let stream = |captured: brigade_process::Captured| {
-        Json::object([("bytes", Json::from(captured.bytes)), ("dropped", Json::from(captured.dropped))])
+/// What was printed, what of it was dropped, and what is in the logs: the sha256 is that of the log's file.
+fn output(parts: &ReceiptParts<'_>) -> Json {
+    let stream = |captured: brigade_process::Captured, summary: &Summary| {
+        Json::object([
+            ("bytes", Json::from(captured.bytes)),
+            ("dropped", Json::from(captured.dropped)),
+            ("log_bytes", Json::from(summary.log.map(|(bytes, _)| bytes))),
+            ("log_sha256", Json::from(summary.log.map(|(_, sha256)| sha256.to_hex()))),
+        ])
     };
-    let (stdout, stderr) = outcome.map_or_else(Default::default, |outcome| (outcome.stdout, outcome.stderr));
-    Json::object([("stdout", stream(stdout)), ("stderr", stream(stderr))])
+    let captured = |outcome: &Outcome| (outcome.stdout, outcome.stderr);
+    let (stdout, stderr) = parts.outcome.map_or_else(Default::default, captured);
+    Json::object([("stdout", stream(stdout, parts.stdout)), ("stderr", stream(stderr, parts.stderr))])
 }
 
 fn process(outcome: Option<&Outcome>) -> Json {

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use brigade_call::CallStatus;
-use brigade_core::Fingerprint;
-use brigade_fs::{FsErrorKind, Lines, RelPath, read_many};
+use brigade_core::{Dialect, Fingerprint, Json};
+use brigade_fs::{Fs, FsErrorKind, Lines, RelPath, fingerprint, read_many};
 
 use crate::catch_up;
 use crate::error::QueueError;
@@ -237,19 +237,55 @@ fn check_files(
     // A file that is not among those that were read may still be there, under a name that receipts do not have.
     let known = |path: &RelPath| hashed.and_then(|hashed| hashed.hashes.get(path)).copied();
     let unread: Vec<RelPath> = paths.iter().flatten().filter(|path| known(path).is_none()).cloned().collect();
-    let mut hashes = read_many(&*view.fs, &unread, runs::RECEIPT_LIMIT, |_, bytes| {
-        bytes.ok().map(|bytes| Fingerprint::of_bytes(&bytes))
+    let mut hashes = read_many(&*view.fs, &unread, runs::RECEIPT_LIMIT, |index, bytes| {
+        let bytes = bytes.ok()?;
+        let log = changed_log(&*view.fs, &unread[index], &bytes);
+        Some((Fingerprint::of_bytes(&bytes), log))
     })
     .into_iter();
     for (entry, path) in entries.iter().zip(&paths) {
-        let found = path.as_ref().and_then(|path| known(path).or_else(|| hashes.next().flatten()));
+        let found = path
+            .as_ref()
+            .and_then(|path| known(path).map(|hash| (hash, None)).or_else(|| hashes.next().flatten()));
         let (tampering, detail) = match found {
-            Some(hash) if hash == entry.receipt_sha256 => continue,
+            Some((hash, None)) if hash == entry.receipt_sha256 => continue,
+            Some((hash, Some(log))) if hash == entry.receipt_sha256 => (Tampering::Changed, log),
             Some(_) => (Tampering::Changed, "its file was changed"),
             None => (Tampering::Removed, "its file is missing or cannot be read"),
         };
         let (sequence, run_id) = (Some(entry.sequence), entry.run_id.clone());
         findings.push(Finding { sequence, run_id, tampering, detail });
+    }
+}
+
+/// Tells what is wrong with the logs of a receipt that says what is in them. A log that is gone is nothing wrong: logs may be
+/// thrown away.
+fn changed_log(fs: &dyn Fs, receipt: &RelPath, bytes: &[u8]) -> Option<&'static str> {
+    memchr::memmem::find(bytes, b"\"log_sha256\"")?;
+    let mut output = None;
+    members(bytes, |key, value| {
+        if key == b"output" {
+            output = Some(value);
+        }
+    })
+    .ok()?;
+    let output = Json::parse_bytes(output?.0, Dialect::Lenient).ok()?;
+    let stem = receipt.name().strip_suffix(".json")?;
+    let changed = |stream: &str| {
+        let said = output.get(stream)?;
+        let length = u64::try_from(said.get("log_bytes")?.as_i64()?).ok()?;
+        let sha256: Fingerprint = said.get("log_sha256")?.as_str()?.parse().ok()?;
+        let path = receipt.parent().join(&format!("{stem}.{stream}.log")).ok()?;
+        let is_as_said = match fs.open(&path) {
+            Ok(log) => log.len() == Ok(length) && fingerprint(&*log).is_ok_and(|found| found == sha256),
+            Err(error) => error.is_not_found(),
+        };
+        (!is_as_said).then_some(())
+    };
+    if changed("stdout").is_some() {
+        Some("its log of standard output was changed")
+    } else {
+        changed("stderr").map(|()| "its log of standard error was changed")
     }
 }
 

@@ -136,7 +136,7 @@ pub struct LedgerFinding {
     pub sequence: Option<u64>,
     /// The run.
     pub run_id: String,
-    /// `changed`, `removed`, `reordered`, `added` or `cut-off`.
+    /// `changed`, `removed`, `reordered`, `added`, `cut-off` or `forgotten`.
     pub problem: &'static str,
     /// What was found.
     pub detail: &'static str,
