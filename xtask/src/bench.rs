@@ -32,6 +32,10 @@ pub struct BenchArguments {
     #[arg(long)]
     quick: bool,
 
+    /// Only a history of so many finished calls, such as 1000000, with 10,000 receipts
+    #[arg(long, value_name = "CALLS", conflicts_with = "quick")]
+    history: Option<usize>,
+
     /// Measure this binary instead of building one
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
@@ -70,14 +74,15 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
         measurer: Measurer::new(built.join("xtask")),
         turns: if arguments.quick { 7 } else { 15 },
     };
+    if let Some(calls) = arguments.history {
+        return bench.history_and_bulk(Size { tools: 4, calls, runs: 10_000 });
+    }
     let sizes: &[usize] = if arguments.quick { &[4, 1_000] } else { &[4, 100, 1_000, 10_000] };
     for size in sizes {
         println!("{}", bench.catalog(*size)?);
     }
     let (calls, runs) = if arguments.quick { (10_000, 1_000) } else { (100_000, 10_000) };
-    println!("{}", bench.history(Size { tools: 4, calls, runs })?);
-    println!("{}", bench.bulk(Size { tools: 4, calls, runs })?);
-    Ok(())
+    bench.history_and_bulk(Size { tools: 4, calls, runs })
 }
 
 /// Parses a file and does nothing with it.
@@ -183,9 +188,17 @@ impl Bench {
         Ok(table)
     }
 
+    /// Both tables of a long history.
+    fn history_and_bulk(&self, size: Size) -> Result<(), Failure> {
+        let long = Folder::new(size)?;
+        println!("{}", self.history(size, &long)?);
+        println!("{}", self.bulk(size, &long)?);
+        Ok(())
+    }
+
     /// Commands on a long history, beside the same commands without one.
-    fn history(&self, size: Size) -> Result<Table, Failure> {
-        let (long, none) = (Folder::new(size)?, Folder::new(Size { calls: 0, runs: 0, ..size })?);
+    fn history(&self, size: Size, long: &Folder) -> Result<Table, Failure> {
+        let none = Folder::new(Size { calls: 0, runs: 0, ..size })?;
         let title = format!(
             "{} finished calls and {} receipts, beside none of either",
             table::thousands(size.calls),
@@ -196,7 +209,7 @@ impl Bench {
         table.rows.push(Row::new("the first write: adoption", self.measurer.once(adoption)?));
         let targets = || [Target::Times(1.5), Target::Within(Duration::from_millis(20))];
         let command = Command::each("call queue", |turn| call("queue", turn)).targets(targets());
-        table.rows.push(self.row_beside(&command, &long, &none)?);
+        table.rows.push(self.row_beside(&command, long, &none)?);
         let (ids, beside) =
             (self.brigade.ids(&long.root, "pending")?, self.brigade.ids(&none.root, "pending")?);
         let ours = |verb: &'static str| {
@@ -211,38 +224,36 @@ impl Bench {
                 &|turn| self.brigade.process(&long.root, subject(turn)),
             )?;
             let mut row = Row::new(&format!("call {verb}"), figures).targets(targets());
-            row.original = self.original_time(&|_| about(verb, &ids, 0), &long)?;
+            row.original = self.original_time(&|_| about(verb, &ids, 0), long)?;
             table.rows.push(row);
         }
         for line in ["call run --next", "run latest"] {
             let command = Command::new(line, line).targets(targets());
-            table.rows.push(self.row_beside(&command, &long, &none)?);
+            table.rows.push(self.row_beside(&command, long, &none)?);
         }
         Ok(table)
     }
 
-    /// Commands that look at or write very much.
-    fn bulk(&self, size: Size) -> Result<Table, Failure> {
-        let folder = Folder::new(size)?;
-        self.measurer.once(self.brigade.process(&folder.root, call("queue", usize::MAX)))?;
+    /// Commands that look at or write very much, on a history that was adopted.
+    fn bulk(&self, size: Size, folder: &Folder) -> Result<Table, Failure> {
         let mut table = Table::new("Much at once".to_owned(), self.original.is_some());
         let list = words("call list --json");
-        let bytes = self.brigade.output(&folder.root, &list)?.len();
+        let bytes = self.brigade.output_length(&folder.root, &list)?;
         let name = format!("call list --json, {:.0} MB", bytes as f64 / 1e6);
-        let mut row = Row::new(&name, self.alone(&list, &folder)?)
+        let mut row = Row::new(&name, self.alone(&list, folder)?)
             .targets([Target::Throughput { bytes, megabytes_a_second: 100.0 }, Target::Memory(32 << 20)]);
-        row.original = self.original_time(&|_| list.clone(), &folder)?;
+        row.original = self.original_time(&|_| list.clone(), folder)?;
         table.rows.push(row);
-        for line in ["run verify", "run list --json", "doctor", "state check"] {
+        for line in ["run verify", "run list --json", "doctor", "state check", "state compact"] {
             let words = words(line);
             let command: Vec<String> = words.iter().filter(|word| !word.starts_with('-')).cloned().collect();
             if self.brigade.knows(&command) {
-                let mut row = Row::new(line, self.alone(&words, &folder)?);
+                let mut row = Row::new(line, self.alone(&words, folder)?);
                 if line == "run verify" {
                     row = row.targets([Target::Within(Duration::from_secs(1))]);
                 }
                 if line == "run list --json" || line == "doctor" {
-                    row.original = self.original_time(&|_| words.clone(), &folder)?;
+                    row.original = self.original_time(&|_| words.clone(), folder)?;
                 }
                 table.rows.push(row);
             }

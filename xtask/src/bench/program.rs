@@ -69,9 +69,29 @@ impl Program {
         Ok(output.stdout)
     }
 
+    /// Runs a command and returns how many bytes it wrote.
+    pub fn output_length(&self, folder: &Path, words: &[String]) -> Result<u64, Failure> {
+        let process = self.process(folder, words.to_vec());
+        let mut child = Command::new(&process.program)
+            .args(&process.arguments)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(Failure::at(&self.path))?;
+        let mut output = child.stdout.take().expect("was piped");
+        let length = std::io::copy(&mut output, &mut std::io::sink()).map_err(Failure::at(&self.path))?;
+        child.wait().map_err(Failure::at(&self.path))?;
+        Ok(length)
+    }
+
     /// Returns the ids of the calls of a status.
     pub fn ids(&self, folder: &Path, status: &str) -> Result<Vec<String>, Failure> {
-        let list = self.output(folder, &["call", "list", "--json"].map(str::to_owned))?;
+        let mut words = ["call", "list", "--json"].map(str::to_owned).to_vec();
+        if self.has_flag(&words[..2], "--status") {
+            words.extend(["--status".to_owned(), status.to_owned()]);
+        }
+        let list = self.output(folder, &words)?;
         let list: Value = serde_json::from_slice(&list)
             .map_err(|_| Failure::new(format!("{} lists no calls", self.path.display())))?;
         let calls = list["calls"].as_array().cloned().unwrap_or_default();

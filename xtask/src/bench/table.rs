@@ -17,7 +17,7 @@ pub enum Target {
     /// So many bytes of output at least so fast.
     Throughput {
         /// The output.
-        bytes: usize,
+        bytes: u64,
         /// How fast.
         megabytes_a_second: f64,
     },
