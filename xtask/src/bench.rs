@@ -3,6 +3,7 @@
 //! Every figure is a median of turns with its reference: `/bin/true`, the plain parse of the catalog's file, or the same
 //! command on a workspace without a history. The tables go to standard output, as they stand in `docs/performance.md`.
 
+mod mcp;
 mod measure;
 mod program;
 mod table;
@@ -20,6 +21,7 @@ use program::Program;
 use table::{Row, Table, Target};
 use workspace::{Size, generate, tool_id};
 
+pub use mcp::{McpClientArguments, mcp_client};
 pub use measure::measure_children;
 
 /// Measure commands on workspaces of many sizes
@@ -35,6 +37,10 @@ pub struct BenchArguments {
     /// Only a history of so many finished calls, such as 1000000, with 10,000 receipts
     #[arg(long, value_name = "CALLS", conflicts_with = "quick")]
     history: Option<usize>,
+
+    /// Only MCP calls and runtimes
+    #[arg(long)]
+    mcp: bool,
 
     /// Measure this binary instead of building one
     #[arg(long, value_name = "PATH")]
@@ -74,6 +80,11 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
         measurer: Measurer::new(built.join("xtask")),
         turns: if arguments.quick { 7 } else { 15 },
     };
+    let mcp = || mcp::measure(repository, &bench.brigade, &bench.measurer, bench.turns);
+    if arguments.mcp {
+        println!("{}", mcp()?);
+        return Ok(());
+    }
     if let Some(calls) = arguments.history {
         return bench.history_and_bulk(Size { tools: 4, calls, runs: 10_000 });
     }
@@ -82,7 +93,9 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
         println!("{}", bench.catalog(*size)?);
     }
     let (calls, runs) = if arguments.quick { (10_000, 1_000) } else { (100_000, 10_000) };
-    bench.history_and_bulk(Size { tools: 4, calls, runs })
+    bench.history_and_bulk(Size { tools: 4, calls, runs })?;
+    println!("{}", mcp()?);
+    Ok(())
 }
 
 /// Parses a file and does nothing with it.

@@ -47,6 +47,8 @@ enum Task {
     #[command(hide = true)]
     Measure,
     #[command(hide = true)]
+    McpClient(bench::McpClientArguments),
+    #[command(hide = true)]
     ParseToml(bench::ParseTomlArguments),
 }
 
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Task::Tidy(arguments) => tidy::run(&repository, &arguments),
         Task::Torture(arguments) => torture::run(&repository, &arguments),
         Task::Measure => bench::measure_children(),
+        Task::McpClient(arguments) => bench::mcp_client(&arguments),
         Task::ParseToml(arguments) => bench::parse_toml(&arguments),
     };
     match done {

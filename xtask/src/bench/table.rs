@@ -10,6 +10,8 @@ use super::measure::Figures;
 pub enum Target {
     /// At most so many times the reference.
     Times(f64),
+    /// At most so much longer than the reference.
+    More(Duration),
     /// Less than a time.
     Within(Duration),
     /// Less memory than so many bytes.
@@ -27,6 +29,7 @@ impl Target {
     fn is_met(self, figures: &Figures) -> bool {
         match self {
             Target::Times(times) => figures.ratio() <= times,
+            Target::More(more) => figures.median <= figures.reference + more,
             Target::Within(limit) => figures.median < limit,
             Target::Memory(limit) => figures.peak < limit,
             Target::Throughput { bytes, megabytes_a_second } => {
@@ -40,6 +43,7 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Target::Times(times) => write!(f, "≤ {times} x"),
+            Target::More(more) => write!(f, "≤ {} ms more", more.as_millis()),
             Target::Within(limit) if limit.as_millis() < 1_000 => write!(f, "< {} ms", limit.as_millis()),
             Target::Within(limit) => write!(f, "< {} s", limit.as_secs()),
             Target::Memory(limit) => write!(f, "< {} MB", limit >> 20),
@@ -156,6 +160,8 @@ mod tests {
         assert_eq!(row.verdicts(), "≤ 1.5 x: met; < 8 MB: MISSED");
         let fast = Target::Throughput { bytes: 3_000_000, megabytes_a_second: 100.0 };
         assert!(fast.is_met(&figures(30, 1)) && !fast.is_met(&figures(31, 1)));
+        let more = Target::More(Duration::from_millis(15));
+        assert!(more.is_met(&figures(30, 15)) && !more.is_met(&figures(31, 15)));
         assert!(!Target::Within(Duration::from_millis(30)).is_met(&figures(30, 1)));
     }
 
