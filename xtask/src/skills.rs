@@ -4,13 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::cargo::{cargo, done};
+use serde_json::Value;
+
+use crate::cargo::{cargo, done, output};
 use crate::repository::{Failure, Repository};
 
 /// The validator of the Agent Skills format, with its version.
 const VALIDATOR: &str = "skills-ref==0.1.1";
 
-/// Project the starter catalog and let the validator of Agent Skills judge every skill
+/// Project the starter catalog, and skills of all kinds for every harness that reads them, and let the validator of Agent
+/// Skills judge each
 ///
 /// Installs the validator from PyPI into the target folder, once.
 #[derive(Debug, clap::Args)]
@@ -48,30 +51,125 @@ fn install(repository: &Repository) -> Result<PathBuf, Failure> {
     Ok(program)
 }
 
+/// Sources that skills are made of, by the tool's id: with and without front matter, and with such that no reader takes.
+const SOURCES: [(&str, &str, &str); 6] = [
+    ("plain", "skill", "# Plain\n\nNo front matter at all.\n"),
+    ("named-otherwise", "skill", "---\nname: Something Else\ndescription: Says what it does.\n---\n# Body\n"),
+    ("only-licensed", "superpower", "---\nlicense: MIT\n---\n# Body\n"),
+    ("empty-values", "skill", "---\nname:\ndescription: \"\"\n---\n# Body\n"),
+    ("a-command", "slash-command", "Do $ARGUMENTS.\n"),
+    ("a-script", "script", "#!/bin/sh\necho hello\n"),
+];
+
 fn judge(repository: &Repository, validator: &Path) -> Result<(), Failure> {
-    let workspace = repository.root().join("target/skills/workspace");
-    if workspace.exists() {
-        fs::remove_dir_all(&workspace).map_err(Failure::at(&workspace))?;
+    done(&mut cargo(repository, ["build", "--quiet", "--package", "brigade-cli"]))?;
+    let this = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
+    let program = this.with_file_name("brigade");
+    let starter = Projected::empty(repository, &program, "starter")?;
+    starter.brigade(&["init"])?;
+    let every = Projected::empty(repository, &program, "every")?;
+    let long = format!("---\nname: long\ndescription: {}\n---\n# Body\n", "word ".repeat(500).trim_end());
+    let sources = SOURCES.into_iter().chain([("long", "skill", long.as_str())]);
+    let places = every.skill_places()?;
+    let mut catalog = String::new();
+    for (id, family, source) in sources {
+        every.write(&format!("tools/{id}.md"), source)?;
+        let harnesses: Vec<String> = places.iter().map(|(harness, _)| format!("{harness:?}")).collect();
+        let projections: Vec<String> = places
+            .iter()
+            .map(|(harness, path)| format!("{harness:?} = {:?}", path.replace("{id}", id)))
+            .collect();
+        catalog.push_str(&format!(
+            "[[tool]]\nid = {id:?}\nname = {id:?}\nfamily = {family:?}\nsource_path = \"tools/{id}.md\"\n\
+             supported_harnesses = [{}]\nprojections = {{ {} }}\n\n",
+            harnesses.join(", "),
+            projections.join(", "),
+        ));
     }
-    fs::create_dir_all(&workspace).map_err(Failure::at(&workspace))?;
-    let brigade = |words: &[&str]| {
-        let target = workspace.to_string_lossy().into_owned();
-        let run = ["run", "--quiet", "--package", "brigade-cli", "--", "tools"];
-        let words = run.iter().chain(words).map(|word| (*word).to_owned());
-        done(cargo(repository, words.chain(["--target".to_owned(), target])).stdout(Stdio::null()))
-    };
-    brigade(&["init"])?;
-    brigade(&["apply", "--all"])?;
-    let skills = workspace.join(".codex/skills");
+    every.write(".brigade/tools.toml", &catalog)?;
     let mut judged = 0;
-    for entry in fs::read_dir(&skills).map_err(Failure::at(&skills))? {
-        let skill = entry.map_err(Failure::at(&skills))?.path();
-        done(Command::new(validator).arg("validate").arg(&skill).stdin(Stdio::null()))?;
-        judged += 1;
-    }
-    if judged == 0 {
-        return Err(Failure::new("no skill was projected, so none was judged".to_owned()));
+    for projected in [starter, every] {
+        projected.brigade(&["apply", "--all"])?;
+        let mut skills = Vec::new();
+        find_skills(&projected.folder, &mut skills)?;
+        for skill in &skills {
+            done(
+                Command::new(validator).arg("validate").arg(skill).stdin(Stdio::null()).stdout(Stdio::null()),
+            )?;
+        }
+        if skills.is_empty() {
+            return Err(Failure::new("no skill was projected, so none was judged".to_owned()));
+        }
+        judged += skills.len();
     }
     println!("{judged} skills are valid");
+    Ok(())
+}
+
+/// A workspace whose projections are judged.
+struct Projected {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+impl Projected {
+    fn empty(repository: &Repository, program: &Path, name: &str) -> Result<Projected, Failure> {
+        let folder = repository.root().join("target/skills/workspaces").join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(Failure::at(&folder))?;
+        }
+        fs::create_dir_all(&folder).map_err(Failure::at(&folder))?;
+        Ok(Projected { program: program.to_owned(), folder })
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("tools").args(words).arg("--target").arg(&self.folder).stdin(Stdio::null());
+        command
+    }
+
+    fn brigade(&self, words: &[&str]) -> Result<(), Failure> {
+        done(self.command(words).stdout(Stdio::null()))
+    }
+
+    fn document(&self, words: &[&str]) -> Result<Value, Failure> {
+        let text = output(self.command(words).arg("--json"))?;
+        serde_json::from_str(&text).map_err(|error| Failure::new(format!("{words:?}: {error}")))
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<(), Failure> {
+        let path = self.folder.join(path);
+        let folder = path.parent().expect("a file lies in a folder");
+        fs::create_dir_all(folder).map_err(Failure::at(folder))?;
+        fs::write(&path, text).map_err(Failure::at(&path))
+    }
+
+    /// Returns every harness that reads skills, with the path that it reads them at.
+    fn skill_places(&self) -> Result<Vec<(String, String)>, Failure> {
+        let mut found = Vec::new();
+        let list = self.document(&["harness", "list"])?;
+        for harness in list["harnesses"].as_array().into_iter().flatten() {
+            let name = harness["name"].as_str().unwrap_or_default();
+            let shown = self.document(&["harness", "show", name])?;
+            let mut places = shown["places"].as_array().into_iter().flatten();
+            let place = places.find(|place| place["format"] == "agent-skill");
+            if let Some(path) = place.and_then(|place| place["path"].as_str()) {
+                found.push((name.to_owned(), path.to_owned()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Finds the folders of skills.
+fn find_skills(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    for entry in fs::read_dir(folder).map_err(Failure::at(folder))? {
+        let path = entry.map_err(Failure::at(folder))?.path();
+        if path.is_dir() {
+            find_skills(&path, found)?;
+        } else if path.ends_with("SKILL.md") {
+            found.push(folder.to_owned());
+        }
+    }
     Ok(())
 }

@@ -52,7 +52,10 @@ impl FrontMatter<'_> {
             return match (value, continued) {
                 ("" | "~" | "null", false) => None,
                 (_, true) => Some(Value::Other),
-                (value, false) => Some(scalar(value)),
+                (value, false) => match scalar(value) {
+                    Value::Text(text) if text.trim().is_empty() => None,
+                    value => Some(value),
+                },
             };
         }
         None
@@ -122,6 +125,25 @@ pub(crate) fn complete(text: &str, wanted: &[(&str, String)]) -> Option<String> 
     }
 }
 
+/// Replaces the value of a top-level key that stands in one line; `value` is YAML as it is to be written.
+///
+/// None when the text has no such line, or the value goes on in the next one.
+pub(crate) fn replace(text: &str, key: &str, value: &str) -> Option<String> {
+    let front = split(text)?;
+    let mut offset = OPENING;
+    let mut lines = front.block.split_inclusive('\n').peekable();
+    while let Some(line) = lines.next() {
+        if value_of(line.trim_end(), key).is_some() {
+            let goes_on =
+                lines.peek().is_some_and(|next| next.starts_with([' ', '\t']) && !next.trim().is_empty());
+            let end = offset + line.len();
+            return (!goes_on).then(|| format!("{}{key}: {value}\n{}", &text[..offset], &text[end..]));
+        }
+        offset += line.len();
+    }
+    None
+}
+
 /// Returns the rest of a text behind its front matter; the whole text when it has none.
 pub(crate) fn without(text: &str) -> &str {
     split(text).map_or(text, |front| front.rest)
@@ -149,6 +171,7 @@ mod tests {
         check("---\n'name' : 'a'\n---\n", "name", Some("a"));
         check("---\nname: a # remark\n---\n", "name", Some("a"));
         check("---\nname:\n---\n", "name", None);
+        check("---\nname: \"\"\n---\n", "name", None);
         check("---\nnames: a\n  name: b\n---\n", "name", None);
         check("---\nname: a\nno closing", "name", None);
         check("text\n---\nname: a\n---\n", "name", None);
@@ -159,6 +182,16 @@ mod tests {
         let front = split("---\ndescription: >\n  a\n  b\nname: x\n---\n").unwrap();
         assert_eq!(front.get("description"), Some(Value::Other));
         assert_eq!(front.get("name"), Some(Value::Text("x".to_owned())));
+    }
+
+    #[test]
+    fn a_value_in_one_line_is_replaced_and_nothing_else() {
+        let text = "---\na: b\nname: x y # remark\nc: d\n---\nname: z\n";
+        let expect = "---\na: b\nname: n\nc: d\n---\nname: z\n";
+        assert_eq!(replace(text, "name", "n").as_deref(), Some(expect));
+        assert_eq!(replace("---\nname: >\n  x\n---\n", "name", "n"), None);
+        assert_eq!(replace("---\na: b\n---\nname: x\n", "name", "n"), None);
+        assert_eq!(replace("name: x\n", "name", "n"), None);
     }
 
     #[test]

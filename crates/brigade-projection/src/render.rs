@@ -150,10 +150,10 @@ pub(crate) fn render_shape(
         Layout::FrontMatter { fields, folder } => {
             let wanted = wanted_fields(tool, fields, folder.as_deref());
             let body = front_matter::complete(&text, &wanted).unwrap_or(text);
-            if let Some(folder) = folder {
-                advice = skill_advice(&body, folder);
+            match folder {
+                Some(folder) => as_skill(body, folder, &mut advice),
+                None => body,
             }
-            body
         }
         Layout::Plain if !is_prose && !shape.comment.holds_prose() => as_comments(&text, shape.comment),
         Layout::Plain => text,
@@ -262,16 +262,19 @@ fn wanted_fields(
 /// Returns the description in one line, cut at what the Agent Skills format allows; never empty.
 pub(crate) fn description(tool: &Tool) -> String {
     let text = one_line(tool.description.as_deref().unwrap_or(""));
-    match text.char_indices().nth(LONGEST_DESCRIPTION) {
-        _ if text.is_empty() => {
-            format!("How to work with {}, a tool of this project.", one_line(tool.id.as_str()))
-        }
-        None => text,
-        Some(_) => {
-            let kept: String = text.chars().take(LONGEST_DESCRIPTION - 1).collect();
-            format!("{}…", kept.trim_end())
-        }
+    if text.is_empty() {
+        return format!("How to work with {}, a tool of this project.", one_line(tool.id.as_str()));
     }
+    cut(&text)
+}
+
+/// Cuts a description at what the Agent Skills format allows.
+fn cut(text: &str) -> String {
+    if text.char_indices().nth(LONGEST_DESCRIPTION).is_none() {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(LONGEST_DESCRIPTION - 1).collect();
+    format!("{}…", kept.trim_end())
 }
 
 /// Tells whether a text is a name that the Agent Skills format allows.
@@ -298,32 +301,51 @@ fn slug(text: &str) -> String {
     if slug.is_empty() { "tool".to_owned() } else { slug.to_owned() }
 }
 
-/// Says where a skill's own front matter departs from the Agent Skills format. What the source says is never rewritten.
-fn skill_advice(body: &str, folder: &str) -> Vec<Advice> {
-    let mut found = Vec::new();
-    let mut say = |code, message: &str| found.push(Advice { code, message: message.to_owned() });
+/// Makes the front matter of a skill one that readers of Agent Skills take: the name is that of the folder, and the
+/// description is not too long. Says what was changed, and what cannot be.
+fn as_skill(body: String, folder: &str, advice: &mut Vec<Advice>) -> String {
+    let mut say = |code, message: &str| advice.push(Advice { code, message: message.to_owned() });
     if !is_skill_name(folder) {
         say(
             "skill-folder",
             "the folder of a SKILL.md is the skill's name: 1 to 64 lower-case letters, digits and single hyphens",
         );
     }
-    let Some(front) = front_matter::split(body) else { return found };
-    match front.get("name") {
-        Some(Value::Text(name)) if name != folder => {
-            say("skill-name", "the name in the source's front matter is not the name of the skill's folder");
+    let value = |text: &str, key| front_matter::split(text).and_then(|front| front.get(key));
+    let mut body = body;
+    let is_other = match value(&body, "name") {
+        Some(Value::Text(name)) => name != folder,
+        Some(Value::Other) => true,
+        None => false,
+    };
+    if is_other && is_skill_name(folder) {
+        match front_matter::replace(&body, "name", &quoted(folder)) {
+            Some(renamed) => {
+                body = renamed;
+                say(
+                    "skill-name",
+                    "the name in the source's front matter was replaced by that of the skill's folder",
+                );
+            }
+            None => {
+                say(
+                    "skill-name",
+                    "the name in the source's front matter is not the name of the skill's folder",
+                );
+            }
         }
-        Some(Value::Text(_) | Value::Other) | None => {}
     }
-    if let Some(Value::Text(text)) = front.get("description")
+    if let Some(Value::Text(text)) = value(&body, "description")
         && LONGEST_DESCRIPTION < text.chars().count()
+        && let Some(shortened) = front_matter::replace(&body, "description", &quoted(&cut(&text)))
     {
+        body = shortened;
         say(
             "skill-description",
-            "the description in the source's front matter is longer than 1024 characters",
+            "the description in the source's front matter was cut: it is longer than 1024 characters",
         );
     }
-    found
+    body
 }
 
 #[cfg(test)]

@@ -76,18 +76,26 @@ fn the_name_of_a_skill_is_its_folder() {
 }
 
 #[test]
-fn what_a_skill_says_of_itself_is_kept_and_judged() {
-    let advice = |folder: &str, source: &str| {
+fn what_a_skill_says_of_itself_is_made_to_fit_its_format() {
+    #[track_caller]
+    fn check(folder: &str, source: &str, front: &str, expect: &[&str]) {
         let path = format!(".claude/skills/{folder}/SKILL.md");
         let rendered = render(&tool(Family::Skill), "claude", &path, &SourceText::new(source)).unwrap();
-        assert!(rendered.body().contains(source.lines().nth(1).unwrap()), "{}", rendered.body());
-        rendered.advice.iter().map(|advice| advice.code).collect::<Vec<_>>()
-    };
-    assert_eq!(advice("tidy-up", "---\nname: tidy-up\n---\n"), [""; 0]);
-    assert_eq!(advice("tidy-up", "---\nname: Tidy Up\n---\n"), ["skill-name"]);
-    assert_eq!(advice("Tidy_Up", "---\nname: Tidy_Up\n---\n"), ["skill-folder"]);
-    let long = format!("---\ndescription: {}\n---\n", "x".repeat(1025));
-    assert_eq!(advice("tidy-up", &long), ["skill-description"]);
+        assert_eq!(rendered.body(), format!("---\n{front}---\nname: text\n"));
+        assert_eq!(rendered.advice.iter().map(|advice| advice.code).collect::<Vec<_>>(), expect);
+    }
+    let source = |front: &str| format!("---\n{front}---\nname: text\n");
+    let kept = "name: tidy-up\ndescription: d\nlicense: MIT\n";
+    check("tidy-up", &source(kept), kept, &[]);
+    let named = "license: MIT\nname: \"tidy-up\"\ndescription: d\n";
+    check("tidy-up", &source("license: MIT\nname: Tidy Up\ndescription: d\n"), named, &["skill-name"]);
+    let folded = "name: >\n  Tidy\n  Up\ndescription: d\n";
+    check("tidy-up", &source(folded), folded, &["skill-name"]);
+    let odd = "name: Tidy_Up\ndescription: d\n";
+    check("Tidy_Up", &source(odd), odd, &["skill-folder"]);
+    let long = format!("name: tidy-up\ndescription: {}\n", "x".repeat(1025));
+    let cut = format!("name: tidy-up\ndescription: \"{}\\u2026\"\n", "x".repeat(1023));
+    check("tidy-up", &source(&long), &cut, &["skill-description"]);
 }
 
 #[test]

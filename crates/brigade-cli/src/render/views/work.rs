@@ -1,6 +1,5 @@
 //! What waits for a person.
 
-use brigade::core::Json;
 use brigade::{BriefReport, InboxItemReport, InboxReport};
 
 use super::doctor::issue_line;
@@ -121,7 +120,7 @@ impl View for BriefReport {
 
 #[cfg(test)]
 mod tests {
-    use brigade::core::Timestamp;
+    use brigade::core::{Json, Timestamp};
     use unicode_width::UnicodeWidthStr as _;
 
     use super::*;
