@@ -121,7 +121,8 @@ fn long_output_is_capped_and_counted() {
     );
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!(receipt["status"], "completed");
-    assert_eq!(receipt["output"]["stdout"], json!({"bytes": 100_000, "dropped": 49_900_000}));
+    let stdout = &receipt["output"]["stdout"];
+    assert_eq!((&stdout["bytes"], &stdout["dropped"]), (&json!(100_000), &json!(49_900_000)));
     assert_eq!(receipt["output"]["stderr"]["dropped"], 0);
     let log = site.log(&receipt, "stdout");
     assert!(log.len() < 101_000 && log[..100_000].iter().all(|byte| *byte == b'x'), "{}", log.len());
@@ -278,6 +279,37 @@ fn a_runner_that_is_killed_leaves_an_interrupted_call() {
     let incoming = site.workspace.join(".brigade/tools/checkpoints/incoming");
     let left: Vec<_> = fs::read_dir(incoming).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn the_private_folder_goes_with_its_run_also_when_the_runner_is_killed() {
+    let body = r#"
+mkdir -p "$TMPDIR/deep/er"; echo x > "$TMPDIR/deep/er/file"; ln -s "$PWD/kept" "$TMPDIR/link"
+echo "$TMPDIR" > where.txt
+[ -e quick ] || { trap '' TERM; sleep 300 & wait; sleep 300; }
+"#;
+    let site = Site::script(body);
+    let temporary = site.beside("temporary");
+    fs::create_dir_all(&temporary).unwrap();
+    let site = site.env("TMPDIR", &temporary);
+    site.workspace.write("kept/file", "x");
+    let left = || fs::read_dir(&temporary).unwrap().flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+    let id = site.approved("tool", "{}");
+    let mut command = site.brigade.command(["tools", "call", "run", &id]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("private folder", || site.workspace.exists("where.txt").then_some(()));
+    until("one folder", || (left().len() == 1).then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("end of the private folder", || left().is_empty().then_some(()));
+    assert!(site.workspace.exists("kept/file"), "what a link leads to stays");
+
+    // A run that ends by itself removes its own, and none that could be another's.
+    site.workspace.write("quick", "");
+    fs::create_dir(temporary.join("brigade-run-x")).unwrap();
+    site.receipt_of("tool", "{}");
+    assert_eq!(left(), [temporary.join("brigade-run-x")]);
+    assert!(site.workspace.read_text("where.txt").starts_with(temporary.to_str().unwrap()));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
 use brigade_core::redact::Redactor;
 use brigade_core::{Argv, Clock, Json, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
-use brigade_process::{CancelToken, Control, Input, Outcome, RunError, Spec, Stream, run};
+use brigade_process::{CancelToken, Control, Input, Outcome, PrivateFolder, RunError, Spec, Stream, run};
 
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{Owner, list_dropped, read_dropped};
@@ -203,10 +203,8 @@ fn start(
     redactor: &Redactor,
 ) -> Result<Started, String> {
     let decision = execution.call.decision();
-    let temporary = tempfile::Builder::new()
-        .prefix("brigade-run-")
-        .tempdir()
-        .map_err(|error| format!("no private temporary folder: {error}"))?;
+    let temporary =
+        PrivateFolder::create().map_err(|error| format!("no private temporary folder: {error}"))?;
     let checkpoints = execution.fs.root().join(execution.checkpoint_dir.as_path());
     let folders = RunFolders {
         workspace: execution.fs.root(),
@@ -226,6 +224,7 @@ fn start(
     );
     spec.stdin = Input::Null;
     spec.limits = confinement::limits(decision);
+    spec.private = Some(temporary.disposal());
     spec.sandbox.clone_from(&profile);
     let control = Control {
         timeout: Some(decision.effective_timeout.duration()),

@@ -47,6 +47,7 @@ pub(crate) struct Image {
     limits: Vec<(Resource, libc::rlimit)>,
     streams: Streams,
     pub(crate) sandbox: Option<Prepared>,
+    pub(crate) private: Option<crate::Disposal>,
     on_parent_death: OnParentDeath,
 }
 
@@ -122,6 +123,7 @@ impl Image {
             limits: limits(spec),
             streams: above_standard(streams).map_err(|source| SpawnError::at(Step::Pipes, source))?,
             sandbox: None,
+            private: spec.private.clone(),
             on_parent_death,
         })
     }

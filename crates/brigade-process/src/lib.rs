@@ -8,7 +8,7 @@
 //! On Linux each run gets a *keeper*: a small process of ours between the caller and the program. It adopts every
 //! descendant that is orphaned (a child subreaper), so a run has ended when the keeper has no children left, however
 //! often they forked, changed session or ignored signals. The keeper notices when the caller dies, by whatever
-//! signal, and then ends the tree as well. Elsewhere the process group is what can be ended, and
+//! signal, and then ends the tree as well and removes the run's private folder ([`PrivateFolder`]). Elsewhere the process group is what can be ended, and
 //! [`Outcome::method`] says so.
 //!
 //! ```
@@ -38,6 +38,7 @@
 mod host;
 mod identity;
 mod outcome;
+mod private;
 mod spec;
 
 // Between fork and exec, and above it.
@@ -63,6 +64,7 @@ pub use host::{current_dir, current_program, random_bytes, survive_file_size_lim
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
 pub use outcome::{Captured, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
 pub use piped::{Child, spawn_piped};
+pub use private::{Disposal, PrivateFolder};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
     Enforcement, LocalSockets, Mode, Network, SandboxError, SandboxProfile, Surroundings, installation_in,

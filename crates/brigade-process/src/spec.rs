@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::SandboxProfile;
+use crate::{Disposal, SandboxProfile};
 
 /// The program of a run: a path, and the opened file when its bytes were checked before.
 ///
@@ -89,6 +89,9 @@ pub struct Spec {
     pub limits: Limits,
     /// Kernel rules for the whole tree; `None` for no sandbox.
     pub sandbox: Option<SandboxProfile>,
+    /// The run's private folder, which its keeper removes when the caller was killed and cannot. A run without a keeper leaves
+    /// it.
+    pub private: Option<Disposal>,
 }
 
 impl Spec {
@@ -102,6 +105,7 @@ impl Spec {
             stdin: Input::Null,
             limits: Limits::default(),
             sandbox: None,
+            private: None,
         }
     }
 }

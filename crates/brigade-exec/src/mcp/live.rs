@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brigade_core::redact::{Redactor, SecretValue};
 use brigade_policy::Decision;
-use brigade_process::{CancelToken, Control, Sink, Spec};
+use brigade_process::{CancelToken, Control, PrivateFolder, Sink, Spec};
 
 use super::exchange::{Exchange, McpErrorKind, McpFault};
 use super::session::list_tools;
@@ -42,7 +42,7 @@ pub fn list_live(server: &LiveServer<'_>, sink: &mut dyn Sink) -> Exchange {
     if let Some(blocker) = decision.blockers.first() {
         return refused(format!("not started: {}", blocker.message));
     }
-    let temporary = match tempfile::Builder::new().prefix("brigade-live-").tempdir() {
+    let temporary = match PrivateFolder::create() {
         Ok(temporary) => temporary,
         Err(error) => return refused(format!("no private temporary folder: {error}")),
     };
@@ -57,6 +57,7 @@ pub fn list_live(server: &LiveServer<'_>, sink: &mut dyn Sink) -> Exchange {
     let variables = decided_environment(server.environment, decision, temporary.path());
     spec.environment = variables.into_iter().collect();
     spec.limits = confinement::limits(decision);
+    spec.private = Some(temporary.disposal());
     spec.sandbox = confinement::profile(decision, server.program.path(), &folders);
     let control = Control {
         timeout: Some(server.timeout.min(decision.effective_timeout.duration())),

@@ -85,6 +85,7 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
         libc::prctl(libc::PR_SET_NAME, c"brigade-keeper".as_ptr());
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
     }
+    let mut caller = Caller::Here;
     if let Some(children) = child_signals()
         && let Some(main) = tell_start(image, reports)
     {
@@ -95,11 +96,21 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
         unsafe { libc::chdir(c"/".as_ptr()) };
         let mut watch =
             Watch { main, ending, reports, table, phase: Phase::Running, outlived: 0, exited: false };
-        watch.until_all_ended(commands, &children);
+        caller = watch.until_all_ended(commands, &children);
     }
     if let Some(sandbox) = &image.sandbox {
         sandbox.remove_placeholders();
     }
+    if let (Caller::Gone, Some(private)) = (caller, &image.private) {
+        private.remove();
+    }
+}
+
+/// Whether the caller, who tidies up after a run, was still there when the tree had ended.
+#[derive(Clone, Copy)]
+enum Caller {
+    Here,
+    Gone,
 }
 
 /// A descriptor that is readable when a child ended. The signal stays blocked.
@@ -156,7 +167,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn until_all_ended(&mut self, commands: &OwnedFd, children: &OwnedFd) {
+    fn until_all_ended(&mut self, commands: &OwnedFd, children: &OwnedFd) -> Caller {
         let mut connected = true;
         loop {
             if self.reap_all() {
@@ -198,7 +209,12 @@ impl Watch<'_> {
                 self.ask(grace);
             }
         }
+        // It may have gone in the last moment; a pipe that it left says so at once.
+        let mut watched = [PollFd::new(commands, PollFlags::empty())];
+        let gone =
+            poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count != 0);
         Report::Finished { outlived: self.outlived }.send(self.reports);
+        if gone { Caller::Gone } else { Caller::Here }
     }
 
     /// Collects whatever ended; true when no child is left, which means no descendant is left.

@@ -1,0 +1,363 @@
+//! The folder that a run has for itself, and its end, whoever comes to remove it.
+//!
+//! Whoever made the folder removes it. When that process was killed, the keeper of its run does; and when there is none,
+//! the next one that makes such a folder, because the name says whose it is. Nothing is removed that could be another's:
+//! links are not followed, other file systems not entered, and a folder counts as ours by device and inode, or by its
+//! name and owner when the process that it names has ended.
+
+use std::ffi::CString;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::{ProcessIdentity, boot_id, random_bytes};
+
+/// How the names of such folders begin.
+const PREFIX: &str = "brigade-run-";
+
+/// How often another name is tried.
+const TRIES: usize = 16;
+
+/// A folder of mode 0700 that only one run uses. Dropping it removes it with everything in it.
+#[derive(Debug)]
+pub struct PrivateFolder {
+    path: PathBuf,
+    disposal: Disposal,
+}
+
+/// A [`PrivateFolder`] as a keeper removes it when whoever made it is gone.
+#[derive(Clone, Debug)]
+pub struct Disposal {
+    path: CString,
+    device: u64,
+    inode: u64,
+}
+
+impl PrivateFolder {
+    /// Makes one in the system's folder for temporary files, and removes there what killed processes left.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create() -> io::Result<PrivateFolder> {
+        PrivateFolder::create_in(&std::env::temp_dir())
+    }
+
+    /// As [`PrivateFolder::create`], in another folder.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create_in(folder: &Path) -> io::Result<PrivateFolder> {
+        let folder = folder.canonicalize()?;
+        sweep(&folder);
+        let owner = Owner::current()?;
+        for _ in 0..TRIES {
+            let random: String = random_bytes::<8>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+            let path = folder.join(format!("{PREFIX}{owner}.{random}"));
+            match rustix::fs::mkdir(&path, rustix::fs::Mode::RWXU) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::EXIST) => continue,
+                Err(errno) => return Err(errno.into()),
+            }
+            let metadata = path.symlink_metadata()?;
+            let disposal = Disposal::of(&path, &metadata)?;
+            return Ok(PrivateFolder { path, disposal });
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Returns its absolute path, without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Says how a keeper removes it.
+    pub fn disposal(&self) -> Disposal {
+        self.disposal.clone()
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        self.disposal.remove();
+    }
+}
+
+impl Disposal {
+    fn of(path: &Path, metadata: &Metadata) -> io::Result<Disposal> {
+        let path = CString::new(path.as_os_str().as_bytes())?;
+        Ok(Disposal { path, device: metadata.dev(), inode: metadata.ino() })
+    }
+
+    /// Removes the folder, if it still is that folder. What cannot be removed stays.
+    ///
+    /// Makes plain system calls only, so that it can be used after a fork.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn remove(&self) {
+        linux::remove(self);
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn remove(&self) {
+        let path = Path::new(std::ffi::OsStr::from_bytes(self.path.as_bytes()));
+        let is_it = |metadata: Metadata| metadata.dev() == self.device && metadata.ino() == self.inode;
+        if path.symlink_metadata().is_ok_and(is_it) {
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
+}
+
+/// Whose folder it is, as its name tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Owner {
+    pid: u32,
+    start_time: u64,
+    /// The beginning of the boot id.
+    boot: String,
+    /// The namespace that the process id belongs to.
+    namespace: u64,
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Owner { pid, start_time, boot, namespace } = self;
+        write!(f, "{pid}.{start_time}.{boot}.{namespace}")
+    }
+}
+
+impl Owner {
+    fn current() -> io::Result<Owner> {
+        let me = ProcessIdentity::current()?;
+        Ok(Owner { pid: me.pid(), start_time: me.start_time(), boot: short_boot()?, namespace: namespace() })
+    }
+
+    /// Reads a name; none when it is not exactly what is written.
+    fn of_name(name: &str) -> Option<Owner> {
+        let mut parts = name.strip_prefix(PREFIX)?.split('.');
+        let owner = Owner {
+            pid: parts.next()?.parse().ok()?,
+            start_time: parts.next()?.parse().ok()?,
+            boot: parts.next()?.to_owned(),
+            namespace: parts.next()?.parse().ok()?,
+        };
+        let random = parts.next().filter(|random| random.len() == 16)?;
+        let is_whole = parts.next().is_none() && format!("{PREFIX}{owner}.{random}") == name;
+        is_whole.then_some(owner)
+    }
+
+    /// Tells whether the process has certainly ended. Of another namespace nobody here can tell.
+    fn has_ended(&self) -> bool {
+        let (Ok(boot), Ok(whole)) = (short_boot(), boot_id()) else { return false };
+        if self.boot != boot {
+            return true;
+        }
+        self.namespace == namespace()
+            && ProcessIdentity::from_record(self.pid, self.start_time, whole)
+                .is_ok_and(|process| !process.is_alive())
+    }
+}
+
+fn short_boot() -> io::Result<String> {
+    Ok(boot_id()?.chars().filter(char::is_ascii_alphanumeric).take(8).collect())
+}
+
+/// The namespace of process ids; 0 where there are none.
+fn namespace() -> u64 {
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
+}
+
+/// Removes the folders of processes that were killed.
+fn sweep(folder: &Path) {
+    let me = rustix::process::geteuid().as_raw();
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(owner) = name.to_str().and_then(Owner::of_name) else { continue };
+        // Of the entry itself, not of what a link leads to.
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_dir()
+            && metadata.uid() == me
+            && owner.has_ended()
+            && let Ok(disposal) = Disposal::of(&entry.path(), &metadata)
+        {
+            disposal.remove();
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::mem::MaybeUninit;
+    use std::os::fd::{AsFd as _, OwnedFd};
+
+    use rustix::fs::{AtFlags, Mode, OFlags, RawDir, fstat, open, openat, rmdir, unlinkat};
+    use rustix::io::Errno;
+
+    use super::Disposal;
+
+    /// How deep folders are followed.
+    const DEEPEST: usize = 128;
+
+    const FOLDER: OFlags =
+        OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+    /// A folder on the way down, and how much had been removed when it was entered.
+    struct Level {
+        folder: OwnedFd,
+        removed: u64,
+    }
+
+    pub(super) fn remove(disposal: &Disposal) {
+        let Ok(top) = open(&*disposal.path, FOLDER, Mode::empty()) else { return };
+        if !fstat(&top).is_ok_and(|stat| stat.st_dev == disposal.device && stat.st_ino == disposal.inode) {
+            return;
+        }
+        empty(top, disposal.device);
+        // Removes a folder that is empty, and nothing else.
+        let _ = rmdir(&*disposal.path);
+    }
+
+    fn empty(top: OwnedFd, device: u64) {
+        let mut levels: [Option<Level>; DEEPEST] = [const { None }; DEEPEST];
+        levels[0] = Some(Level { folder: top, removed: 0 });
+        let (mut depth, mut removed) = (0usize, 0u64);
+        loop {
+            let Some(level) = &levels[depth] else { return };
+            let before = removed;
+            match pass(&level.folder, device, &mut removed) {
+                Some(deeper) if depth + 1 < DEEPEST => {
+                    depth += 1;
+                    levels[depth] = Some(Level { folder: deeper, removed });
+                }
+                Some(_) => return,
+                // A list that changes while it is read may leave something out.
+                None if before != removed => {}
+                // What could not be emptied would be entered again for ever.
+                None if depth == 0 || removed == level.removed => return,
+                None => {
+                    levels[depth] = None;
+                    depth -= 1;
+                }
+            }
+        }
+    }
+
+    /// Removes what it can of a folder; returns the first folder in it that is not empty.
+    fn pass(folder: &OwnedFd, device: u64, removed: &mut u64) -> Option<OwnedFd> {
+        let _ = rustix::fs::seek(folder, rustix::fs::SeekFrom::Start(0));
+        let mut buffer = [MaybeUninit::uninit(); 8192];
+        let mut entries = RawDir::new(folder.as_fd(), &mut buffer);
+        while let Some(Ok(entry)) = entries.next() {
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            match unlinkat(folder, name, AtFlags::empty()) {
+                Ok(()) => *removed += 1,
+                Err(Errno::ISDIR | Errno::PERM) => match unlinkat(folder, name, AtFlags::REMOVEDIR) {
+                    Ok(()) => *removed += 1,
+                    Err(Errno::NOTEMPTY | Errno::EXIST) => {
+                        let deeper = openat(folder, name, FOLDER, Mode::empty());
+                        let is_here =
+                            |deeper: &OwnedFd| fstat(deeper).is_ok_and(|stat| stat.st_dev == device);
+                        if let Ok(deeper) = deeper
+                            && is_here(&deeper)
+                        {
+                            return Some(deeper);
+                        }
+                    }
+                    Err(_) => {}
+                },
+                Err(_) => {}
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn it_goes_with_everything_in_it_and_nothing_else() {
+        let around = tempfile::tempdir().unwrap();
+        let kept = around.path().join("kept");
+        fs::create_dir(&kept).unwrap();
+        fs::write(kept.join("file"), "x").unwrap();
+        let folder = PrivateFolder::create_in(around.path()).unwrap();
+        let path = folder.path().to_owned();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        let mut deep = path.clone();
+        for level in 0..40 {
+            deep.push(format!("level{level}"));
+            fs::create_dir(&deep).unwrap();
+            fs::write(deep.join("file"), "x").unwrap();
+            fs::create_dir(deep.join("empty")).unwrap();
+        }
+        for number in 0..2000 {
+            fs::write(path.join(format!("file{number}")), "").unwrap();
+        }
+        symlink(&kept, path.join("link")).unwrap();
+        symlink(&kept, deep.join("link")).unwrap();
+        drop(folder);
+        assert!(!path.exists());
+        assert_eq!(fs::read_to_string(kept.join("file")).unwrap(), "x");
+    }
+
+    #[test]
+    fn another_folder_of_its_name_stays() {
+        let around = tempfile::tempdir().unwrap();
+        let folder = PrivateFolder::create_in(around.path()).unwrap();
+        let path = folder.path().to_owned();
+        fs::rename(&path, around.path().join("moved")).unwrap();
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("file"), "x").unwrap();
+        drop(folder);
+        assert!(path.join("file").exists());
+    }
+
+    #[test]
+    fn what_killed_processes_left_is_removed_and_nothing_that_may_be_anothers() {
+        let around = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
+        let ended = ProcessIdentity::of(child.id()).unwrap();
+        child.wait().unwrap();
+        let me = Owner::current().unwrap();
+        let dead = Owner { pid: ended.pid(), start_time: ended.start_time(), ..me.clone() };
+        let make = |name: String, mode: u32| {
+            let path = around.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("file"), "x").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        let random = "0123456789abcdef";
+        let older = Owner { boot: "00000000".to_owned(), ..me.clone() };
+        let elsewhere = Owner { namespace: 1, ..dead.clone() };
+        let gone = [
+            make(format!("{PREFIX}{dead}.{random}"), 0o700),
+            make(format!("{PREFIX}{dead}.fedcba9876543210"), 0o755),
+            make(format!("{PREFIX}{older}.{random}"), 0o700),
+        ];
+        let kept = [
+            make(format!("{PREFIX}{me}.{random}"), 0o700),
+            make(format!("{PREFIX}{elsewhere}.{random}"), 0o700),
+            make(format!("{PREFIX}{dead}.{random}1"), 0o700),
+            make(format!("{PREFIX}0{dead}.{random}"), 0o700),
+        ];
+        let link = around.path().join(format!("{PREFIX}{dead}.aaaaaaaaaaaaaaaa"));
+        symlink(&kept[0], &link).unwrap();
+        let folder = PrivateFolder::create_in(around.path()).unwrap();
+        for path in gone {
+            assert!(!path.exists(), "{}", path.display());
+        }
+        for path in kept.iter().map(|path| path.join("file")).chain([link.join("file")]) {
+            assert!(path.exists(), "{}", path.display());
+        }
+        drop(folder);
+    }
+}
