@@ -6,25 +6,12 @@
 use std::os::unix::fs::PermissionsExt;
 
 use brigade_testkit::{Brigade, TempWorkspace};
+use brigade_tests::greeting;
 use serde_json::Value;
 
-const CATALOG: &str = r#"
-[[tool]]
-id = "greet"
-name = "Greet"
-family = "script"
-command = "sh bin/greet.sh"
-input_schema_path = "greet.json"
-manifest_path = "gone.json"
-effects = ["local-read"]
-"#;
-
+/// A workspace with two issues: a manifest that is not there, and no policy.
 fn workspace() -> TempWorkspace {
-    let workspace = TempWorkspace::empty();
-    workspace.write(".brigade/tools.toml", CATALOG);
-    workspace.write("greet.json", r#"{"type": "object"}"#);
-    workspace.write("bin/greet.sh", "echo hello\n");
-    workspace
+    greeting("manifest_path = \"gone.json\"")
 }
 
 fn types(report: &Value) -> Vec<&str> {
@@ -158,15 +145,75 @@ fn doctor_changes_nothing_until_it_is_asked_to_fix() {
 }
 
 #[test]
-fn sarif_names_rules_and_places() {
+fn sarif_has_the_structure_that_its_readers_want() {
     let workspace = workspace();
-    let log = Brigade::new(&workspace).run(["tools", "doctor", "--sarif"]).assert_code(0).json();
-    assert_eq!(log["version"], "2.1.0");
-    let result = &log["runs"][0]["results"][0];
-    assert_eq!(result["ruleId"], "missing_manifest");
-    let place = &result["locations"][0]["physicalLocation"];
-    assert_eq!(place["artifactLocation"]["uri"], ".brigade/tools.toml");
-    assert_eq!(place["region"]["startLine"], 8);
+    workspace.write(".brigade/tools/policy.toml", "max_timeout = \"long\"\n");
+    workspace.write("odd name.json", "{");
+    let catalog = workspace.read_text(".brigade/tools.toml");
+    let odd = catalog.replace("gone.json\"", "gone.json\"\nschema_path = \"odd name.json\"");
+    workspace.write(".brigade/tools.toml", odd);
+    let brigade = Brigade::new(&workspace);
+    let log = brigade.run(["tools", "doctor", "--sarif"]).assert_code(0).json();
+    assert_eq!((&log["version"], log["$schema"].is_string()), (&"2.1.0".into(), true));
+    let runs = log["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 1);
+    let driver = &runs[0]["tool"]["driver"];
+    assert_eq!(driver["name"], "brigade");
+    let is_text = |value: &Value| value["text"].as_str().is_some_and(|text| !text.is_empty());
+    let is_level = |value: &Value| matches!(value.as_str(), Some("none" | "note" | "warning" | "error"));
+    let rules = driver["rules"].as_array().unwrap();
+    for rule in rules {
+        assert!(is_text(&rule["shortDescription"]) && is_text(&rule["fullDescription"]), "{rule:#}");
+        assert!(is_level(&rule["defaultConfiguration"]["level"]), "{rule:#}");
+    }
+    let results = runs[0]["results"].as_array().unwrap();
+    let found: Vec<&str> = results.iter().map(|result| result["ruleId"].as_str().unwrap()).collect();
+    assert_eq!(found, ["missing_manifest", "invalid_schema", "policy_config"]);
+    for result in results {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(rules[index]["id"], result["ruleId"]);
+        assert!(is_text(&result["message"]) && is_level(&result["level"]), "{result:#}");
+        let fingerprints = result["partialFingerprints"].as_object().unwrap();
+        assert!(fingerprints.values().all(Value::is_string) && !fingerprints.is_empty(), "{result:#}");
+        for location in result["locations"].as_array().unwrap() {
+            let place = &location["physicalLocation"];
+            let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+            assert!(!uri.starts_with('/') && !uri.contains([' ', '\\']), "{uri}");
+            for key in ["startLine", "startColumn"] {
+                let number = &place["region"][key];
+                assert!(number.is_null() || number.as_u64().is_some_and(|number| 0 < number), "{place:#}");
+            }
+        }
+    }
+    let place = |index: usize| &results[index]["locations"][0]["physicalLocation"];
+    assert_eq!(place(0)["artifactLocation"]["uri"], ".brigade/tools.toml");
+    assert_eq!(place(0)["region"]["startLine"], 8);
+    assert_eq!(place(1)["artifactLocation"]["uri"], "odd%20name.json");
+}
+
+#[test]
+fn sarif_goes_to_a_file_beside_the_report() {
+    let workspace = workspace();
+    let brigade = Brigade::new(&workspace);
+    let run = brigade.run(["tools", "doctor", "--sarif", "out.sarif", "--json"]);
+    assert_eq!(types(&run.assert_code(0).json()), ["missing_manifest", "policy_missing"]);
+    let log: Value = serde_json::from_str(&workspace.read_text("out.sarif")).unwrap();
+    assert_eq!(log["runs"][0]["results"].as_array().unwrap().len(), 2);
+    let below = brigade.clone().current_dir(workspace.join("bin"));
+    below.run(["tools", "doctor", "--sarif", "here.sarif", "--strict"]).assert_code(1);
+    assert!(workspace.exists("bin/here.sarif"));
+    brigade.run(["tools", "doctor", "--sarif", "no/such/folder.sarif"]).assert_code(2);
+    brigade.run(["tools", "doctor", "--sarif", "bin"]).assert_code(3);
+}
+
+#[test]
+fn people_see_the_worst_first() {
+    let workspace = workspace();
+    workspace.write(".brigade/tools/policy.toml", "max_timeout = \"long\"\n");
+    let text = Brigade::new(&workspace).run(["tools", "doctor"]).assert_code(0).stdout_text();
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no `{part}`\n{text}"));
+    assert!(at("errors (1)") < at("policy_config") && at("policy_config") < at("warnings (1)"), "{text}");
+    assert!(at("warnings (1)") < at("missing_manifest"), "{text}");
 }
 
 #[test]

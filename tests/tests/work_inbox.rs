@@ -1,23 +1,22 @@
 //! `brigade work` through the binary.
 
-use brigade_testkit::{Brigade, TempWorkspace};
+use std::thread;
 
-const CATALOG: &str = r#"
-[[tool]]
-id = "greet"
-name = "Greet"
-family = "script"
-command = "sh bin/greet.sh"
-input_schema_path = "greet.json"
-effects = ["local-read"]
-"#;
+use brigade_testkit::{Brigade, TempWorkspace};
+use brigade_tests::greeting;
+use serde_json::{Value, json};
+
+const INBOX: &str = ".brigade/work/imports/inbox.jsonl";
 
 fn workspace() -> TempWorkspace {
-    let workspace = TempWorkspace::empty();
-    workspace.write(".brigade/tools.toml", CATALOG);
-    workspace.write("greet.json", r#"{"type": "object"}"#);
-    workspace.write("bin/greet.sh", "echo hello\n");
-    workspace
+    greeting("")
+}
+
+/// Imports, and returns how many issues became rows, how many were there and how many were dismissed.
+#[track_caller]
+fn import(brigade: &Brigade) -> [u64; 3] {
+    let report = brigade.run(["tools", "import-issues", "--json"]).assert_code(0).json();
+    ["created", "skipped", "dismissed"].map(|key| report[key].as_u64().unwrap())
 }
 
 #[test]
@@ -59,4 +58,148 @@ fn the_brief_names_what_waits_and_starts_nothing() {
     assert_eq!(workspace.files("."), before);
     brigade.run(["tools", "call", "approve", id]).assert_code(0);
     assert_eq!(next(), "brigade tools call run --next");
+}
+
+#[test]
+fn what_was_dismissed_stays_so_until_it_is_another_issue() {
+    let workspace = workspace();
+    workspace.write("greet.json", "{");
+    let brigade = Brigade::new(&workspace);
+    let rows = brigade.run(["tools", "import-issues", "--json"]).json()["imports"].clone();
+    let is_schema = |row: &&Value| row["metadata"]["tool_issue_type"] == "invalid_input_schema";
+    let row = rows.as_array().unwrap().iter().find(is_schema).unwrap()["id"].clone();
+    brigade.run(["work", "inbox", "dismiss", row.as_str().unwrap(), "--reason", "known"]).assert_code(0);
+    for _ in 0..5 {
+        assert_eq!(import(&brigade), [0, 1, 1]);
+    }
+    workspace.write("greet.json", "[1, 2");
+    assert_eq!(import(&brigade), [1, 1, 0]);
+    assert_eq!(import(&brigade), [0, 2, 0]);
+    // The first one again: a person has said what they think of it.
+    workspace.write("greet.json", "{");
+    assert_eq!(import(&brigade), [0, 1, 1]);
+}
+
+#[test]
+fn two_issues_of_one_tool_and_type_are_two_rows_once() {
+    let workspace = greeting("argument_template = { a = \"{b-c} {d-e}\", f = \"{g-h}\" }");
+    let brigade = Brigade::new(&workspace);
+    assert_eq!(import(&brigade), [4, 0, 0]);
+    for _ in 0..5 {
+        assert_eq!(import(&brigade), [0, 4, 0]);
+    }
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_kept_beside_the_inbox() {
+    let workspace = workspace();
+    let brigade = Brigade::new(&workspace);
+    import(&brigade);
+    let row = workspace.read_text(INBOX);
+    let other = "{\"kind\": \"note\", \"source\": \"somebody\", \"extra\": [1.50, NaN]}\n";
+    workspace.write(
+        INBOX,
+        [b"\xef\xbb\xbf", other.as_bytes(), b"garb\xffage\n[1]\n", row.as_bytes(), b"{\"to"].concat(),
+    );
+    let list = brigade.run(["work", "inbox", "list", "--json"]).assert_code(0).json();
+    assert_eq!((&list["item_count"], &list["unreadable_count"]), (&2.into(), &3.into()));
+    // The lines are set aside before anything is looked for, because that is an issue itself.
+    assert_eq!(import(&brigade), [1, 1, 0]);
+    let text = workspace.read_text(INBOX);
+    assert!(text.starts_with(&format!("{other}{row}")) && text.lines().count() == 3, "{text}");
+    let aside = workspace.read(".brigade/work/imports/inbox.quarantine-1.jsonl");
+    assert_eq!(aside, b"garb\xffage\n[1]\n{\"to\n");
+    for _ in 0..5 {
+        assert_eq!(import(&brigade), [0, 2, 0]);
+    }
+    assert_eq!(workspace.read_text(INBOX), text);
+}
+
+#[test]
+fn importers_at_once_add_each_row_once() {
+    let workspace = greeting("manifest_path = \"gone.json\"\nschema_path = \"gone.json\"");
+    let brigade = Brigade::new(&workspace);
+    let created: u64 = thread::scope(|scope| {
+        let imports: Vec<_> = (0..6).map(|_| scope.spawn(|| import(&brigade)[0])).collect();
+        imports.into_iter().map(|import| import.join().unwrap()).sum()
+    });
+    assert_eq!(created, 3);
+    assert_eq!(workspace.read_text(INBOX).lines().count(), 3);
+}
+
+/// A row as version 0.30.0 of the Python program writes it.
+fn old_row(status: &str, kind: &str) -> Value {
+    json!({
+        "acceptance": [format!("`brigade tools doctor` no longer reports greet/{kind}")],
+        "created_at": "2026-11-21T20:27:14.890099+00:00",
+        "id": format!("20261121-202714-task-repair-tool-catalog-issue-greet-{kind}-{status}"),
+        "kind": "task",
+        "metadata": {
+            "projection_target": null,
+            "provenance": {"schema": "brigade.provenance-envelope.v1", "trust": {"label": "untrusted"}},
+            "source_fingerprint": "131b6c46d9b5eb22",
+            "source_item_key": format!("tool-catalog:greet:{kind}::::"),
+            "tool_call_id": null,
+            "tool_checkpoint_id": null,
+            "tool_family": "script",
+            "tool_harness": null,
+            "tool_id": "greet",
+            "tool_issue_detail": "in other words",
+            "tool_issue_type": kind,
+            "tool_run_id": null,
+        },
+        "priority": "normal",
+        "source": "tool-catalog",
+        "status": status,
+        "template": "bugfix",
+        "text": format!("Repair tool catalog issue greet/{kind}: in other words"),
+        "type": "workflow",
+        "updated_at": "2026-11-21T20:27:14.890099+00:00",
+        "unknown": {"kept": [1, null]},
+    })
+}
+
+#[test]
+fn rows_of_the_python_program_count_and_stay_as_they_are() {
+    let workspace =
+        greeting("manifest_path = \"gone.json\"\nschema_path = \"gone.json\"\nhealth_path = \"gone.json\"");
+    let kinds =
+        [("pending", "missing_manifest"), ("dismissed", "missing_schema"), ("done", "missing_health")];
+    let rows = kinds.map(|(status, kind)| old_row(status, kind).to_string() + "\n").concat();
+    workspace.write(INBOX, &rows);
+    let brigade = Brigade::new(&workspace);
+    // New are that there is no policy, and that the Python program leaves its files open to others.
+    assert_eq!(import(&brigade), [2, 2, 1]);
+    for _ in 0..5 {
+        assert_eq!(import(&brigade), [0, 4, 1]);
+    }
+    let text = workspace.read_text(INBOX);
+    assert!(text.starts_with(&rows), "{text}");
+    assert_eq!(text.lines().count(), 5);
+    let id = old_row("pending", "missing_manifest")["id"].as_str().unwrap().to_owned();
+    brigade.run(["work", "inbox", "promote", &id]).assert_code(0);
+    let shown = brigade.run(["work", "inbox", "show", &id, "--json"]).json()["item"].clone();
+    assert_eq!((&shown["status"], &shown["unknown"]), (&"promoted".into(), &json!({"kept": [1, null]})));
+    assert_eq!(import(&brigade)[0], 0);
+}
+
+#[test]
+fn a_brief_of_much_changes_nothing() {
+    let workspace = greeting(
+        "manifest_path = \"gone.json\"\nsupported_harnesses = [\"claude\"]\nprojections = { claude = \"a/greet.md\" }",
+    );
+    let runtime = "[[runtime]]\nid = \"down\"\nname = \"Down\"\ncommand = \"sleep 600\"\n";
+    workspace.write(".brigade/tools/runtimes.toml", runtime);
+    let brigade = Brigade::new(&workspace);
+    for number in 0..5 {
+        let args = format!("{{\"n\": {number}}}");
+        brigade.run(["tools", "call", "queue", "greet", "--args", &args]).assert_code(0);
+    }
+    import(&brigade);
+    let before = workspace.files("");
+    let text = brigade.run(["work", "brief"]).assert_code(0).stdout_text();
+    assert!(text.lines().count() < 24, "{text}");
+    let brief = brigade.run(["work", "brief", "--json"]).assert_code(0).json();
+    assert_eq!((&brief["pending_approval_count"], &brief["runtimes_down"]), (&5.into(), &json!(["down"])));
+    assert_eq!(workspace.files(""), before);
 }
