@@ -112,6 +112,40 @@ fn fails(tool: &str, faults: &str, lines: &str, status: &str, kind: &str) -> Val
 }
 
 #[test]
+fn a_large_program_of_the_system_is_read_once_and_one_of_anybody_else_always() {
+    let spoken = Spoken::new("echo", "", "");
+    let site = &spoken.site;
+    assert_eq!(spoken.say(HELLO).0, 0);
+    let path = ".brigade/tools/digests.json";
+    let python = std::fs::metadata("/usr/bin/python3").unwrap();
+    use std::os::unix::fs::MetadataExt;
+    if python.uid() != 0 || python.len() < 1 << 20 {
+        return assert!(!site.workspace.exists(path));
+    }
+    let known: Value = serde_json::from_slice(&site.workspace.read(path)).unwrap();
+    let digest = known["files"].as_object().unwrap().values().next().unwrap().clone();
+    let id = site.queue("say", r#"{"text":"again"}"#);
+    let approved = site.json(["call", "approve", &id]).expect(0);
+    assert_eq!(approved["call"]["approval_binding"]["program"]["sha256"], digest);
+
+    // The same program in the workspace, where anybody may be its author.
+    let copied = site.workspace.join("python-of-ours");
+    std::fs::copy("/usr/bin/python3", &copied).unwrap();
+    std::fs::set_permissions(&copied, PermissionsExt::from_mode(0o777)).unwrap();
+    let entry = site.workspace.read_text(".brigade/tools.toml");
+    site.workspace.write(".brigade/tools.toml", entry.replace("python3 -S", "./python-of-ours -S"));
+    site.json(["call", "plan", "say", "--args", HELLO]).expect(0);
+    site.approved("say", r#"{"text":"ours"}"#);
+    let again: Value = serde_json::from_slice(&site.workspace.read(path)).unwrap();
+    assert_eq!(again, known);
+
+    // A cache with anything odd in it is none.
+    site.workspace.write(path, "{}");
+    site.workspace.write(".brigade/tools.toml", entry);
+    site.run_call(&id).expect(0);
+}
+
+#[test]
 fn a_tool_that_is_not_listed_is_not_called() {
     let receipt = fails("echo", "unlisted", "", "failed", "tool_not_listed");
     assert_eq!((&receipt["called"], &receipt["mcp_request_id"]), (&json!(""), &json!(null)));

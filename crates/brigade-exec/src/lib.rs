@@ -28,5 +28,5 @@ pub use mcp::{
 };
 #[cfg(feature = "mcp")]
 pub use mcp::{LiveServer, call_tool, list_live, list_tools};
-pub use program::{OpenedProgram, resolve_program};
+pub use program::{FileStamp, KnownDigests, OpenedProgram, resolve_program};
 pub use receipt::{RunPaths, with_checkpoints};

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use brigade_core::{Fingerprint, FingerprintStream};
 use brigade_process::Program;
@@ -14,15 +13,72 @@ use brigade_process::Program;
 pub struct OpenedProgram {
     program: Program,
     fingerprint: Fingerprint,
-    stamp: Stamp,
+    stamp: FileStamp,
 }
 
-/// What changes when a file's bytes do.
+/// What changes when a file's bytes do, and whose the file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    length: u64,
-    modified: Option<SystemTime>,
+pub struct FileStamp {
+    /// Device, inode, length.
+    identity: [u64; 3],
+    /// Seconds and nanoseconds.
+    modified: (i64, i64),
     changed: (i64, i64),
+    owner: u32,
+    mode: u32,
+}
+
+impl FileStamp {
+    /// Takes device, inode and length, the times of modification and change in seconds and nanoseconds, owner and mode.
+    pub fn new(
+        identity: [u64; 3],
+        modified: (i64, i64),
+        changed: (i64, i64),
+        owner: u32,
+        mode: u32,
+    ) -> FileStamp {
+        FileStamp { identity, modified, changed, owner, mode }
+    }
+
+    /// Returns one text of everything that is different when the bytes are.
+    pub fn key(&self) -> String {
+        let [device, inode, length] = self.identity;
+        let ((modified, modified_part), (changed, changed_part)) = (self.modified, self.changed);
+        format!("{device}:{inode}:{length}:{modified}.{modified_part:09}:{changed}.{changed_part:09}")
+    }
+
+    /// Returns the length in bytes.
+    pub fn length(&self) -> u64 {
+        self.identity[2]
+    }
+
+    /// Returns when the system last saw the file change, in microseconds.
+    pub fn changed_micros(&self) -> i64 {
+        self.changed.0.saturating_mul(1_000_000).saturating_add(self.changed.1 / 1_000)
+    }
+
+    /// Tells whether the file belongs to root and nobody else may write to it.
+    pub fn is_of_the_system(&self) -> bool {
+        self.owner == 0 && self.mode & 0o022 == 0
+    }
+}
+
+/// Remembers the sha256 of files.
+pub trait KnownDigests {
+    /// Returns the sha256 of a file's bytes, if that is known for certain.
+    fn recall(&self, stamp: &FileStamp) -> Option<Fingerprint>;
+
+    /// Takes note of the sha256 of a file that was read whole and did not change meanwhile.
+    fn learn(&self, stamp: &FileStamp, digest: Fingerprint);
+}
+
+/// Knows nothing, so that every program is read.
+impl KnownDigests for () {
+    fn recall(&self, _: &FileStamp) -> Option<Fingerprint> {
+        None
+    }
+
+    fn learn(&self, _: &FileStamp, _: Fingerprint) {}
 }
 
 impl OpenedProgram {
@@ -31,8 +87,19 @@ impl OpenedProgram {
     /// # Errors
     /// When it cannot be opened or read, or is no regular file.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<OpenedProgram> {
+        OpenedProgram::open_known(path, &())
+    }
+
+    /// Opens a program and reads it whole, unless its sha256 is known.
+    ///
+    /// # Errors
+    /// When it cannot be opened or read, or is no regular file.
+    pub fn open_known(path: impl Into<PathBuf>, known: &dyn KnownDigests) -> io::Result<OpenedProgram> {
         let program = Program::open(path)?;
         let stamp = stamp(&program)?;
+        if let Some(fingerprint) = known.recall(&stamp) {
+            return Ok(OpenedProgram { program, fingerprint, stamp });
+        }
         let mut file = program.file().ok_or(io::ErrorKind::NotFound)?;
         let mut hasher = FingerprintStream::new();
         let mut buffer = vec![0; 256 * 1024];
@@ -43,8 +110,11 @@ impl OpenedProgram {
             }
             hasher.update(&buffer[..read]);
         }
-        let fingerprint = hasher.finish();
-        Ok(OpenedProgram { program, fingerprint, stamp })
+        let opened = OpenedProgram { program, fingerprint: hasher.finish(), stamp };
+        if opened.is_unchanged() {
+            known.learn(&stamp, opened.fingerprint);
+        }
+        Ok(opened)
     }
 
     /// Returns the path that it was opened by.
@@ -67,15 +137,17 @@ impl OpenedProgram {
     }
 }
 
-fn stamp(program: &Program) -> io::Result<Stamp> {
+fn stamp(program: &Program) -> io::Result<FileStamp> {
     let metadata = program.file().ok_or(io::ErrorKind::NotFound)?.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
-    Ok(Stamp {
-        length: metadata.len(),
-        modified: metadata.modified().ok(),
+    Ok(FileStamp {
+        identity: [metadata.dev(), metadata.ino(), metadata.len()],
+        modified: (metadata.mtime(), metadata.mtime_nsec()),
         changed: (metadata.ctime(), metadata.ctime_nsec()),
+        owner: metadata.uid(),
+        mode: metadata.mode(),
     })
 }
 

@@ -72,6 +72,7 @@ impl Workspace {
         if let Some(reason) = not_to_be_queued(plan, blocked) {
             return Ok(self.queue_report(plan, Json::Null, Some(reason), [0, 0]));
         }
+        self.keep_digests();
         let now = self.now();
         let queue = self.queue();
         let mut locked = queue.lock(now)?;
@@ -273,6 +274,7 @@ impl Workspace {
 
     /// Records a decision at the revision that was looked at.
     fn review(&self, stored: &StoredCall, review: Review) -> Result<ReviewReport, Error> {
+        self.keep_digests();
         let now = self.now();
         let queue = self.queue();
         let mut locked = queue.lock(now)?;

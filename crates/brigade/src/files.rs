@@ -204,7 +204,7 @@ impl ToolReader<'_> {
         let Some(path) = found else {
             return (None, ProgramFact::NotFound);
         };
-        match OpenedProgram::open(&path) {
+        match OpenedProgram::open_known(&path, self.workspace) {
             Ok(program) => {
                 let shown = match path.strip_prefix(fs.root()) {
                     Ok(inside) => inside.display().to_string(),

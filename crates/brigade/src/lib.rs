@@ -42,6 +42,7 @@ mod checkpoints;
 mod code;
 mod context;
 mod defaults;
+mod digests;
 mod doctor;
 mod error;
 mod exit;

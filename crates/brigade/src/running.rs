@@ -201,6 +201,7 @@ impl Workspace {
             logs,
             pinned.as_ref().map(|record| &record.pin),
         );
+        self.keep_digests();
         // The run is recorded whatever becomes of the pin.
         let kept = self.keep_listing(&call, pinned, &finished);
         let recorded = queue.lock(self.now())?.finish(

@@ -8,6 +8,7 @@ use brigade_fs::{DiskFs, Fs, RelPath};
 use brigade_queue::{JournalQueue, is_alive};
 
 use crate::context::Context;
+use crate::digests::Digests;
 use crate::error::{Error, ErrorKind};
 
 /// The catalog's file.
@@ -40,6 +41,7 @@ pub(crate) const CONFIG_LIMIT: u64 = 256 << 20;
 pub struct Workspace {
     pub(crate) fs: Arc<DiskFs>,
     pub(crate) context: Context,
+    pub(crate) digests: Digests,
 }
 
 impl Workspace {
@@ -51,7 +53,7 @@ impl Workspace {
         let target = context.expand(target);
         let fs = DiskFs::open(&target)
             .map_err(|error| Error::new(ErrorKind::Usage, format!("the target cannot be used: {error}")))?;
-        Ok(Workspace { fs: Arc::new(fs), context })
+        Ok(Workspace { fs: Arc::new(fs), context, digests: Digests::default() })
     }
 
     /// Opens the nearest folder that holds `.brigade`, from `start` upwards; `start` itself when none does.
@@ -69,7 +71,7 @@ impl Workspace {
             if let Ok(fs) = candidate
                 && fs.exists(&rel(MARKER)).unwrap_or(false)
             {
-                return Ok(Workspace { fs: Arc::new(fs), context: workspace.context });
+                return Ok(Workspace { fs: Arc::new(fs), ..workspace });
             }
         }
         Ok(workspace)

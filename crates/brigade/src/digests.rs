@@ -1,0 +1,130 @@
+//! The sha256 of large programs that are the system's own, remembered.
+//!
+//! A plan, an approval and a run each need the bytes of the program. Reading the 100 MB of an interpreter takes longer than
+//! most scripts that it runs, so the digest of a file that is at least [`LARGE`], belongs to root, may be written by nobody else
+//! and has been left alone for a moment is kept in `.brigade/tools/digests.json`, under its device, inode, length and times of
+//! modification and change. The last of these the system sets itself at every change, so whoever is not root can neither change such
+//! a file nor make another one that looks like it; and a file of anybody else is always read.
+//!
+//! The file is a cache: without it, or with anything odd in it, programs are read.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
+use brigade_exec::{FileStamp, KnownDigests};
+use brigade_fs::Fs as _;
+
+use crate::workspace::{Workspace, rel};
+
+/// Where they are kept.
+const DIGESTS: &str = ".brigade/tools/digests.json";
+
+/// The schema id of that file.
+const SCHEMA: &str = "brigade.digests.v1";
+
+/// The largest such file that is read, and the most digests that are kept.
+const LIMIT: u64 = 64 << 10;
+const KEPT: usize = 64;
+
+/// The shortest program that is worth remembering, in bytes.
+const LARGE: u64 = 1 << 20;
+
+/// How long ago a file must have changed last: a second change may share its time with the first one.
+const SETTLED_MICROS: i64 = 2_000_000;
+
+/// What is remembered, read when it is first asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Digests {
+    stored: OnceLock<BTreeMap<String, Fingerprint>>,
+    learned: Mutex<BTreeMap<String, Fingerprint>>,
+}
+
+/// Reads the file's content; empty when it is anything else.
+fn parse(bytes: &[u8]) -> BTreeMap<String, Fingerprint> {
+    let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else { return BTreeMap::new() };
+    if json.get("schema").and_then(Json::as_str) != Some(SCHEMA) {
+        return BTreeMap::new();
+    }
+    let files = json.get("files").and_then(Json::as_object).into_iter().flatten();
+    files.filter_map(|(key, digest)| Some((key.clone(), digest.as_str()?.parse().ok()?))).collect()
+}
+
+fn is_worth_remembering(stamp: &FileStamp, now: Timestamp) -> bool {
+    let changed = stamp.changed_micros();
+    stamp.is_of_the_system()
+        && LARGE <= stamp.length()
+        && changed.saturating_add(SETTLED_MICROS) <= now.unix_micros()
+}
+
+impl KnownDigests for Workspace {
+    fn recall(&self, stamp: &FileStamp) -> Option<Fingerprint> {
+        if !is_worth_remembering(stamp, self.now()) {
+            return None;
+        }
+        let read = || self.fs.read(&rel(DIGESTS), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default();
+        let learned = self.digests.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        learned.get(&stamp.key()).or_else(|| self.digests.stored.get_or_init(read).get(&stamp.key())).copied()
+    }
+
+    fn learn(&self, stamp: &FileStamp, digest: Fingerprint) {
+        if is_worth_remembering(stamp, self.now()) {
+            let mut learned = self.digests.learned.lock().unwrap_or_else(PoisonError::into_inner);
+            learned.insert(stamp.key(), digest);
+        }
+    }
+}
+
+impl Workspace {
+    /// Keeps what was learned, in commands that write anyway. That it cannot be kept is no failure.
+    pub(crate) fn keep_digests(&self) {
+        let learned =
+            std::mem::take(&mut *self.digests.learned.lock().unwrap_or_else(PoisonError::into_inner));
+        if learned.is_empty() {
+            return;
+        }
+        let mut all = self.fs.read(&rel(DIGESTS), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default();
+        if KEPT < all.len() + learned.len() {
+            all.clear();
+        }
+        all.extend(learned);
+        let files = all.into_iter().map(|(key, digest)| (key, Json::from(digest.to_hex())));
+        let json = Json::object([("schema", Json::from(SCHEMA)), ("files", Json::object(files))]);
+        let _ = self.fs.write_cache(&rel(DIGESTS), json.to_pretty().as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_no_such_file_remembers_nothing() {
+        let digest = Fingerprint::of_bytes(b"").to_hex();
+        let good =
+            format!(r#"{{"schema": "{SCHEMA}", "files": {{"1:2": "{digest}", "odd": "x", "none": 7}}}}"#);
+        assert_eq!(parse(good.as_bytes()), BTreeMap::from([("1:2".to_owned(), Fingerprint::of_bytes(b""))]));
+        for bad in ["", "[]", "{}", &good.replace(".v1", ".v2"), &good[..40]] {
+            assert_eq!(parse(bad.as_bytes()), BTreeMap::new(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_large_files_of_the_system_that_were_left_alone_are_remembered() {
+        let now = Timestamp::from_unix_micros(100_000_000);
+        let stamp = |owner: u32, mode: u32, length: u64, seconds: i64| {
+            FileStamp::new([1, 2, length], (0, 0), (seconds, 0), owner, mode)
+        };
+        assert!(is_worth_remembering(&stamp(0, 0o100_755, LARGE, 98), now));
+        for other in [
+            stamp(1000, 0o100_755, LARGE, 98),
+            stamp(0, 0o100_775, LARGE, 98),
+            stamp(0, 0o100_757, LARGE, 98),
+            stamp(0, 0o100_755, LARGE - 1, 98),
+            stamp(0, 0o100_755, LARGE, 99),
+            stamp(0, 0o100_755, LARGE, i64::MAX),
+        ] {
+            assert!(!is_worth_remembering(&other, now), "{other:?}");
+        }
+    }
+}
