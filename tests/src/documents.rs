@@ -46,7 +46,7 @@ const SHAPES: &[(&str, &str)] = &[
         "receipt",
         "id:str call_id:str tool_id:str family:str status:str started_at:str completed_at:str duration_seconds:num \
          exit_code:int|null timed_out:bool timeout:num|null command_label:str argv:[str] cwd:str args:{any} \
-         arguments:{str} stdout_summary:str stderr_summary:str stdout_log_path:str stderr_log_path:str receipt_path:str \
+         arguments:{str} stdout_summary:str stderr_summary:str stdout_log_path:str|null stderr_log_path:str|null receipt_path:str \
          contract_fingerprint:str source_fingerprint:str call_fingerprint:str approval_fingerprint:str approval:approval \
          permissions:[str] effects:[str] runtime_id:str|null mcp_server_id:str|null mcp_tool_name:str|null runtime:any \
          policy:policy env_labels_used:[str] projection_summary:summary output_compaction?:compaction checkpoint_id?:str \
@@ -63,7 +63,7 @@ const SHAPES: &[(&str, &str)] = &[
         "id:str status:str call_id:str tool_id:str family:str started_at:str completed_at:str duration_seconds:num \
          exit_code:int|null timed_out:bool timeout:num|null policy:policy runtime:any mcp_server_id:str|null \
          mcp_tool_name:str|null mcp_request_id:any mcp_response_summary:any stdout_summary:str stderr_summary:str \
-         stdout_log_path:str stderr_log_path:str output_compaction:compaction|null receipt_path:str",
+         stdout_log_path:str|null stderr_log_path:str|null output_compaction:compaction|null receipt_path:str",
     ),
     (
         "checkpoint",
@@ -114,7 +114,7 @@ const SHAPES: &[(&str, &str)] = &[
     (
         "runtime",
         "id:str name:str enabled:bool command:str cwd:str|null port:int|null pid:int|null state:str running:bool \
-         managed:bool stale_pid:bool pid_path:str metadata_path:str stdout_log_path:str stderr_log_path:str \
+         managed:bool stale_pid:bool pid_path:str metadata_path:str stdout_log_path:str|null stderr_log_path:str|null \
          health_path:str|null health_ok:bool|null health_detail:any metadata:any issues:[issue] issue_count:int",
     ),
     ("passed_over", "call_id:str reasons:[str]"),
@@ -139,7 +139,7 @@ const SHAPES: &[(&str, &str)] = &[
     (
         "runtime",
         "id:str name:str enabled:bool command:str cwd:str port:int|null pid:int|null state:str running:bool managed:bool \
-         stale_pid:bool pid_path:str metadata_path:str stdout_log_path:str stderr_log_path:str health_path:str|null \
+         stale_pid:bool pid_path:str metadata_path:str stdout_log_path:str|null stderr_log_path:str|null health_path:str|null \
          health_ok:bool|null health_detail:str|null metadata:any|null issues:[issue] issue_count:int",
     ),
     ("runtime_start", RUNTIME_START),

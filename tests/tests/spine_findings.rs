@@ -25,6 +25,25 @@ fn an_argument_cannot_carry_a_bound_value() {
 }
 
 #[test]
+fn a_bound_value_is_an_argument_of_no_tool() {
+    let value = "plain-canary-words";
+    // The policy binds GITHUB_TOKEN to CANARY, and the tool does not ask for it.
+    let site = Site::script_with("echo ran\n", "argument_template = { a = \"{a}\" }\n").env("CANARY", value);
+    let args = json!({ "a": format!("x {value} y") }).to_string();
+    for words in [vec!["call", "plan", "tool"], vec!["call", "queue", "tool", "--include-blocked"]] {
+        let document = site.json(words.iter().copied().chain(["--args", &args])).expect(1);
+        assert_eq!(document["blocker_details"][0]["code"], "secret_argument", "{document:#}");
+    }
+    let line = json!({ "tool": "tool", "args": { "a": value } }).to_string();
+    let run =
+        site.brigade.clone().input(line).run(["tools", "call", "queue", "--stdin", "--include-blocked"]);
+    run.assert_code(1);
+    let id = site.queue("tool", r#"{"a":"b"}"#);
+    site.json(["call", "hold", &id, "--reason", &format!("because of {value}")]).expect(0);
+    site.assert_nowhere(value.as_bytes(), &[]);
+}
+
+#[test]
 fn many_runners_take_one_call_each() {
     let site = Site::script_with("echo ran >> ran.txt\n", "argument_template = { a = \"{a}\" }\n");
     let count = 6;

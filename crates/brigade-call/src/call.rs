@@ -168,10 +168,10 @@ impl Call {
         Ok(self)
     }
 
-    /// Declines.
+    /// Declines. A call that waits or could be resumed keeps what its runs left.
     ///
     /// # Errors
-    /// Unless the call is pending, held or approved.
+    /// When the call runs or is over.
     pub fn reject(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
         self.decline(Step::Reject, CallStatus::Rejected, reason, at)
     }
@@ -317,8 +317,10 @@ pub fn find_duplicate<'a>(existing: impl IntoIterator<Item = &'a Call>, new: &Ca
     for call in existing {
         let blocks = match call.status {
             CallStatus::Pending | CallStatus::Approved => Duplicate::Queued(call.id.clone()),
-            CallStatus::Rejected => Duplicate::Rejected(call.id.clone()),
-            CallStatus::Held
+            // One that had run was not declined for what it asks.
+            CallStatus::Rejected if call.claim.is_none() => Duplicate::Rejected(call.id.clone()),
+            CallStatus::Rejected
+            | CallStatus::Held
             | CallStatus::Running
             | CallStatus::Waiting
             | CallStatus::ResumePending

@@ -145,6 +145,17 @@ impl Checkpoint {
         Ok(self)
     }
 
+    /// Records that its call was rejected, so that nobody needs to answer it; one that is settled stays as it is.
+    #[must_use]
+    pub fn void(mut self, reason: &str, at: Timestamp) -> Checkpoint {
+        if matches!(self.status, CheckpointStatus::Pending | CheckpointStatus::Approved) {
+            self.status = CheckpointStatus::Rejected;
+            self.reviewed_at = Some(at);
+            self.review_reason = Some(reason.to_owned());
+        }
+        self
+    }
+
     /// Checks that the call may go on behind it.
     ///
     /// # Errors

@@ -41,9 +41,9 @@ pub use facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact,
     SchemaFact,
 };
-pub use plan::{Plan, plan};
+pub use plan::{Plan, SHORTEST_BOUND, plan};
 pub use receipt::{NotAReceipt, Receipt};
 pub use record::{NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER, blocker_to_json};
 pub use status::{CallStatus, Step, WrongStep};
 pub use template::{Rendered, Template};
-pub use verify::{Purpose, Refusal, Resume, VerifiedCall, verify};
+pub use verify::{Purpose, Refusal, Resume, VerifiedCall, verify, way_on};

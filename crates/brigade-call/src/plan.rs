@@ -267,7 +267,7 @@ fn shown_violation(path: &str, message: String) -> (String, String) {
 }
 
 /// The shortest bound value, in bytes, that an argument is searched for.
-const SHORTEST_BOUND: usize = 4;
+pub const SHORTEST_BOUND: usize = 4;
 
 /// Lists the arguments that look like secrets, or hold a bound value in any of its forms.
 fn secret_fields(args: &Json, bound_values: &[SecretValue]) -> Vec<String> {

@@ -128,9 +128,16 @@ impl CallStatus {
     pub fn allows(&self, step: Step) -> bool {
         match step {
             Step::Approve => matches!(self, CallStatus::Pending | CallStatus::Held),
-            Step::Reject | Step::Hold => {
-                matches!(self, CallStatus::Pending | CallStatus::Held | CallStatus::Approved)
-            }
+            Step::Hold => matches!(self, CallStatus::Pending | CallStatus::Held | CallStatus::Approved),
+            // Whatever becomes of its checkpoints or its files, a person can end a call that does not run.
+            Step::Reject => matches!(
+                self,
+                CallStatus::Pending
+                    | CallStatus::Held
+                    | CallStatus::Approved
+                    | CallStatus::Waiting
+                    | CallStatus::ResumePending
+            ),
             Step::Claim => matches!(self, CallStatus::Approved),
             Step::ClaimResume => matches!(self, CallStatus::ResumePending),
             Step::Finish | Step::Interrupt => matches!(self, CallStatus::Running),
@@ -185,6 +192,14 @@ mod tests {
         let approvable: Vec<_> =
             CallStatus::ALL.into_iter().filter(|status| status.allows(Step::Approve)).collect();
         assert_eq!(approvable, [CallStatus::Pending, CallStatus::Held]);
+    }
+
+    #[test]
+    fn every_call_that_is_not_over_and_does_not_run_can_be_rejected() {
+        for status in CallStatus::ALL {
+            let can_end = !status.is_finished() && status != CallStatus::Running;
+            assert_eq!(status.allows(Step::Reject), can_end, "{status}");
+        }
     }
 
     #[test]

@@ -121,36 +121,47 @@ fn status_blockers(call: &Call, purpose: Purpose<'_>, now: Timestamp, blockers: 
 }
 
 fn status_blocker(call: &Call) -> Blocker {
-    let id = &call.id;
-    let (message, hint) = match &call.status {
-        CallStatus::Pending => (
-            "the call is pending: nobody has approved it yet".to_owned(),
-            Some(format!("brigade tools call approve {id}")),
-        ),
-        CallStatus::Held => ("the call is held".to_owned(), Some(format!("brigade tools call approve {id}"))),
-        CallStatus::Approved => ("the call is approved, and has no checkpoint to resume".to_owned(), None),
-        CallStatus::Completed => ("the call is completed and is not run again".to_owned(), replay(call)),
-        CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
-            (format!("the call is {} and is not run again", call.status), replay(call))
+    let message = match &call.status {
+        CallStatus::Pending => "the call is pending: nobody has approved it yet".to_owned(),
+        CallStatus::Held => "the call is held".to_owned(),
+        CallStatus::Approved => "the call is approved, and has no checkpoint to resume".to_owned(),
+        CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+            format!("the call is {} and is not run again", call.status)
         }
-        CallStatus::Running => ("the call is running".to_owned(), None),
-        CallStatus::Waiting => (
-            "the call waits for the review of its checkpoint".to_owned(),
-            Some("brigade tools checkpoint list".to_owned()),
-        ),
-        CallStatus::ResumePending => (
-            "the call is ready to resume, which is done through its checkpoint".to_owned(),
-            call.checkpoint_ids.first().map(|id| format!("brigade tools checkpoint resume {id}")),
-        ),
-        CallStatus::Rejected | CallStatus::Other(_) => (format!("the call is {}", call.status), None),
+        CallStatus::Running => "the call is running".to_owned(),
+        CallStatus::Waiting => "the call waits for the review of its checkpoint".to_owned(),
+        CallStatus::ResumePending => {
+            "the call is ready to resume, which is done through its checkpoint".to_owned()
+        }
+        CallStatus::Rejected | CallStatus::Other(_) => format!("the call is {}", call.status),
     };
     let mut blocker = Blocker::new("status", message).field("status");
-    blocker.hint = hint;
+    blocker.hint = way_on(call);
     blocker
 }
 
-fn replay(call: &Call) -> Option<String> {
-    call.claim.as_ref().map(|claim| format!("brigade tools run replay {}", claim.run_id))
+/// Names the command that takes a call further from where it stands; absent when none does.
+pub fn way_on(call: &Call) -> Option<String> {
+    let id = &call.id;
+    let of_run = |words: &str| {
+        let run = &call.claim.as_ref()?.run_id;
+        Some(words.replace("RUN", run.as_str()))
+    };
+    match &call.status {
+        CallStatus::Pending | CallStatus::Held => Some(format!("brigade tools call approve {id}")),
+        CallStatus::Approved => Some(format!("brigade tools call run {id}")),
+        CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+            of_run("brigade tools run replay RUN")
+        }
+        CallStatus::Running => of_run("brigade tools run show RUN --log stdout --follow"),
+        CallStatus::Waiting => Some(format!(
+            "brigade tools checkpoint list; brigade tools call reject {id} --reason WHY ends the call"
+        )),
+        CallStatus::ResumePending => {
+            call.checkpoint_ids.first().map(|id| format!("brigade tools checkpoint resume {id}"))
+        }
+        CallStatus::Rejected | CallStatus::Other(_) => None,
+    }
 }
 
 /// Lists what differs between the approval and the plan, and between the approval and its own record.

@@ -192,7 +192,7 @@ fn record_one(journal: &mut LockedJournal, mut stored: StoredCall, now: Timestam
     let receipt = match found {
         Some(receipt) => receipt,
         None => {
-            let receipt = interrupted(&stored, &run, now);
+            let receipt = interrupted_receipt(&*fs, &stored, &run, now);
             let bytes = receipt.to_bytes();
             fs.create_dir_all(&layout::runs())?;
             fs.create_new_durable(&path, &bytes)?;
@@ -246,15 +246,23 @@ pub(crate) fn checkpoints_of(view: &View, receipt: &Receipt) -> Result<Vec<Store
         .collect())
 }
 
-/// Makes the receipt of a run of which nothing more is known than that its runner is gone.
-fn interrupted(stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
+/// Makes the receipt of a run of which nothing more is known than that its runner is gone, as the next writer records it.
+/// A log that the runner did not come to create is not named.
+pub fn interrupted_receipt(fs: &dyn Fs, stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
     let call = &stored.call;
     let text = |text: &str| Json::from(text);
     let time = |at: Option<Timestamp>| Json::from(at.map(|at| at.to_string()));
     let label = |name: &str| call.contract.get(name).cloned().unwrap_or_default();
     let record = call.to_record();
     let stored_member = |name: &str| record.get(name).cloned().unwrap_or_default();
-    let path = |suffix: &str| Json::from(format!("{}/{run}{suffix}", layout::runs()));
+    let path = |suffix: &str| format!("{}/{run}{suffix}", layout::runs());
+    let log = |suffix: &str| {
+        let path = path(suffix);
+        let is_there = path.parse().is_ok_and(|path| fs.exists(&path).unwrap_or(true));
+        Json::from(is_there.then_some(path))
+    };
+    // When it ended is not known, only when that was found.
+    let duration = call.started_at.map_or(0.0, |started_at| now.since(started_at).as_secs_f64());
     let runner = call.claim.as_ref().and_then(|claim| claim.runner.as_ref());
     let mut document: Object = [
         ("schema", text("brigade.receipt.v1")),
@@ -265,8 +273,7 @@ fn interrupted(stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
         ("status", text(CallStatus::Interrupted.as_str())),
         ("started_at", time(call.started_at)),
         ("completed_at", time(Some(now))),
-        // When it ended is not known, only when that was found.
-        ("duration_seconds", Json::from(0.0)),
+        ("duration_seconds", Json::from((duration * 1000.0).round() / 1000.0)),
         ("exit_code", Json::Null),
         ("timed_out", Json::from(false)),
         ("timeout", label("timeout")),
@@ -275,9 +282,9 @@ fn interrupted(stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
         ("cwd", text(call.contract.get("cwd").and_then(Json::as_str).unwrap_or("."))),
         ("stdout_summary", text("")),
         ("stderr_summary", text("")),
-        ("stdout_log_path", path(".stdout.log")),
-        ("stderr_log_path", path(".stderr.log")),
-        ("receipt_path", path(".json")),
+        ("stdout_log_path", log(".stdout.log")),
+        ("stderr_log_path", log(".stderr.log")),
+        ("receipt_path", Json::from(path(".json"))),
         (
             "approval",
             Json::object([

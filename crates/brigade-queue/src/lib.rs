@@ -51,6 +51,7 @@ mod view;
 pub use check::{Check, Compaction};
 pub use checkpoints::{BadCheckpoint, CheckpointList, StoredCheckpoint};
 pub use error::QueueError;
+pub use finish::interrupted_receipt;
 pub use journal::{JournalQueue, is_alive};
 pub use layout::TOOLS;
 pub use ledger::LedgerEntry;

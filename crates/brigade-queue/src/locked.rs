@@ -119,6 +119,22 @@ impl LockedJournal {
         if stored.revision == revision { Ok(stored) } else { Err(QueueError::Changed { id: id.clone() }) }
     }
 
+    /// Marks the checkpoints that a call waits for as rejected with it. One that cannot be read keeps nobody from that.
+    fn void_checkpoints(&self, stored: &mut StoredCall, reason: &str, now: Timestamp) {
+        for id in stored.call.checkpoint_ids.clone() {
+            let known = stored.checkpoints.get(id.as_str()).cloned();
+            let known = known.and_then(|document| Checkpoint::from_document(document).ok());
+            let checkpoint = known.or_else(|| match self.view.find_checkpoint(&IdPrefix::new(id.as_str())) {
+                Ok(Match::One(found)) if found.checkpoint.id == id => Some(found.checkpoint),
+                Ok(_) | Err(_) => None,
+            });
+            if let Some(checkpoint) = checkpoint {
+                let document = Json::Object(checkpoint.void(reason, now).to_document());
+                stored.checkpoints.insert(id.as_str().to_owned(), document);
+            }
+        }
+    }
+
     /// Takes the next step of a call and writes it.
     pub(crate) fn step(
         &mut self,
@@ -263,13 +279,22 @@ impl LockedQueue for LockedJournal {
         review: Review,
         now: Timestamp,
     ) -> Result<StoredCall, QueueError> {
-        let stored = self.at_revision(id, revision, now)?;
+        let mut stored = self.at_revision(id, revision, now)?;
+        let had_run = stored.call.claim.is_some() || !stored.call.checkpoint_ids.is_empty();
+        if let Review::Reject(reason) = &review {
+            self.void_checkpoints(&mut stored, reason, now);
+        }
         let step = |call: Call| match review {
             Review::Approve(binding) => call.approve(*binding, now),
             Review::Reject(reason) => call.reject(&reason, now),
             Review::Hold(reason) => call.hold(&reason, now),
         };
-        self.step(stored, step, now)
+        let stored = self.step(stored, step, now)?;
+        if had_run {
+            // The record is the truth; a file that cannot be written is written with the next change of the call.
+            let _ = checkpoints::copy_out(&*self.view.fs, &stored);
+        }
+        Ok(stored)
     }
 
     fn claim(

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, Plan, blocker_to_json};
+use brigade_core::redact::{Redactor, SecretValue};
 use brigade_core::{IdPrefix, Json, Object, Severity, Timestamp};
 use brigade_policy::Blocker;
 use brigade_projection::blocking;
@@ -215,13 +216,13 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn approve(&self, prefix: &IdPrefix) -> Result<ReviewReport, Error> {
-        let stored = match self.find_call(prefix)? {
+        let stored = match self.find_call_to_change(prefix)? {
             Ok(stored) => stored,
             Err(error) => return Ok(self.review_refused(None, error)),
         };
         let call = &stored.call;
         if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
-            let error = Error::new(ErrorKind::Refused, wrong.to_string());
+            let error = hinted(Error::new(ErrorKind::Refused, wrong.to_string()), call);
             return Ok(self.review_refused(Some(call), error));
         }
         let planned = match self.plan_again(call)? {
@@ -254,7 +255,7 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn reject(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
-        self.decline(prefix, Review::Reject(clean_reason(reason)?))
+        self.decline(prefix, Review::Reject(self.clean_reason(reason)?))
     }
 
     /// Puts a call aside, with a reason.
@@ -262,11 +263,11 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn hold(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
-        self.decline(prefix, Review::Hold(clean_reason(reason)?))
+        self.decline(prefix, Review::Hold(self.clean_reason(reason)?))
     }
 
     fn decline(&self, prefix: &IdPrefix, review: Review) -> Result<ReviewReport, Error> {
-        match self.find_call(prefix)? {
+        match self.find_call_to_change(prefix)? {
             Ok(stored) => self.review(&stored, review),
             Err(error) => Ok(self.review_refused(None, error)),
         }
@@ -294,7 +295,9 @@ impl Workspace {
             Err(
                 error @ (QueueError::WrongStep { .. } | QueueError::Changed { .. } | QueueError::Newer(_)),
             ) => {
+                let wrong_step = matches!(error, QueueError::WrongStep { .. });
                 let error = Error::new(ErrorKind::Refused, error.to_string());
+                let error = if wrong_step { hinted(error, &stored.call) } else { error };
                 Ok(self.review_refused(Some(&stored.call), error))
             }
             Err(error) => Err(error.into()),
@@ -314,6 +317,40 @@ impl Workspace {
             candidates: error.could_be().to_vec(),
             error: Some(error.with_hints()),
         }
+    }
+
+    /// Finds the call that is meant, for a change of it: how its run ended is recorded first, when its runner is gone.
+    pub(crate) fn find_call_to_change(&self, prefix: &IdPrefix) -> Result<Result<StoredCall, Error>, Error> {
+        match self.find_call(prefix)? {
+            Ok(stored) if is_unrecorded(&stored.call) => {
+                self.record_interrupted()?;
+                self.find_call(&IdPrefix::new(stored.call.id.as_str()))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// Takes secrets out of a reason that a person typed.
+    pub(crate) fn clean_reason(&self, reason: &str) -> Result<String, Error> {
+        let reason = reason.trim();
+        if reason.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, "a reason is needed").hint("--reason \"why\""));
+        }
+        Ok(Redactor::new(&self.telling_values()?).redact_str(reason))
+    }
+
+    /// Returns the bound values that are long enough to be known in what a person types.
+    pub(crate) fn telling_values(&self) -> Result<Vec<SecretValue>, Error> {
+        let mut values = self.bound_values(&self.policy()?);
+        values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
+        Ok(values)
+    }
+
+    /// Records the runs whose runner is gone, with their receipts, as every writer does before anything else.
+    pub(crate) fn record_interrupted(&self) -> Result<(), Error> {
+        let now = self.now();
+        drop(self.queue().lock(now)?);
+        Ok(())
     }
 
     /// Finds the call that is meant.
@@ -445,13 +482,22 @@ pub(crate) fn not_to_be_queued(plan: &Plan, blocked: Blocked) -> Option<String> 
     }
 }
 
-/// Takes secrets out of a reason that a person typed.
-pub(crate) fn clean_reason(reason: &str) -> Result<String, Error> {
-    let reason = reason.trim();
-    if reason.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, "a reason is needed").hint("--reason \"why\""));
+/// Tells whether a call is over because its runner is gone, and no writer has recorded that yet.
+fn is_unrecorded(call: &Call) -> bool {
+    let is_ours = call.claim.as_ref().is_some_and(|claim| claim.runner.is_some());
+    match &call.receipt {
+        None => call.status == CallStatus::Interrupted,
+        // Shown as its receipt says, which is not in the ledger.
+        Some(receipt) => is_ours && receipt.ledger.is_none(),
     }
-    Ok(brigade_core::redact::Redactor::new(&[]).redact_str(reason))
+}
+
+/// Adds what can be done with a call as it stands.
+fn hinted(error: Error, call: &Call) -> Error {
+    match brigade_call::way_on(call) {
+        Some(command) => error.hint(command),
+        None => error,
+    }
 }
 
 fn one_call(found: Match<StoredCall>, prefix: &IdPrefix) -> (Option<StoredCall>, Option<Error>) {

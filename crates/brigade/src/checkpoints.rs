@@ -1,10 +1,11 @@
 //! Operations on checkpoints.
 
-use brigade_call::{Checkpoint, CheckpointStatus};
+use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
+use brigade_core::redact::Redactor;
 use brigade_core::{IdPrefix, Json};
 use brigade_queue::{Answer, Match, Queue, QueueError, StoredCheckpoint};
 
-use crate::calls::{ambiguous, clean_reason};
+use crate::calls::ambiguous;
 use crate::catalog::counts;
 use crate::error::{Error, ErrorKind};
 use crate::report::{
@@ -71,7 +72,8 @@ impl Workspace {
         prefix: &IdPrefix,
         choice: &str,
     ) -> Result<CheckpointReviewReport, Error> {
-        if brigade_core::redact::looks_secret_value(choice).is_some() {
+        let holds_bound = Redactor::bound_only(&self.telling_values()?).redact_str(choice) != choice;
+        if holds_bound || brigade_core::redact::looks_secret_value(choice).is_some() {
             return Err(Error::new(ErrorKind::Usage, "the choice looks like a secret, so it is not stored"));
         }
         self.answer(prefix, &Answer::Approve(choice.to_owned()))
@@ -86,7 +88,7 @@ impl Workspace {
         prefix: &IdPrefix,
         reason: &str,
     ) -> Result<CheckpointReviewReport, Error> {
-        self.answer(prefix, &Answer::Reject(clean_reason(reason)?))
+        self.answer(prefix, &Answer::Reject(self.clean_reason(reason)?))
     }
 
     fn answer(&self, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointReviewReport, Error> {
@@ -115,7 +117,11 @@ impl Workspace {
                 report.call = self.call_json(&call.call);
             }
             Err(QueueError::Fs(error)) => return Err(error.into()),
-            Err(error) => report.error = Some(error.to_string()),
+            Err(error) => {
+                let way_out = self.way_out_of(&stored.checkpoint)?;
+                let error = Error::new(ErrorKind::Refused, error.to_string());
+                report.error = Some(way_out.map_or(error.with_hints(), |hint| error.hint(hint).with_hints()));
+            }
         }
         Ok(report)
     }
@@ -155,7 +161,10 @@ impl Workspace {
                     "brigade tools checkpoint approve {} --choice CHOICE",
                     stored.checkpoint.id
                 )),
-                _ => error,
+                _ => match self.way_out_of(&stored.checkpoint)? {
+                    Some(hint) => error.hint(hint),
+                    None => error,
+                },
             };
             report.error = Some(error.with_hints());
             report.blockers = vec![refusal.to_string()];
@@ -175,12 +184,32 @@ impl Workspace {
         report.blockers = run.blockers;
         report.blocker_details = run.blocker_details;
         report.changed = run.changed;
-        report.error = run.error;
+        report.error = match (run.error, &report.receipt) {
+            (Some(error), Json::Null) => match self.way_out_of(&stored.checkpoint)? {
+                Some(hint) => Some(format!("{error} ({hint})")),
+                None => Some(error),
+            },
+            (error, _) => error,
+        };
         report.succeeded = run.succeeded;
         if let Ok(stored) = self.find_checkpoint(&IdPrefix::new(stored.checkpoint.id.as_str()))? {
             report.checkpoint = self.checkpoint_json(&stored);
         }
         Ok(report)
+    }
+
+    /// Names the command that ends the call of a checkpoint, when nothing takes it further behind that.
+    fn way_out_of(&self, checkpoint: &Checkpoint) -> Result<Option<String>, Error> {
+        let is_open = match checkpoint.status {
+            CheckpointStatus::Pending => checkpoint.is_expired(self.now()),
+            _ => true,
+        };
+        let call = match self.find_call(&IdPrefix::new(&checkpoint.call_id))? {
+            Ok(stored) if is_open && stored.call.id.as_str() == checkpoint.call_id => stored.call,
+            Ok(_) | Err(_) => return Ok(None),
+        };
+        Ok(matches!(call.status, CallStatus::Waiting | CallStatus::ResumePending)
+            .then(|| format!("brigade tools call reject {} --reason WHY ends the call", call.id)))
     }
 
     /// Returns all checkpoints that a call waits for, the one that was named first.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use brigade_call::{ArgsProblem, DirectoryFact, Plan, PlanFacts, ProgramFact, ProjectionFacts};
 use brigade_catalog::{Catalog, Tool};
+use brigade_core::redact::SecretValue;
 use brigade_core::{ConfigIssue, Json, Severity};
 use brigade_exec::OpenedProgram;
 use brigade_policy::{Blocker, CallFacts, PolicyState, decide};
@@ -73,7 +74,7 @@ impl Workspace {
         let is_set = |name: &str| self.context.environment.is_set(name);
         let mut decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
         let policy = decision_json(&config.policy, &decision, tool);
-        let bound_values = self.context.environment.bound_values(&decision);
+        let bound_values = self.bound_values(&config.policy);
         let reader = ToolReader { workspace: self, tool, outside: &decision.outside_paths };
         let (directory, directory_fact) = reader.directory();
         let (program, program_fact, files) =
@@ -110,6 +111,14 @@ impl Workspace {
             caller: self.context.caller.clone(),
         };
         Ok(GatheredTool { facts, projections, program, directory })
+    }
+
+    /// Returns the values that the policy binds labels of any tool to, which no argument and no text of a person may carry.
+    pub(crate) fn bound_values(&self, policy: &PolicyState) -> Vec<SecretValue> {
+        let bindings = policy.policy().map(|policy| &policy.env_bindings).into_iter().flatten();
+        let values =
+            bindings.filter_map(|(_, variable)| self.context.environment.get(variable.value.as_str()));
+        values.map(|value| SecretValue::new(value.as_encoded_bytes())).collect()
     }
 
     /// Looks how the projections of a tool stand.

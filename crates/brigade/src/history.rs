@@ -3,11 +3,11 @@
 use brigade_call::{ReplayOf, blocker_to_json};
 use brigade_core::{IdPrefix, Json, Object};
 use brigade_policy::Blocker;
-use brigade_queue::{Enqueued, OnDuplicate, Queue, Runs, StoredReceipt};
+use brigade_queue::{Enqueued, OnDuplicate, Queue, Runs, StoredReceipt, interrupted_receipt};
 
 use crate::calls::messages;
 use crate::error::{Error, ErrorKind};
-use crate::logs::MeantRun;
+use crate::logs::{MeantRun, RunningRun};
 use crate::report::{LedgerFinding, LedgerReport, ReplayReport, Report as _, RunListReport, RunShowReport};
 use crate::workspace::{CALLS, RUNS, Workspace};
 
@@ -101,8 +101,12 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn run_show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
-        Ok(match self.find_run(prefix)? {
-            Ok(stored) => self.run_report(Some(stored), None),
+        Ok(match self.meant_run(prefix)? {
+            Ok(MeantRun::Abandoned(run)) => self.abandoned_report(&run)?,
+            Ok(run) => match run.receipt() {
+                Ok(stored) => self.run_report(Some(stored), None),
+                Err(error) => self.run_report(None, Some(error)),
+            },
             Err(error) => self.run_report(None, Some(error)),
         })
     }
@@ -142,7 +146,7 @@ impl Workspace {
             call: Json::Null,
             error: None,
         };
-        let stored = match self.find_run(prefix)? {
+        let stored = match self.find_run_to_change(prefix)? {
             Ok(stored) => stored,
             Err(error) => {
                 report.error = Some(error.with_hints());
@@ -224,6 +228,30 @@ impl Workspace {
     /// Finds a run that is over.
     pub(crate) fn find_run(&self, prefix: &IdPrefix) -> Result<Result<StoredReceipt, Error>, Error> {
         Ok(self.meant_run(prefix)?.and_then(MeantRun::receipt))
+    }
+
+    /// Finds a run that is over, for something that is written afterwards: one whose runner is gone is recorded first.
+    fn find_run_to_change(&self, prefix: &IdPrefix) -> Result<Result<StoredReceipt, Error>, Error> {
+        match self.meant_run(prefix)? {
+            Ok(MeantRun::Abandoned(run)) => {
+                self.record_interrupted()?;
+                self.find_run(&IdPrefix::new(run.id()))
+            }
+            run => Ok(run.and_then(MeantRun::receipt)),
+        }
+    }
+
+    /// Shows what is known of a run whose runner is gone, as the next writer is going to record it.
+    fn abandoned_report(&self, run: &RunningRun) -> Result<RunShowReport, Error> {
+        let stored = self.queue().read()?.call(run.call_id())?;
+        let claim = stored.as_ref().and_then(|stored| stored.call.claim.clone());
+        let (Some(stored), Some(claim)) = (stored, claim) else {
+            return Ok(self.run_report(None, MeantRun::Abandoned(run.clone()).receipt().err()));
+        };
+        let receipt = interrupted_receipt(&*self.fs, &stored, &claim.run_id, self.now());
+        let mut document = receipt.into_document();
+        document.insert("recorded".to_owned(), Json::from(false));
+        Ok(RunShowReport { run: self.receipt_json(Json::Object(document)), ..self.run_report(None, None) })
     }
 
     fn run_report(&self, stored: Option<StoredReceipt>, error: Option<Error>) -> RunShowReport {

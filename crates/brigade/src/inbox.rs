@@ -11,7 +11,7 @@ use brigade_core::{IdPrefix, Json};
 use brigade_doctor::{Import, InboxRow, import, quiet};
 use brigade_runtime::Checks;
 
-use crate::calls::{ambiguous, clean_reason};
+use crate::calls::ambiguous;
 use crate::catalog::counts;
 use crate::doctor::Parts;
 use crate::error::{Error, ErrorKind};
@@ -139,7 +139,7 @@ impl Workspace {
         step: InboxStep,
         reason: Option<&str>,
     ) -> Result<InboxItemReport, Error> {
-        let reason = reason.map(clean_reason).transpose()?;
+        let reason = reason.map(|reason| self.clean_reason(reason)).transpose()?;
         let now = self.now();
         // Found out without the lock first, so that a mistyped id changes nothing and waits for nobody.
         if let Err(error) = find(&self.read_inbox()?, prefix) {

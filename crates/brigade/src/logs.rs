@@ -53,9 +53,20 @@ pub(crate) enum MeantRun {
 }
 
 /// A run that has no receipt yet.
+#[derive(Clone)]
 pub(crate) struct RunningRun {
     run_id: String,
     call_id: CallId,
+}
+
+impl RunningRun {
+    pub(crate) fn id(&self) -> &str {
+        &self.run_id
+    }
+
+    pub(crate) fn call_id(&self) -> &CallId {
+        &self.call_id
+    }
 }
 
 impl MeantRun {

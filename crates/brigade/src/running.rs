@@ -59,7 +59,7 @@ impl Workspace {
     /// When the disk fails. A call that may not run, and one that failed, are in the report.
     pub fn run(&self, target: &RunTarget) -> Result<RunReport, Error> {
         match target {
-            RunTarget::Call(prefix) => match self.find_call(prefix)? {
+            RunTarget::Call(prefix) => match self.find_call_to_change(prefix)? {
                 Ok(stored) => self.run_stored(stored, &[]),
                 Err(error) => Ok(self.not_run(None, error, &[], Vec::new())),
             },

@@ -91,7 +91,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         let is_set = |name: &str| workspace.context.environment.is_set(name);
         let mut decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
         let policy = decision_json(&config.policy, &decision, tool);
-        let bound_values = workspace.context.environment.bound_values(&decision);
+        let bound_values = workspace.bound_values(&config.policy);
         let reader = ToolReader { workspace, tool, outside: &decision.outside_paths };
         let (directory, directory_fact) = reader.directory();
         let (program, files) = if !tool.is_executable() {

@@ -100,12 +100,17 @@ pub(super) fn show_receipt(receipt: &Json, page: &mut Page) {
     sheet.field_if("errors", values::some_text(receipt, "stderr_summary"));
     sheet.field_if("full output", values::some_text(receipt, "stdout_log_path"));
     sheet.field_if("full errors", values::some_text(receipt, "stderr_log_path"));
-    sheet.field_if("receipt", values::some_text(receipt, "receipt_path"));
+    if receipt.get("recorded").and_then(Json::as_bool) != Some(false) {
+        sheet.field_if("receipt", values::some_text(receipt, "receipt_path"));
+    }
     sheet.field_if("checkpoint", values::some_text(receipt, "checkpoint_id"));
 }
 
 /// Says what can be done after a run.
 pub(super) fn next_step(receipt: &Json, page: &mut Page) {
+    if receipt.get("recorded").and_then(Json::as_bool) == Some(false) {
+        page.note("the runner was ended before the run was; its receipt is written by the next command that changes a call");
+    }
     match values::text(receipt, "status") {
         "waiting" => match values::some_text(receipt, "checkpoint_id") {
             Some(checkpoint) => page.next(&format!("brigade tools checkpoint show {checkpoint}")),
