@@ -9,7 +9,7 @@ use serde_json::Value;
 const SHAPES: &[(&str, &str)] = &[
     (
         "plan",
-        "tool_id:str family:str command:str|null cwd:str|null timeout:num|null runtime_id:str|null requires_runtime:bool \
+        "tool_id:str family:str|null command:str|null cwd:str|null timeout:num|null runtime_id:str|null requires_runtime:bool \
          runtime_health_path:str|null mcp_server_id:str|null mcp_tool_name:str|null auth_label:str|null env_labels:[str] \
          arguments:{str} args:{any} permissions:[str] effects:[str] approval_required:bool approval_mode:str",
     ),
@@ -35,9 +35,9 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     (
         "call",
-        "id:str status:str created_at:str reviewed_at:str|null review_reason:str|null tool_id:str family:str \
+        "id:str status:str created_at:str reviewed_at:str|null review_reason:str|null tool_id:str family:str|null \
          command:str|null args:{any} arguments:{str} contract:contract blockers:[str] policy:policy \
-         projection_summary:summary contract_fingerprint:str source_fingerprint:str call_fingerprint:str \
+         projection_summary:summary contract_fingerprint:str|null source_fingerprint:str|null call_fingerprint:str|null \
          approval_fingerprint:str|null started_at:str|null completed_at:str|null run_id:str|null receipt_path:str|null \
          exit_code:int|null timed_out?:bool checkpoint_id?:str|null replay_of_run_id?:str replay_source_call_id?:str \
          replay_created_at?:str",
@@ -241,11 +241,11 @@ const DOCUMENTS: &[(&str, &str)] = &[
         "brigade.call-plan.v1",
         "target:str config_path:str valid:bool tool_id:str plan:plan|null blockers:[str] blocker_details:[detail] \
          policy:policy warnings:[str] validation_errors:[str] projection_blockers:[projection] projection_summary:summary \
-         contract_fingerprint:str|null source_fingerprint:str|null",
+         contract_fingerprint:str|null source_fingerprint:str|null error?:str",
     ),
     (
         "brigade.call-queue.v1",
-        "target:str calls_path:str created:int skipped:int blocked:int call:call|null reason:str|null blockers:[str] \
+        "target:str calls_path:str created:int skipped:int blocked:int call:call reason:str|null blockers:[str] \
          blocker_details:[detail]",
     ),
     ("brigade.call-list.v1", "target:str calls_path:str calls:[call] counts:{int}"),

@@ -30,10 +30,8 @@ fn blocked(site: &Site, args: &str, because: &str, code: &str) -> Value {
     human.assert_code(1);
     assert!(format!("{}{}", human.stdout_text(), human.stderr_text()).contains(because), "{human}");
     let queued = site.json(["call", "queue", "tool", "--args", args]).expect(1);
-    assert_eq!(
-        (&queued["created"], &queued["blocked"], &queued["call"]),
-        (&json!(0), &json!(1), &json!(null))
-    );
+    assert_eq!((&queued["created"], &queued["blocked"]), (&json!(0), &json!(1)));
+    assert_eq!(queued["call"]["blockers"], queued["blockers"]);
     assert!(!site.workspace.exists(".brigade/tools/calls.jsonl"), "a blocked call is not stored");
     plan
 }
@@ -48,6 +46,54 @@ fn an_unknown_tool() {
         assert!(run.stderr_text().contains("no tool has the id `tolo`"), "{run}");
     }
     assert!(!site.workspace.exists(".brigade/tools/calls.jsonl"));
+}
+
+#[test]
+fn what_is_refused_is_the_whole_document() {
+    let site = Site::script_with(MARK, "enabled = false\n");
+    site.add_to_catalog(&Site::entry("net", "sh bin/tool.sh", "effects = [\"secret-read\"]\n"));
+    site.add_to_catalog(&Site::entry(
+        "bare",
+        "sh bin/tool.sh",
+        "input_schema_path = \"schemas/none.json\"\n",
+    ));
+    for (id, args) in
+        [("nope", "{}"), ("tool", "{}"), ("../x", "{}"), ("net", "{}"), ("bare", "{}"), ("net", "[")]
+    {
+        let plan = site.json(["call", "plan", id, "--args", args]).expect(1);
+        assert_eq!((&plan["schema"], &plan["tool_id"]), (&json!("brigade.call-plan.v1"), &json!(id)));
+        for flag in
+            [None, Some("--include-blocked")].into_iter().filter(|flag| flag.is_none() || id == "nope")
+        {
+            let words = ["call", "queue", id, "--args", args].into_iter().chain(flag);
+            let queue = site.json(words).expect(1);
+            assert_eq!(
+                (&queue["created"], &queue["skipped"], &queue["blocked"], &queue["call"]["tool_id"]),
+                (&json!(0), &json!(0), &json!(1), &json!(id)),
+                "{queue:#}"
+            );
+            assert_eq!(
+                (&queue["call"]["blockers"], &queue["blockers"]),
+                (&plan["blockers"], &plan["blockers"])
+            );
+            assert_eq!(queue["call"]["status"], "pending");
+        }
+    }
+    // A secret is in no document.
+    let document =
+        site.json(["call", "queue", "net", "--args", r#"{"password":"EXAMPLE-canary-1"}"#]).expect(1);
+    assert!(document["call"].is_object() && !document.to_string().contains("canary"), "{document:#}");
+    assert!(!site.workspace.exists(".brigade/tools/calls.jsonl"));
+    // The hint is one that helps.
+    let run = site.tools([
+        "call",
+        "queue",
+        "net",
+        "--args",
+        r#"{"password":"EXAMPLE-canary-1"}"#,
+        "--include-blocked",
+    ]);
+    assert!(!run.stderr_text().contains("stores it anyway"), "{run}");
 }
 
 #[test]

@@ -23,6 +23,15 @@ impl Plan {
         is_taken: impl Fn(&CallId) -> bool,
     ) -> Call {
         assert!(!self.holds_secret(), "a plan that holds a secret is never stored");
+        self.call(now, replay, is_taken)
+    }
+
+    /// Makes the call of this plan to be shown and not to be stored; what is secret in it is taken out.
+    pub fn shown_call(&self, now: Timestamp) -> Call {
+        self.call(now, None, |_| false)
+    }
+
+    fn call(&self, now: Timestamp, replay: Option<ReplayOf>, is_taken: impl Fn(&CallId) -> bool) -> Call {
         let kind = if replay.is_some() { "replay" } else { "queued" };
         Call {
             id: self.free_id(kind, now, is_taken),

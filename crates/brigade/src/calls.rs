@@ -45,21 +45,26 @@ pub struct CallFilter {
 impl Workspace {
     /// Plans a call: validates the arguments, renders them, and finds every reason against it. Reads and runs nothing else.
     ///
+    /// That there is no such tool is a reason like any other.
+    ///
     /// # Errors
-    /// When the disk fails, or there is no such tool.
+    /// When the disk fails.
     pub fn plan_call(&self, tool_id: &str, args: &ArgsSource) -> Result<PlanReport, Error> {
         let config = self.config()?;
-        let tool = self.tool(&config.catalog, tool_id)?;
+        let tool = match self.tool(&config.catalog, tool_id) {
+            Ok(tool) => tool,
+            Err(missing) => return self.plan_of_no_tool(&config, tool_id, args, &missing),
+        };
         let planned = self.plan_tool(&config, tool, self.args(args))?;
         Ok(self.plan_report(&config, &planned))
     }
 
     /// Plans a call and stores it for a person's decision, unless one that asks for the same is there.
     ///
-    /// A call with an argument that looks like a secret is never stored.
+    /// A call with an argument that looks like a secret, or of no tool, is never stored.
     ///
     /// # Errors
-    /// When the disk fails, or there is no such tool.
+    /// When the disk fails.
     pub fn queue_call(
         &self,
         tool_id: &str,
@@ -67,11 +72,15 @@ impl Workspace {
         blocked: Blocked,
     ) -> Result<QueueReport, Error> {
         let config = self.config()?;
-        let tool = self.tool(&config.catalog, tool_id)?;
+        let tool = match self.tool(&config.catalog, tool_id) {
+            Ok(tool) => tool,
+            Err(missing) => return self.queue_no_tool(&config, tool_id, args, &missing),
+        };
         let planned = self.plan_tool(&config, tool, self.args(args))?;
         let plan = &planned.plan;
         if let Some(reason) = not_to_be_queued(plan, blocked) {
-            return Ok(self.queue_report(plan, Json::Null, Some(reason), [0, 0]));
+            let call = self.call_json(&plan.shown_call(self.now()));
+            return Ok(self.queue_report(plan, call, Some(reason), [0, 0]));
         }
         self.keep_digests();
         let now = self.now();
@@ -401,10 +410,11 @@ impl Workspace {
             source_fingerprint: Some(plan.binding().source.clone()),
             call_fingerprint: Some(plan.call_fingerprint().to_hex()),
             argv: plan.shown_argv(),
+            error: None,
         }
     }
 
-    fn queue_report(
+    pub(crate) fn queue_report(
         &self,
         plan: &Plan,
         call: Json,

@@ -57,6 +57,7 @@ mod live;
 mod load;
 mod logs;
 mod named;
+mod no_tool;
 mod parity;
 mod pins;
 mod policies;

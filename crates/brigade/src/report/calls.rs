@@ -20,7 +20,7 @@ pub struct PlanReport {
     pub valid: bool,
     /// The tool.
     pub tool_id: String,
-    /// The plan, without secrets; `null` when there is no such tool.
+    /// The plan, without secrets; of a tool that is not there it says nothing.
     pub plan: Json,
     /// Every reason against the call, as sentences.
     pub blockers: Vec<String>,
@@ -44,6 +44,9 @@ pub struct PlanReport {
     pub call_fingerprint: Option<String>,
     /// The words of the command line, without secrets; empty when it cannot be put together.
     pub argv: Vec<String>,
+    /// Why there is no such tool, and what could be meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 impl Report for PlanReport {
@@ -70,7 +73,7 @@ pub struct QueueReport {
     pub skipped: u8,
     /// 1 when the call has blockers.
     pub blocked: u8,
-    /// The stored call, or the one that was there; `null` when nothing was stored.
+    /// The stored call, or the one that was there, or, when nothing was stored, the one that would have been, without secrets.
     pub call: Json,
     /// Why nothing was stored.
     pub reason: Option<String>,
@@ -84,7 +87,7 @@ impl Report for QueueReport {
     const SCHEMA: &'static str = "brigade.call-queue.v1";
 
     fn exit(&self) -> Exit {
-        if self.call.is_null() { Exit::Refused } else { Exit::Done }
+        if self.created == 0 && self.skipped == 0 { Exit::Refused } else { Exit::Done }
     }
 }
 

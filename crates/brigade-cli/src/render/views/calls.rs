@@ -13,6 +13,9 @@ use crate::render::{View, values, when};
 
 impl View for PlanReport {
     fn show(&self, page: &mut Page) {
+        if let Some(error) = &self.error {
+            return page.error(error);
+        }
         let sheet = &mut page.data;
         sheet.field("tool", Text::new(Tone::Strong, &self.tool_id));
         show_contract(&self.plan, sheet);
@@ -96,10 +99,15 @@ fn show_refusal(error: Option<&String>, details: &[Json], could_be: &[String], p
 
 impl View for QueueReport {
     fn show(&self, page: &mut Page) {
-        if self.call.is_null() {
+        if self.created == 0 && self.skipped == 0 {
             let reason = self.reason.clone().unwrap_or_else(|| "the call has blockers".to_owned());
-            show_refusal(Some(&reason), &self.blocker_details, &[], page);
-            page.note("--include-blocked stores it anyway; a blocked call cannot be approved");
+            let is =
+                |code: &str| self.blocker_details.iter().any(|detail| values::text(detail, "code") == code);
+            let details = if is("tool_missing") { &[] } else { self.blocker_details.as_slice() };
+            show_refusal(Some(&reason), details, &[], page);
+            if !is("tool_missing") && !is("secret_argument") {
+                page.note("--include-blocked stores it anyway; a blocked call cannot be approved");
+            }
             return;
         }
         let id = values::text(&self.call, "id");

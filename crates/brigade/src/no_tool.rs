@@ -1,0 +1,99 @@
+//! Plans of tools that are not there: the whole document, with the one reason that counts.
+
+use brigade_call::Plan;
+use brigade_catalog::{Family, Tool};
+use brigade_core::Json;
+use brigade_policy::Blocker;
+
+use crate::args::ArgsSource;
+use crate::calls::{details, messages};
+use crate::error::Error;
+use crate::gather::Config;
+use crate::report::{PlanReport, QueueReport};
+use crate::workspace::Workspace;
+
+/// What a plan and a record say of a tool, and of one that is not there cannot say.
+const OF_THE_TOOL: [&str; 4] = ["family", "contract_fingerprint", "source_fingerprint", "call_fingerprint"];
+
+impl Workspace {
+    /// Makes the document of `call plan` for a tool that is missing or disabled.
+    pub(crate) fn plan_of_no_tool(
+        &self,
+        config: &Config,
+        tool_id: &str,
+        args: &ArgsSource,
+        missing: &Error,
+    ) -> Result<PlanReport, Error> {
+        let tool = nameless(tool_id);
+        let planned = self.plan_tool(config, &tool, self.args(args))?;
+        let report = self.plan_report(config, &planned);
+        let blockers = [blocker(missing)];
+        let mut plan = report.plan;
+        forget(&mut plan, tool_id);
+        Ok(PlanReport {
+            valid: false,
+            tool_id: tool_id.to_owned(),
+            plan,
+            blockers: messages(&blockers),
+            blocker_details: details(&blockers),
+            validation_errors: Vec::new(),
+            contract_fingerprint: None,
+            source_fingerprint: None,
+            call_fingerprint: None,
+            argv: Vec::new(),
+            error: Some(missing.with_hints()),
+            ..report
+        })
+    }
+
+    /// Makes the document of `call queue` for a tool that is missing or disabled; nothing is stored.
+    pub(crate) fn queue_no_tool(
+        &self,
+        config: &Config,
+        tool_id: &str,
+        args: &ArgsSource,
+        missing: &Error,
+    ) -> Result<QueueReport, Error> {
+        let tool = nameless(tool_id);
+        let plan: Plan = self.plan_tool(config, &tool, self.args(args))?.plan;
+        let blockers = [blocker(missing)];
+        let mut call = self.call_json(&plan.shown_call(self.now()));
+        forget(&mut call, tool_id);
+        if let Json::Object(members) = &mut call {
+            members.insert("blockers".to_owned(), Json::from(messages(&blockers)));
+            members.insert("blocker_details".to_owned(), Json::Array(details(&blockers)));
+        }
+        Ok(QueueReport {
+            blockers: messages(&blockers),
+            blocker_details: details(&blockers),
+            ..self.queue_report(&plan, call, Some(missing.with_hints()), [0, 0])
+        })
+    }
+}
+
+/// Makes an entry that says nothing.
+fn nameless(tool_id: &str) -> Tool {
+    let of = |id: &str| Tool::new(id, Family::Script);
+    let mut tool = of(tool_id.trim()).or_else(|_| of("unknown")).expect("the word is an id");
+    tool.family = None;
+    tool
+}
+
+fn blocker(missing: &Error) -> Blocker {
+    let blocker = Blocker::new("tool_missing", missing.to_string());
+    match missing.hints().first() {
+        Some(hint) => blocker.hint(hint.as_str()),
+        None => blocker,
+    }
+}
+
+fn forget(document: &mut Json, tool_id: &str) {
+    if let Json::Object(members) = document {
+        for key in OF_THE_TOOL {
+            if let Some(value) = members.get_mut(key) {
+                *value = Json::Null;
+            }
+        }
+        members.insert("tool_id".to_owned(), Json::from(tool_id));
+    }
+}
