@@ -25,6 +25,15 @@ fn the_demo_walks_the_whole_way_and_leaves_a_workspace() {
 }
 
 #[test]
+fn the_demo_is_the_same_whatever_is_set_around_it() {
+    let workspace = TempWorkspace::empty();
+    let brigade = Brigade::new(&workspace).env("REPO_TOOLS_TOKEN", "README.md").env("BRIGADE_LOG", "");
+    let run = brigade.run(["demo", "--in", "demo"]);
+    run.assert_code(0);
+    assert!(!run.stdout_text().contains("should have ended"), "{run}");
+}
+
+#[test]
 fn the_demo_does_not_touch_a_folder_that_holds_something() {
     let workspace = TempWorkspace::empty();
     workspace.write("demo/mine.txt", "mine");

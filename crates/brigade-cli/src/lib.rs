@@ -24,7 +24,7 @@ mod usage;
 pub use arguments::command;
 pub use brigade::Exit;
 pub use mistake::report_mistakes;
-pub use surroundings::{Streams, Surroundings, Terminal};
+pub use surroundings::{Streams, Surroundings, Terminal, Variables};
 
 use std::ffi::OsString;
 

@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
         dumb: std::env::var_os("TERM").is_some_and(|value| value == "dumb"),
         log: std::env::var("BRIGADE_LOG").ok(),
+        variables: brigade_cli::Variables::All,
         temporary_directory: std::env::temp_dir(),
         output: terminal(&io::stdout(), terminal_size::terminal_size_of(io::stdout())),
         error: terminal(&io::stderr(), terminal_size::terminal_size_of(io::stderr())),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use brigade::{CancelSignal, CancelToken, Context, Error, ErrorKind, Workspace};
 
 use crate::arguments::Globals;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Surroundings, Variables};
 
 /// The target that was named and everything around it.
 #[derive(Debug)]
@@ -63,7 +63,10 @@ impl<'a> Session<'a> {
     }
 
     fn context(&self) -> Context {
-        let mut context = Context::of_process();
+        let mut context = match self.surroundings.variables {
+            Variables::All => Context::of_process(),
+            Variables::Usual => Context::of_process().usual_environment(),
+        };
         if let Ok(folder) = &self.surroundings.current_directory {
             context = context.typed_in(folder, self.target.is_some());
         }

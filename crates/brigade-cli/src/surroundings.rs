@@ -14,12 +14,24 @@ pub struct Surroundings {
     pub dumb: bool,
     /// The variable `BRIGADE_LOG`: what to log, such as `debug` or `brigade=trace`.
     pub log: Option<String>,
+    /// Which variables of the process programs and policies see.
+    pub variables: Variables,
     /// Where temporary files go.
     pub temporary_directory: PathBuf,
     /// The terminal behind standard output, if it is one.
     pub output: Option<Terminal>,
     /// The terminal behind standard error, if it is one.
     pub error: Option<Terminal>,
+}
+
+/// Which variables of a process count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variables {
+    /// All.
+    #[default]
+    All,
+    /// Those that every run inherits, such as PATH and HOME.
+    Usual,
 }
 
 /// A terminal.

@@ -118,6 +118,7 @@ mod tests {
             no_color: false,
             dumb: false,
             log: None,
+            variables: crate::Variables::All,
             temporary_directory: "/tmp".into(),
             output: None,
             error: None,

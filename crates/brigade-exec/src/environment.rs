@@ -32,6 +32,12 @@ impl HostEnvironment {
         self.0.contains_key(OsStr::new(name))
     }
 
+    /// Returns those that every child inherits, without all others.
+    #[must_use]
+    pub fn usual(&self) -> HostEnvironment {
+        HostEnvironment::new(self.inherited().map(|(name, value)| (name.clone(), value.clone())))
+    }
+
     /// Returns all variables, sorted by name. Their values may be secret.
     pub fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.0.iter()

@@ -64,6 +64,13 @@ impl Context {
         self
     }
 
+    /// Leaves out every variable but those that each run inherits, such as PATH and HOME.
+    #[must_use]
+    pub fn usual_environment(mut self) -> Context {
+        self.environment = self.environment.usual();
+        self
+    }
+
     /// Sets how long a writer waits for another one.
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Context {

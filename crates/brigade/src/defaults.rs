@@ -68,6 +68,14 @@ impl Workspace {
         report.conflicts = merged.conflicts.into_iter().map(conflict).collect();
         report.tool_count = Catalog::parse(CATALOG, Level::Project, merged.text.as_bytes()).tools().len();
         let write = !request.dry_run && report.conflicts.is_empty();
+        // Everything that can be known to fail is looked at before anything is written.
+        let ignored = match request.ignore {
+            Ignore::Write if write => Some(self.ignore_change()?),
+            Ignore::Write | Ignore::Skip => None,
+        };
+        for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG]) {
+            self.check_place(path)?;
+        }
         report.sources = self.default_sources(write)?;
         let count = |action| report.sources.iter().filter(|source| source.action == action).count();
         (report.source_created_count, report.source_skipped_count) = (count("create"), count("skip"));
@@ -76,8 +84,8 @@ impl Workspace {
             self.fs.create_dir_all(&path.parent())?;
             self.fs.write_atomic(&path, merged.text.as_bytes(), FileMode::KeepOr(0o600))?;
         }
-        if write && request.ignore == Ignore::Write {
-            report.gitignore = self.write_ignore()?;
+        if let Some(change) = ignored {
+            report.gitignore = self.write_ignore(change)?;
         }
         Ok(report)
     }

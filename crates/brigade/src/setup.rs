@@ -1,7 +1,7 @@
 //! Setting a workspace up: `tools init` and `policy init`.
 
 use brigade_catalog::starter;
-use brigade_fs::{FileMode, Fs, FsErrorKind};
+use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, RelPath};
 
 use crate::error::{Error, ErrorKind};
 use crate::report::{InitReport, Report as _};
@@ -37,6 +37,14 @@ impl Workspace {
     /// [`ErrorKind::Usage`] when there is a catalog and it is to be kept.
     pub fn init(&self, existing: Existing, ignore: Ignore) -> Result<InitReport, Error> {
         self.refuse_existing(CATALOG, existing)?;
+        // Everything that can be known to fail is looked at before anything is written.
+        let ignored = match ignore {
+            Ignore::Write => Some(self.ignore_change()?),
+            Ignore::Skip => None,
+        };
+        for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG]) {
+            self.check_place(path)?;
+        }
         let mut sources = Vec::new();
         for source in starter::SOURCES {
             let path = rel(source.path);
@@ -46,9 +54,9 @@ impl Workspace {
                 sources.push(source.path.to_owned());
             }
         }
-        let gitignore = match ignore {
-            Ignore::Write => self.write_ignore()?,
-            Ignore::Skip => "skipped".to_owned(),
+        let gitignore = match ignored {
+            Some(change) => self.write_ignore(change)?,
+            None => "skipped".to_owned(),
         };
         self.write_config(CATALOG, &starter::tools_toml())?;
         Ok(InitReport {
@@ -94,23 +102,62 @@ impl Workspace {
         Ok(self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))?)
     }
 
-    /// Brings the ignore lines into `.gitignore`, and says what became of it.
-    pub(crate) fn write_ignore(&self) -> Result<String, Error> {
-        let path = rel(GITIGNORE);
-        let existing = match self.fs.read(&path, CONFIG_LIMIT) {
+    /// Looks what is to become of `.gitignore`, without writing.
+    pub(crate) fn ignore_change(&self) -> Result<Option<NewIgnore>, Error> {
+        let existing = match self.fs.read(&rel(GITIGNORE), CONFIG_LIMIT) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind == FsErrorKind::NotFound => None,
             Err(error) => return Err(error.into()),
         };
-        let Ok(existing) = existing.map(String::from_utf8).transpose() else {
-            return Ok("skipped".to_owned());
+        // One that is no UTF-8 is taken byte by byte, and what is added is ASCII.
+        let (text, is_text) = match existing.map(String::from_utf8).transpose() {
+            Ok(text) => (text, true),
+            Err(error) => (Some(error.as_bytes().iter().map(|byte| char::from(*byte)).collect()), false),
         };
-        let (text, word) = match starter::merge_ignore(existing.as_deref()) {
+        let (text, word) = match starter::merge_ignore(text.as_deref()) {
             starter::IgnoreChange::Created(text) => (text, "created"),
             starter::IgnoreChange::Updated(text) => (text, "updated"),
-            starter::IgnoreChange::Skipped => return Ok("skipped".to_owned()),
+            starter::IgnoreChange::Skipped => return Ok(None),
         };
-        self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o644))?;
+        let byte = |character| u8::try_from(character).unwrap_or(b'?');
+        let bytes = if is_text { text.into_bytes() } else { text.chars().map(byte).collect() };
+        Ok(Some(NewIgnore { bytes, word }))
+    }
+
+    /// Brings the ignore lines into `.gitignore`, and says what became of it.
+    pub(crate) fn write_ignore(&self, change: Option<NewIgnore>) -> Result<String, Error> {
+        let Some(NewIgnore { bytes, word }) = change else {
+            return Ok("skipped".to_owned());
+        };
+        self.fs.write_atomic(&rel(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
         Ok(format!("{word} ({GITIGNORE})"))
     }
+
+    /// Checks that a file could be written: that the folders above it are folders, and that it is no folder itself.
+    pub(crate) fn check_place(&self, file: &str) -> Result<(), Error> {
+        let path = rel(file);
+        let kind = |path: &RelPath| match self.fs.metadata(path) {
+            Ok(metadata) => Ok(Some(metadata.kind)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        };
+        if kind(&path)?.is_some_and(|kind| kind != FileKind::File) {
+            return Err(FsError::new("write", file, FsErrorKind::NotAFile).into());
+        }
+        let mut above = path.parent();
+        while !above.is_root() {
+            if kind(&above)?.is_some_and(|kind| kind != FileKind::Directory) {
+                return Err(FsError::new("write", file, FsErrorKind::NotADirectory).into());
+            }
+            above = above.parent();
+        }
+        Ok(())
+    }
+}
+
+/// What is to stand in `.gitignore`.
+pub(crate) struct NewIgnore {
+    bytes: Vec<u8>,
+    /// Whether it is created or updated.
+    word: &'static str,
 }

@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::render::page::{Page, Sheet};
 use crate::render::shell::quoted;
 use crate::render::text::{Text, Tone};
-use crate::surroundings::{Streams, Surroundings};
+use crate::surroundings::{Streams, Surroundings, Variables};
 
 /// How a command of the demo should end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +61,12 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         surroundings: &Surroundings,
         output: &'w mut Output<'o, 's>,
     ) -> Stage<'w, 'o, 's> {
-        let surroundings =
-            Surroundings { current_directory: Ok(workspace.root().to_owned()), ..surroundings.clone() };
+        let surroundings = Surroundings {
+            current_directory: Ok(workspace.root().to_owned()),
+            // What somebody has set for their own tools changes nothing here.
+            variables: Variables::Usual,
+            ..surroundings.clone()
+        };
         let folder = workspace.root().display().to_string();
         let mut stage = Stage {
             folder,

@@ -1,0 +1,59 @@
+//! Beginning a workspace: what cannot be written stops everything before anything is written.
+
+#![allow(clippy::disallowed_methods, reason = "tests make the links that are in the way")]
+
+use std::os::unix::fs::symlink;
+
+use brigade_testkit::{Brigade, TempWorkspace};
+
+#[track_caller]
+fn check_nothing_is_written(workspace: &TempWorkspace) {
+    for words in
+        [["tools", "init"].as_slice(), &["tools", "defaults"], &["tools", "init", "--force", "--json"]]
+    {
+        let before = workspace.files("");
+        let run = Brigade::new(workspace).run(words);
+        run.assert_code(3);
+        assert_eq!(workspace.files(""), before, "{run}");
+    }
+}
+
+#[test]
+fn a_failed_init_leaves_nothing() {
+    for folder in [".gitignore", ".brigade/tools.toml", "tools/frontend.md"] {
+        let workspace = TempWorkspace::empty();
+        std::fs::create_dir_all(workspace.join(folder).join("inner")).expect("the folder can be made");
+        if folder == ".gitignore" {
+            check_nothing_is_written(&workspace);
+        } else {
+            let before = workspace.files("");
+            Brigade::new(&workspace).run(["tools", "init", "--force"]).assert_code(3);
+            assert_eq!(workspace.files(""), before);
+        }
+    }
+    for file in ["tools", ".brigade"] {
+        let workspace = TempWorkspace::empty();
+        workspace.write(file, "in the way");
+        check_nothing_is_written(&workspace);
+    }
+    let workspace = TempWorkspace::empty();
+    let outside = workspace.home().join("ignored");
+    std::fs::write(&outside, "mine\n").expect("the file can be written");
+    symlink(&outside, workspace.join(".gitignore")).expect("the link can be made");
+    check_nothing_is_written(&workspace);
+    assert_eq!(std::fs::read(&outside).expect("it is there"), b"mine\n");
+}
+
+#[test]
+fn lines_of_any_bytes_are_kept_in_the_ignore_file() {
+    let workspace = TempWorkspace::empty();
+    let mine = b"caf\xe9/\n\xff\xfe\x00\x80\n";
+    workspace.write(".gitignore", mine);
+    let run = Brigade::new(&workspace).run(["tools", "init"]);
+    run.assert_code(0);
+    let now = workspace.read(".gitignore");
+    assert!(now.starts_with(mine), "{now:?}");
+    assert!(String::from_utf8_lossy(&now).contains("\n.brigade/tools/\n"), "{run}");
+    Brigade::new(&workspace).run(["tools", "init", "--force"]).assert_code(0);
+    assert_eq!(workspace.read(".gitignore"), now, "a second time changes nothing");
+}
