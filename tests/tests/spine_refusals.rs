@@ -163,7 +163,7 @@ fn a_command_that_is_missing_broken_or_of_high_risk() {
         ("sh bin/'tool.sh", "split", "invalid_command"),
         ("sudo sh bin/tool.sh", "sudo", "high_risk_command"),
         ("sh -c 'echo hi'", "sh", "high_risk_command"),
-        ("rm -fr /", "rm", "high_risk_command"),
+        ("rm -fr /", "removes recursively", "high_risk_command"),
     ] {
         site.workspace.write(
             ".brigade/tools.toml",
