@@ -163,6 +163,119 @@ fn orphans_are_shown_and_pruned() {
 }
 
 #[test]
+fn every_family_for_every_harness_is_written_where_it_is_read_and_current_then() {
+    let workspace = sample();
+    let families = ["skill", "slash-command", "superpower", "mcp", "openapi", "graphql", "script", "custom"];
+    let mut catalog = String::new();
+    let list = json(&workspace, &["harness", "list"], 0, &[]);
+    let harnesses: Vec<&str> = list["harnesses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|harness| harness["name"].as_str().unwrap())
+        .collect();
+    for wanted in [
+        "claude",
+        "codex",
+        "opencode",
+        "antigravity",
+        "pi",
+        "cursor",
+        "hermes",
+        "openclaw",
+        "gemini",
+        "copilot",
+        "qwen",
+        "goose",
+        "continue",
+        "amp",
+        "crush",
+        "mcp",
+        "scripts",
+    ] {
+        assert!(harnesses.contains(&wanted), "{wanted}");
+    }
+    for harness in &harnesses {
+        let shown = json(&workspace, &["harness", "show", harness], 0, &[]);
+        for family in families {
+            let places = shown["places"].as_array().unwrap();
+            let holds = |place: &&Value| place["families"].as_array().unwrap().contains(&family.into());
+            let place = places.iter().find(holds).unwrap_or_else(|| panic!("{harness} {family}"));
+            let id = format!("{harness}-{family}");
+            let path = place["path"].as_str().unwrap().replace("{id}", &id);
+            catalog.push_str(&format!(
+                "[[tool]]\nid = {id:?}\nname = {id:?}\nfamily = {family:?}\nsource_path = \"tools/greet.md\"\n\
+                 supported_harnesses = [{harness:?}]\nprojections = {{ {harness} = {path:?} }}\n\n"
+            ));
+        }
+    }
+    workspace.write(".brigade/tools.toml", catalog);
+    let count = harnesses.len() * families.len();
+    let applied = json(&workspace, &["apply", "--all"], 0, APPLY);
+    assert_eq!(applied["applied_count"], count);
+    let plan = json(&workspace, &["plan"], 0, PLAN);
+    assert_eq!((&plan["counts"]["current"], &plan["orphan_count"]), (&count.into(), &0.into()));
+    for item in plan["projections"].as_array().unwrap() {
+        assert!(
+            matches!(item["lossiness"].as_str(), Some("native" | "adapted" | "reference-only")),
+            "{item:#}"
+        );
+        let text = std::fs::read_to_string(item["projection_path"].as_str().unwrap()).unwrap();
+        let line = text.lines().position(|line| line.contains("brigade-tool-projection: {")).unwrap();
+        assert_eq!(line, usize::from(text.starts_with("---\n")), "{item:#}\n{text}");
+    }
+    let files = projected(&workspace);
+    assert_eq!(json(&workspace, &["apply", "--all"], 0, APPLY)["applied_count"], 0);
+    assert_eq!(projected(&workspace), files);
+}
+
+#[test]
+fn sources_of_all_kinds_are_read_or_refused() {
+    let workspace = sample();
+    let body = || workspace.read_text(".claude/commands/greet.md").split_once('\n').unwrap().1.to_owned();
+    for (source, expect) in [
+        (&b"one\r\ntwo\r\n"[..], "one\ntwo\n"),
+        (b"\xef\xbb\xbfmarked", "marked\n"),
+        (b"", "\n"),
+        ("gr\u{fc}n \u{1f600}\n".as_bytes(), "gr\u{fc}n \u{1f600}\n"),
+    ] {
+        workspace.write("tools/greet.md", source);
+        json(&workspace, &["apply", "--all"], 0, APPLY);
+        assert_eq!(body(), expect);
+        assert_eq!(json(&workspace, &["plan"], 0, PLAN)["counts"]["current"], 2);
+    }
+    // What an editor does to the ends of lines is no local edit.
+    let written = workspace.read_text(".claude/commands/greet.md").replace('\n', "\r\n");
+    workspace.write(".claude/commands/greet.md", written);
+    assert_eq!(json(&workspace, &["plan"], 0, PLAN)["counts"]["current"], 2);
+    let before = projected(&workspace);
+    workspace.write("tools/greet.md", b"not UTF-8: \xff\n");
+    assert_eq!(json(&workspace, &["plan"], 0, PLAN)["counts"]["missing_source"], 2);
+    assert_eq!(json(&workspace, &["apply", "--all", "--force"], 0, APPLY)["applied_count"], 0);
+    assert_eq!(workspace.read(".claude/commands/greet.md"), before[".claude/commands/greet.md"]);
+    let found = json(&workspace, &["doctor"], 0, &["issues"]);
+    assert_eq!(found["issues"][0]["issue_type"], "missing_source", "{found:#}");
+}
+
+#[test]
+fn targets_that_differ_in_case_alone_are_pointed_out() {
+    let workspace = sample();
+    let second = CATALOG.replace("\"greet\"", "\"other\"").replace("greet.md\", codex", "Greet.md\", codex");
+    let second = second.replace("skills/greet/", "skills/other/");
+    workspace.write(".brigade/tools.toml", format!("{CATALOG}{second}"));
+    let plan = json(&workspace, &["plan"], 0, PLAN);
+    let advice: Vec<&Value> = plan["projections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| item["advice"].to_string().contains("differs-in-case"))
+        .map(|item| &item["projection_path"])
+        .collect();
+    assert_eq!(advice.len(), 1, "{plan:#}");
+    assert!(advice[0].as_str().unwrap().ends_with("/Greet.md"), "{advice:?}");
+}
+
+#[test]
 fn programs_that_apply_at_once_write_each_file_once() {
     let workspace = sample();
     let applied: u64 = thread::scope(|scope| {

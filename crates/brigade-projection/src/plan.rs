@@ -33,20 +33,33 @@ use crate::text;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     holders: HashMap<String, String>,
+    /// The paths of whichever come in two forms that differ in case alone, by the later form.
+    alike: HashMap<String, String>,
 }
 
 impl Claims {
     /// Reads the claims of a catalog's tools in their order; `root` is the absolute path of the workspace.
     pub fn of<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>) -> Claims {
-        let mut holders = HashMap::new();
+        let mut holders: HashMap<String, String> = HashMap::new();
+        let mut alike = HashMap::new();
+        let mut first_forms: HashMap<String, String> = HashMap::new();
         for tool in tools.into_iter().filter(|tool| tool.enabled && !tool.is_broken) {
             for path in wanted(tool).into_iter().filter_map(|wanted| wanted.path) {
                 if let Ok(path) = relative_path(root, path) {
+                    let form = first_forms.entry(path.to_lowercase()).or_insert_with(|| path.clone());
+                    if *form != path {
+                        alike.insert(path.clone(), form.clone());
+                    }
                     holders.entry(path).or_insert_with(|| tool.id.as_str().to_owned());
                 }
             }
         }
-        Claims { holders }
+        Claims { holders, alike }
+    }
+
+    /// Returns the path that another projection goes to and that differs from this one in case alone: one file on some disks.
+    pub fn alike(&self, path: &str) -> Option<&str> {
+        self.alike.get(path).map(String::as_str)
     }
 
     /// Returns the id of the tool that a path, relative to the workspace, belongs to.
@@ -133,6 +146,12 @@ impl<'f, 'a> Planner<'f, 'a> {
             verdict.rendered = self.render(target.harness, path, source).ok();
         }
         let mut advice = verdict.rendered.as_ref().map_or_else(Vec::new, |rendered| rendered.advice.clone());
+        if let Some(other) = target.path.as_deref().and_then(|path| self.claims.alike(path)) {
+            let message = format!(
+                "on disks that do not tell upper from lower case, this is the same file as `{other}`"
+            );
+            advice.push(Advice { code: "differs-in-case", message });
+        }
         let misplaced = misplaced(&verdict);
         advice.extend(misplaced.clone());
         let mut lossiness = None;
