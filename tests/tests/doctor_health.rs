@@ -6,7 +6,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use brigade_testkit::{Brigade, TempWorkspace};
-use brigade_tests::greeting;
+use brigade_tests::{greeting, until};
 use serde_json::Value;
 
 /// A workspace with two issues: a manifest that is not there, and no policy.
@@ -142,6 +142,56 @@ fn doctor_changes_nothing_until_it_is_asked_to_fix() {
     brigade.run(["tools", "doctor", "--fix"]).assert_code(0);
     assert_eq!(mode(), 0o600);
     assert!(!types(&brigade.run(["tools", "doctor", "--json"]).json()).contains(&"wide_modes"));
+}
+
+#[test]
+fn all_that_needs_no_decision_is_mended_and_a_dry_run_says_it_first() {
+    let workspace = greeting("");
+    let brigade = Brigade::new(&workspace);
+    let runtime = "[[runtime]]\nid = \"helper\"\nname = \"Helper\"\ncommand = \"sleep 600\"\n";
+    workspace.write(".brigade/tools/runtimes.toml", runtime);
+    brigade.run(["tools", "call", "queue", "greet"]).assert_code(0);
+    brigade.run(["tools", "import-issues"]).assert_code(0);
+    // Everything at once: an ended runtime, a lock of the Python program, damaged lines, and modes that are too wide.
+    brigade.run(["tools", "runtime", "start", "helper"]).assert_code(0);
+    let pid = workspace.read_text(".brigade/tools/runtime/helper.pid");
+    assert!(std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
+    until("end of the process", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
+        (state.is_empty() || state.starts_with('Z')).then_some(())
+    });
+    let lock = ".brigade/tools/.calls.jsonl.lock.0123456789abcdef0123456789abcdef.orphaned";
+    workspace.write(format!("{lock}/pid"), "1\n");
+    let folder = std::fs::File::open(workspace.join(lock)).unwrap();
+    folder.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(7200)).unwrap();
+    for file in [".brigade/tools/calls.jsonl", ".brigade/work/imports/inbox.jsonl"] {
+        let text = workspace.read_text(file);
+        workspace.write(file, format!("{text}garbage\n"));
+        std::fs::set_permissions(workspace.join(file), PermissionsExt::from_mode(0o644)).unwrap();
+    }
+    for folder in [".brigade", ".brigade/tools", ".brigade/work", ".brigade/work/imports"] {
+        std::fs::set_permissions(workspace.join(folder), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let kinds = |report: &Value| {
+        let fixed = report["fixed"].as_array().unwrap().iter();
+        fixed.map(|fix| fix["kind"].as_str().unwrap().to_owned()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let before = workspace.files("");
+    let planned = brigade.run(["tools", "doctor", "--fix", "--dry-run", "--json"]).assert_code(0).json();
+    let all = ["inbox", "lock", "mode", "pid-file", "queue"].map(str::to_owned);
+    assert_eq!(kinds(&planned), all.into(), "{planned:#}");
+    assert_eq!(workspace.files(""), before);
+    let mended = brigade.run(["tools", "doctor", "--fix", "--json"]).assert_code(0).json();
+    assert_eq!((kinds(&mended), &mended["failed_count"]), (kinds(&planned), &0.into()), "{mended:#}");
+    assert!(!workspace.exists(lock));
+    let left = brigade.run(["tools", "doctor", "--json"]).json();
+    for kind in ["wide_modes", "unreadable_lines", "runtime_stale_pid"] {
+        assert!(!types(&left).contains(&kind), "{kind}");
+    }
+    assert_eq!(types(&left).iter().filter(|kind| **kind == "quarantined_lines").count(), 2);
+    let again = brigade.run(["tools", "doctor", "--fix", "--json"]).assert_code(0).json();
+    assert_eq!(again["fixed_count"], 0, "{again:#}");
 }
 
 #[test]

@@ -265,8 +265,8 @@ issue_types! {
             "It waits until it is approved or rejected.", "brigade tools call show {call}";
         CallRejected = "call_rejected", Info, "A call that was rejected",
             "It can be asked for again only with other arguments or another contract.", "brigade tools call show {call}";
-        UnreadableLines = "unreadable_lines", Warning, "Lines of the queue that cannot be read",
-            "The next change of the queue moves them to a quarantine file. Nothing is dropped.", "brigade tools doctor --fix";
+        UnreadableLines = "unreadable_lines", Warning, "Lines of the queue or the inbox that cannot be read",
+            "The next change moves them to a quarantine file. Nothing is dropped.", "brigade tools doctor --fix";
         QuarantinedLines = "quarantined_lines", Warning, "Lines that could not be read were set aside",
             "Nothing was dropped: they are in the quarantine file. Look at them, then move the file away.", "cat {file}";
     }

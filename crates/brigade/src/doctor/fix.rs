@@ -9,6 +9,7 @@ use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
 use super::modes::Which;
 use super::runtimes::RuntimesFile;
 use crate::error::Error;
+use crate::inbox::INBOX;
 use crate::report::{Fix, FixReport, Report as _};
 use crate::workspace::{CALLS, Workspace, rel};
 
@@ -46,7 +47,7 @@ impl Fixes {
 
 impl Workspace {
     /// Mends what needs no decision: modes of the state that are too wide, pid files of processes that are gone, locks that
-    /// the Python program left behind, and lines of the queue that cannot be read, which move to a quarantine.
+    /// the Python program left behind, and lines of the queue and the inbox that cannot be read, which move to a quarantine.
     ///
     /// With `dry_run` it says what it would do. One thing that cannot be mended does not keep it from the others.
     ///
@@ -58,6 +59,7 @@ impl Workspace {
         self.fix_pid_files(&mut fixes)?;
         self.fix_locks(&mut fixes);
         self.fix_queue(&mut fixes)?;
+        self.fix_inbox(&mut fixes)?;
         let Fixes { fixed, failed, .. } = fixes;
         Ok(FixReport {
             schema: FixReport::SCHEMA,
@@ -158,6 +160,15 @@ impl Workspace {
             queue.lock(self.now())?.compact(self.now())?;
             Ok(())
         });
+        Ok(())
+    }
+
+    fn fix_inbox(&self, fixes: &mut Fixes) -> Result<(), Error> {
+        let damaged = self.read_inbox()?.unreadable();
+        if 0 < damaged {
+            let detail = format!("set aside what cannot be read ({damaged})");
+            fixes.one("inbox", INBOX.to_owned(), detail, || self.change_inbox(|_| ()).map(drop));
+        }
         Ok(())
     }
 }

@@ -15,6 +15,7 @@ use super::gathered::Ledger;
 use super::replan::Replanner;
 use crate::error::Error;
 use crate::gather::Config;
+use crate::inbox::INBOX;
 use crate::survey::Surveyed;
 use crate::workspace::{CHECKPOINTS, RUNS, Workspace, rel};
 
@@ -91,7 +92,7 @@ impl Workspace {
         let mut replanner = Replanner::new(self, config, surveyed);
         // The receipts are read on all processors; the calls, one after the other meanwhile.
         let (facts, runs) = std::thread::scope(|scope| {
-            let calls = scope.spawn(|| self.call_facts(view, &mut replanner));
+            let calls = scope.spawn(|| self.call_facts(view, &mut replanner, ledger));
             let runs = read_runs(view, ledger);
             (calls.join().expect("what is read of calls does not panic"), runs)
         });
@@ -105,11 +106,17 @@ impl Workspace {
         &self,
         view: &dyn QueueView,
         replanner: &mut Replanner<'_, '_>,
+        ledger: Ledger,
     ) -> Result<QueueFacts, Error> {
+        // A list is not to wait for a long inbox either.
+        let inbox = match ledger {
+            Ledger::Check => self.unreadable_inbox()?,
+            Ledger::Trust => None,
+        };
         Ok(QueueFacts {
             calls: found_calls(view, replanner)?,
             call_counts: view.call_counts()?,
-            unreadable: unreadable(view)?,
+            unreadable: unreadable(view)?.into_iter().chain(inbox).collect(),
             quarantines: self.quarantines()?,
             ..QueueFacts::default()
         })
@@ -151,6 +158,16 @@ impl Workspace {
             facts.runs.push(run);
         }
         Ok(())
+    }
+
+    /// Says that the inbox has lines that cannot be read, if it has.
+    fn unreadable_inbox(&self) -> Result<Option<BrokenFile>, Error> {
+        let problem = match self.read_inbox()?.unreadable() {
+            0 => return Ok(None),
+            1 => "1 line cannot be read".to_owned(),
+            count => format!("{count} lines cannot be read"),
+        };
+        Ok(Some(BrokenFile { file: INBOX.to_owned(), id: None, problem }))
     }
 
     /// Finds the files of lines that were set aside.
