@@ -129,3 +129,82 @@ fn paths_of_the_policy_open_none_of_it() {
     tries(&site, "echo x > out/new", "worked");
     check_closed(&site, "real.git");
 }
+
+/// Tries to change a repository below the workspace, and what leads to it; its files stay open.
+#[track_caller]
+fn check_nested(site: &Site, folder: &str, git: &str) {
+    let top = folder.split('/').next().unwrap_or(folder);
+    for what in [
+        format!("echo x > {git}/config"),
+        format!("mkdir -p {git}/hooks && echo x > {git}/hooks/pre-commit"),
+        format!("rm -r {folder}/.git"),
+        format!("mv {folder}/.git {folder}/moved"),
+        format!("rm -r {folder}/.git; mkdir {folder}/.git"),
+        format!("mv {folder} moved"),
+        format!("mv {top} moved"),
+        format!("ln -s {git} link && echo x > link/config"),
+        format!("echo x >> {folder}/.git"),
+    ] {
+        tries(site, &what, "failed");
+    }
+    tries(site, &format!("echo x > {folder}/new.txt && mv {folder}/new.txt {folder}/newer.txt"), "worked");
+    tries(site, &format!("echo x > new.txt && mv new.txt {folder}/there.txt"), "worked");
+}
+
+#[test]
+fn a_repository_below_the_workspace_is_closed() {
+    let site = confined(|workspace| {
+        fs::create_dir(workspace.join(".git")).unwrap();
+        repository(&workspace.join("deep/er/.git"));
+    });
+    check_nested(&site, "deep/er", "deep/er/.git");
+    assert_eq!(site.workspace.read_text("deep/er/.git/config"), "[core]\n");
+}
+
+#[test]
+fn a_submodule_and_a_worktree_are_closed() {
+    let site = confined(|workspace| {
+        repository(&workspace.join(".git/modules/part"));
+        fs::create_dir_all(workspace.join("lib/part")).unwrap();
+        fs::write(workspace.join("lib/part/.git"), "gitdir: ../../.git/modules/part\n").unwrap();
+        fs::write(workspace.join(".gitmodules"), "[submodule \"part\"]\n\tpath = lib/part\n").unwrap();
+        let git = workspace.join("bare/worktrees/one");
+        repository(&workspace.join("bare"));
+        repository(&git);
+        fs::write(git.join("commondir"), "../..\n").unwrap();
+        fs::create_dir_all(workspace.join("trees/one")).unwrap();
+        fs::write(workspace.join("trees/one/.git"), format!("gitdir: {}\n", git.display())).unwrap();
+    });
+    check_nested(&site, "lib/part", ".git/modules/part");
+    check_nested(&site, "trees/one", "bare");
+    check_nested(&site, "trees/one", "bare/worktrees/one");
+    assert_eq!(site.workspace.read_text("lib/part/.git"), "gitdir: ../../.git/modules/part\n");
+}
+
+#[test]
+fn the_folder_of_hooks_that_the_settings_name_is_closed() {
+    for (setting, there, closed) in [
+        (".githooks", ".githooks", ".githooks/pre-commit"),
+        ("tools/git/hooks", "tools/git/hooks", "tools/git/hooks/pre-commit"),
+        ("not/there", "sub", "not/there/pre-commit"),
+        (".husky/_", ".husky/_", ".husky/pre-commit"),
+    ] {
+        let site = confined(|workspace| {
+            fs::create_dir(workspace.join(".git")).unwrap();
+            fs::write(workspace.join(".git/config"), format!("[core]\n\thooksPath = {setting}\n")).unwrap();
+            fs::create_dir_all(workspace.join(there)).unwrap();
+        });
+        tries(&site, &format!("mkdir -p \"$(dirname {closed})\" && echo x > {closed}"), "failed");
+        tries(&site, &format!("mv {there} moved && mkdir -p {there} && echo x > {closed}"), "failed");
+        tries(&site, "echo x > new.txt && echo y > sub/new.txt", "worked");
+        assert!(!site.workspace.exists(closed));
+    }
+}
+
+#[test]
+fn paths_of_the_policy_open_no_repository_either() {
+    let site = confined(|workspace| repository(&workspace.join("deep/er/.git")));
+    site.add_to_policy("write_paths = [\"deep/er/.git\", \"deep/er\"]\n");
+    tries(&site, "echo x > deep/er/new", "worked");
+    tries(&site, "echo x > deep/er/.git/config", "failed");
+}

@@ -5,10 +5,15 @@ use std::path::{Path, PathBuf};
 use brigade_core::Json;
 use brigade_policy::{Decision, SandboxMode};
 use brigade_process::{
-    Enforcement, Limits, LocalSockets, Mode, Network, SandboxProfile, installation_of, system_read_paths,
+    Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, Repositories, SandboxProfile,
+    installation_of, system_read_paths,
 };
 
-use crate::kept::{Kept, Opening};
+/// Where Brigade keeps its state.
+const STATE: &str = ".brigade";
+
+/// What a receipt says when not every folder was looked at.
+const PART: &str = "the workspace has too many folders to find every repository in it: some may be writable";
 
 /// The folders that a run is given.
 pub(crate) struct RunFolders<'a> {
@@ -18,12 +23,15 @@ pub(crate) struct RunFolders<'a> {
     pub(crate) home: Option<&'a Path>,
 }
 
-/// Returns the profile of a run, or none when the policy asks for no sandbox.
-pub(crate) fn profile(
-    decision: &Decision,
-    program: &Path,
-    folders: &RunFolders<'_>,
-) -> Option<SandboxProfile> {
+/// The rules of a run.
+pub(crate) struct Confinement {
+    pub(crate) profile: SandboxProfile,
+    /// How much of the workspace was looked at for repositories.
+    extent: Extent,
+}
+
+/// Returns the rules of a run, or none when the policy asks for no sandbox.
+pub(crate) fn confine(decision: &Decision, program: &Path, folders: &RunFolders<'_>) -> Option<Confinement> {
     let mode = match decision.sandbox.mode {
         SandboxMode::Off => return None,
         SandboxMode::Enforce => Mode::Enforce,
@@ -36,7 +44,7 @@ pub(crate) fn profile(
     read.push(folders.workspace.to_owned());
     read.extend(grants.read_paths.iter().map(resolve));
     let mut write = vec![folders.temporary.to_owned(), folders.checkpoints.to_owned()];
-    let kept = Kept::of(folders.workspace);
+    let kept = Kept::of(folders.workspace, STATE);
     let asked = grants.write_paths.iter().map(resolve);
     let asked = asked.chain(grants.workspace_write.then(|| folders.workspace.to_owned()));
     let mut is_open = false;
@@ -51,8 +59,27 @@ pub(crate) fn profile(
             (Opening::Folder | Opening::Entries | Opening::Nothing, None) => write.push(path),
         }
     }
-    let deny_write = if is_open { kept.entries } else { Vec::new() };
-    Some(SandboxProfile {
+    let own = [folders.temporary, folders.checkpoints];
+    let opened: Vec<PathBuf> = write.iter().filter(|path| !own.contains(&path.as_path())).cloned().collect();
+    let mut deny_write = Vec::new();
+    let mut extent = Extent::Whole;
+    if opened.iter().any(|path| is_open || kept.is_inside(path)) {
+        let repositories = Repositories::of(folders.workspace, folders.home);
+        let is_opened =
+            |path: &PathBuf| !kept.covers(path) && opened.iter().any(|open| path.starts_with(open));
+        // What the policy opens of a repository's own folder stays closed, too.
+        write.retain(|path| {
+            own.contains(&path.as_path())
+                || !repositories.closed.iter().any(|closed| path.starts_with(closed))
+        });
+        write.extend(repositories.pinned.iter().filter(|path| is_opened(path)).cloned());
+        deny_write.extend(repositories.closed.into_iter().filter(is_opened));
+        extent = repositories.extent;
+    }
+    if is_open {
+        deny_write.extend(kept.entries);
+    }
+    let profile = SandboxProfile {
         read,
         write,
         deny_write,
@@ -60,7 +87,8 @@ pub(crate) fn profile(
         local_sockets: if grants.local_sockets { LocalSockets::Allowed } else { LocalSockets::Denied },
         mode,
         landlock_at_most: None,
-    })
+    };
+    Some(Confinement { profile, extent })
 }
 
 /// Returns the limits of each process of a run.
@@ -83,12 +111,19 @@ fn expand(path: &String, folders: &RunFolders<'_>) -> PathBuf {
 
 /// Writes the profile and what the kernel made of it, as the receipt holds it.
 pub(crate) fn to_json(
-    profile: Option<&SandboxProfile>,
+    confinement: Option<&Confinement>,
     enforcement: Option<&Enforcement>,
     workspace: &Path,
 ) -> Json {
-    let Some(profile) = profile else {
+    let Some(Confinement { profile, extent }) = confinement else {
         return Json::object([("mode", Json::from("off"))]);
+    };
+    let missing = |enforcement: &Enforcement| {
+        let mut missing = enforcement.missing.clone();
+        if *extent == Extent::Part {
+            missing.push(PART.to_owned());
+        }
+        missing
     };
     let paths = |paths: &[PathBuf]| {
         let shown = paths.iter().map(|path| match path.strip_prefix(workspace) {
@@ -109,6 +144,6 @@ pub(crate) fn to_json(
         ("local_sockets", Json::from(profile.local_sockets == LocalSockets::Allowed)),
         ("landlock_abi", Json::from(enforcement.map(|enforcement| enforcement.landlock))),
         ("enforced", enforcement.map_or(Json::Null, |enforcement| labels(&enforcement.enforced))),
-        ("missing", Json::from(enforcement.map(|enforcement| enforcement.missing.clone()))),
+        ("missing", Json::from(enforcement.map(missing))),
     ])
 }

@@ -212,7 +212,7 @@ fn start(
         checkpoints: &checkpoints,
         home: execution.environment.get("HOME").map(Path::new),
     };
-    let profile = confinement::profile(decision, execution.program.path(), &folders);
+    let confinement = confinement::confine(decision, execution.program.path(), &folders);
     let mut spec = Spec::new(execution.program.program().clone(), execution.directory);
     spec.argv = words(execution.call).iter().map(Into::into).collect();
     spec.environment = child_environment(
@@ -225,7 +225,7 @@ fn start(
     spec.stdin = Input::Null;
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());
-    spec.sandbox.clone_from(&profile);
+    spec.sandbox = confinement.as_ref().map(|confinement| confinement.profile.clone());
     let control = Control {
         timeout: Some(decision.effective_timeout.duration()),
         cancel: execution.cancel.clone(),
@@ -252,7 +252,7 @@ fn start(
         },
     };
     let enforcement = outcome.as_ref().and_then(|outcome| outcome.enforcement.as_ref());
-    let sandbox = confinement::to_json(profile.as_ref(), enforcement, execution.fs.root());
+    let sandbox = confinement::to_json(confinement.as_ref(), enforcement, execution.fs.root());
     Ok(Started { outcome, exchange, sandbox, problem })
 }
 

@@ -12,7 +12,6 @@ mod dropped;
 mod environment;
 mod execute;
 mod folder;
-mod kept;
 mod mcp;
 mod output;
 mod program;

@@ -67,7 +67,7 @@ pub use piped::{Child, spawn_piped};
 pub use private::{Disposal, PrivateFolder};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
-    Enforcement, LocalSockets, Mode, Network, SandboxError, SandboxProfile, Surroundings, installation_in,
-    installation_of, system_read_paths,
+    Enforcement, Extent, Kept, LocalSockets, Mode, Network, Opening, Repositories, SandboxError,
+    SandboxProfile, Surroundings, installation_in, installation_of, system_read_paths,
 };
 pub use spec::{Input, Limits, Program, Spec};

@@ -30,6 +30,7 @@ mod calls;
 #[cfg(target_os = "linux")]
 mod files;
 mod installation;
+mod kept;
 #[cfg(target_os = "linux")]
 mod mounts;
 #[cfg(target_os = "linux")]
@@ -38,9 +39,12 @@ mod platform;
 #[cfg(not(target_os = "linux"))]
 #[path = "sandbox/unix.rs"]
 mod platform;
+mod repositories;
 
 pub use installation::{Surroundings, installation_in, installation_of, system_read_paths};
+pub use kept::{Kept, Opening};
 pub(crate) use platform::Prepared;
+pub use repositories::{Extent, Repositories};
 
 /// Whether sockets to the network can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -58,7 +58,8 @@ pub fn list_live(server: &LiveServer<'_>, sink: &mut dyn Sink) -> Exchange {
     spec.environment = variables.into_iter().collect();
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());
-    spec.sandbox = confinement::profile(decision, server.program.path(), &folders);
+    let confinement = confinement::confine(decision, server.program.path(), &folders);
+    spec.sandbox = confinement.map(|confinement| confinement.profile);
     let control = Control {
         timeout: Some(server.timeout.min(decision.effective_timeout.duration())),
         cancel: server.cancel.clone(),

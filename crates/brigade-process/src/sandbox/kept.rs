@@ -1,13 +1,8 @@
-//! What of a workspace a run must never write: the state of Brigade, and everything by which git is found.
+//! What of a workspace a run must never write: the caller's own state, and everything by which git is found.
 //!
 //! `.git` can be a link, or a file that names a folder, and that folder can name another (`commondir`). Who could replace
 //! anything on one of these ways would have git read a configuration of their own, which starts programs. So the way is
 //! followed as the kernel follows it, and every direct entry of the workspace on it is kept, with all that is beneath.
-
-#![allow(
-    clippy::disallowed_methods,
-    reason = "follows links to wherever they lead, also out of the workspace; reads nothing else"
-)]
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -15,9 +10,6 @@ use std::fs::{DirEntry, File};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
-
-/// Where Brigade keeps its state.
-const BRIGADE: &str = ".brigade";
 
 /// Where git starts to look.
 const GIT: &str = ".git";
@@ -30,7 +22,7 @@ const MOST_BYTES: u64 = 64 * 1024;
 
 /// How much of the workspace can be opened for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Opening {
+pub enum Opening {
     /// The folder itself, except for what is kept: mounts over the kept entries keep them.
     Folder,
     /// Its other entries one by one, and no new ones: a kept entry is a link, which a mount would not keep from being
@@ -42,34 +34,34 @@ pub(crate) enum Opening {
 
 /// What is kept of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub struct Kept {
     /// Direct entries of the workspace, whether they exist or not.
-    pub(crate) entries: Vec<PathBuf>,
+    pub entries: Vec<PathBuf>,
     /// The same, by the workspace's path without links.
     real: Vec<PathBuf>,
     /// The workspace, without links.
     root: PathBuf,
     /// What is left to be opened.
-    pub(crate) opening: Opening,
+    pub opening: Opening,
 }
 
 impl Kept {
-    /// Looks what is to be kept, as things are now.
-    pub(crate) fn of(workspace: &Path) -> Kept {
+    /// Looks what is to be kept, as things are now; `state` is the entry in which the caller keeps its own.
+    pub fn of(workspace: &Path, state: &str) -> Kept {
         let mut ways = Ways {
             root: workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned()),
             names: BTreeSet::new(),
             opening: Opening::Folder,
         };
         let root = ways.root.clone();
-        ways.walk(&root, Path::new(BRIGADE));
+        ways.walk(&root, Path::new(state));
         ways.walk_to_git(&root);
         let beneath = |folder: &Path| ways.names.iter().map(|name| folder.join(name)).collect();
         Kept { entries: beneath(workspace), real: beneath(&root), root, opening: ways.opening }
     }
 
     /// Tells whether a path leads to a kept entry, or to something beneath one.
-    pub(crate) fn keeps(&self, path: &Path) -> bool {
+    pub fn keeps(&self, path: &Path) -> bool {
         let leads_there =
             |path: &Path| self.entries.iter().chain(&self.real).any(|kept| path.starts_with(kept));
         leads_there(path) || path.canonicalize().is_ok_and(|real| leads_there(&real))
@@ -77,20 +69,20 @@ impl Kept {
 
     /// Returns the folder that a path leads to when the workspace is that folder or in it, by the name that it has in the
     /// workspace's own path.
-    pub(crate) fn around<'w>(&self, path: &Path, workspace: &'w Path) -> Option<&'w Path> {
+    pub fn around<'w>(&self, path: &Path, workspace: &'w Path) -> Option<&'w Path> {
         let real = path.canonicalize().ok().filter(|real| self.root.starts_with(real))?;
         let is_it = |folder: &&Path| folder.canonicalize().is_ok_and(|folder| folder == real);
         Some(workspace.ancestors().find(is_it).unwrap_or(workspace))
     }
 
     /// Tells whether a path leads into the workspace.
-    pub(crate) fn is_inside(&self, path: &Path) -> bool {
+    pub fn is_inside(&self, path: &Path) -> bool {
         let real = path.canonicalize();
         path.starts_with(&self.root) || real.is_ok_and(|real| real.starts_with(&self.root))
     }
 
     /// Lists the direct entries of the workspace that are neither kept nor links.
-    pub(crate) fn others(&self, workspace: &Path) -> Vec<PathBuf> {
+    pub fn others(&self, workspace: &Path) -> Vec<PathBuf> {
         let entries = workspace.read_dir().into_iter().flatten().flatten();
         let is_link = |entry: &DirEntry| entry.file_type().map_or(true, |kind| kind.is_symlink());
         let mut others: Vec<PathBuf> = entries
@@ -174,7 +166,7 @@ fn parts(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Reads the path that a file of git names behind a prefix; none when it is no such file.
-fn named(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
+pub(super) fn named(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
     if !file.metadata().ok()?.is_file() {
         return None;
     }
@@ -198,9 +190,9 @@ mod tests {
         let workspace = folder.path().join("workspace");
         fs::create_dir_all(workspace.join("deep/real")).unwrap();
         set_up(&workspace);
-        let kept = Kept::of(&workspace);
+        let kept = Kept::of(&workspace, ".brigade");
         let mut expect: Vec<PathBuf> =
-            [BRIGADE, GIT].iter().chain(entries).map(|name| workspace.join(name)).collect();
+            [".brigade", GIT].iter().chain(entries).map(|name| workspace.join(name)).collect();
         expect.sort();
         assert_eq!((kept.entries, kept.opening), (expect, opening));
     }
@@ -256,7 +248,7 @@ mod tests {
         let workspace = folder.path();
         fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
         symlink(".git", workspace.join("link")).unwrap();
-        let kept = Kept::of(workspace);
+        let kept = Kept::of(workspace, ".brigade");
         for (path, expect) in [
             (".git/hooks", true),
             ("link", true),

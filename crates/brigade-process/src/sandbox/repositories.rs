@@ -1,0 +1,311 @@
+//! What of a workspace git runs or believes besides its own folder: repositories within it, and folders of hooks.
+//!
+//! A submodule, a worktree or another repository below the workspace has a `.git` of its own; who could write there
+//! would have their hooks and settings used by the next git command in it. The same holds for a folder that
+//! `core.hooksPath` names. Both are found by looking, as things are before a run.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::kept::{Kept, named};
+
+/// How many folders are looked into.
+const MOST_FOLDERS: usize = 10_000;
+
+/// How many places are closed.
+const MOST_PLACES: usize = 512;
+
+/// The longest file of settings that is read.
+const LONGEST_SETTINGS: u64 = 1 << 20;
+
+/// Folders with very many others, in which nobody keeps a repository to work in.
+const PASSED_OVER: &[&str] =
+    &[".brigade", ".git", ".tox", ".venv", "__pycache__", "node_modules", "target", "venv"];
+
+/// What is to be kept from being written below a workspace that can be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repositories {
+    /// Files and folders that no run writes. Each exists, or lies directly in a folder that does.
+    pub closed: BTreeSet<PathBuf>,
+    /// The folders on the way to them, which may be written but not moved.
+    pub pinned: BTreeSet<PathBuf>,
+    /// Whether there may be more of them than were found.
+    pub extent: Extent,
+}
+
+/// How much of a workspace was looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    #[default]
+    Whole,
+    /// As many folders as can be looked at before each run.
+    Part,
+}
+
+impl Repositories {
+    /// Looks for repositories and folders of hooks below a workspace; `home` is where git's own settings are.
+    pub fn of(workspace: &Path, home: Option<&Path>) -> Repositories {
+        let mut found = Repositories::default();
+        let mut settings: Vec<PathBuf> = vec![PathBuf::from("/etc/gitconfig")];
+        settings.extend(
+            home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]),
+        );
+        found.hooks(workspace, workspace, &settings);
+        let mut seen = BTreeSet::new();
+        for repository in listed(workspace) {
+            found.repository(workspace, &repository, &settings, &mut seen);
+        }
+        let mut folders = VecDeque::from([workspace.to_owned()]);
+        let mut looked = 0usize;
+        while let Some(folder) = folders.pop_front() {
+            looked += 1;
+            if MOST_FOLDERS < looked || MOST_PLACES < found.closed.len() {
+                found.extent = Extent::Part;
+                break;
+            }
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                if name == ".git" && folder != workspace {
+                    found.repository(workspace, &folder, &settings, &mut seen);
+                } else if entry.file_type().is_ok_and(|kind| kind.is_dir())
+                    && !name.to_str().is_some_and(|name| PASSED_OVER.contains(&name))
+                {
+                    folders.push_back(entry.path());
+                }
+            }
+        }
+        found
+    }
+
+    /// Closes what a repository is found by, and its hooks.
+    fn repository(
+        &mut self,
+        workspace: &Path,
+        folder: &Path,
+        settings: &[PathBuf],
+        seen: &mut BTreeSet<PathBuf>,
+    ) {
+        let git = folder.join(".git");
+        if folder == workspace || !seen.insert(folder.to_owned()) || git.symlink_metadata().is_err() {
+            return;
+        }
+        if git.is_symlink() {
+            // Nothing can be mounted over a link, so the folder around it is closed.
+            self.close(workspace, folder);
+        } else {
+            self.close(workspace, &git);
+        }
+        self.hooks(workspace, folder, settings);
+        if let Some(target) = named(&git, b"gitdir:") {
+            let target = folder.join(target);
+            self.close(workspace, &target);
+            if let Some(shared) = named(&target.join("commondir"), b"") {
+                self.close(workspace, &target.join(shared));
+            }
+        }
+    }
+
+    /// Closes the folder that `core.hooksPath` names for a repository.
+    fn hooks(&mut self, workspace: &Path, repository: &Path, settings: &[PathBuf]) {
+        let git = repository.join(".git");
+        let folder = named(&git, b"gitdir:").map_or(git, |target| repository.join(target));
+        let mut files = vec![folder.join("config"), folder.join("config.worktree")];
+        files.extend(named(&folder.join("commondir"), b"").map(|shared| folder.join(shared).join("config")));
+        for file in files.iter().chain(settings) {
+            let is_short =
+                fs::metadata(file).is_ok_and(|file| file.is_file() && file.len() <= LONGEST_SETTINGS);
+            let text = if is_short { fs::read(file).unwrap_or_default() } else { Vec::new() };
+            for path in hooks_paths(&String::from_utf8_lossy(&text)) {
+                if path.starts_with('~') {
+                    continue;
+                }
+                let mut folder = repository.join(path);
+                // Husky's own folder only leads to the one around it.
+                if folder.file_name().is_some_and(|name| name == "_") {
+                    folder.pop();
+                }
+                self.close(workspace, &folder);
+            }
+        }
+    }
+
+    /// Closes a path of the workspace, and pins the folders on the way there. Where a folder is missing on the way, its
+    /// place is closed.
+    fn close(&mut self, workspace: &Path, path: &Path) {
+        let Some(inside) = inside(workspace, path) else { return };
+        let mut at = workspace.to_owned();
+        let mut pinned = Vec::new();
+        let parts: Vec<_> = inside.components().collect();
+        for (index, part) in parts.iter().enumerate() {
+            at.push(part);
+            let is_last = index + 1 == parts.len();
+            // What is missing, a link or no folder can only be closed as it is.
+            if is_last || !at.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+                break;
+            }
+            pinned.push(at.clone());
+        }
+        if at != workspace {
+            self.closed.insert(at);
+            self.pinned.extend(pinned);
+        }
+    }
+}
+
+/// Gives the part of a path behind the workspace, with `..` and links resolved as far as there is something.
+fn inside(workspace: &Path, path: &Path) -> Option<PathBuf> {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                // Of a link the folder that it leads to counts.
+                plain = plain.canonicalize().unwrap_or(plain);
+                plain.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    if let Ok(inside) = plain.strip_prefix(workspace) {
+        return Some(inside.to_owned());
+    }
+    let root = workspace.canonicalize().ok()?;
+    plain.canonicalize().unwrap_or(plain).strip_prefix(root).ok().map(Path::to_owned)
+}
+
+/// Lists the submodules and worktrees that the workspace's own repository knows.
+fn listed(workspace: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let modules = fs::read(workspace.join(".gitmodules")).unwrap_or_default();
+    let modules = String::from_utf8_lossy(&modules);
+    for line in modules.lines() {
+        if let Some((name, value)) = line.split_once('=')
+            && name.trim() == "path"
+        {
+            found.push(workspace.join(unquoted(value)));
+        }
+    }
+    let git = workspace.join(".git");
+    let folder = named(&git, b"gitdir:").map_or(git, |target| workspace.join(target));
+    let shared = named(&folder.join("commondir"), b"").map_or(folder.clone(), |shared| folder.join(shared));
+    for entry in fs::read_dir(shared.join("worktrees")).into_iter().flatten().flatten() {
+        // It names the `.git` of the worktree.
+        let git = named(&entry.path().join("gitdir"), b"").map(|git| entry.path().join(git));
+        found.extend(git.and_then(|git| git.parent().map(Path::to_owned)));
+    }
+    found.retain(|folder| inside(workspace, folder).is_some_and(|inside| !inside.as_os_str().is_empty()));
+    found
+}
+
+/// Lists the values of `core.hooksPath` in a file of git's settings.
+fn hooks_paths(text: &str) -> Vec<String> {
+    let mut in_core = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut line = line.trim();
+        if let Some(rest) = line.strip_prefix('[') {
+            let Some((section, behind)) = rest.split_once(']') else { continue };
+            in_core = section.trim().eq_ignore_ascii_case("core");
+            line = behind.trim();
+        }
+        if let Some((name, value)) = line.split_once('=').filter(|_| in_core)
+            && name.trim().eq_ignore_ascii_case("hookspath")
+        {
+            found.push(unquoted(value));
+        }
+    }
+    found.retain(|path| !path.is_empty());
+    found
+}
+
+/// Takes quotes, and comments outside of them, off a value.
+fn unquoted(value: &str) -> String {
+    let mut text = String::new();
+    let (mut quoted, mut escaped) = (false, false);
+    for c in value.trim().chars() {
+        match c {
+            c if escaped => {
+                text.push(c);
+                escaped = false;
+            }
+            '\\' => escaped = true,
+            '"' => quoted = !quoted,
+            '#' | ';' if !quoted => break,
+            c => text.push(c),
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+impl Kept {
+    /// Tells whether a path is one of those that are kept anyway, or beneath one.
+    pub fn covers(&self, path: &Path) -> bool {
+        self.entries.iter().any(|kept| path.starts_with(kept))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// Checks what is closed and pinned of a workspace.
+    #[track_caller]
+    fn check(set_up: impl Fn(&Path), closed: &[&str], pinned: &[&str]) {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("workspace");
+        fs::create_dir_all(workspace.join(".git")).unwrap();
+        fs::create_dir_all(workspace.join("deep/er")).unwrap();
+        set_up(&workspace);
+        let found = Repositories::of(&workspace, Some(folder.path()));
+        let paths = |names: &[&str]| names.iter().map(|name| workspace.join(name)).collect::<BTreeSet<_>>();
+        assert_eq!((found.closed, found.pinned), (paths(closed), paths(pinned)));
+    }
+
+    fn write(path: &str, text: &str) -> impl Fn(&Path) {
+        move |workspace| fs::write(workspace.join(path), text).unwrap()
+    }
+
+    #[test]
+    fn repositories_below_are_closed() {
+        check(|_| {}, &[], &[]);
+        check(
+            write("deep/er/.git", "gitdir: ../../.git/modules/x"),
+            &["deep/er/.git", ".git/modules"],
+            &["deep", "deep/er", ".git"],
+        );
+        check(
+            |workspace| fs::create_dir_all(workspace.join("deep/er/.git/hooks")).unwrap(),
+            &["deep/er/.git"],
+            &["deep", "deep/er"],
+        );
+        check(
+            |workspace| symlink("elsewhere", workspace.join("deep/er/.git")).unwrap(),
+            &["deep/er"],
+            &["deep"],
+        );
+        let worktree = |workspace: &Path| {
+            let git = workspace.join("bare/worktrees/one");
+            fs::create_dir_all(&git).unwrap();
+            fs::write(git.join("commondir"), "../..").unwrap();
+            fs::write(workspace.join("deep/.git"), format!("gitdir: {}", git.display())).unwrap();
+        };
+        check(worktree, &["deep/.git", "bare", "bare/worktrees/one"], &["deep", "bare", "bare/worktrees"]);
+        check(|workspace| fs::create_dir_all(workspace.join("node_modules/x/.git")).unwrap(), &[], &[]);
+    }
+
+    #[test]
+    fn folders_of_hooks_are_closed() {
+        let config = |text: &'static str| write(".git/config", text);
+        check(config("[core]\n\thooksPath = .githooks\n"), &[".githooks"], &[]);
+        check(config("[Core] HooksPath=\"deep/er\" ; why\n"), &["deep/er"], &["deep"]);
+        check(config("[core]\nhooksPath = gone/a/b\n"), &["gone"], &[]);
+        check(config("[core]\nhooksPath = .husky/_\n"), &[".husky"], &[]);
+        check(config("[core \"x\"]\nhooksPath = deep\n[other]\nhooksPath = deep\n"), &[], &[]);
+        check(config("[core]\nhooksPath = ../outside\n[core]\nhooksPath = ~/hooks\n"), &[], &[]);
+        check(write("../.gitconfig", "[core]\nhooksPath = deep/er\n"), &["deep/er"], &["deep"]);
+    }
+}
