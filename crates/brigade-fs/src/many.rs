@@ -50,6 +50,34 @@ pub fn in_parallel<T: Send>(count: usize, one: impl Fn(usize) -> T + Sync) -> Ve
     batches.into_iter().flat_map(|(_, batch)| batch).collect()
 }
 
+/// Hands things on in order, while another thread makes those that come next.
+///
+/// # Errors
+/// The first that `take` returns; no more is made then than was under way.
+pub fn ahead<T: Send, E>(
+    count: usize,
+    one: impl Fn(usize) -> T + Sync,
+    mut take: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E> {
+    if count < WORTH_THREADS || !std::thread::available_parallelism().is_ok_and(|threads| 1 < threads.get()) {
+        return (0..count).map(one).try_for_each(take);
+    }
+    std::thread::scope(|scope| {
+        let (sender, receiver) = std::sync::mpsc::sync_channel::<Vec<T>>(2);
+        let one = &one;
+        scope.spawn(move || {
+            for first in (0..count).step_by(BATCH) {
+                let batch = (first..(first + BATCH).min(count)).map(one).collect();
+                // Nobody wants more.
+                if sender.send(batch).is_err() {
+                    return;
+                }
+            }
+        });
+        receiver.into_iter().flatten().try_for_each(&mut take)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +93,16 @@ mod tests {
         let read = read_many(&fs, &paths, 100, |index, result| (index, result.is_ok()));
         let expect: Vec<(usize, bool)> = (0..500).map(|index| (index, index != 77)).collect();
         assert_eq!(read, expect);
+    }
+
+    #[test]
+    fn things_made_ahead_come_in_order_until_one_is_refused() {
+        for count in [0, 1, WORTH_THREADS - 1, WORTH_THREADS, 1_000] {
+            let mut taken = Vec::new();
+            let done: Result<(), ()> = ahead(count, |index| index, |index| Ok(taken.push(index)));
+            assert_eq!((done, taken), (Ok(()), (0..count).collect()));
+        }
+        let take = |index| if index == 500 { Err(index) } else { Ok(()) };
+        assert_eq!(ahead(100_000, |index| index, take), Err(500));
     }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::FileFact;
 use brigade_catalog::{ApprovalMode, Catalog, Level, Tool};
-use brigade_core::{Json, Object};
+use brigade_core::{Fingerprint, Json, Object};
 use brigade_doctor::{ConfigFile, Issue, Snapshot, diagnose};
 use brigade_schema::Requirement;
 
@@ -15,7 +14,7 @@ use crate::report::{
     ArgumentDescription, Contract, ContractHealth, ContractsReport, DescribeReport, McpSummary, Origin,
     Report as _, SearchReport, ShowReport, ToolLine, ToolLinesReport, ToolSummary,
 };
-use crate::survey::Surveyed;
+use crate::survey::{SummaryFacts, Surveyed};
 use crate::workspace::{CATALOG, Workspace};
 
 impl Workspace {
@@ -57,7 +56,7 @@ impl Workspace {
             schema: ShowReport::SCHEMA,
             target: self.target(),
             config_path: self.absolute(CATALOG),
-            tool: tool.map(|surveyed| self.tool_summary(&surveyed)),
+            tool: tool.map(|surveyed| self.tool_summary(surveyed)),
             error,
         })
     }
@@ -71,7 +70,7 @@ impl Workspace {
         let found: Vec<&Tool> =
             config.catalog.search(query).into_iter().filter(|tool| tool.enabled).collect();
         let matches: Vec<ToolSummary> =
-            self.survey(&config, &found).iter().map(|surveyed| self.tool_summary(surveyed)).collect();
+            self.survey(&config, &found).into_iter().map(|surveyed| self.tool_summary(surveyed)).collect();
         Ok(SearchReport {
             schema: SearchReport::SCHEMA,
             target: self.target(),
@@ -176,83 +175,90 @@ impl Workspace {
         issues.into_iter().map(|issue| issue.to_json(|path| self.absolute(path))).collect()
     }
 
-    pub(crate) fn tool_summary(&self, surveyed: &Surveyed<'_>) -> ToolSummary {
+    fn tool_summary(&self, surveyed: Surveyed<'_>) -> ToolSummary {
         let tool = surveyed.tool;
-        let absolute = |path: &Option<String>| {
-            path.as_deref().filter(|path| !path.is_empty()).map(|path| self.absolute(path))
-        };
-        let coverage = surveyed.projections.iter();
-        let paths: BTreeMap<String, String> =
-            tool.projections.iter().map(|(harness, path)| (harness.clone(), self.absolute(path))).collect();
-        ToolSummary {
-            id: tool.id.as_str().to_owned(),
-            name: tool.name.clone(),
-            family: family(tool),
-            enabled: tool.enabled,
-            description: tool.description.clone().unwrap_or_default(),
-            supported_harnesses: tool.supported_harnesses.clone(),
-            projection_coverage: coverage
-                .map(|item| (item.harness.clone(), item.status.as_str().to_owned()))
-                .collect(),
-            schema_available: matches!(surveyed.files.schema, FileFact::Present(_)),
-            manifest_available: matches!(surveyed.files.manifest, FileFact::Present(_)),
-            auth_label: tool.auth_label.as_deref().map(|label| brigade_call::shown_label(label).to_owned()),
-            tool_count: surveyed.tool_count(),
-            contract: self.contract(tool),
-            origin: origin(tool),
-            broken: tool.is_broken,
-            source_path: absolute(&tool.source_path),
-            source_fingerprint: tool.source_path.as_ref().and_then(|_| surveyed.source_fingerprint()),
-            manifest_path: absolute(&tool.manifest_path),
-            schema_path: absolute(&tool.schema_path),
-            health_path: absolute(&tool.health_path),
-            command: tool.command.clone(),
-            projection_paths: Some(paths).filter(|paths| !paths.is_empty()),
-            mcp: surveyed
-                .mcp_server_ids
-                .as_ref()
-                .map(|ids| McpSummary { server_count: ids.len(), server_ids: ids.clone() }),
-        }
+        tool_summary(tool, &surveyed.into_summary(), |path| self.absolute(path))
     }
 
     fn contract(&self, tool: &Tool) -> Contract {
-        let absolute = |path: &Option<String>| {
-            path.as_deref().filter(|path| !path.is_empty()).map(|path| self.absolute(path))
-        };
-        Contract {
-            tool_id: tool.id.as_str().to_owned(),
-            name: tool.name.clone(),
-            family: family(tool),
-            description: tool.description.clone().unwrap_or_default(),
-            command: tool.command.clone(),
-            timeout: tool.timeout.map(|timeout| timeout.get()),
-            auth_label: tool.auth_label.as_deref().map(|label| brigade_call::shown_label(label).to_owned()),
-            cwd: tool.cwd.clone(),
-            runtime_id: tool.runtime_id.clone(),
-            requires_runtime: tool.requires_runtime,
-            runtime_health_path: tool.runtime_health_path.clone(),
-            mcp_server_id: tool.mcp_server_id.clone(),
-            mcp_tool_name: tool.mcp_tool_name.clone(),
-            approval_mode: tool.approval_mode.unwrap_or(ApprovalMode::Never).as_str().to_owned(),
-            permissions: tool.permissions.clone(),
-            effects: tool.effects.clone(),
-            env_labels: tool
-                .env_labels
-                .iter()
-                .map(|label| brigade_call::shown_label(label).to_owned())
-                .collect(),
-            argument_template: tool.argument_template.clone(),
-            input_schema_path: absolute(&tool.input_schema_path),
-            output_schema_path: absolute(&tool.output_schema_path),
-            examples_path: absolute(&tool.examples_path),
-            has_contract: tool.has_contract(),
-        }
+        contract(tool, |path| self.absolute(path))
     }
 }
 
 /// Returns the enabled tools of a catalog.
 pub(crate) fn enabled(catalog: &Catalog) -> Vec<&Tool> {
     catalog.tools().iter().filter(|tool| tool.enabled).collect()
+}
+
+/// Sums up a tool; `absolute` makes a path as reports have it.
+pub(crate) fn tool_summary(
+    tool: &Tool,
+    facts: &SummaryFacts,
+    absolute: impl Fn(&str) -> String,
+) -> ToolSummary {
+    let named = |path: &Option<String>| path.as_deref().filter(|path| !path.is_empty()).map(&absolute);
+    let paths: BTreeMap<String, String> =
+        tool.projections.iter().map(|(harness, path)| (harness.clone(), absolute(path))).collect();
+    let read = || facts.source_fingerprint.map(Fingerprint::to_hex).or_else(|| tool.fingerprint.clone());
+    ToolSummary {
+        id: tool.id.as_str().to_owned(),
+        name: tool.name.clone(),
+        family: family(tool),
+        enabled: tool.enabled,
+        description: tool.description.clone().unwrap_or_default(),
+        supported_harnesses: tool.supported_harnesses.clone(),
+        projection_coverage: facts
+            .coverage
+            .iter()
+            .map(|(harness, status)| (harness.clone(), status.as_str().to_owned()))
+            .collect(),
+        schema_available: facts.schema_available,
+        manifest_available: facts.manifest_available,
+        auth_label: tool.auth_label.as_deref().map(|label| brigade_call::shown_label(label).to_owned()),
+        tool_count: facts.tool_count,
+        contract: contract(tool, &absolute),
+        origin: origin(tool),
+        broken: tool.is_broken,
+        source_path: named(&tool.source_path),
+        source_fingerprint: tool.source_path.as_ref().and_then(|_| read()),
+        manifest_path: named(&tool.manifest_path),
+        schema_path: named(&tool.schema_path),
+        health_path: named(&tool.health_path),
+        command: tool.command.clone(),
+        projection_paths: Some(paths).filter(|paths| !paths.is_empty()),
+        mcp: facts
+            .mcp_server_ids
+            .as_ref()
+            .map(|ids| McpSummary { server_count: ids.len(), server_ids: ids.clone() }),
+    }
+}
+
+fn contract(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
+    let named = |path: &Option<String>| path.as_deref().filter(|path| !path.is_empty()).map(&absolute);
+    Contract {
+        tool_id: tool.id.as_str().to_owned(),
+        name: tool.name.clone(),
+        family: family(tool),
+        description: tool.description.clone().unwrap_or_default(),
+        command: tool.command.clone(),
+        timeout: tool.timeout.map(|timeout| timeout.get()),
+        auth_label: tool.auth_label.as_deref().map(|label| brigade_call::shown_label(label).to_owned()),
+        cwd: tool.cwd.clone(),
+        runtime_id: tool.runtime_id.clone(),
+        requires_runtime: tool.requires_runtime,
+        runtime_health_path: tool.runtime_health_path.clone(),
+        mcp_server_id: tool.mcp_server_id.clone(),
+        mcp_tool_name: tool.mcp_tool_name.clone(),
+        approval_mode: tool.approval_mode.unwrap_or(ApprovalMode::Never).as_str().to_owned(),
+        permissions: tool.permissions.clone(),
+        effects: tool.effects.clone(),
+        env_labels: tool.env_labels.iter().map(|label| brigade_call::shown_label(label).to_owned()).collect(),
+        argument_template: tool.argument_template.clone(),
+        input_schema_path: named(&tool.input_schema_path),
+        output_schema_path: named(&tool.output_schema_path),
+        examples_path: named(&tool.examples_path),
+        has_contract: tool.has_contract(),
+    }
 }
 
 fn family(tool: &Tool) -> Option<String> {

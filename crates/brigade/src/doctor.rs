@@ -10,16 +10,17 @@ mod sandbox;
 mod sarif;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use brigade_catalog::Catalog;
 use brigade_core::{Json, closest};
 use brigade_doctor::{Area, Issue, IssueType, Quieted, quiet, top_issue};
-use brigade_fs::in_parallel;
 use brigade_runtime::{Checks, StateCounts};
 
+use crate::catalog::tool_summary;
 use crate::error::{Error, ErrorKind};
 use crate::policy_json::{errors, policy_json};
-use crate::report::{CatalogReport, IssueReport, PolicyHealthReport, Report as _};
+use crate::report::{CatalogReport, IssueReport, PolicyHealthReport, Report as _, Rows, ToolSummary};
+use crate::survey::{SummaryFacts, Surveyed};
 use crate::workspace::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Workspace};
 
 pub(crate) use gathered::{Gathered, Ledger, Parts};
@@ -113,17 +114,15 @@ impl Workspace {
         let mut found = self.diagnose(&gathered);
         found.retain(|issue| request.wants(issue));
         let closeouts = self.closeouts()?;
-        let listed = closeouts.fingerprints();
-        let raw_issues = self.issue_reports(&found);
-        let raw_issue_count = raw_issues.len();
-        let divided = match &listed {
-            None => Quieted { issues: found, ..Quieted::default() },
-            Some(_) => quiet(found, listed.as_ref()),
+        let (raw, quieted) = match closeouts.fingerprints() {
+            None => (None, Quieted { issues: found, ..Quieted::default() }),
+            Some(listed) => (Some(found.clone()), quiet(found, Some(&listed))),
         };
-        let Quieted { issues: remaining, quieted, changed } = divided;
-        let issues = if quieted.is_empty() { raw_issues.clone() } else { self.issue_reports(&remaining) };
+        let Quieted { issues: remaining, quieted, changed } = quieted;
         let sections = self.sections(&gathered, &remaining);
         let top_issue = self.top_json(&remaining);
+        let issues = self.issue_rows(remaining);
+        let raw_issues = raw.map_or_else(|| issues.clone(), |raw| self.issue_rows(raw));
         let parity = Json::object([
             ("latest_closeout", closeouts.latest.unwrap_or_default()),
             ("quieted_issue_count", Json::from(quieted.len())),
@@ -131,19 +130,17 @@ impl Workspace {
             ("changed_issue_count", Json::from(changed.len())),
             ("changed_issues", Json::Array(self.issues_json(&changed))),
         ]);
-        // There may be very many, and the summaries of the tools need room.
-        drop(remaining);
-        let surveyed = gathered.surveyed;
+        let facts: Vec<SummaryFacts> = gathered.surveyed.into_iter().map(Surveyed::into_summary).collect();
         Ok(CatalogReport {
             schema: CatalogReport::SCHEMA,
             target: self.target(),
             config_path: self.absolute(CATALOG),
             valid: config.catalog.is_valid(),
             errors: Workspace::errors_of(&config.catalog),
-            tools: in_parallel(surveyed.len(), |index| self.tool_summary(&surveyed[index])),
-            tool_count: surveyed.len(),
+            tool_count: facts.len(),
+            tools: self.tool_rows(config.catalog, facts),
+            raw_issue_count: raw_issues.len(),
             raw_issues,
-            raw_issue_count,
             issue_count: issues.len(),
             issues,
             top_issue,
@@ -213,10 +210,19 @@ impl Workspace {
         }
     }
 
-    /// Writes issues as the catalog report has them, on all processors when there are many.
-    fn issue_reports(&self, issues: &[Issue]) -> Arc<[IssueReport]> {
-        let one = |index: usize| IssueReport::of(&issues[index], |path| self.absolute(path));
-        in_parallel(issues.len(), one).into()
+    fn issue_rows(&self, issues: Vec<Issue>) -> Rows<IssueReport> {
+        let absolute = self.absolute_paths();
+        Rows::new(issues.len(), move |index| IssueReport::of(&issues[index], &absolute))
+    }
+
+    /// Sums up the enabled tools; the facts are in their order.
+    fn tool_rows(&self, catalog: Catalog, facts: Vec<SummaryFacts>) -> Rows<ToolSummary> {
+        let absolute = self.absolute_paths();
+        let tools = catalog.tools().iter().enumerate().filter(|(_, tool)| tool.enabled);
+        let places: Vec<usize> = tools.map(|(place, _)| place).collect();
+        Rows::new(facts.len(), move |index| {
+            tool_summary(&catalog.tools()[places[index]], &facts[index], &absolute)
+        })
     }
 
     /// Returns the worst issue as reports have it.

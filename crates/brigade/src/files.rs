@@ -166,6 +166,10 @@ impl ToolReader<'_> {
             FileKind::Directory => DirectoryFact::Present,
             FileKind::File | FileKind::Link | FileKind::Other => DirectoryFact::Missing,
         };
+        // The workspace itself, which is open already.
+        if cwd.parse::<RelPath>().is_ok_and(|path| path.is_root()) {
+            return (fs.root().to_owned(), DirectoryFact::Present);
+        }
         match self.at(cwd, |path| fs.metadata(path), |path| fs.metadata_outside(path)) {
             Ok(Reached::Inside(path, metadata)) => {
                 let folder =

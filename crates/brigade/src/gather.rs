@@ -90,7 +90,8 @@ impl Workspace {
         decision.blockers.extend(NamedFiles::blockers(&too_much, tool));
         let source = reader.source();
         let source_fact = source.fact();
-        let projections = self.project(&self.places(), tool, &config.claims, source.into_source());
+        let projections =
+            self.project(&self.places(), tool, &config.claims, source.into_source(), Depth::Status);
         let facts = PlanFacts {
             tool,
             entry_errors: errors_of(&config.catalog, tool),
@@ -128,9 +129,10 @@ impl Workspace {
         tool: &Tool,
         claims: &Claims,
         source: SourceFacts,
+        depth: Depth,
     ) -> Vec<ProjectionItem> {
         let facts = ToolFacts::gather(&self.target(), tool, &source, |path| places.look(path));
-        plan_tool(&facts, claims, Overwrite::Never, Depth::Status)
+        plan_tool(&facts, claims, Overwrite::Never, depth)
     }
 }
 

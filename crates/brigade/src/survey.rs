@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use brigade_call::{ProgramFact, SchemaFact};
+use brigade_call::{FileFact, ProgramFact, SchemaFact};
 use brigade_catalog::{Family, Tool};
 use brigade_core::Fingerprint;
 use brigade_doctor::{McpServer, ToolFiles, inspect_mcp};
 use brigade_fs::in_parallel;
-use brigade_projection::ProjectionItem;
+use brigade_projection::{Depth, ProjectionItem, ProjectionStatus};
 
 use crate::files::{Found, ToolReader, compile_schema, parse_json};
 use crate::gather::{Config, other_paths_outside};
@@ -78,29 +78,42 @@ impl Workspace {
         };
         let listed_tools =
             schema_json.and_then(Result::ok).and_then(|json| Some(json.get("tools")?.as_array()?.len()));
-        let projections = self.project(places, tool, &config.claims, source.into_source());
+        let projections = self.project(places, tool, &config.claims, source.into_source(), Depth::Full);
         let mcp_server_ids = mcp.map(|servers| servers.into_iter().map(|server| server.id).collect());
         Surveyed { tool, files, projections, listed_tools, mcp_server_ids }
     }
 }
 
 impl Surveyed<'_> {
-    /// Returns the fingerprint of the source, or what the catalog says in its place.
-    pub(crate) fn source_fingerprint(&self) -> Option<String> {
-        let read = self.files.source.fingerprint().map(Fingerprint::to_hex);
-        read.or_else(|| self.tool.fingerprint.clone())
-    }
-
     /// Returns the input schema, when it can be used.
     pub(crate) fn input_schema(&self) -> Option<&brigade_schema::Schema> {
         SchemaFact::schema(&self.files.input_schema)
     }
 
-    /// Returns how many tools stand behind the entry.
-    pub(crate) fn tool_count(&self) -> usize {
+    /// Returns what the tool's summary says of its files, and leaves the rest.
+    pub(crate) fn into_summary(self) -> SummaryFacts {
         let servers = self.mcp_server_ids.as_ref().map(Vec::len).filter(|count| 0 < *count);
-        self.listed_tools.or(servers).unwrap_or(1)
+        SummaryFacts {
+            source_fingerprint: self.files.source.fingerprint(),
+            schema_available: matches!(self.files.schema, FileFact::Present(_)),
+            manifest_available: matches!(self.files.manifest, FileFact::Present(_)),
+            tool_count: self.listed_tools.or(servers).unwrap_or(1),
+            coverage: self.projections.into_iter().map(|item| (item.harness, item.status)).collect(),
+            mcp_server_ids: self.mcp_server_ids,
+        }
     }
+}
+
+/// What the summary of a tool says of its files.
+pub(crate) struct SummaryFacts {
+    pub(crate) source_fingerprint: Option<Fingerprint>,
+    pub(crate) schema_available: bool,
+    pub(crate) manifest_available: bool,
+    /// How many tools stand behind the entry.
+    pub(crate) tool_count: usize,
+    /// How the projection for each harness stands.
+    pub(crate) coverage: Vec<(String, ProjectionStatus)>,
+    pub(crate) mcp_server_ids: Option<Vec<String>>,
 }
 
 /// Looks at the MCP config of an MCP tool: its manifest, else its schema, else its source.

@@ -113,11 +113,23 @@ impl Workspace {
 
     /// Makes a path absolute, as reports have it; absolute ones stay.
     pub(crate) fn absolute(&self, path: &str) -> String {
-        match path.strip_prefix("~/").zip(self.context.home()) {
-            Some((rest, home)) => home.join(rest).display().to_string(),
-            None => self.fs.root().join(path).display().to_string(),
-        }
+        absolute(self.fs.root(), self.context.home(), path)
     }
+
+    /// Returns what makes paths absolute, for rows that outlive the operation.
+    pub(crate) fn absolute_paths(&self) -> impl Fn(&str) -> String + Clone + Send + Sync + 'static {
+        let root = self.fs.root().to_owned();
+        let home = self.context.home().map(Path::to_owned);
+        move |path| absolute(&root, home.as_deref(), path)
+    }
+}
+
+fn absolute(root: &Path, home: Option<&Path>, path: &str) -> String {
+    let path = match path.strip_prefix("~/").zip(home) {
+        Some((rest, home)) => home.join(rest),
+        None => root.join(path),
+    };
+    path.display().to_string()
 }
 
 /// Makes a path of one that is written in this program.

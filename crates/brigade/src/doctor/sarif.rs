@@ -14,7 +14,7 @@ impl CatalogReport {
     ///
     /// Paths are relative to the workspace. The fingerprints are those of reports, so that others can tell what is new.
     pub fn sarif(&self) -> Json {
-        let results: Vec<Json> = self.issues.iter().map(result).collect();
+        let results: Vec<Json> = self.issues.iter().map(|issue| result(&issue)).collect();
         let rules: Vec<Json> = IssueType::all().iter().map(|kind| rule(*kind)).collect();
         let driver = Json::object([
             ("name", Json::from("brigade")),

@@ -36,7 +36,7 @@ fn workspace(folder: &Path, tools: &str) -> Workspace {
 /// The types of the issues, each behind its tool.
 fn marks(report: &CatalogReport) -> Vec<String> {
     let mark =
-        |issue: &IssueReport| format!("{} {}", issue.tool_id.as_deref().unwrap_or("-"), issue.issue_type);
+        |issue: IssueReport| format!("{} {}", issue.tool_id.as_deref().unwrap_or("-"), issue.issue_type);
     report.issues.iter().map(mark).collect()
 }
 
@@ -65,7 +65,7 @@ fn a_missing_catalog_is_one_issue_with_the_command_that_makes_one() {
     let workspace = Workspace::open(folder.path(), Context::of_process()).unwrap();
     let report = workspace.list().unwrap();
     assert_eq!(marks(&report), ["- config"]);
-    assert_eq!(report.issues[0].fix, "brigade tools init");
+    assert_eq!(report.issues.get(0).unwrap().fix, "brigade tools init");
     assert_eq!(report.exit(), crate::Exit::Refused);
 }
 
@@ -78,7 +78,10 @@ fn an_approved_call_is_stale_when_what_it_binds_changes() {
     workspace.write_files(&[NewFile::new("bin/greet.sh", "echo other\n")]).unwrap();
     let report = workspace.doctor(&DoctorRequest::default()).unwrap();
     assert_eq!(marks(&report), ["policy policy_missing", "greet call_stale_approved"]);
-    assert_eq!(report.issues[1].detail, "no longer what was approved: the file bin/greet.sh changed");
+    assert_eq!(
+        report.issues.get(1).unwrap().detail,
+        "no longer what was approved: the file bin/greet.sh changed"
+    );
     assert_eq!(report.call_queue.get("issue_count").and_then(Json::as_i64), Some(1));
 }
 

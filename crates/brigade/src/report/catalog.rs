@@ -1,12 +1,11 @@
 //! Documents about the catalog.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use brigade_core::Json;
 use serde::Serialize;
 
-use super::{IssueReport, LiveReport, Report};
+use super::{IssueReport, LiveReport, Report, Rows};
 use crate::exit::Exit;
 
 /// One tool, as lists show it.
@@ -154,19 +153,18 @@ pub struct CatalogReport {
     /// The errors of the catalog.
     pub errors: Vec<String>,
     /// The enabled tools.
-    pub tools: Vec<ToolSummary>,
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<ToolSummary>"))]
+    pub tools: Rows<ToolSummary>,
     /// How many.
     pub tool_count: usize,
     /// Issues before the last parity closeout quiets some.
-    #[serde(serialize_with = "super::issue::shared")]
     #[cfg_attr(feature = "schemas", schemars(with = "Vec<IssueReport>"))]
-    pub raw_issues: Arc<[IssueReport]>,
+    pub raw_issues: Rows<IssueReport>,
     /// How many.
     pub raw_issue_count: usize,
     /// The issues that count.
-    #[serde(serialize_with = "super::issue::shared")]
     #[cfg_attr(feature = "schemas", schemars(with = "Vec<IssueReport>"))]
-    pub issues: Arc<[IssueReport]>,
+    pub issues: Rows<IssueReport>,
     /// How many.
     pub issue_count: usize,
     /// The first of them.

@@ -2,7 +2,7 @@
 
 use brigade_core::{Fingerprint, Json};
 use brigade_doctor::Issue;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// One issue, as documents have it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -110,9 +110,4 @@ impl IssueReport {
     pub fn to_json(&self) -> Json {
         serde_json::to_value(self).map(|value| Json::from(&value)).unwrap_or_default()
     }
-}
-
-/// Writes issues that two members of a document share.
-pub(super) fn shared<S: Serializer>(issues: &[IssueReport], serializer: S) -> Result<S::Ok, S::Error> {
-    issues.serialize(serializer)
 }

@@ -30,7 +30,7 @@ impl View for CatalogReport {
             (count, quiet) => Text::from(format!("{count}, and {quiet} quieted by the last closeout")),
         };
         sheet.field("issues", count);
-        let issues: Vec<Json> = self.issues.iter().map(brigade::IssueReport::to_json).collect();
+        let issues: Vec<Json> = self.issues.iter().map(|issue| issue.to_json()).collect();
         show_issues(&issues, page);
     }
 }

@@ -1,0 +1,78 @@
+//! Long lists in documents.
+
+use std::fmt;
+use std::sync::Arc;
+
+use brigade_fs::ahead;
+use serde::ser::SerializeSeq as _;
+use serde::{Serialize, Serializer};
+
+/// A list in a document whose rows are made one at a time, when they are asked for: thousands of them need not stand in memory
+/// beside what they are made of.
+pub struct Rows<T> {
+    count: usize,
+    make: Arc<dyn Fn(usize) -> T + Send + Sync>,
+}
+
+impl<T> Rows<T> {
+    /// Takes the number of rows and what makes each; it is asked for indexes below that number alone.
+    pub fn new(count: usize, make: impl Fn(usize) -> T + Send + Sync + 'static) -> Rows<T> {
+        Rows { count, make: Arc::new(make) }
+    }
+
+    /// Returns how many rows there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Tells whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Makes one row; none when there are not as many.
+    pub fn get(&self, index: usize) -> Option<T> {
+        (index < self.count).then(|| (self.make)(index))
+    }
+
+    /// Makes one row after the other.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = T> + '_ {
+        (0..self.count).map(|index| (self.make)(index))
+    }
+}
+
+impl<T> Clone for Rows<T> {
+    fn clone(&self) -> Rows<T> {
+        Rows { count: self.count, make: self.make.clone() }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Rows<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<T: Serialize + Send> Serialize for Rows<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.count))?;
+        ahead(self.count, &*self.make, |row| list.serialize_element(&row))?;
+        list.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_made_when_they_are_asked_for() {
+        let rows = Rows::new(3, |index| index * 2);
+        assert_eq!((rows.len(), rows.get(2), rows.get(3)), (3, Some(4), None));
+        assert_eq!(serde_json::to_string(&rows).unwrap(), "[0,2,4]");
+        assert_eq!(format!("{rows:?}"), "[0, 2, 4]");
+        assert!(Rows::new(0, |_| ()).is_empty());
+        let many = serde_json::to_string(&Rows::new(5_000, |index| index)).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<usize>>(&many).unwrap(), (0..5_000).collect::<Vec<_>>());
+    }
+}
