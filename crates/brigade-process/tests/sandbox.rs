@@ -501,8 +501,8 @@ fn an_installation_opens_no_home() {
     {
         make(secret, "secret");
     }
-    let around =
-        Surroundings { home: Some(home.clone()), path: home.join(".pyenv/shims").into(), rustup_home: None };
+    let path = std::env::join_paths([home.join(".pyenv/shims"), home.join(".local/bin")]).unwrap();
+    let around = Surroundings { home: Some(home.clone()), path, rustup_home: None };
     let check = |program: PathBuf, expect: &[&str]| {
         let found = installation_in(&program, &around);
         let mut expect: Vec<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
@@ -548,6 +548,48 @@ fn an_installation_opens_no_home() {
         ".rustup/toolchains",
     ];
     check(cargo, &toolchains);
+    // asdf since 0.16: the shim calls a program that is anywhere on PATH.
+    make(".asdf/installs/nodejs/20/bin/node", "\x7fELF");
+    make(".tool-versions", "nodejs 20\n");
+    make(".local/bin/asdf", "\x7fELF");
+    let shim = make(
+        ".asdf/shims/node",
+        "#!/usr/bin/env bash\n# asdf-plugin: nodejs 20\nexec asdf exec \"node\" \"$@\"\n",
+    );
+    let asdf = [".asdf/installs", ".asdf/shims", ".asdf/shims/node", ".local/bin/asdf", ".tool-versions"];
+    check(shim, &asdf);
+    // fnm: a link of the shell's own to the version.
+    make(".local/share/fnm/node-versions/v22/installation/lib/node_modules/npm/cli.js", "");
+    make(".local/share/fnm/node-versions/v22/installation/bin/node", "\x7fELF");
+    let version = home.join(".local/share/fnm/node-versions/v22/installation");
+    let shell = link(".local/state/fnm_multishells/7_7", &version);
+    check(
+        shell.join("bin/node"),
+        &[
+            ".local/share/fnm/node-versions/v22/installation",
+            ".local/share/fnm/node-versions/v22/installation/bin/node",
+            ".local/state/fnm_multishells/7_7",
+            ".local/state/fnm_multishells/7_7/bin/node",
+        ],
+    );
+    // uv, and SDKMAN behind its link to the current version.
+    make(".local/share/uv/python/cpython-3.12/lib/python3.12/os.py", "");
+    check(
+        make(".local/share/uv/python/cpython-3.12/bin/python3.12", "\x7fELF"),
+        &[".local/share/uv/python/cpython-3.12", ".local/share/uv/python/cpython-3.12/bin/python3.12"],
+    );
+    make(".sdkman/candidates/java/21/lib/modules", "");
+    make(".sdkman/candidates/java/21/bin/java", "\x7fELF");
+    let current = link(".sdkman/candidates/java/current", &home.join(".sdkman/candidates/java/21"));
+    check(
+        current.join("bin/java"),
+        &[
+            ".sdkman/candidates/java/21",
+            ".sdkman/candidates/java/21/bin/java",
+            ".sdkman/candidates/java/current",
+            ".sdkman/candidates/java/current/bin/java",
+        ],
+    );
     // What pip installed for the user.
     make(".local/lib/python3.12/site-packages/x.py", "");
     check(make(".local/bin/x", "#!/bin/sh\n"), &[".local/bin/x", ".local/lib"]);

@@ -96,7 +96,7 @@ impl Finder<'_> {
         }
         self.grant(program);
         self.prefix(program, depth);
-        self.version_manager(program);
+        self.version_manager(program, depth);
         if let Ok(target) = program.read_link() {
             let beside = program.parent().unwrap_or(Path::new("/"));
             self.follow(&clean(&beside.join(target)), depth + 1);
@@ -172,7 +172,7 @@ impl Finder<'_> {
     }
 
     /// What a version manager's own program needs, when this is one of its shims.
-    fn version_manager(&mut self, program: &Path) {
+    fn version_manager(&mut self, program: &Path, depth: usize) {
         let Some(folder) = program.parent() else {
             return;
         };
@@ -211,6 +211,16 @@ impl Finder<'_> {
                     self.grant(&home.join(file));
                 }
             }
+            // Shims of newer managers call the manager by its name, wherever it is.
+            if let Some(manager) = self.manager_of(program) {
+                self.follow(&manager, depth + 1);
+            }
+            // Rye's shims are Rye itself, beside what it installed.
+            for part in ["config.toml", "py", "self"] {
+                if root.ends_with(".rye") {
+                    self.grant(&root.join(part));
+                }
+            }
         }
         let leads_to = |name: &str| {
             program.file_name().is_some_and(|own| own == name)
@@ -229,6 +239,21 @@ impl Finder<'_> {
             self.grant(folder);
             self.grant(&root.join("tools"));
         }
+    }
+
+    /// The manager that a shim executes by its name: `exec asdf exec "node" "$@"`.
+    fn manager_of(&self, shim: &Path) -> Option<PathBuf> {
+        let mut text = String::new();
+        fs::File::open(shim).ok()?.take(4096).read_to_string(&mut text).ok()?;
+        let name =
+            text.lines().find_map(|line| line.trim().strip_prefix("exec ")?.split_whitespace().next())?;
+        let name = name.trim_matches('"');
+        let is_manager = ["asdf", "mise", "rtx", "pyenv", "rbenv", "nodenv", "goenv"].contains(&name);
+        is_manager.then(|| self.on_path(OsStr::new(name))).flatten()
+    }
+
+    fn on_path(&self, name: &OsStr) -> Option<PathBuf> {
+        std::env::split_paths(&self.around.path).map(|folder| folder.join(name)).find(|path| path.is_file())
     }
 
     /// The programs that a script's first line names, as far as they can be found.
@@ -250,11 +275,7 @@ impl Finder<'_> {
         if interpreter.file_name().is_some_and(|name| name == "env") {
             // `env -S name -flag`, `env NAME=value name`.
             let name = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
-            if let Some(name) = name {
-                let folders = std::env::split_paths(&self.around.path);
-                let candidates = folders.map(|folder| folder.join(OsStr::from_bytes(name)));
-                found.extend(candidates.into_iter().find(|path| path.is_file()));
-            }
+            found.extend(name.and_then(|name| self.on_path(OsStr::from_bytes(name))));
         }
         found.push(interpreter);
         found
