@@ -206,3 +206,44 @@ fn a_limit_of_file_sizes_is_an_error_and_no_death() {
     assert_eq!(site.log_text(&receipt, "stdout"), "");
     assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
 }
+
+#[test]
+fn a_long_list_of_runs_comes_page_by_page() {
+    let site = Site::script("echo done\n");
+    let mut ids: Vec<String> = (0..5)
+        .map(|number| {
+            let receipt = site.receipt_of("tool", &format!("{{\"n\":{number}}}"));
+            receipt["id"].as_str().expect("a run has an id").to_owned()
+        })
+        .collect();
+    ids.reverse();
+    let page = |words: &[&str]| {
+        let list = site.json(["run", "list"].iter().chain(words)).expect(0);
+        assert_eq!(list["run_count"], 5);
+        let runs = list["runs"].as_array().expect("a list").iter();
+        let shown: Vec<String> = runs.map(|run| run["id"].as_str().expect("an id").to_owned()).collect();
+        (shown, list["next_before"].as_str().map(str::to_owned))
+    };
+    assert_eq!(page(&[]), (ids.clone(), None));
+    let mut seen = Vec::new();
+    let mut before: Option<String> = None;
+    loop {
+        let words = match &before {
+            None => vec!["--limit", "2"],
+            Some(id) => vec!["--limit", "2", "--before", id.as_str()],
+        };
+        let (shown, next) = page(&words);
+        seen.extend(shown);
+        match next {
+            Some(next) => before = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!(seen, ids);
+    assert_eq!(page(&["--limit", "2", "--status", "failed"]), (vec![], None));
+    assert_eq!(page(&["--limit", "5", "--tool", "tool"]), (ids.clone(), None));
+    assert_eq!(page(&["--before", &ids[3]]), (vec![ids[4].clone()], None));
+    site.json(["run", "list", "--before", "run-none"]).expect(1);
+    let shown = site.tools(["run", "list", "--limit", "4"]);
+    assert!(shown.stderr_text().contains(&format!("run list --before {}", ids[3])), "{shown}");
+}

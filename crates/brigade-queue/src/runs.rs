@@ -10,6 +10,7 @@ use crate::error::QueueError;
 use crate::ledger::{self, LedgerEntry};
 use crate::peek::members;
 use crate::queue::{ExaminedRun, FoundRun};
+use crate::state::State;
 use crate::{Match, layout};
 
 /// The longest receipt that is read, in bytes.
@@ -120,11 +121,12 @@ pub(crate) fn files(fs: &dyn Fs) -> Result<Vec<RelPath>, FsError> {
 
 /// Opens the ledger if it can tell what runs there are: it is there, and reaches as far as the calls know. What is wrong
 /// with one that cannot is for `verify` to report.
-pub(crate) fn usable_ledger(fs: &dyn Fs, known: u64) -> Result<Option<Box<dyn ReadFile>>, FsError> {
+pub(crate) fn usable_ledger(fs: &dyn Fs, state: &State) -> Result<Option<Box<dyn ReadFile>>, FsError> {
     match ledger::open(fs) {
         Ok(Some(file)) => {
             let last = ledger::last_sequence(fs)?;
-            Ok((0 < last && known <= last).then_some(file))
+            // Asked only now: without a ledger nobody has to look how far the calls know it.
+            Ok((0 < last && state.max_ledger()? <= last).then_some(file))
         }
         Ok(None) => Ok(None),
         Err(error) if error.kind == FsErrorKind::NotAFile => Ok(None),
@@ -132,9 +134,13 @@ pub(crate) fn usable_ledger(fs: &dyn Fs, known: u64) -> Result<Option<Box<dyn Re
     }
 }
 
-/// Lists receipts, newest first. `known` is the greatest place in the ledger that a call knows.
-pub(crate) fn list(fs: &dyn Fs, which: Runs, known: u64) -> Result<RunList, FsError> {
-    match (which, usable_ledger(fs, known)?) {
+/// Lists receipts, newest first.
+pub(crate) fn list(fs: &dyn Fs, which: Runs, state: &State) -> Result<RunList, FsError> {
+    let ledger = match which {
+        Runs::Newest(_) => usable_ledger(fs, state)?,
+        Runs::All => None,
+    };
+    match (which, ledger) {
         (Runs::Newest(limit), Some(file)) => {
             // Files that cannot be read leave room for older ones.
             let mut wanted = limit;
@@ -243,7 +249,7 @@ pub(crate) fn find(
     fs: &dyn Fs,
     prefix: &IdPrefix,
     limit: usize,
-    known: u64,
+    state: &State,
 ) -> Result<Match<Result<StoredReceipt, BadReceipt>>, QueueError> {
     let text = prefix.as_str();
     let get = |path: &RelPath| read_receipt(path, fs.read(path, RECEIPT_LIMIT));
@@ -255,7 +261,7 @@ pub(crate) fn find(
     if text.is_empty() {
         return Ok(Match::None);
     }
-    let mut ids: Vec<String> = match usable_ledger(fs, known)? {
+    let mut ids: Vec<String> = match usable_ledger(fs, state)? {
         Some(file) => {
             let entries = ledger::find_prefix_if_whole(&*file, text)?.unwrap_or_default();
             entries.into_iter().map(|entry: LedgerEntry| entry.run_id).collect()

@@ -451,7 +451,7 @@ impl QueueView for View {
     }
 
     fn runs(&self, which: Runs) -> Result<RunList, QueueError> {
-        Ok(runs::list(&*self.fs, which, self.state.max_ledger()?)?)
+        Ok(runs::list(&*self.fs, which, &self.state)?)
     }
 
     fn for_each_run(&self, found: &FoundRun<'_>) -> Result<(), QueueError> {
@@ -479,13 +479,12 @@ impl QueueView for View {
     }
 
     fn find_run(&self, prefix: &IdPrefix) -> Result<Match<Result<StoredReceipt, BadReceipt>>, QueueError> {
-        runs::find(&*self.fs, prefix, CANDIDATES, self.state.max_ledger()?)
+        runs::find(&*self.fs, prefix, CANDIDATES, &self.state)
     }
 
     fn run_counts(&self) -> Result<BTreeMap<String, u64>, QueueError> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        let known = self.state.max_ledger()?;
-        let entries = match runs::usable_ledger(&*self.fs, known)? {
+        let entries = match runs::usable_ledger(&*self.fs, &self.state)? {
             Some(file) => ledger::whole(&*file)?,
             None => None,
         };
@@ -496,7 +495,7 @@ impl QueueView for View {
                 }
             }
             None => {
-                for stored in runs::list(&*self.fs, Runs::All, known)?.receipts {
+                for stored in runs::list(&*self.fs, Runs::All, &self.state)?.receipts {
                     *counts.entry(stored.receipt.status().to_owned()).or_default() += 1;
                 }
             }

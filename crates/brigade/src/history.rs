@@ -3,7 +3,7 @@
 use brigade_call::{ReplayOf, blocker_to_json};
 use brigade_core::{IdPrefix, Json, Object};
 use brigade_policy::Blocker;
-use brigade_queue::{Enqueued, OnDuplicate, Queue, Runs, StoredReceipt, interrupted_receipt};
+use brigade_queue::{Enqueued, OnDuplicate, Queue, RunList, Runs, StoredReceipt, interrupted_receipt};
 
 use crate::calls::messages;
 use crate::error::{Error, ErrorKind};
@@ -47,31 +47,52 @@ pub struct RunFilter {
     pub tool: Option<String>,
     /// Only the newest so many.
     pub limit: Option<usize>,
+    /// Only those that come after this run in the list, so older ones: for the next page.
+    pub before: Option<IdPrefix>,
 }
 
 impl Workspace {
-    /// Lists runs, newest first.
+    /// Lists runs, newest first. With a limit, reads about as many as it lists and passes over.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// When the disk fails, or there is no run to list those before.
     pub fn runs(&self, filter: &RunFilter) -> Result<RunListReport, Error> {
+        let before = match &filter.before {
+            Some(prefix) => Some(self.find_run(prefix)??.receipt.id().to_owned()),
+            None => None,
+        };
         let queue = self.queue();
         let view = queue.read()?;
-        let is_plain = filter.status.is_none() && filter.tool.is_none();
-        let which = match filter.limit {
-            Some(limit) if is_plain => Runs::Newest(limit),
-            _ => Runs::All,
-        };
-        let list = view.runs(which)?;
-        let counts = view.run_counts()?;
+        // One more than is listed, to know whether there are older ones.
+        let limit = filter.limit.unwrap_or(usize::MAX);
+        let mut wanted = limit.saturating_add(1);
         let fits = |stored: &&StoredReceipt| {
             let receipt = &stored.receipt;
             filter.status.as_ref().is_none_or(|status| receipt.status() == status)
                 && filter.tool.as_ref().is_none_or(|tool| receipt.tool_id() == tool)
         };
-        let limit = filter.limit.unwrap_or(usize::MAX);
-        let runs: Vec<Json> =
-            list.receipts.iter().filter(fits).take(limit).map(|stored| self.run_summary(stored)).collect();
+        // The place of the first one of the page.
+        let start = |list: &RunList| match &before {
+            Some(before) => {
+                list.receipts.iter().position(|stored| stored.receipt.id() == before).map(|at| at + 1)
+            }
+            None => Some(0),
+        };
+        let list = loop {
+            let list = view.runs(if wanted == usize::MAX { Runs::All } else { Runs::Newest(wanted) })?;
+            let is_all = wanted == usize::MAX || list.receipts.len() < wanted;
+            let page = &list.receipts[start(&list).unwrap_or(list.receipts.len())..];
+            if is_all || limit < page.iter().filter(fits).count() {
+                break list;
+            }
+            wanted = wanted.saturating_mul(4);
+        };
+        let counts = view.run_counts()?;
+        let mut fitting = list.receipts.iter().skip(start(&list).unwrap_or(0)).filter(fits);
+        let shown: Vec<&StoredReceipt> = fitting.by_ref().take(limit).collect();
+        let last = shown.last().filter(|_| fitting.next().is_some());
+        let next_before = last.map(|stored| stored.receipt.id().to_owned());
+        let runs: Vec<Json> = shown.iter().map(|stored| self.run_summary(stored)).collect();
         let errors: Vec<Json> = list
             .errors
             .iter()
@@ -91,6 +112,7 @@ impl Workspace {
             counts: Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count)))),
             error_count: errors.len(),
             errors,
+            next_before,
             latest: list.receipts.first().map_or(Json::Null, |stored| self.run_summary(stored)),
             runs,
         })

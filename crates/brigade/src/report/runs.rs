@@ -28,6 +28,8 @@ pub struct RunListReport {
     pub error_count: usize,
     /// The newest run; `null` when there is none.
     pub latest: Json,
+    /// The run that the next page comes before, when there are more than were asked for.
+    pub next_before: Option<String>,
 }
 
 impl Report for RunListReport {

@@ -30,6 +30,9 @@ impl View for RunListReport {
         page.data.gap();
         page.data.table(runs_table(&self.runs, page));
         page.next("brigade tools run show RUN");
+        if let Some(last) = &self.next_before {
+            page.next(&format!("brigade tools run list --before {last}"));
+        }
     }
 }
 
