@@ -62,6 +62,7 @@ fn workspace(bencher: divan::Bencher<'_, '_>, what: &str) {
     let catalog = catalog();
     let state = PolicyState::parse("policy.toml", Some(POLICY));
     let calls: Vec<Call> = (0..10_000).map(call).collect();
+    let runs: Vec<RunState> = (0..10_000).map(run).collect();
     let state_of = |call| CallState { call, changes: Vec::new(), runner: RunnerState::NotChecked };
     let files = ToolFiles::default();
     let files: BTreeMap<&str, &ToolFiles> = catalog.ids().map(|id| (id, &files)).collect();
@@ -71,7 +72,7 @@ fn workspace(bencher: divan::Bencher<'_, '_>, what: &str) {
         files,
         policy: Some(PolicyFacts { state: &state, environment: &|_: &str| true }),
         calls: calls.iter().map(state_of).collect(),
-        runs: (0..10_000).map(run).collect(),
+        runs: &runs,
         ..Snapshot::new(now)
     };
     let issues = diagnose(&snapshot);

@@ -37,7 +37,7 @@ pub struct Snapshot<'a> {
     /// Files of lines that could not be read.
     pub quarantines: Vec<Quarantine>,
     /// The runs.
-    pub runs: Vec<RunState>,
+    pub runs: &'a [RunState],
     /// Receipts that cannot be read.
     pub broken_receipts: Vec<BrokenFile>,
     /// What is wrong with the chain of receipts, by run or file.
@@ -67,7 +67,7 @@ impl<'a> Snapshot<'a> {
             calls: Vec::new(),
             unreadable: Vec::new(),
             quarantines: Vec::new(),
-            runs: Vec::new(),
+            runs: &[],
             broken_receipts: Vec::new(),
             ledger: Vec::new(),
             checkpoints: Vec::new(),

@@ -146,12 +146,12 @@ pub(super) fn runs(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
         found.push(Issue { run_id: broken.id.clone(), ..of_broken(IssueType::RunLedgerBroken, broken) });
     }
     let mut successes = Successes::new();
-    for run in &snapshot.runs {
+    for run in snapshot.runs {
         if let ("completed" | "resumed", Some(at)) = (run.status.as_str(), run.started_at) {
             succeeded(&mut successes, run.asks, at);
         }
     }
-    for run in &snapshot.runs {
+    for run in snapshot.runs {
         run_issues(run, &successes, found);
     }
 }

@@ -533,7 +533,7 @@ fn run(status: &str, family: &str, started_at: &str) -> RunState {
 
 #[track_caller]
 fn check_runs(runs: &[RunState], expect: &[&str]) {
-    check(&Snapshot { runs: runs.to_vec(), ..Snapshot::new(now()) }, expect);
+    check(&Snapshot { runs, ..Snapshot::new(now()) }, expect);
 }
 
 #[test]

@@ -164,7 +164,7 @@ impl Workspace {
                 .collect(),
             unreadable: queue.unreadable.clone(),
             quarantines: queue.quarantines.clone(),
-            runs: queue.runs.clone(),
+            runs: &queue.runs,
             broken_receipts: queue.broken_receipts.clone(),
             ledger: queue.ledger.clone(),
             checkpoints: queue
