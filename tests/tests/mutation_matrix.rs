@@ -371,6 +371,7 @@ fn code_that_python_finds_by_a_folder_or_a_module() {
     code("python3 -m pkg.tool", &package, "pkg/tool.py", "print('evil')\n");
     code("timeout 20 python3 -Bm pkg.tool", &package, "pkg/__init__.py", "print('evil')\n");
     code("python3 -m pkg.tool", &package, "pkg/deep/data.txt", "2\n");
+    code("python3 -Bm pkg.tool", &package, "pkg/__pycache__/tool.cpython-311.pyc", "evil");
     let module = [("single.py", PYTHON)];
     code("python3 -m single", &module, "single.py", "print('evil')\n");
     code("python3 -m single", &module, "single/__init__.py", "print('evil')\n");

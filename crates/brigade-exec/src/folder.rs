@@ -12,8 +12,8 @@ const MOST_FILES: usize = 10_000;
 /// How many bytes of a folder are read.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// What is never code: the state of Brigade and git, and what Python compiled, which it writes while it runs.
-const LEFT_OUT: &[&str] = &[".brigade", ".git", "__pycache__"];
+/// What is never code: the state of Brigade and of git.
+const LEFT_OUT: &[&str] = &[".brigade", ".git"];
 
 /// What was found below a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]

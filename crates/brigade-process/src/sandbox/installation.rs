@@ -217,7 +217,7 @@ impl Finder<'_> {
             }
             // Rye's shims are Rye itself, beside what it installed.
             for part in ["config.toml", "py", "self"] {
-                if root.ends_with(".rye") {
+                if root.file_name().is_some_and(|name| name == ".rye") {
                     self.grant(&root.join(part));
                 }
             }
