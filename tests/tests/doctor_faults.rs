@@ -402,8 +402,7 @@ fn older(site: &Site, file: &str) {
 #[test]
 fn calls_that_need_somebody_are_found() {
     let tool = |kind, severity| expected(kind, severity, "tool", "");
-    let queued: fn(&Site) -> String = |site| site.queue("tool", "{}");
-    let faults: [(Expected, fn(&Site)); 6] = [
+    let faults: [Fault; 6] = [
         (tool("call_stale_pending", "warning"), |site| {
             site.queue("tool", "{}");
             older(site, CALLS);
@@ -436,7 +435,7 @@ fn calls_that_need_somebody_are_found() {
         assert!(issue["call_id"].as_str().is_some_and(|id| id.starts_with("call-")), "{issue:#}");
     }
     let site = healthy();
-    queued(&site);
+    site.queue("tool", "{}");
     let calls = site.workspace.read_text(CALLS);
     site.workspace.write(CALLS, format!("{calls}garbage\n"));
     check(&site, &expected("unreadable_lines", "warning", "", CALLS));

@@ -1,5 +1,7 @@
 //! `brigade work` through the binary.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::thread;
 
 use brigade_testkit::{Brigade, TempWorkspace};

@@ -178,7 +178,7 @@ impl Workspace {
         let places = self.places();
         let tools = enabled(&config.catalog);
         let orphans = self.find_orphans(&config, &places)?.orphans;
-        let items = self.plan_projections(&config, &tools, &places, Depth::Status, |item| item);
+        let items = self.plan_projections(&config, &tools, &places, Depth::Full, |item| item);
         let snapshot = Snapshot {
             catalog: Some(ConfigFile::Read(&config.catalog)),
             projections: items.iter().collect(),
