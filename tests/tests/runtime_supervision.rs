@@ -341,6 +341,28 @@ fn one_broken_entry_leaves_the_others_alone() {
 }
 
 #[test]
+fn health_commands_run_at_the_same_time_however_long_they_take() {
+    let ids: Vec<String> = (0..10).map(|number| format!("r{number}")).collect();
+    let entry = |id: &String| {
+        format!(
+            "[[runtime]]\nid = '{id}'\nname = 'R'\ncommand = 'sleep 600'\nhealth_command = 'sh meet.sh {id}'\ntimeout = 60\n"
+        )
+    };
+    let runtimes = Runtimes::new(&ids.iter().map(entry).collect::<String>());
+    // Each is healthy once all of them are being asked.
+    let meet =
+        "test -d met || exit 0\ntouch met/$1\nwhile test $(ls met | wc -l) -lt 10; do sleep 0.05; done\n";
+    runtimes.site.workspace.write("meet.sh", meet);
+    for id in &ids {
+        runtimes.json(&["start", id], 0);
+    }
+    runtimes.site.workspace.write("met/r0", "");
+    let status = runtimes.json(&["status"], 0);
+    let items = status["runtimes"].as_array().unwrap();
+    assert!(items.iter().all(|item| item["health_ok"] == true), "{status:#}");
+}
+
+#[test]
 fn a_missing_file_and_a_wrong_name_say_what_to_do() {
     let runtimes = Runtimes { site: Site::empty() };
     for words in [&["list"][..], &["status"], &["doctor"], &["show", "helper"], &["start", "helper"]] {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use brigade_catalog::Runtime;
 use brigade_core::argv::Argv;
@@ -22,8 +23,13 @@ use crate::record::{PidFile, Record, Source};
 use crate::standing::{Standing, standing};
 use crate::system::{self, Holders};
 
-/// How many health checks run at the same time.
+/// How many health checks run at the same time, at most and at first.
 const PARALLEL: usize = 64;
+const PARALLEL_AT_FIRST: usize = 4;
+
+/// How long the first ones may take before there are more, and more again. Every thread makes it dearer to start a command, because a
+/// process is copied for that; so those that answer at once share a few.
+const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Whether health is checked, which may run commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,12 +182,23 @@ impl<'a> Supervisor<'a> {
             }
         };
         std::thread::scope(|scope| {
-            // The calling thread is one of them, so a system that has no thread to spare only takes longer.
-            for _ in 1..running.len().min(PARALLEL) {
-                if std::thread::Builder::new().name("health".to_owned()).spawn_scoped(scope, work).is_err() {
-                    break;
+            let most = running.len().min(PARALLEL);
+            let (mut started, mut wanted) = (0, PARALLEL_AT_FIRST.min(most));
+            let is_left = || next.load(Ordering::Relaxed) < running.len();
+            // A single one needs no thread.
+            while 1 < most && started < most && is_left() {
+                if started == wanted {
+                    system::wait(None, cancel, PATIENCE);
+                    wanted = (2 * wanted).min(most);
+                } else {
+                    let thread = std::thread::Builder::new().name("health".to_owned());
+                    if thread.spawn_scoped(scope, work).is_err() {
+                        break;
+                    }
+                    started += 1;
                 }
             }
+            // The calling thread helps, so a system that has no thread to spare only takes longer.
             work();
         });
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
