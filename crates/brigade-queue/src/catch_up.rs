@@ -65,7 +65,7 @@ enum Stands {
 
 /// Tells whether a call has forgotten the run of an entry; the call may be gone altogether.
 pub(crate) fn is_forgotten(view: &View, entry: &LedgerEntry) -> Result<bool, QueueError> {
-    let receipt = sound_receipt(view, entry);
+    let receipt = if entry.call_id.is_none() { sound_receipt(view, entry) } else { None };
     let Some(stored) = call_of(view, entry, receipt.as_ref())? else { return Ok(true) };
     Ok(stored.version != RecordVersion::Newer && stands(&stored, entry).is_none())
 }

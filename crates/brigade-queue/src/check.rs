@@ -8,7 +8,7 @@ use crate::error::QueueError;
 use crate::ledger::LedgerEntry;
 use crate::queue::QueueView;
 use crate::state::Damage;
-use crate::verify::{self, Tampering};
+use crate::verify;
 use crate::view::View;
 use crate::{layout, ledger, runs};
 
@@ -79,10 +79,9 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
     let lost = recorded.iter().filter(|path| !files.contains(*path));
     check.lost_receipts = lost.map(RelPath::to_string).collect();
     let path_of = |run: &String| runs::receipt_path(run).map(|path| path.to_string());
-    let verification = view.verify(u64::MAX)?;
-    let added = verification.findings.iter().filter(|finding| finding.tampering == Tampering::Added);
-    check.unrecorded_receipts = added.filter_map(|finding| path_of(&finding.run_id)).collect();
-    check.forgotten_receipts = verify::forgotten_runs(view)?.iter().filter_map(path_of).collect();
+    let (unrecorded, forgotten) = verify::unrecorded_and_forgotten(view)?;
+    check.unrecorded_receipts = unrecorded.iter().filter_map(path_of).collect();
+    check.forgotten_receipts = forgotten.iter().filter_map(path_of).collect();
     for folder in [layout::tools(), layout::segments(), layout::runs(), layout::checkpoints()] {
         let Ok(entries) = fs.list_dir(&folder) else { continue };
         for entry in entries {

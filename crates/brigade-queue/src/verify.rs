@@ -134,10 +134,7 @@ fn verify_by(view: &View, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Veri
     let is_own =
         |(entry, _): &(Option<LedgerEntry>, bool)| entry.as_ref().is_some_and(|entry| !entry.is_adopted);
     let has_own = lines.iter().flatten().any(is_own);
-    // Before adoption, and when a crash stopped one, receipts need not be in the ledger. A journal that is gone looks like one
-    // of before, but for the receipts that only we write.
-    let is_unadopted =
-        view.state.is_unadopted() && view.state.segments.is_empty() && !has_own && !has_own_receipt(view)?;
+    let is_unadopted = is_unadopted(view, has_own)?;
     if lines.is_none() && is_unadopted {
         return Ok(Verification { is_unadopted: true, ..Verification::default() });
     }
@@ -346,17 +343,31 @@ fn forgotten<'e>(
     Ok(found)
 }
 
-/// Lists the runs that the ledger names and that their calls do not know of.
-pub(crate) fn forgotten_runs(view: &View) -> Result<Vec<String>, QueueError> {
-    let file = match ledger::open(&*view.fs) {
-        Ok(Some(file)) => file,
-        Ok(None) => return Ok(Vec::new()),
-        Err(error) if error.kind == FsErrorKind::NotAFile => return Ok(Vec::new()),
+/// Runs that are in the folder and not in the ledger, and runs that the ledger names and that their calls do not know of.
+///
+/// Looks only at receipts and entries and the calls that they name, so it costs less than [`verify`] where there are many calls.
+pub(crate) fn unrecorded_and_forgotten(view: &View) -> Result<(Vec<String>, Vec<String>), QueueError> {
+    let entries = match ledger::open(&*view.fs) {
+        Ok(Some(file)) => ledger::find_prefix(&*file, "")?,
+        Ok(None) => Vec::new(),
+        Err(error) if error.kind == FsErrorKind::NotAFile => Vec::new(),
         Err(error) => return Err(error.into()),
     };
-    let entries = ledger::find_prefix(&*file, "")?;
     let entries: Vec<&LedgerEntry> = entries.iter().collect();
-    Ok(forgotten(view, &entries, &links(view)?)?.into_iter().map(|entry| entry.run_id.clone()).collect())
+    let forgotten = forgotten(view, &entries, &[])?.into_iter().map(|entry| entry.run_id.clone()).collect();
+    if is_unadopted(view, entries.iter().any(|entry| !entry.is_adopted))? {
+        return Ok((Vec::new(), forgotten));
+    }
+    let mut findings = Vec::new();
+    check_additions(view, &runs::files(&*view.fs)?, &entries, &mut findings)?;
+    Ok((findings.into_iter().map(|finding| finding.run_id).collect(), forgotten))
+}
+
+/// Tells whether receipts need not be in the ledger: before adoption, and when a crash stopped one. A journal that is gone
+/// looks like one of before, but for the receipts that only we write.
+fn is_unadopted(view: &View, has_own_entry: bool) -> Result<bool, QueueError> {
+    let is_unadopted = view.state.is_unadopted() && view.state.segments.is_empty() && !has_own_entry;
+    Ok(is_unadopted && !has_own_receipt(view)?)
 }
 
 /// Tells whether there is a receipt that says of itself that it is one of ours.

@@ -236,7 +236,7 @@ fn a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_th
     assert_eq!((run.receipt.id(), run.receipt.status()), ("run-a", "interrupted"));
     // Readers of receipts count on a number and a text there, however the run ended.
     let document = run.receipt.document();
-    assert_eq!(document.get("duration_seconds"), Some(&Json::from(0.0)));
+    assert_eq!(document.get("duration_seconds"), Some(&Json::from(6.0)));
     assert_eq!(document.get("cwd"), Some(&Json::from(".")));
     assert!(view.verify(1).unwrap().findings.is_empty());
     let late = finish(&living, "call-a", "run-a", "completed", 10, Vec::new());

@@ -29,7 +29,8 @@ impl View for CheckpointListReport {
             ("checkpoint", Fit::Whole),
             ("tool", Fit::Whole),
             ("status", Fit::Whole),
-            ("created", Fit::Cut),
+            ("since", Fit::Cut),
+            ("until", Fit::Cut),
             ("reason", Fit::Cut),
         ]);
         for checkpoint in &self.checkpoints {
@@ -38,6 +39,8 @@ impl View for CheckpointListReport {
                 Text::from(values::text(checkpoint, "tool_id")),
                 values::status(values::text(checkpoint, "status")),
                 when::moment(values::text(checkpoint, "created_at"), page.now),
+                values::some_text(checkpoint, "expires_at")
+                    .map_or_else(|| Text::from("no end"), |until| when::moment(until, page.now)),
                 Text::from(values::text(checkpoint, "reason")),
             ]);
         }
