@@ -251,6 +251,8 @@ impl Judgement {
                 }
                 self.process_substitutions(args);
             }
+            // The same name is that of ast-grep, whose subcommands are no groups.
+            Kind::Privilege("sg") if args.first().is_none_or(|word| program::is_ast_grep(&word.text)) => {}
             Kind::Privilege(program) => {
                 self.risks.push(Risk::Privilege { word: head.at, program });
                 self.any_suffix(args);

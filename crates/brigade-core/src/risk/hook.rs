@@ -124,10 +124,26 @@ pub(super) fn is_standard_input(name: &str) -> bool {
     matches!(name, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
+/// Gives the arguments that are the program's own: some read no options after the first word that is none.
+fn own<'a>(program: &str, args: &'a [Word]) -> &'a [Word] {
+    // Options that take the next word.
+    let valued: &[&str] = match program {
+        "awk" | "gawk" | "mawk" => &["-F", "-f", "-v", "--assign", "--field-separator", "--file"],
+        "entr" => &[],
+        "npx" => &["-c", "-p", "-w", "--call", "--package", "--workspace"],
+        _ => return args,
+    };
+    let mut at = 0;
+    while let Some(word) = args.get(at).filter(|word| word.text.starts_with('-')) {
+        at += 1 + usize::from(valued.contains(&word.text.as_str()));
+    }
+    &args[..at.min(args.len())]
+}
+
 /// Lists the values of options, with the position of the word that holds the option.
 fn values(hooks: &Hooks, args: &[Word]) -> Vec<(usize, Word)> {
     let mut found = Vec::new();
-    for (at, word) in args.iter().enumerate() {
+    for (at, word) in own(hooks.program, args).iter().enumerate() {
         let text = word.text.as_str();
         if text == "--" && hooks.program != "capsh" {
             break;

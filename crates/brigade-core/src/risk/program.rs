@@ -238,6 +238,12 @@ pub(super) fn launches(program: &str, subcommand: &str) -> bool {
     LAUNCHING_SUBCOMMANDS.iter().any(|(of, names)| *of == name && names.contains(&subcommand))
 }
 
+/// Tells whether the first argument of `sg` is one of ast-grep.
+pub(super) fn is_ast_grep(argument: &str) -> bool {
+    let subcommands = ["completions", "help", "lsp", "new", "run", "scan", "test"];
+    argument.starts_with('-') || subcommands.contains(&argument)
+}
+
 /// Gives the last part of a program's path, in lower case and without `.exe`.
 pub(super) fn base_name(program: &str) -> String {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program).to_ascii_lowercase();
