@@ -32,6 +32,9 @@ impl View for ProjectionPlanReport {
             let which = self.tool_id.as_deref().unwrap_or("--all");
             page.next(&format!("brigade tools apply {which} --dry-run"));
         }
+        if self.orphans.iter().any(|orphan| orphan.prunable == "yes") {
+            page.next("brigade tools apply --all --prune --dry-run");
+        }
     }
 }
 
@@ -48,6 +51,7 @@ fn table(items: &[ProjectionReport], target: &str) -> Table {
         ("harness", Fit::Whole),
         ("status", Fit::Whole),
         ("action", Fit::Whole),
+        ("read as", Fit::Whole),
         ("file", Fit::Cut),
     ]);
     for item in items {
@@ -56,6 +60,7 @@ fn table(items: &[ProjectionReport], target: &str) -> Table {
             Text::from(&item.harness),
             values::status(item.status),
             action(item.action),
+            lossiness(item.lossiness),
             Text::from(relative(item.projection_path.as_deref().unwrap_or(""), target)),
         ]);
     }
@@ -67,6 +72,15 @@ fn action(action: &str) -> Text {
         "create" | "update" => Text::new(Tone::Accent, action),
         "conflict" => Text::new(Tone::Bad, action),
         _ => Text::new(Tone::Faint, action),
+    }
+}
+
+/// Says what the harness makes of the file.
+fn lossiness(lossiness: Option<&str>) -> Text {
+    match lossiness {
+        None => Text::new(Tone::Faint, "unknown"),
+        Some("native") => Text::from("native"),
+        Some(word) => Text::new(Tone::Warning, &word.replace(['-', '_'], " ")),
     }
 }
 
