@@ -9,7 +9,7 @@ pub(super) enum NameKind {
     Token,
     /// `authorization`: a scheme may stand before the secret.
     Authorization,
-    /// `tokens` by itself, which mostly are counted.
+    /// `tokens` by itself, which mostly are counted, and `token` glued to another word, often a name in a program.
     Tokens,
     /// `auth` or `bearer`, whose value often is only the name of a method.
     Method,
@@ -339,7 +339,7 @@ pub(super) fn classify(name: &str) -> Option<NameKind> {
             "auth" | "bearer" if is_held(&words[index + 1..]) && !before.is_some_and(is_about_use) => {
                 found = found.or(Some(NameKind::Method));
             }
-            word if is_glued_token(word) => found = found.or(Some(NameKind::Token)),
+            word if is_glued_token(word) => found = found.or(Some(NameKind::Tokens)),
             word => {
                 if is_certain(word, before, index + 1 == words.len()) {
                     return Some(NameKind::Certain);
@@ -396,7 +396,7 @@ fn is_certain(word: &str, before: Option<&str>, last: bool) -> bool {
         "apikey" | "apikeys" | "privatekey" | "accesskey" | "secretkey" | "authkey" | "encryptionkey" => true,
         "signingkey" | "masterkey" | "sharedkey" | "accountkey" | "clientsecret" | "apisecret" => true,
         word if word.ends_with("password") || word.ends_with("passwd") => true,
-        word if word.ends_with("secret") || word.ends_with("apikey") => true,
+        word if word.ends_with("secret") || word.ends_with("apikey") => word != "nosecret",
         "key" | "keys" => before.is_some_and(|word| SECRET_KEY.contains(&word)),
         "pass" => last && before.is_some_and(|word| !HARMLESS_PASS.contains(&word)),
         // `PassWord`, split by its case.
@@ -583,6 +583,7 @@ mod tests {
             "nexttoken",
             "pagetoken",
             "betoken",
+            "KEY_NOSECRET",
             "tokens_used",
             "credential.helper",
             "id",

@@ -31,7 +31,9 @@ pub(super) fn auth_value(window: Window<'_>, name_end: usize) -> Result<Option<F
     let Ok(text) = std::str::from_utf8(&window.bytes[start..end]) else { return Ok(None) };
     let is_open = sign.last().is_some_and(|b| is_quote(*b)) || !sign.contains(&b':');
     // A call or an index: `auth=get_auth2(`.
-    let is_code = window.at(end)?.is_some_and(|b| b"([{<".contains(&b)) || is_path(text);
+    let is_code = window.at(end)?.is_some_and(|b| b"([{<".contains(&b))
+        || is_path(text)
+        || (!is_open && is_constant(text));
     let found = Found { start, swallow: Swallow::Class(0, is_secret), kind: SecretKind::Authorization };
     Ok((!is_code && !is_method(text) && looks_random(text, is_open)).then_some(found))
 }
@@ -41,8 +43,15 @@ fn looks_random(text: &str, is_open: bool) -> bool {
     let has = |kind: fn(&u8) -> bool| text.as_bytes().iter().any(kind);
     let (letters, digits) = (has(u8::is_ascii_alphabetic), has(u8::is_ascii_digit));
     let pair = is_open
-        && text.split_once(':').is_some_and(|(name, password)| !name.is_empty() && !password.is_empty());
+        && text.split_once(':').is_some_and(|(name, password)| {
+            !name.is_empty() && !password.is_empty() && !password.starts_with(['$', '{', '<'])
+        });
     letters && ((8 <= text.len() && digits) || 24 <= text.len() || pair)
+}
+
+/// Tells whether a word is written as programs write their constants: `WIN32_ERROR`.
+fn is_constant(text: &str) -> bool {
+    text.contains('_') && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
 }
 
 /// Tells whether a word is an address, a path in the file system or in a program, or a variable.

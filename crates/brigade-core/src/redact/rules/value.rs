@@ -5,7 +5,7 @@
 //! (`let token = lexer.next();`). `token` is a word of parsers too, so after `token: ` a word of a few letters and a
 //! number of up to three digits are left. When in doubt, a value is masked.
 
-use super::{Field, Found, Separator, is_blank, is_quote};
+use super::{Field, Found, Separator, is_blank, is_quote, is_token68};
 use crate::redact::name::{NameKind, is_count};
 use crate::redact::shape::SecretKind;
 use crate::redact::swallow::{Swallow, beginning};
@@ -95,8 +95,9 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
     if field.kind == NameKind::Tokens {
         // Without quotes mostly a number, or the name of a variable.
         let has = |kind: fn(&u8) -> bool| word.iter().any(kind);
+        let plain = word.iter().all(|b| is_token68(*b)) && path_length(word) != word.len();
         let random = 16 <= word.len() && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
-        return Ok(found_unless(!random || path_length(word) == word.len(), start, Swallow::Bare));
+        return Ok(found_unless(!random || !plain, start, Swallow::Bare));
     }
     if let Some(quote) = argument_of_call(word, field) {
         let quote = start + quote;
@@ -327,7 +328,8 @@ fn is_code(word: &[u8], field: &Field<'_>) -> bool {
     {
         return true;
     }
-    if matches!(field.separator, Separator::Colon) && word.starts_with(b"&") {
+    if matches!(field.separator, Separator::Colon) && (word.starts_with(b"&") || word.starts_with(b"*const"))
+    {
         return true;
     }
     let receiver =
