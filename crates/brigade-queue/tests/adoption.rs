@@ -170,6 +170,20 @@ fn our_own_first_version_reads() {
 }
 
 #[test]
+fn our_own_batches_and_named_calls_read() {
+    let fs = sample("v1-batches");
+    let queue = queue(fs.clone(), true);
+    let view = queue.read().unwrap();
+    let expect = ["call-1 completed", "new-0 pending", "new-1 waiting", "new-2 pending", "call-2 completed"];
+    assert_eq!(listed(&*view, &Calls::All), expect);
+    let verification = view.verify(1).unwrap();
+    assert_eq!((verification.checked, verification.findings), (3, vec![]));
+    assert!(view.damage().unwrap().is_empty());
+    drop(queue.lock(at(20)).unwrap());
+    assert_eq!(fs.files(), sample("v1-batches").files(), "a writer finds nothing to do");
+}
+
+#[test]
 fn what_can_be_read_is_served_and_the_rest_is_kept() {
     let good = |id: &str| format!("{{\"id\":\"{id}\",\"status\":\"pending\",\"tool_id\":\"t\"}}");
     let deep = "[".repeat(100_000);
