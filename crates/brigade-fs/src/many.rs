@@ -99,7 +99,14 @@ mod tests {
     fn things_made_ahead_come_in_order_until_one_is_refused() {
         for count in [0, 1, WORTH_THREADS - 1, WORTH_THREADS, 1_000] {
             let mut taken = Vec::new();
-            let done: Result<(), ()> = ahead(count, |index| index, |index| Ok(taken.push(index)));
+            let done: Result<(), ()> = ahead(
+                count,
+                |index| index,
+                |index| {
+                    taken.push(index);
+                    Ok(())
+                },
+            );
             assert_eq!((done, taken), (Ok(()), (0..count).collect()));
         }
         let take = |index| if index == 500 { Err(index) } else { Ok(()) };
