@@ -177,12 +177,12 @@ impl Finder<'_> {
 
     /// Tells whether a path leads to a script, with its end, without it, or by its folder.
     fn is_script(&self, path: &Path) -> bool {
-        let with_end = |end: &&str| {
+        let is_there_with = |end: &&str| {
             let mut path = path.to_owned().into_os_string();
             path.push(end);
             self.is_there(Path::new(&path))
         };
-        self.is_there(path) || SCRIPT_ENDS.iter().any(|end| with_end(end))
+        self.is_there(path) || SCRIPT_ENDS.iter().any(is_there_with)
     }
 
     /// Finds what a folder stands for as a script: itself, and where its `package.json` says that it begins.
