@@ -248,7 +248,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
         "target:str calls_path:str created:int skipped:int blocked:int call:call reason:str|null blockers:[str] \
          blocker_details:[detail]",
     ),
-    ("brigade.call-list.v1", "target:str calls_path:str calls:[call] counts:{int}"),
+    ("brigade.call-list.v1", "target:str calls_path:str calls:[call] counts:{int} notes?:[str]"),
     ("brigade.call.v1", "target:str calls_path:str call:call|null error:str|null candidates:[str]"),
     (
         "brigade.call-review.v1",
@@ -262,7 +262,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     (
         "brigade.run-list.v1",
         "target:str runs_path:str runs:[run] run_count:int counts:{int} errors:[receipt_error] error_count:int \
-         latest:run|null",
+         latest:run|null notes:[str]",
     ),
     (
         "brigade.run-log.v1",

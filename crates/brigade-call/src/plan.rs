@@ -2,6 +2,7 @@
 
 mod mcp;
 mod secret;
+mod size;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +70,10 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     }
     let empty = Object::new();
     let given = args.and_then(Json::as_object).unwrap_or(&empty);
-    let rendered = render_arguments(&facts, given, &mut blockers);
+    // What is missing in arguments that cannot be read at all is not known.
+    let mut unknown = Vec::new();
+    let missing = if args.is_some() { &mut blockers } else { &mut unknown };
+    let rendered = render_arguments(&facts, given, missing);
     let argv = command_blockers(&facts, &rendered, &mut blockers);
     path_blockers(&facts, &mut blockers);
     blockers.extend(facts.projections.blockers.iter().cloned());
@@ -378,6 +382,9 @@ fn command_blockers(
             );
             pushed = false;
         }
+    }
+    if pushed {
+        blockers.extend(size::size_blockers(&argv, facts.tool.family));
     }
     let mut block = |code: &'static str, message: String, hint: Option<&str>| {
         let mut blocker = Blocker::new(code, message).at(place.clone()).field("command");

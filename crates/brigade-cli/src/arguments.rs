@@ -87,6 +87,11 @@ impl FromStr for Seconds {
     }
 }
 
+/// Reads how many of something are asked for.
+pub(crate) fn count(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|count| 0 < *count).ok_or("expected a whole number from 1 up")
+}
+
 /// Returns the description of all arguments, for completions and manual pages.
 pub fn command() -> clap::Command {
     Arguments::command()

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use brigade_call::ArgsProblem;
+use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object};
 use brigade_fs::Fs;
 
@@ -45,10 +46,10 @@ impl Workspace {
 
     fn args_file(&self, path: &Path) -> Result<Json, ArgsProblem> {
         let path = self.typed_path(path);
-        let bytes = self
-            .fs
-            .read_outside(&path, DOCUMENT_LIMIT)
-            .map_err(|error| ArgsProblem::Unreadable(error.kind.to_string()))?;
+        let bytes = self.fs.read_outside(&path, DOCUMENT_LIMIT).map_err(|error| {
+            let shown = path.display().to_string();
+            ArgsProblem::Unreadable(format!("`{}`: {}", escape_terminal(&shown), error.kind))
+        })?;
         parse_json(&bytes)
             .map_err(|error| ArgsProblem::NotJson { file: Some(path.display().to_string()), error })
     }

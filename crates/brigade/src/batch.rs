@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io::BufRead;
 
 use brigade_call::{Plan, PlanFacts, blocker_to_json, plan};
-use brigade_core::{Json, Object};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Json, Object, closest};
 use brigade_queue::{Enqueued, OnDuplicate, Queue};
 
 use crate::calls::{Blocked, messages, not_to_be_queued};
@@ -43,7 +44,7 @@ impl Workspace {
             skipped: 0,
             refused: 0,
         };
-        let mut group: Vec<(usize, Plan)> = Vec::new();
+        let mut group: Vec<Line> = Vec::new();
         let mut facts: HashMap<String, PlanFacts<'_>> = HashMap::new();
         let mut line = Vec::new();
         for number in 1.. {
@@ -64,24 +65,17 @@ impl Workspace {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            match self.plan_line(&config, &mut facts, &line) {
+            group.push(match self.plan_line(&config, &mut facts, &line) {
                 Ok(plan) => match not_to_be_queued(&plan, blocked) {
-                    None => group.push((number, plan)),
-                    Some(reason) => {
-                        report.refused += 1;
-                        let details = plan.blockers().iter().map(blocker_to_json).collect();
-                        found(&BatchRow {
-                            blockers: messages(plan.blockers()),
-                            blocker_details: details,
-                            ..refused(number, reason)
-                        });
-                    }
+                    None => Line::Planned(number, Box::new(plan)),
+                    Some(reason) => Line::Refused(BatchRow {
+                        blockers: messages(plan.blockers()),
+                        blocker_details: plan.blockers().iter().map(blocker_to_json).collect(),
+                        ..refused(number, reason)
+                    }),
                 },
-                Err(error) => {
-                    report.refused += 1;
-                    found(&refused(number, error.to_string()));
-                }
-            }
+                Err(error) => Line::Refused(refused(number, error.with_hints())),
+            });
             if group.len() == GROUP {
                 self.commit(&mut group, &mut report, found)?;
             }
@@ -100,6 +94,16 @@ impl Workspace {
         let json = parse_json(line).map_err(|error| {
             Error::new(ErrorKind::Usage, format!("column {}: {}", error.column, error.kind))
         })?;
+        if let Some(unknown) =
+            json.as_object().into_iter().flat_map(Object::keys).find(|key| !KEYS.contains(&key.as_str()))
+        {
+            let message = format!("the key `{}` means nothing here", escape_terminal(unknown));
+            let error = Error::new(ErrorKind::Usage, message);
+            return Err(match closest(unknown, KEYS) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("a line has {}", KEYS.join(", "))),
+            });
+        }
         let tool_id = json.get("tool").or_else(|| json.get("tool_id")).and_then(Json::as_str);
         let tool_id =
             tool_id.ok_or_else(|| Error::new(ErrorKind::Usage, "`tool` must be the id of a tool"))?;
@@ -112,10 +116,10 @@ impl Workspace {
         Ok(plan(PlanFacts { args: Ok(args), ..known }))
     }
 
-    /// Stores a group with one sync.
+    /// Stores a group with one sync, and hands out what became of each line in the order of the input.
     fn commit(
         &self,
-        group: &mut Vec<(usize, Plan)>,
+        group: &mut Vec<Line>,
         report: &mut BatchReport,
         found: &mut dyn FnMut(&BatchRow),
     ) -> Result<(), Error> {
@@ -123,13 +127,31 @@ impl Workspace {
             return Ok(());
         }
         let now = self.now();
-        let stored = self.queue().lock(now)?.enqueue_all(
-            group.len(),
-            OnDuplicate::Skip,
-            &mut |index, is_taken| group[index].1.to_call(now, None, is_taken),
-            now,
-        )?;
-        for ((line, plan), stored) in group.drain(..).zip(stored) {
+        let plans: Vec<&Plan> = group.iter().filter_map(Line::plan).collect();
+        let stored = if plans.is_empty() {
+            Vec::new()
+        } else {
+            let queue = self.queue();
+            let mut locked = queue.lock(now)?;
+            locked.enqueue_all(
+                plans.len(),
+                OnDuplicate::Skip,
+                &mut |index, is_taken| plans[index].to_call(now, None, is_taken),
+                now,
+            )?
+        };
+        let mut stored = stored.into_iter();
+        for line in group.drain(..) {
+            let (line, plan, stored) = match line {
+                Line::Refused(row) => {
+                    report.refused += 1;
+                    found(&row);
+                    continue;
+                }
+                Line::Planned(line, plan) => {
+                    (line, plan, stored.next().expect("each call that was handed in comes back"))
+                }
+            };
             let (created, skipped, call) = match stored {
                 Enqueued::Queued(call) => (1, 0, call),
                 Enqueued::Duplicate(call) | Enqueued::Rejected(call) => (0, 1, call),
@@ -147,6 +169,26 @@ impl Workspace {
             });
         }
         Ok(())
+    }
+}
+
+/// The keys of a line.
+const KEYS: [&str; 3] = ["tool", "args", "tool_id"];
+
+/// A line of the input.
+enum Line {
+    /// Its call is to be stored.
+    Planned(usize, Box<Plan>),
+    /// It is none, or its call is not stored.
+    Refused(BatchRow),
+}
+
+impl Line {
+    fn plan(&self) -> Option<&Plan> {
+        match self {
+            Line::Planned(_, plan) => Some(plan),
+            Line::Refused(_) => None,
+        }
     }
 }
 

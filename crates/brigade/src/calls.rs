@@ -1,9 +1,11 @@
 //! Operations on calls: plan, queue, look, decide.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, Plan, blocker_to_json};
 use brigade_core::redact::{Redactor, SecretValue};
+use brigade_core::text::escape_terminal;
 use brigade_core::{IdPrefix, Json, Object, Severity, Timestamp};
 use brigade_policy::Blocker;
 use brigade_projection::blocking;
@@ -145,6 +147,29 @@ impl Workspace {
             }
         }
         Ok(())
+    }
+
+    /// Checks what is asked for, before anything is listed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when no call can have this status; when the disk fails.
+    pub fn check_call_filter(&self, filter: &CallFilter, counts: &Json) -> Result<(), Error> {
+        let Some(status) = &filter.status else { return Ok(()) };
+        let found = counts.as_object().into_iter().flatten().map(|(word, _)| word.as_str());
+        check_status(status, CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))
+    }
+
+    /// Says that a tool whose calls or runs were asked for is not in the catalog, when it is not.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn note_on_tool(&self, id: &str) -> Result<Option<String>, Error> {
+        let catalog = self.catalog()?;
+        if catalog.tool(id).is_some() {
+            return Ok(None);
+        }
+        let error = Error::new(ErrorKind::NotFound, format!("no tool has the id `{}`", escape_terminal(id)));
+        Ok(Some(did_you_mean(error, id, catalog.ids()).with_hints()))
     }
 
     /// Hands out the JSON of every call in the order of their creation, indented as an element of a list at depth 1 of a
@@ -492,6 +517,24 @@ pub(crate) fn not_to_be_queued(plan: &Plan, blocked: Blocked) -> Option<String> 
     }
 }
 
+/// Checks that a word is a status.
+pub(crate) fn check_status<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Result<(), Error> {
+    let known: BTreeSet<&str> = known.collect();
+    if known.contains(word) {
+        return Ok(());
+    }
+    let error = Error::new(ErrorKind::Usage, format!("there is no status `{}`", escape_terminal(word)));
+    let words = known.iter().copied().collect::<Vec<_>>().join(", ");
+    Err(did_you_mean(error, word, known.iter().copied()).hint(format!("statuses are {words}")))
+}
+
+fn did_you_mean<'a>(error: Error, word: &str, known: impl Iterator<Item = &'a str>) -> Error {
+    match brigade_core::closest(word, known) {
+        Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
+        None => error,
+    }
+}
+
 /// Tells whether a call is over because its runner is gone, and no writer has recorded that yet.
 fn is_unrecorded(call: &Call) -> bool {
     let is_ours = call.claim.as_ref().is_some_and(|claim| claim.runner.is_some());
@@ -519,12 +562,12 @@ fn one_call(found: Match<StoredCall>, prefix: &IdPrefix) -> (Option<StoredCall>,
 }
 
 fn no_call(prefix: &IdPrefix) -> Error {
-    let shown = brigade_core::text::escape_terminal(prefix.as_str()).into_owned();
+    let shown = escape_terminal(prefix.as_str()).into_owned();
     Error::new(ErrorKind::NotFound, format!("no call matches `{shown}`")).hint("brigade tools call list")
 }
 
 pub(crate) fn ambiguous(what: &str, prefix: &IdPrefix, candidates: Vec<String>) -> Error {
-    let shown = brigade_core::text::escape_terminal(prefix.as_str()).into_owned();
+    let shown = escape_terminal(prefix.as_str()).into_owned();
     Error::new(
         ErrorKind::Ambiguous,
         format!("`{shown}` could be more than one {what}: {}", candidates.join(", ")),

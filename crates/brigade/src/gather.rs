@@ -142,7 +142,9 @@ pub(crate) fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c Config
         return Vec::new();
     }
     let concerns = |issue: &&ConfigIssue| {
-        issue.severity == Severity::Error && issue.entry.as_deref().is_none_or(|entry| tool.id == entry)
+        // An issue of an entry without an id names a field and no entry, and is none of the file.
+        let is_its = issue.entry.as_deref().map_or(issue.field.is_none(), |entry| tool.id == entry);
+        issue.severity == Severity::Error && is_its
     };
     catalog.issues().iter().filter(concerns).collect()
 }

@@ -1,11 +1,11 @@
 //! Operations on runs that are over.
 
-use brigade_call::{ReplayOf, blocker_to_json};
+use brigade_call::{CallStatus, ReplayOf, blocker_to_json};
 use brigade_core::{IdPrefix, Json, Object};
 use brigade_policy::Blocker;
 use brigade_queue::{Enqueued, OnDuplicate, Queue, RunList, Runs, StoredReceipt, interrupted_receipt};
 
-use crate::calls::messages;
+use crate::calls::{check_status, messages};
 use crate::error::{Error, ErrorKind};
 use crate::logs::{MeantRun, RunningRun};
 use crate::report::{LedgerFinding, LedgerReport, ReplayReport, Report as _, RunListReport, RunShowReport};
@@ -38,6 +38,15 @@ const SUMMARY_KEYS: &[&str] = &[
     "receipt_path",
 ];
 
+/// The statuses that Brigade gives runs.
+const RUN_STATUSES: [CallStatus; 5] = [
+    CallStatus::Completed,
+    CallStatus::Failed,
+    CallStatus::TimedOut,
+    CallStatus::Interrupted,
+    CallStatus::Waiting,
+];
+
 /// Which runs to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
@@ -63,6 +72,13 @@ impl Workspace {
         };
         let queue = self.queue();
         let view = queue.read()?;
+        let counts = view.run_counts()?;
+        if let Some(status) = &filter.status {
+            check_status(
+                status,
+                RUN_STATUSES.iter().map(CallStatus::as_str).chain(counts.keys().map(String::as_str)),
+            )?;
+        }
         // One more than is listed, to know whether there are older ones.
         let limit = filter.limit.unwrap_or(usize::MAX);
         let mut wanted = limit.saturating_add(1);
@@ -87,7 +103,6 @@ impl Workspace {
             }
             wanted = wanted.saturating_mul(4);
         };
-        let counts = view.run_counts()?;
         let mut fitting = list.receipts.iter().skip(start(&list).unwrap_or(0)).filter(fits);
         let shown: Vec<&StoredReceipt> = fitting.by_ref().take(limit).collect();
         let last = shown.last().filter(|_| fitting.next().is_some());
@@ -104,6 +119,10 @@ impl Workspace {
             })
             .collect();
         let total: u64 = counts.values().sum();
+        let notes = match &filter.tool {
+            Some(tool) if runs.is_empty() => self.note_on_tool(tool)?.into_iter().collect(),
+            _ => Vec::new(),
+        };
         Ok(RunListReport {
             schema: RunListReport::SCHEMA,
             target: self.target(),
@@ -115,6 +134,7 @@ impl Workspace {
             next_before,
             latest: list.receipts.first().map_or(Json::Null, |stored| self.run_summary(stored)),
             runs,
+            notes,
         })
     }
 
@@ -281,8 +301,13 @@ impl Workspace {
             schema: RunShowReport::SCHEMA,
             target: self.target(),
             runs_path: self.absolute(RUNS),
-            run: stored
-                .map_or(Json::Null, |stored| self.receipt_json(Json::Object(stored.receipt.into_document()))),
+            run: stored.map_or(Json::Null, |stored| {
+                let mut document = stored.receipt.into_document();
+                for key in SUMMARY_KEYS {
+                    document.entry((*key).to_owned()).or_default();
+                }
+                self.receipt_json(Json::Object(document))
+            }),
             candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
             error: error.map(|error| error.with_hints()),
         }

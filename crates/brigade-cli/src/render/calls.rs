@@ -1,6 +1,6 @@
 //! Lists of calls, shown while they are read: there may be very many.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
 use brigade::core::{Json, Timestamp};
@@ -21,11 +21,12 @@ pub(crate) struct CallList<'a> {
     filter: &'a CallFilter,
     counts: &'a Json,
     failure: RefCell<Option<Error>>,
+    found: Cell<bool>,
 }
 
 impl<'a> CallList<'a> {
     pub(crate) fn new(workspace: &'a Workspace, filter: &'a CallFilter, counts: &'a Json) -> CallList<'a> {
-        CallList { workspace, filter, counts, failure: RefCell::new(None) }
+        CallList { workspace, filter, counts, failure: RefCell::new(None), found: Cell::new(false) }
     }
 
     /// Returns why reading stopped early, once the document is written.
@@ -42,6 +43,11 @@ impl Serialize for CallList<'_> {
         document.serialize_entry("calls_path", &self.workspace.calls_path())?;
         document.serialize_entry("counts", self.counts)?;
         document.serialize_entry("calls", &Calls(self))?;
+        if let Some(tool) = self.filter.tool.as_ref().filter(|_| !self.found.get())
+            && let Ok(Some(note)) = self.workspace.note_on_tool(tool)
+        {
+            document.serialize_entry("notes", &[note])?;
+        }
         if let Some(error) = &*self.failure.borrow() {
             document.serialize_entry("error", &error.to_string())?;
         }
@@ -56,13 +62,14 @@ impl Serialize for Calls<'_> {
         let list = self.0;
         let mut elements = serializer.serialize_seq(None)?;
         let mut unwritten = None;
-        let read = list.workspace.for_each_call(list.filter, &mut |call| match elements
-            .serialize_element(&list.workspace.call_json(call))
-        {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                unwritten = Some(error);
-                ControlFlow::Break(())
+        let read = list.workspace.for_each_call(list.filter, &mut |call| {
+            list.found.set(true);
+            match elements.serialize_element(&list.workspace.call_json(call)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    unwritten = Some(error);
+                    ControlFlow::Break(())
+                }
             }
         });
         if let Some(error) = unwritten {
@@ -120,6 +127,11 @@ impl CallRows {
     /// Tells whether it is time to show what is there.
     pub(crate) fn is_full(&self) -> bool {
         PART <= self.table.len()
+    }
+
+    /// Tells whether no call was shown.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shown == 0
     }
 
     /// Puts the rows so far on a page.

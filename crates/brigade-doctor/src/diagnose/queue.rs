@@ -120,6 +120,10 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
                 (CallStatus::TimedOut, _) => {
                     say(IssueType::CallFailed, "was ended at its timeout".to_owned());
                 }
+                (_, Some(0)) => say(
+                    IssueType::CallFailed,
+                    "failed although its program ended with exit code 0; the receipt says why".to_owned(),
+                ),
                 (_, Some(code)) => say(IssueType::CallFailed, format!("failed with exit code {code}")),
                 (_, None) => say(IssueType::CallFailed, "failed".to_owned()),
             }

@@ -30,6 +30,8 @@ pub struct RunListReport {
     pub latest: Json,
     /// The run that the next page comes before, when there are more than were asked for.
     pub next_before: Option<String>,
+    /// Why nothing may be listed, such as a tool that is not there.
+    pub notes: Vec<String>,
 }
 
 impl Report for RunListReport {

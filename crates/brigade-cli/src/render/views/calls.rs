@@ -1,5 +1,7 @@
 //! Plans, calls, and what became of them.
 
+use std::borrow::Cow;
+
 use brigade::core::Json;
 use brigade::{CallReport, PlanReport, QueueReport, ReviewReport, RunReport};
 
@@ -39,15 +41,31 @@ fn queue_command(tool_id: &str, arguments: Option<&Json>) -> String {
     let command = format!("brigade tools call queue {}", quoted(tool_id));
     match arguments.and_then(Json::as_object).filter(|arguments| !arguments.is_empty()) {
         Some(arguments) => {
-            format!("{command} --args {}", quoted(&Json::Object(arguments.clone()).to_compact()))
+            let json = Json::Object(arguments.clone()).to_compact();
+            if LONG < json.len() {
+                return format!("{command} --args-json FILE (with the same arguments)");
+            }
+            format!("{command} --args {}", quoted(&json))
         }
         None => command,
     }
 }
 
+/// How much of one argument, or of all in a command, is shown, in bytes.
+const LONG: usize = 2_000;
+
+/// Returns the beginning of a text that is too long to be shown, and how much is left out.
+fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONG {
+        return Cow::Borrowed(text);
+    }
+    let shown = &text[..text.floor_char_boundary(LONG)];
+    Cow::Owned(format!("{shown}… (and {} bytes more)", text.len() - shown.len()))
+}
+
 /// Shows the words of a command line so that a shell would read them back.
 fn command_line(argv: &[String]) -> Option<Text> {
-    let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = argv.iter().map(|word| quoted(&shortened(word))).collect();
     (!words.is_empty()).then(|| Text::new(Tone::Accent, &words.join(" ")))
 }
 
@@ -74,7 +92,8 @@ fn show_arguments(arguments: Option<&Json>, sheet: &mut Sheet) {
     for (name, value) in arguments {
         sheet.indented(
             2,
-            Text::new(Tone::Strong, name).then(Tone::Plain, &format!(" = {}", value.to_compact())),
+            Text::new(Tone::Strong, name)
+                .then(Tone::Plain, &format!(" = {}", shortened(&value.to_compact()))),
         );
     }
 }
@@ -177,7 +196,8 @@ fn show_call(call: &Json, page: &mut Page) {
     sheet.field_if("exit code", values::integer(call, "exit_code").map(|code| code.to_string()));
     sheet.field_if("run", values::some_text(call, "run_id"));
     sheet.field_if("receipt", values::some_text(call, "receipt_path"));
-    sheet.field_if("waits on", values::some_text(call, "checkpoint_id"));
+    let waits = matches!(values::text(call, "status"), "waiting" | "resume-pending");
+    sheet.field_if("waits on", values::some_text(call, "checkpoint_id").filter(|_| waits));
     show_arguments(call.get("args"), sheet);
     match values::list(call, "blocker_details") {
         [] => show_blockers(&as_details(values::list(call, "blockers")), sheet),

@@ -22,6 +22,9 @@ impl View for RunListReport {
         }
         if self.runs.is_empty() {
             page.data.line("no runs");
+            for note in &self.notes {
+                page.note(note);
+            }
             page.next("brigade tools call run --next");
             return;
         }

@@ -6,6 +6,7 @@ use brigade::core::{Clock as _, Json, SystemClock};
 use brigade::{CallFilter, Error, Exit, Workspace};
 use clap::Args;
 
+use crate::arguments::count;
 use crate::output::Output;
 use crate::render::calls::{CALL_LIST, CallList, CallRows};
 use crate::session::Session;
@@ -25,7 +26,7 @@ pub(crate) struct ListArgs {
     tool: Option<String>,
 
     /// Only the newest so many
-    #[arg(long, value_name = "COUNT", conflicts_with = "all")]
+    #[arg(long, value_name = "COUNT", conflicts_with = "all", value_parser = count, allow_hyphen_values = true)]
     limit: Option<usize>,
 
     /// Every call
@@ -47,6 +48,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Outp
 fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
     // What cannot be read at all fails here, before anything is written.
     let counts = workspace.call_counts()?;
+    workspace.check_call_filter(filter, &counts)?;
     if output.is_json() {
         if *filter == CallFilter::default() {
             return write_all(workspace, &counts, output);
@@ -65,7 +67,13 @@ fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>)
         }
         if exit == Exit::Done { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    Ok(exit.max(output.page(&rows.last(now, filter), Exit::Done)))
+    let mut page = rows.last(now, filter);
+    if let Some(tool) = filter.tool.as_ref().filter(|_| rows.is_empty())
+        && let Some(note) = workspace.note_on_tool(tool)?
+    {
+        page.note(&note);
+    }
+    Ok(exit.max(output.page(&page, Exit::Done)))
 }
 
 /// Writes the document of all calls while they are read.

@@ -4,6 +4,7 @@ use brigade::core::IdPrefix;
 use brigade::{Error, RunFilter, RunListReport};
 use clap::Args;
 
+use crate::arguments::count;
 use crate::session::Session;
 
 /// List the runs, newest first
@@ -21,7 +22,7 @@ pub(crate) struct ListArgs {
     tool: Option<String>,
 
     /// Only the newest so many
-    #[arg(long, value_name = "COUNT", conflicts_with = "all")]
+    #[arg(long, value_name = "COUNT", conflicts_with = "all", value_parser = count, allow_hyphen_values = true)]
     limit: Option<usize>,
 
     /// Every run
