@@ -49,7 +49,7 @@ const SHAPES: &[(&str, &str)] = &[
          arguments:{str} stdout_summary:str stderr_summary:str stdout_log_path:str|null stderr_log_path:str|null receipt_path:str \
          contract_fingerprint:str source_fingerprint:str call_fingerprint:str approval_fingerprint:str approval:approval \
          permissions:[str] effects:[str] runtime_id:str|null mcp_server_id:str|null mcp_tool_name:str|null runtime:any \
-         policy:policy env_labels_used:[str] projection_summary:summary output_compaction?:compaction checkpoint_id?:str \
+         policy:policy env_labels_used:[str] projection_summary:summary output_compaction?:compaction|null checkpoint_id?:str \
          checkpoint?:checkpoint original_call_id?:str original_run_id?:str resume_run_id?:str resume?:resume",
     ),
     ("approval", "reviewed_at:str|null review_reason:str|null"),
@@ -249,7 +249,10 @@ const DOCUMENTS: &[(&str, &str)] = &[
          blocker_details:[detail]",
     ),
     ("brigade.call-list.v1", "target:str calls_path:str calls:[call] counts:{int} notes?:[str]"),
-    ("brigade.call.v1", "target:str calls_path:str call:call|null error:str|null candidates:[str]"),
+    (
+        "brigade.call.v1",
+        "target:str calls_path:str call:call|null changed:[str] error:str|null candidates:[str]",
+    ),
     (
         "brigade.call-review.v1",
         "target:str calls_path:str call:call|null error?:str blockers:[str] blocker_details:[detail] candidates:[str]",
@@ -269,6 +272,8 @@ const DOCUMENTS: &[(&str, &str)] = &[
         "target:str run_id:str running:bool stream:str path:str bytes:int text:str omitted_bytes:int",
     ),
     ("brigade.run.v1", "target:str runs_path:str run:receipt|null error:str|null candidates:[str]"),
+    ("brigade.envelope.v1", "envelope_path:str valid:bool statement:any error:str|null"),
+    ("brigade.run-export.v1", "payloadType:str payload:str signatures:[any]"),
     (
         "brigade.run-replay.v1",
         "target:str runs_path:str calls_path:str run:any plan:any blockers:[str] blocker_details:[detail] created:int \
@@ -285,7 +290,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ),
     (
         "brigade.checkpoint.v1",
-        "target:str checkpoints_path:str checkpoint:checkpoint|null error:str|null candidates:[str]",
+        "target:str checkpoints_path:str checkpoint:checkpoint|null call_status:str|null error:str|null candidates:[str]",
     ),
     (
         "brigade.checkpoint-review.v1",

@@ -123,11 +123,17 @@ impl Checkpoint {
     pub fn approve(mut self, choice: &str, at: Timestamp) -> Result<Checkpoint, CheckpointRefusal> {
         self.must_be(CheckpointStatus::Pending, "pending")?;
         self.must_be_in_time(at)?;
-        if !self.choices.is_empty() && !self.choices.iter().any(|allowed| allowed == choice) {
-            return Err(CheckpointRefusal::NotAChoice(self.choices));
-        }
+        let is_meant = |allowed: &&String| *allowed == choice;
+        // What a person can type is what they were shown.
+        let is_shown = |allowed: &&String| brigade_core::text::escape_terminal(allowed) == choice;
+        let allowed = self.choices.iter().find(is_meant).or_else(|| self.choices.iter().find(is_shown));
+        let choice = match allowed {
+            Some(allowed) => allowed.clone(),
+            None if self.choices.is_empty() => choice.to_owned(),
+            None => return Err(CheckpointRefusal::NotAChoice(self.choices)),
+        };
         self.status = CheckpointStatus::Approved;
-        self.selected_choice = Some(choice.to_owned());
+        self.selected_choice = Some(choice);
         self.reviewed_at = Some(at);
         self.review_reason = None;
         Ok(self)

@@ -77,7 +77,14 @@ fn usable_tools<'a>(snapshot: &Snapshot<'a>) -> Vec<&'a Tool> {
         Some(ConfigFile::Read(catalog)) => Some(catalog),
         Some(ConfigFile::Missing { .. } | ConfigFile::Unreadable { .. }) | None => None,
     };
-    catalog.into_iter().flat_map(Catalog::tools).filter(|tool| tool.enabled).collect()
+    // A further entry with an id that is taken is no tool, and is reported as that.
+    let is_tool = |catalog: &Catalog, tool: &Tool| {
+        catalog.tool(tool.id.as_str()).is_some_and(|first| std::ptr::eq(first, tool))
+    };
+    let tools = catalog.into_iter().flat_map(|catalog| {
+        catalog.tools().iter().filter(move |tool| tool.enabled && is_tool(catalog, tool))
+    });
+    tools.collect()
 }
 
 fn by_tool<'a>(items: &[&'a ProjectionItem]) -> HashMap<&'a str, Vec<&'a ProjectionItem>> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade_catalog::{ApprovalMode, Family};
+use brigade_catalog::ApprovalMode;
 use brigade_core::Place;
 use brigade_core::redact::{MARK, looks_secret_value};
 
@@ -151,7 +151,15 @@ impl Judge<'_> {
     }
 
     fn family(&mut self, policy: &Policy) {
-        let name = self.facts.family.map_or("unknown", Family::as_str);
+        let Some(family) = self.facts.family else {
+            let message = "the family of the tool is none that is known".to_owned();
+            let place = self.facts.place_of("family");
+            let hint = place.as_ref().map(|place| format!("change family in {place}"));
+            let mut blocker = Blocker::new("policy_family", message);
+            (blocker.place, blocker.hint) = (place, hint);
+            return self.deny(Topic::Family, "unknown", "family", blocker);
+        };
+        let name = family.as_str();
         let message = format!("family `{name}` is not in allowed_families of {}", self.file);
         let refusal = Refusal { code: "policy_family", field: "family", message };
         let list = ("allowed_families", &policy.allowed_families);

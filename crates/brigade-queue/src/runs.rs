@@ -69,6 +69,17 @@ impl RunFolder {
         self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name)).is_ok()
     }
 
+    /// Lists the folders that have the names of receipts.
+    fn misplaced(&self) -> impl Iterator<Item = BadReceipt> {
+        let folders = self.entries.iter().filter(|entry| {
+            entry.kind == FileKind::Directory && entry.name.ends_with(".json") && !entry.name.starts_with('.')
+        });
+        folders.filter_map(|entry| {
+            let path = layout::runs().join(&entry.name).ok()?;
+            Some(BadReceipt { path: path.to_string(), problem: FsErrorKind::NotAFile.to_string() })
+        })
+    }
+
     /// Lists the files that are receipts by their names.
     pub(crate) fn receipts(&self) -> Vec<RelPath> {
         let is_receipt = |name: &str| name.ends_with(".json") && !name.starts_with('.');
@@ -168,7 +179,12 @@ pub(crate) fn list(fs: &dyn Fs, which: Runs, state: &State) -> Result<RunList, F
             list.receipts.truncate(limit);
             Ok(list)
         }
-        (Runs::All, _) => Ok(read(fs, &files(fs)?)),
+        (Runs::All, _) => {
+            let folder = RunFolder::list(fs)?;
+            let mut list = read(fs, &folder.receipts());
+            list.errors.extend(folder.misplaced());
+            Ok(list)
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use brigade_call::{Call, CallStatus, Plan, blocker_to_json};
+use brigade_call::{Call, CallStatus, Plan, Purpose, RuntimeFact, blocker_to_json, verify};
 use brigade_core::redact::{Redactor, SecretValue};
 use brigade_core::text::escape_terminal;
 use brigade_core::{IdPrefix, Json, Object, Severity, Timestamp};
@@ -236,9 +236,25 @@ impl Workspace {
                 Some(stored) => self.pin_beside(&stored.call)?.map(|pin| self.pin_summary(&pin)),
                 None => None,
             },
+            changed: match &call {
+                Some(stored) if stored.call.status == CallStatus::Approved => self.changed(&stored.call)?,
+                _ => Vec::new(),
+            },
             call: call.map_or(Json::Null, |stored| self.call_json(&stored.call)),
             candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
             error: error.map(|error| error.to_string()),
+        })
+    }
+
+    /// Lists what changed since a call was approved.
+    fn changed(&self, call: &Call) -> Result<Vec<String>, Error> {
+        let Ok((_, planned)) = self.plan_again(call)? else {
+            return Ok(vec!["the tool is not there any more".to_owned()]);
+        };
+        let verified = verify(call.clone(), planned.plan, RuntimeFact::NotNeeded, Purpose::Run, self.now());
+        Ok(match verified {
+            Ok(_) => Vec::new(),
+            Err(refusal) => refusal.changes.iter().map(ToString::to_string).collect(),
         })
     }
 

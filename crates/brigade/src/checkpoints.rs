@@ -2,7 +2,7 @@
 
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
 use brigade_core::redact::Redactor;
-use brigade_core::{IdPrefix, Json};
+use brigade_core::{CallId, IdPrefix, Json};
 use brigade_queue::{Answer, Match, Queue, QueueError, StoredCheckpoint};
 
 use crate::calls::ambiguous;
@@ -49,15 +49,24 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn checkpoint_show(&self, prefix: &IdPrefix) -> Result<CheckpointReport, Error> {
-        let (checkpoint, error) = match self.find_checkpoint(prefix)? {
-            Ok(stored) => (self.checkpoint_json(&stored), None),
-            Err(error) => (Json::Null, Some(error)),
+        let (checkpoint, call_status, error) = match self.find_checkpoint(prefix)? {
+            Ok(stored) => {
+                let call: Option<CallId> = stored.checkpoint.call_id.parse().ok();
+                let call = match call {
+                    Some(id) => self.queue().read()?.call(&id)?,
+                    None => None,
+                };
+                let status = call.map(|stored| stored.call.status.as_str().to_owned());
+                (self.checkpoint_json(&stored), status, None)
+            }
+            Err(error) => (Json::Null, None, Some(error)),
         };
         Ok(CheckpointReport {
             schema: CheckpointReport::SCHEMA,
             target: self.target(),
             checkpoints_path: self.absolute(CHECKPOINTS),
             checkpoint,
+            call_status,
             candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
             error: error.map(|error| error.with_hints()),
         })

@@ -62,6 +62,14 @@ impl Workspace {
     ) -> Result<Planned, Error> {
         let GatheredTool { facts, projections, program, directory } = self.gather_tool(config, tool)?;
         let plan = brigade_call::plan(PlanFacts { args, ..facts });
+        tracing::debug!(
+            tool = plan.tool_id(),
+            directory = %directory.display(),
+            program = plan.binding().program.as_ref().map(|program| program.path.as_str()),
+            files = plan.binding().files.len(),
+            blockers = plan.blockers().len(),
+            "planned a call"
+        );
         Ok(Planned { plan, projections, program, directory })
     }
 

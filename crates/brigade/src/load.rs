@@ -12,7 +12,12 @@ impl Workspace {
     /// Reads the catalog. One that is missing or cannot be read is empty, with an issue that says so.
     pub(crate) fn catalog(&self) -> Result<Catalog, Error> {
         match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
-            Ok(bytes) => Ok(Catalog::parse(CATALOG, Level::Project, &bytes)),
+            Ok(bytes) => {
+                let catalog = Catalog::parse(CATALOG, Level::Project, &bytes);
+                let (tools, issues) = (catalog.tools().len(), catalog.issues().len());
+                tracing::debug!(target = %self.target(), bytes = bytes.len(), tools, issues, "read {CATALOG}");
+                Ok(catalog)
+            }
             Err(error) => {
                 let issue = unreadable(CATALOG, error, "brigade tools init")?;
                 Ok(Catalog::new(Vec::new(), vec![issue]))
@@ -23,8 +28,15 @@ impl Workspace {
     /// Reads the policy. One that cannot be read blocks everything.
     pub(crate) fn policy(&self) -> Result<PolicyState, Error> {
         match self.fs.read(&rel(POLICY), CONFIG_LIMIT) {
-            Ok(bytes) => Ok(PolicyState::parse(POLICY, Some(&bytes))),
-            Err(error) if error.is_not_found() => Ok(PolicyState::parse(POLICY, None)),
+            Ok(bytes) => {
+                let policy = PolicyState::parse(POLICY, Some(&bytes));
+                tracing::debug!(bytes = bytes.len(), valid = policy.policy().is_some(), "read {POLICY}");
+                Ok(policy)
+            }
+            Err(error) if error.is_not_found() => {
+                tracing::debug!("there is no {POLICY}");
+                Ok(PolicyState::parse(POLICY, None))
+            }
             Err(error) => Ok(PolicyState::unreadable(POLICY, &error.kind.to_string())),
         }
     }

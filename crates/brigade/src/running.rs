@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, Checkpoint, Claim, Purpose, Refusal, Runner, VerifiedCall, verify};
-use brigade_core::{Fingerprint, IdPrefix, Json, RunId, Timestamp};
+use brigade_core::{CallId, Fingerprint, IdPrefix, Json, RunId, Timestamp};
 use brigade_exec::{Execution, Logs, RunPaths, execute_pinned, with_checkpoints};
 use brigade_fs::{FileKind, Fs, RelPath, WriteFile};
 use brigade_process::ProcessIdentity;
@@ -184,6 +184,7 @@ impl Workspace {
             }
             (files.logs, files.dropped)
         };
+        tracing::debug!(call = %call.id(), run = %run_id, "claimed the call, and runs it");
         let finished = execute_pinned(
             &Execution {
                 call: &call,
@@ -202,15 +203,21 @@ impl Workspace {
             pinned.as_ref().map(|record| &record.pin),
         );
         self.keep_digests();
+        tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
         // The run is recorded whatever becomes of the pin.
         let kept = self.keep_listing(&call, pinned, &finished);
-        let recorded = queue.lock(self.now())?.finish(
-            call.id(),
-            &run_id,
-            finished.checkpoints.clone(),
-            &mut |stored| with_checkpoints(&finished.receipt, stored),
-            finished.completed_at,
-        )?;
+        let recorded = queue
+            .lock(self.now())
+            .and_then(|mut locked| {
+                locked.finish(
+                    call.id(),
+                    &run_id,
+                    finished.checkpoints.clone(),
+                    &mut |stored| with_checkpoints(&finished.receipt, stored),
+                    finished.completed_at,
+                )
+            })
+            .map_err(|error| unrecorded(error.into(), call.id(), &run_id))?;
         self.remove_incoming(&dropped);
         let changed_pin = kept?;
         let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
@@ -347,6 +354,15 @@ impl Workspace {
 
 /// Names the next run of a call. Whoever tries to run it gets the same name, so a run that the queue has lost is met again by
 /// its receipt and its logs.
+/// Says what a receipt that cannot be written means: trying again does not write it.
+fn unrecorded(error: Error, call: &CallId, run: &RunId) -> Error {
+    let message = format!(
+        "the program of call {call} has ended, and that could not be recorded: {error}; the call counts as interrupted \
+         from now on"
+    );
+    Error::new(error.kind(), message).hint(format!("brigade tools run show {run} --log stdout"))
+}
+
 fn run_id(call: &Call) -> RunId {
     let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
     let fingerprint = Fingerprint::builder("brigade.run-id.v2")

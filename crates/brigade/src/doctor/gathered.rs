@@ -145,6 +145,8 @@ impl Workspace {
             files: gathered
                 .surveyed
                 .iter()
+                // Of entries with the same id, the first one is the tool.
+                .rev()
                 .map(|surveyed| (surveyed.tool.id.as_str(), &surveyed.files))
                 .collect(),
             projections: gathered.surveyed.iter().flat_map(|surveyed| &surveyed.projections).collect(),

@@ -103,6 +103,8 @@ pub struct CallReport {
     pub calls_path: String,
     /// The call; `null` when there is none.
     pub call: Json,
+    /// What changed since the call was approved, so that it cannot run; empty when nothing did.
+    pub changed: Vec<String>,
     /// The pin of the MCP tool that it asks for, and what the server changed since; `null` without one.
     pub pin: Option<PinSummary>,
     /// Why there is none.

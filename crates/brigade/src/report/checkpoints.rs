@@ -44,6 +44,8 @@ pub struct CheckpointReport {
     pub checkpoints_path: String,
     /// The checkpoint; `null` when there is none.
     pub checkpoint: Json,
+    /// Where its call stands; `null` when there is none.
+    pub call_status: Option<String>,
     /// Why there is none.
     pub error: Option<String>,
     /// What could be meant, when more than one checkpoint could.

@@ -149,6 +149,11 @@ fn next_step(call: &Json, page: &mut Page) {
         }
         "approved" => page.next(&format!("brigade tools call run {id}")),
         "waiting" => page.next("brigade tools checkpoint list"),
+        "resume-pending" => {
+            if let Some(checkpoint) = values::some_text(call, "checkpoint_id") {
+                page.next(&format!("brigade tools checkpoint resume {checkpoint}"));
+            }
+        }
         "completed" | "failed" | "timed-out" | "interrupted" => {
             if let Some(run) = values::some_text(call, "run_id") {
                 page.next(&format!("brigade tools run show {run}"));
@@ -168,7 +173,12 @@ impl View for CallReport {
         if let Some(pin) = &self.pin {
             super::mcp::waiting_change(pin, page);
         }
-        next_step(&self.call, page);
+        if self.changed.is_empty() {
+            return next_step(&self.call, page);
+        }
+        page.data.field("changed", Text::new(Tone::Bad, &self.changed.join(", ")));
+        page.note("changed since it was approved, so it does not run; queue it again and approve that");
+        page.next(&queue_command(values::text(&self.call, "tool_id"), self.call.get("args")));
     }
 }
 

@@ -136,7 +136,12 @@ impl View for DescribeReport {
         if let Some(live) = &self.live {
             super::mcp::live(live, page);
         }
-        page.next(&format!("brigade tools call plan {} --args JSON", contract.tool_id));
+        // Tools of other families are projected, and never called.
+        let command = match contract.family.as_deref() {
+            Some("script" | "mcp") => format!("brigade tools call plan {} --args JSON", contract.tool_id),
+            _ => format!("brigade tools plan {}", contract.tool_id),
+        };
+        page.next(&command);
     }
 }
 

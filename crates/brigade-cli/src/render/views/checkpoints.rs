@@ -57,7 +57,7 @@ impl View for CheckpointReport {
         }
         if !self.checkpoint.is_null() {
             show_checkpoint(&self.checkpoint, page);
-            next_step(&self.checkpoint, page);
+            next_step(&self.checkpoint, self.call_status.as_deref(), page);
         }
     }
 }
@@ -86,7 +86,7 @@ fn show_checkpoint(checkpoint: &Json, page: &mut Page) {
 }
 
 /// Says what can be done with a checkpoint as it stands.
-fn next_step(checkpoint: &Json, page: &mut Page) {
+fn next_step(checkpoint: &Json, call_status: Option<&str>, page: &mut Page) {
     let id = values::text(checkpoint, "id");
     match values::text(checkpoint, "status") {
         "pending" => {
@@ -94,7 +94,13 @@ fn next_step(checkpoint: &Json, page: &mut Page) {
             let choice = choices.first().and_then(Json::as_str).unwrap_or("continue");
             page.next(&format!("brigade tools checkpoint approve {id} --choice {}", quoted(choice)));
         }
+        // Others of the same run are still to be answered.
+        "approved" if call_status == Some("waiting") => page.next("brigade tools checkpoint list"),
         "approved" => page.next(&format!("brigade tools checkpoint resume {id}")),
+        "rejected" if matches!(call_status, Some("waiting" | "resume-pending")) => {
+            let call = values::text(checkpoint, "call_id");
+            page.next(&format!("brigade tools call reject {call} --reason WHY"));
+        }
         _ => {}
     }
 }
@@ -112,7 +118,7 @@ impl View for CheckpointReviewReport {
         sheet.field_if("reason", values::some_text(&self.checkpoint, "review_reason"));
         sheet.field_if("call", values::some_text(&self.call, "id"));
         sheet.field_if("call status", values::some_text(&self.call, "status").map(values::status));
-        next_step(&self.checkpoint, page);
+        next_step(&self.checkpoint, values::some_text(&self.call, "status"), page);
     }
 }
 

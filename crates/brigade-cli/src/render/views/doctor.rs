@@ -73,7 +73,10 @@ fn show_issue(issue: &Json, severity: &str, tone: Tone, page: &mut Page) {
     );
     if let Some(file) = values::some_text(issue, "file") {
         let line = values::integer(issue, "line").and_then(|line| usize::try_from(line).ok());
-        page.data.indented(4, Text::new(Tone::Faint, "at ").and(place(file, line)));
+        let column = values::integer(issue, "column").filter(|_| line.is_some());
+        let column = column.map_or_else(String::new, |column| format!(":{column}"));
+        let place = place(file, line).then(Tone::Accent, &column);
+        page.data.indented(4, Text::new(Tone::Faint, "at ").and(place));
     }
     if let Some(fix) = values::some_text(issue, "fix") {
         page.data.indented(4, Text::new(Tone::Faint, "fix: ").then(Tone::Plain, fix));

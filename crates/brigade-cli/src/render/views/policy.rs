@@ -14,8 +14,10 @@ impl View for PolicyReport {
         }
         page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
         show_rules(&self.policy, "", page);
-        if self.policy.is_null() {
+        if self.errors.iter().any(|error| error.starts_with("tool execution policy missing")) {
             page.next("brigade tools policy init");
+        } else if self.policy.is_null() {
+            page.next("brigade tools policy doctor");
         } else {
             page.next("brigade tools policy explain ID");
         }

@@ -1,7 +1,7 @@
 //! `brigade tools run export`
 
 use brigade::Exit;
-use brigade::core::IdPrefix;
+use brigade::core::{IdPrefix, Json};
 use clap::Args;
 
 use crate::output::Output;
@@ -14,9 +14,20 @@ pub(crate) struct ExportArgs {
     run: IdPrefix,
 }
 
+/// The schema id of an envelope.
+const ENVELOPE: &str = "brigade.run-export.v1";
+
 pub(crate) fn run(session: &Session<'_>, arguments: &ExportArgs, output: &mut Output<'_, '_>) -> Exit {
     match session.workspace().and_then(|workspace| workspace.run_export(&arguments.run)) {
-        Ok(envelope) => output.document(&envelope, Exit::Done),
+        Ok(mut envelope) => {
+            // The envelope as it is, for other programs; with `--json`, the same as a document of ours.
+            if output.is_json()
+                && let Json::Object(members) = &mut envelope
+            {
+                members.insert("schema".to_owned(), Json::from(ENVELOPE));
+            }
+            output.document(&envelope, Exit::Done)
+        }
         Err(error) => output.fail(&error),
     }
 }

@@ -1,0 +1,139 @@
+//! What is suggested works, and what is blamed is to blame.
+
+#![allow(clippy::disallowed_methods, reason = "tests put folders where files should be")]
+
+use brigade_tests::Site;
+use serde_json::json;
+
+/// Returns the command that a page suggests.
+#[track_caller]
+fn next(run: &brigade_testkit::Run) -> String {
+    let text = run.stderr_text();
+    let line = text.lines().find_map(|line| line.strip_prefix("next: "));
+    line.unwrap_or_else(|| panic!("nothing is suggested\n{run}")).to_owned()
+}
+
+#[test]
+fn an_approved_call_that_changed_is_queued_again() {
+    let site = Site::script("echo ran\n");
+    let id = site.approved("tool", r#"{"a":"b"}"#);
+    assert_eq!(next(&site.tools(["call", "show", &id])), format!("brigade tools call run {id}"));
+    site.workspace.write("bin/tool.sh", "echo other\n");
+    let shown = site.json(["call", "show", &id]).expect(0);
+    assert_eq!(shown["changed"], json!(["file bin/tool.sh"]));
+    let run = site.tools(["call", "show", &id]);
+    assert_eq!(next(&run), r#"brigade tools call queue tool --args '{"a":"b"}'"#, "{run}");
+    let queued = site.json(["call", "queue", "tool", "--args", r#"{"a":"b"}"#]).expect(0);
+    assert_eq!(queued["created"], 1, "{queued:#}");
+}
+
+#[test]
+fn one_of_two_checkpoints_is_not_enough_to_resume() {
+    let site = Site::script(
+        "[ -n \"$BRIGADE_TOOL_RESUME_CHOICE\" ] && exit 0\ncd \"$BRIGADE_TOOL_CHECKPOINT_DIR\"\n\
+         echo '{\"id\":\"k1\"}' > 1.json; echo '{\"id\":\"k2\"}' > 2.json\n",
+    );
+    let id = site.approved("tool", "{}");
+    site.run_call(&id).expect(0);
+    let approved = site.tools(["checkpoint", "approve", "k1", "--choice", "yes"]);
+    assert_eq!(next(&approved), "brigade tools checkpoint list");
+    assert_eq!(next(&site.tools(["checkpoint", "show", "k1"])), "brigade tools checkpoint list");
+    let approved = site.tools(["checkpoint", "approve", "k2", "--choice", "yes"]);
+    assert_eq!(next(&approved), "brigade tools checkpoint resume k2");
+    assert!(site.tools(["call", "show", &id]).stdout_text().contains("waits on"));
+    site.json(["checkpoint", "resume", "k2"]).expect(0);
+    // It waits no more.
+    assert!(!site.tools(["call", "show", &id]).stdout_text().contains("waits on"));
+}
+
+#[test]
+fn a_choice_is_typed_as_it_is_shown() {
+    let site = Site::script(
+        "[ -n \"$BRIGADE_TOOL_RESUME_CHOICE\" ] && { printf %s \"$BRIGADE_TOOL_RESUME_CHOICE\" > choice; exit 0; }\n\
+         echo '{\"id\":\"ask\",\"choices\":[\"go\\u001b[1m\"]}' > \"$BRIGADE_TOOL_CHECKPOINT_DIR/a.json\"\n",
+    );
+    let id = site.approved("tool", "{}");
+    site.run_call(&id).expect(0);
+    let command = next(&site.tools(["checkpoint", "show", "ask"]));
+    let choice = command.split("--choice ").nth(1).expect("a choice").trim_matches('\'').to_owned();
+    assert!(!choice.contains('\u{1b}'), "{choice:?}");
+    let document = site.json(["checkpoint", "approve", "ask", "--choice", &choice]).expect(0);
+    assert_eq!(document["checkpoint"]["selected_choice"], "go\u{1b}[1m");
+}
+
+#[test]
+fn the_family_of_a_broken_entry_is_not_to_be_allowed() {
+    let site = Site::script_with("echo ran\n", "family = \"weird\"\n");
+    let document = site.json(["call", "plan", "tool"]).expect(1);
+    assert!(!document.to_string().contains("unknown"), "{document:#}");
+}
+
+#[test]
+fn a_policy_that_is_a_folder_is_not_begun() {
+    let site = Site::script("echo ran\n");
+    site.workspace.remove(".brigade/tools/policy.toml");
+    assert_eq!(next(&site.tools(["policy", "show"])), "brigade tools policy init");
+    std::fs::create_dir(site.workspace.join(".brigade/tools/policy.toml")).expect("the folder can be made");
+    assert_eq!(next(&site.tools(["policy", "show"])), "brigade tools policy doctor");
+}
+
+#[test]
+fn what_is_never_called_is_not_to_be_planned() {
+    let site = Site::script_with("echo ran\n", "family = \"skill\"\n");
+    assert_eq!(next(&site.tools(["describe", "tool"])), "brigade tools plan tool");
+}
+
+#[test]
+fn a_second_entry_of_an_id_is_blamed_for_that_alone() {
+    let site = Site::script("echo ran\n");
+    site.add_to_catalog(&Site::entry("tool", "nosuch", ""));
+    let document = site.json(["doctor"]).expect(1);
+    let issues = document["issues"].as_array().expect("issues");
+    let types: Vec<_> = issues
+        .iter()
+        .filter(|issue| issue["severity"] == "error")
+        .map(|issue| &issue["issue_type"])
+        .collect();
+    assert_eq!(types, [&json!("config")], "{issues:#?}");
+    let run = site.tools(["doctor"]);
+    assert!(
+        run.stdout_text().contains(".brigade/tools.toml:19:") || run.stdout_text().contains(":1\n"),
+        "{run}"
+    );
+}
+
+#[test]
+fn a_receipt_that_is_a_folder_is_told() {
+    let site = Site::script("echo ran\n");
+    site.receipt_of("tool", "{}");
+    std::fs::create_dir(site.workspace.join(".brigade/tools/runs/run-x.json"))
+        .expect("the folder can be made");
+    let document = site.json(["run", "list"]).expect(0);
+    assert_eq!(document["error_count"], 1, "{document:#}");
+    assert!(site.tools(["run", "list", "--all"]).stderr_text().contains("run-x.json"));
+    assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+}
+
+#[test]
+fn verbose_says_what_is_done() {
+    let site = Site::script("echo ran\n");
+    let id = site.approved("tool", "{}");
+    for words in [&["list", "-v"][..], &["call", "plan", "tool", "-v"], &["call", "run", &id, "-v"]] {
+        let run = site.tools(words);
+        run.assert_code(0);
+        assert!(run.stderr_text().contains("DEBUG"), "{run}");
+    }
+}
+
+#[test]
+fn an_exported_receipt_is_a_document_and_can_be_verified() {
+    let site = Site::script("echo ran\n");
+    site.tools(["keys", "init"]).assert_code(0);
+    let id = site.receipt_of("tool", "{}")["id"].as_str().expect("an id").to_owned();
+    let document = site.json(["run", "export", &id]).expect(0);
+    assert_eq!(document["schema"], "brigade.run-export.v1");
+    site.workspace.write("envelope.json", document.to_string());
+    assert_eq!(site.json(["run", "verify", "--envelope", "envelope.json"]).expect(0)["valid"], true);
+    let plain = site.tools(["run", "export", &id]).json();
+    assert_eq!(plain.get("schema"), None);
+}
