@@ -49,8 +49,12 @@ fn from_plan_to_receipt_on_repo_tools() {
     let list = site.json(["run", "list"]).expect(0);
     assert_eq!((&list["run_count"], &list["counts"]), (&json!(1), &json!({"completed": 1})));
     assert_eq!((&list["runs"][0]["id"], &list["latest"]), (&receipt["id"], &list["runs"][0]));
-    assert_eq!(&site.json(["run", "show", run_id]).expect(0)["run"], receipt);
-    assert_eq!(&site.json(["run", "latest"]).expect(0)["run"], receipt);
+    for words in [&["run", "show", run_id][..], &["run", "latest"]] {
+        let mut shown = site.json(words).expect(0)["run"].clone();
+        // Keys of summaries are there also when a receipt has nothing to say of them.
+        shown.as_object_mut().unwrap().retain(|key, _| receipt.get(key).is_some());
+        assert_eq!(&shown, receipt);
+    }
     assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
 
     let replay = site.json(["run", "replay", run_id]).expect(0);
