@@ -89,6 +89,13 @@ const SHAPES: &[(&str, &str)] = &[
          argument_template:{str} input_schema_path:str|null output_schema_path:str|null examples_path:str|null \
          has_contract:bool",
     ),
+    (
+        "described",
+        "id:str enabled:bool contract:tool_contract supported_harnesses:[str] projection_coverage:{str} \
+         schema_available:bool manifest_available:bool tool_count:int tool_id:str name:str family:str|null \
+         description:str command:str|null auth_label:str|null approval_mode:str has_contract:bool source_path?:str \
+         source_fingerprint?:str|null projection_paths?:{str} argument_template:{str}",
+    ),
     ("counted_contract", "tool_id:str has_contract:bool issue_count:int issues:[issue]"),
     ("issue", "status:str name:str issue_type:str detail:str tool_id:str|null"),
     (
@@ -164,7 +171,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("brigade.tool-search.v1", "target:str query:str matches:[tool] match_count:int"),
     (
         "brigade.tool-contract.v1",
-        "target:str config_path:str valid:bool errors:[str] tool:any issues:[issue] issue_count:int",
+        "target:str config_path:str valid:bool errors:[str] tool:described|null issues:[issue] issue_count:int",
     ),
     (
         "brigade.tool-contracts.v1",

@@ -217,3 +217,17 @@ fn numbers_are_exact_on_the_way() {
         "{stored}"
     );
 }
+
+#[test]
+fn a_described_tool_has_the_keys_of_its_summary_and_of_its_contract() {
+    let site = Site::fixture("repo-tools");
+    let shown = site.json(["show", "count-words"]).expect(0)["tool"].clone();
+    let described = site.json(["describe", "count-words"]).expect(0)["tool"].clone();
+    for part in [&shown, &shown["contract"]] {
+        for (key, value) in part.as_object().unwrap() {
+            assert_eq!(&described[key], value, "{key}");
+        }
+    }
+    let missing = site.json(["describe", "count-word"]).expect(1);
+    assert!(missing["errors"].to_string().contains("no tool has the id"), "{missing:#}");
+}

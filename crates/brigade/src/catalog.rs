@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::files::{ToolReader, parse_json};
 use crate::gather::Config;
 use crate::report::{
-    ArgumentDescription, Contract, ContractHealth, ContractsReport, DescribeReport, McpSummary, Origin,
-    Report as _, SearchReport, ShowReport, ToolLine, ToolLinesReport, ToolSummary,
+    ArgumentDescription, Contract, ContractHealth, ContractsReport, DescribeReport, DescribedTool,
+    McpSummary, Origin, Report as _, SearchReport, ShowReport, ToolLine, ToolLinesReport, ToolSummary,
 };
 use crate::survey::{SummaryFacts, Surveyed};
 use crate::workspace::{CATALOG, Workspace};
@@ -103,14 +103,18 @@ impl Workspace {
         let tool = match self.tool(&config.catalog, id) {
             Ok(tool) => tool,
             Err(error) => {
+                report.errors.push(error.to_string());
                 report.error = Some(error.with_hints());
                 return Ok(report);
             }
         };
         let surveyed = self.survey(&config, &[tool]);
         let issues = self.tool_issues(&config, &surveyed);
-        report.tool = Some(self.contract(tool));
         report.arguments = surveyed.first().map(arguments).unwrap_or_default();
+        report.tool = surveyed.into_iter().next().map(|surveyed| DescribedTool {
+            contract: self.contract(tool),
+            summary: self.tool_summary(surveyed),
+        });
         let reader = ToolReader { workspace: self, tool, outside: &[] };
         report.examples = reader
             .document(tool.examples_path.as_deref())
@@ -165,7 +169,8 @@ impl Workspace {
         let mut snapshot = Snapshot::new(self.now());
         snapshot.catalog = Some(ConfigFile::Read(&config.catalog));
         snapshot.files =
-            surveyed.iter().map(|surveyed| (surveyed.tool.id.as_str(), &surveyed.files)).collect();
+            // Of entries with the same id, the first one is the tool.
+            surveyed.iter().rev().map(|surveyed| (surveyed.tool.id.as_str(), &surveyed.files)).collect();
         snapshot.projections = surveyed.iter().flat_map(|surveyed| &surveyed.projections).collect();
         diagnose(&snapshot)
     }

@@ -13,7 +13,7 @@ use crate::report::{PlanReport, QueueReport};
 use crate::workspace::Workspace;
 
 /// What a plan and a record say of a tool, and of one that is not there cannot say.
-const OF_THE_TOOL: [&str; 4] = ["family", "contract_fingerprint", "source_fingerprint", "call_fingerprint"];
+const OF_THE_TOOL: [&str; 3] = ["family", "contract_fingerprint", "source_fingerprint"];
 
 impl Workspace {
     /// Makes the document of `call plan` for a tool that is missing or disabled.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use brigade_core::Json;
 use serde::Serialize;
+use serde::ser::{Error as _, Serializer};
+use serde_json::Value;
 
 use super::{IssueReport, LiveReport, Report, Rows};
 use crate::exit::Exit;
@@ -297,7 +299,7 @@ pub struct DescribeReport {
     /// The errors of the catalog.
     pub errors: Vec<String>,
     /// The tool; absent when there is none of that id.
-    pub tool: Option<Contract>,
+    pub tool: Option<DescribedTool>,
     /// The arguments, as the input schema has them.
     pub arguments: Vec<ArgumentDescription>,
     /// Example arguments from the examples file, as JSON.
@@ -319,6 +321,32 @@ impl Report for DescribeReport {
     fn exit(&self) -> Exit {
         let is_good = self.tool.is_some() && !self.live.as_ref().is_some_and(LiveReport::is_bad);
         if is_good { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// A tool with the keys of its summary, and beside them those of its contract.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct DescribedTool {
+    /// The tool as lists have it.
+    #[cfg_attr(feature = "schemas", schemars(flatten))]
+    pub summary: ToolSummary,
+    /// How it is called.
+    #[cfg_attr(feature = "schemas", schemars(flatten))]
+    pub contract: Contract,
+}
+
+impl Serialize for DescribedTool {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let object = |value: Result<Value, serde_json::Error>| match value {
+            Ok(Value::Object(members)) => Ok(members),
+            Ok(_) => Err(S::Error::custom("a tool is an object")),
+            Err(error) => Err(S::Error::custom(error)),
+        };
+        // Keys that both have say the same.
+        let mut members = object(serde_json::to_value(&self.contract))?;
+        members.extend(object(serde_json::to_value(&self.summary))?);
+        members.serialize(serializer)
     }
 }
 

@@ -126,7 +126,7 @@ fn show_tool(tool: &ToolSummary, page: &mut Page) {
 impl View for DescribeReport {
     fn show(&self, page: &mut Page) {
         unavailable(self.error.as_ref(), page);
-        let Some(contract) = &self.tool else { return };
+        let Some(contract) = self.tool.as_ref().map(|tool| &tool.contract) else { return };
         show_contract(contract, page);
         show_arguments(&self.arguments, page);
         show_examples(&self.examples, page);
