@@ -425,7 +425,7 @@ fn many_files_are_bound_by_their_folder_and_too_many_are_a_reason() {
     site.workspace.replace(CATALOG, "sh bin/tool.sh", "python3 app");
     site.workspace.write("app/__main__.py", PYTHON);
     for number in 0..300 {
-        site.workspace.write(&format!("app/part{number}.py"), "");
+        site.workspace.write(format!("app/part{number}.py"), "");
     }
     let id = site.approved("tool", ARGS);
     site.workspace.write("app/part7.py", "print('evil')\n");
