@@ -119,7 +119,17 @@ const OF_THE_FACE: &[(&str, &str, &[Key])] = &[
                 is::<BTreeMap<String, u64>>,
             ),
             ("calls", "The calls, oldest first.", is::<Vec<Json>>),
+            ("notes?", "Why nothing may be listed, such as a tool that is not there.", is::<Vec<String>>),
             ("error?", "Why reading stopped early.", is::<String>),
+        ],
+    ),
+    (
+        "brigade.run-export.v1",
+        "`run export --json`: the receipt of a run as a DSSE envelope. Without `--json` the envelope has no `schema`.",
+        &[
+            ("payloadType", "What the payload is.", is::<String>),
+            ("payload", "The statement, as base64.", is::<String>),
+            ("signatures", "Signatures with `keyid` and `sig`; empty without a key.", is::<Vec<Json>>),
         ],
     ),
     (
