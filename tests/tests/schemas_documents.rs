@@ -163,6 +163,7 @@ fn a_whole_way_names_every_schema() {
     json(&format!("tools run replay {receipt}"));
     json("tools keys init");
     // An envelope is data in a format of its own; the answer to whether it is good is a document.
+    json(&format!("tools run export {receipt}"));
     let envelope = site.tools(["run", "export", &receipt]);
     site.workspace.write("envelope.json", &envelope.stdout);
     json("tools run verify --envelope envelope.json");

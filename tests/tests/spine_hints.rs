@@ -137,3 +137,15 @@ fn an_exported_receipt_is_a_document_and_can_be_verified() {
     let plain = site.tools(["run", "export", &id]).json();
     assert_eq!(plain.get("schema"), None);
 }
+
+#[test]
+fn a_checkpoint_that_is_a_folder_is_not_to_be_read() {
+    let site = Site::script("echo ran\n");
+    std::fs::create_dir_all(site.workspace.join(".brigade/tools/checkpoints/x.json"))
+        .expect("the folder can be made");
+    let document = site.json(["doctor"]).expect(0);
+    let issues = document["issues"].as_array().expect("issues");
+    let issue =
+        issues.iter().find(|issue| issue["issue_type"] == "checkpoint_invalid").expect("the folder is found");
+    assert_eq!(issue["fix"], "brigade tools checkpoint list");
+}

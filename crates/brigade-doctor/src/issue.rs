@@ -262,12 +262,13 @@ impl Issue {
 }
 
 /// Every fix that replaces that of its type, where the type alone does not tell what helps.
-pub const OTHER_FIXES: [&str; 5] = [
+pub const OTHER_FIXES: [&str; 6] = [
     "brigade tools init",
     "brigade tools runtime init",
     "brigade tools runtime show {runtime}",
     "brigade tools plan {tool}",
     "brigade tools doctor --only config",
+    "brigade tools checkpoint list",
 ];
 
 /// What the commands of Brigade begin with.

@@ -299,7 +299,7 @@ issue_types! {
             "The call, its contract, its source, a runtime or the policy changed since.",
             "brigade tools checkpoint show {checkpoint}";
         CheckpointRejected = "checkpoint_rejected", Info, "A checkpoint that was rejected",
-            "Its call stays where it paused.", "brigade tools checkpoint show {checkpoint}";
+            "Its call stays where it paused until it is rejected, too.", "brigade tools checkpoint show {checkpoint}";
         CheckpointFailed = "checkpoint_failed", Warning, "A checkpoint whose resume failed",
             "The receipt of the resumed run says why.", "brigade tools checkpoint show {checkpoint}";
     }

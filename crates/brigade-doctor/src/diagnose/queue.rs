@@ -191,7 +191,10 @@ fn run_issues(run: &RunState, successes: &Successes, found: &mut Vec<Issue>) {
 pub(super) fn checkpoints(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     for broken in &snapshot.broken_checkpoints {
         let issue = of_broken(IssueType::CheckpointInvalid, broken);
-        found.push(Issue { checkpoint_id: broken.id.clone(), ..issue });
+        // There is nothing to read in a folder or a device.
+        let is_none = broken.problem.starts_with("it is not a file");
+        let other_fix = is_none.then_some("brigade tools checkpoint list");
+        found.push(Issue { checkpoint_id: broken.id.clone(), other_fix, ..issue });
     }
     for state in &snapshot.checkpoints {
         found.extend(checkpoint(state, snapshot.now));
