@@ -198,6 +198,35 @@ fn faults_of_contracts_are_found() {
 }
 
 #[test]
+fn an_mcp_tool_that_says_nothing_is_told_all_that_it_lacks() {
+    let kinds = |more: &str| {
+        let site = healthy();
+        site.workspace.write("a.md", "# M1\n");
+        let entry =
+            format!("[[tool]]\nid = \"m1\"\nname = \"m1\"\nfamily = \"mcp\"\nsource_path = \"a.md\"\n{more}");
+        site.workspace.write(TOOLS, entry);
+        let report = doctor(&site);
+        let kinds = report["issues"].as_array().unwrap().iter();
+        let kinds: Vec<String> = kinds
+            .filter(|issue| issue["tool_id"] == "m1")
+            .map(|issue| issue["issue_type"].as_str().unwrap().to_owned())
+            .collect();
+        kinds
+    };
+    let all =
+        ["missing_runtime", "missing_mcp_tool_name", "missing_command", "missing_contract", "invalid_schema"];
+    assert_eq!(kinds(""), all);
+    let with_command = kinds("command = \"sh bin/tool.sh\"\n");
+    assert_eq!(
+        with_command,
+        ["missing_runtime", "missing_mcp_tool_name", "missing_contract", "invalid_schema"]
+    );
+    // Such a tool needs no configuration of a server, so its source may be a page of text.
+    let named = "command = \"sh bin/tool.sh\"\nruntime_id = \"r\"\nmcp_tool_name = \"x\"\ninput_schema_path = \"schemas/tool.json\"\n";
+    assert!(!kinds(named).contains(&"invalid_schema".to_owned()));
+}
+
+#[test]
 fn faults_of_files_and_commands_are_found() {
     let tool = |kind, severity| expected(kind, severity, "tool", TOOLS);
     check_all(&[

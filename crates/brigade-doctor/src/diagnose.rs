@@ -27,9 +27,13 @@ pub fn diagnose(snapshot: &Snapshot<'_>) -> Vec<Issue> {
     config::catalog(snapshot, &mut found);
     let tools = usable_tools(snapshot);
     let projections = by_tool(&snapshot.projections);
+    let unknown = match &snapshot.catalog {
+        Some(ConfigFile::Read(catalog)) => catalog.issues(),
+        Some(ConfigFile::Missing { .. } | ConfigFile::Unreadable { .. }) | None => &[],
+    };
     for tool in &tools {
         let items = projections.get(tool.id.as_str()).map_or(&[][..], Vec::as_slice);
-        contract::unsafe_fields(tool, &mut found);
+        contract::unsafe_fields(tool, unknown, &mut found);
         if !tool.is_broken {
             tool_issues(snapshot, tool, items, &mut found);
         }

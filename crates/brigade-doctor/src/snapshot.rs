@@ -134,6 +134,8 @@ pub struct ToolFiles {
     pub program: ProgramFact,
     /// The servers of the MCP configuration that an MCP tool names, by [`inspect_mcp`](crate::inspect_mcp()).
     pub mcp_servers: Vec<McpServer>,
+    /// Why the MCP configuration that an MCP tool names is not JSON, where `schema_error` does not say so.
+    pub mcp_error: Option<JsonError>,
     /// Other fields whose paths lead out of the workspace, such as `runtime_health_path`.
     pub outside: Vec<&'static str>,
 }
@@ -155,6 +157,7 @@ impl Default for ToolFiles {
             directory: DirectoryFact::Present,
             program: ProgramFact::NotExecuted,
             mcp_servers: Vec::new(),
+            mcp_error: None,
             outside: Vec::new(),
         }
     }

@@ -32,7 +32,7 @@ pub struct DefaultsRequest {
 
 impl Workspace {
     /// Adds the built-in tools to the catalog, and their sources. What a person wrote in the catalog stays, comments included;
-    /// when an entry of another kind has the id of a built-in tool, nothing is written.
+    /// when an entry of another kind has the id of a built-in tool, or the catalog is invalid, nothing is written.
     ///
     /// # Errors
     /// When the disk fails.
@@ -49,6 +49,11 @@ impl Workspace {
         };
         report.created = text.is_none();
         let before = text.clone().unwrap_or_default();
+        // What is broken would stay so, and what is added behind it would not be read.
+        report.errors = Workspace::errors_of(&Catalog::parse(CATALOG, Level::Project, before.as_bytes()));
+        if !report.errors.is_empty() {
+            return Ok(report);
+        }
         let existing = match request.existing {
             Existing::Keep => edit::Existing::Keep,
             Existing::Overwrite => edit::Existing::Replace,

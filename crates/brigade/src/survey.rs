@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use brigade_call::{FileFact, ProgramFact, SchemaFact};
 use brigade_catalog::{Family, Tool};
-use brigade_core::Fingerprint;
+use brigade_core::{Fingerprint, JsonError};
 use brigade_doctor::{McpServer, ToolFiles, inspect_mcp};
 use brigade_fs::in_parallel;
 use brigade_projection::{Depth, ProjectionItem, ProjectionStatus};
@@ -55,7 +55,10 @@ impl Workspace {
         let schema = reader.document(tool.schema_path.as_deref());
         let schema_json = schema.bytes().map(parse_json);
         let health = reader.document(tool.health_path.as_deref());
-        let mcp = mcp_config(tool, [&manifest, &schema, &source]);
+        let (mcp, mcp_error) = match mcp_config(tool, [&manifest, &schema, &source]) {
+            Ok(servers) => (servers, None),
+            Err(error) => (None, Some(error)),
+        };
         let files = ToolFiles {
             source: source.fact(),
             manifest: manifest.fact(),
@@ -74,6 +77,7 @@ impl Workspace {
             directory: directory_fact,
             program: shared.programs.find(&reader, directory),
             mcp_servers: mcp.clone().unwrap_or_default(),
+            mcp_error,
             outside: other_paths_outside(&reader),
         };
         let listed_tools =
@@ -117,13 +121,28 @@ pub(crate) struct SummaryFacts {
 }
 
 /// Looks at the MCP config of an MCP tool: its manifest, else its schema, else its source.
-fn mcp_config(tool: &Tool, candidates: [&Found; 3]) -> Option<Vec<McpServer>> {
+///
+/// A tool that says itself which runtime and which of its tools it is needs no such config, so its source may be a page of text.
+fn mcp_config(tool: &Tool, candidates: [&Found; 3]) -> Result<Option<Vec<McpServer>>, JsonError> {
     if tool.family != Some(Family::Mcp) {
-        return None;
+        return Ok(None);
     }
-    let named = candidates.into_iter().find(|found| !matches!(found, Found::NotNamed))?;
-    inspect_mcp(&parse_json(named.bytes()?).ok()?)
+    let is_set = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    let is_complete = is_set(&tool.runtime_id) && is_set(&tool.mcp_tool_name);
+    let found = candidates.into_iter().enumerate().find(|(_, found)| !matches!(found, Found::NotNamed));
+    let Some((index, named)) = found else { return Ok(None) };
+    let Some(bytes) = named.bytes() else { return Ok(None) };
+    match parse_json(bytes) {
+        Ok(document) => Ok(inspect_mcp(&document)),
+        // What is wrong with the schema is said of it for every family.
+        Err(_) if index == SCHEMA || (index == SOURCE && is_complete) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
+
+/// The positions of schema and source among the candidates for an MCP config.
+const SCHEMA: usize = 1;
+const SOURCE: usize = 2;
 
 /// What many tools name alike.
 #[derive(Default)]

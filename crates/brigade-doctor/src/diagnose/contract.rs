@@ -2,16 +2,26 @@
 
 use brigade_call::{FileFact, SchemaFact, Template};
 use brigade_catalog::{Family, Tool};
-use brigade_core::Place;
+use brigade_core::{ConfigIssue, Place};
 use brigade_policy::{LabelProblem, check_label};
 
 use crate::{Issue, IssueType, ToolFiles};
 
 /// Fields whose names look like they hold a secret, and a label that looks like one. Broken entries are searched too.
-pub(super) fn unsafe_fields(tool: &Tool, found: &mut Vec<Issue>) {
+pub(super) fn unsafe_fields(tool: &Tool, unknown: &[ConfigIssue], found: &mut Vec<Issue>) {
     for field in &tool.unsafe_fields {
         let detail = format!("field {field} looks like it holds a secret; its value is not shown");
-        found.push(Issue::of_tool(IssueType::UnsafeAuthFields, tool, field, detail).subject(field.as_str()));
+        let issue = Issue::of_tool(IssueType::UnsafeAuthFields, tool, field, detail).subject(field.as_str());
+        // Most such fields mean nothing to the catalog, which says so at their place.
+        let key = field.split(['.', '[']).next();
+        let is_its = |other: &&ConfigIssue| {
+            other.entry.as_deref() == Some(tool.id.as_str()) && other.field.as_deref() == key
+        };
+        let place = unknown.iter().find(is_its).map(|other| other.place.clone());
+        found.push(match place {
+            Some(place) => issue.at(place),
+            None => issue,
+        });
     }
     let label = tool.auth_label.as_deref().unwrap_or_default();
     if check_label(label) == Err(LabelProblem::LooksLikeValue) {
@@ -26,7 +36,7 @@ pub(super) fn contract(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<I
     let mut say = |kind, field, detail: &str| found.push(Issue::of_tool(kind, tool, field, detail));
     let is_mcp = tool.family == Some(Family::Mcp);
     let has_command = named(&tool.command);
-    if is_mcp && tool.has_contract() {
+    if is_mcp {
         if !named(&tool.runtime_id) {
             say(IssueType::MissingRuntime, "runtime_id", "runtime_id is not set, so calls have no server");
         }
@@ -35,7 +45,7 @@ pub(super) fn contract(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<I
             say(IssueType::MissingMcpToolName, "mcp_tool_name", detail);
         }
     }
-    if !has_command && matches!(tool.family, Some(Family::Script | Family::Custom)) {
+    if !has_command && matches!(tool.family, Some(Family::Script | Family::Custom | Family::Mcp)) {
         say(IssueType::MissingCommand, "command", "command is not set");
     }
     let callable = match tool.family {

@@ -29,6 +29,12 @@ pub(super) fn files(tool: &Tool, files: &ToolFiles, now: Timestamp, found: &mut 
         let issue = Issue::of_tool(IssueType::InvalidSchema, tool, "schema_path", detail);
         found.push(issue.evidence(error.to_string()).at(Place::at(path, error.line, error.column)));
     }
+    if let Some(error) = &files.mcp_error {
+        let (field, path) = mcp_document(tool);
+        let detail = format!("{field} describes an MCP server and is not JSON: {error}");
+        let issue = Issue::of_tool(IssueType::InvalidSchema, tool, field, detail);
+        found.push(issue.evidence(error.to_string()).at(Place::at(path, error.line, error.column)));
+    }
     found.extend(file(IssueType::MissingHealth, tool, "health_path", &files.health));
     if let Some(modified) = files.health_modified.filter(|modified| HEALTH_MAX_AGE < now.since(*modified)) {
         let detail = format!("health_path was last written at {modified}");
@@ -122,14 +128,7 @@ fn high_risk_with(argv: &Argv, ending: Ending) -> Option<(String, String)> {
 }
 
 pub(super) fn mcp_servers(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
-    let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
-    let field = if named(&tool.manifest_path) {
-        "manifest_path"
-    } else if named(&tool.schema_path) {
-        "schema_path"
-    } else {
-        "source_path"
-    };
+    let (field, _) = mcp_document(tool);
     for server in &files.mcp_servers {
         for problem in &server.problems {
             let id = shown(&server.id);
@@ -150,4 +149,13 @@ pub(super) fn mcp_servers(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>
             found.push(Issue::of_tool(kind, tool, field, detail).subject(format!("server {id}")));
         }
     }
+}
+
+/// Returns which field names the MCP configuration of an MCP tool, and what it names.
+fn mcp_document(tool: &Tool) -> (&'static str, &str) {
+    let fields = [("manifest_path", &tool.manifest_path), ("schema_path", &tool.schema_path)];
+    let mut named = fields.into_iter().filter_map(|(field, path)| Some((field, path.as_deref()?)));
+    named
+        .find(|(_, path)| !path.is_empty())
+        .unwrap_or(("source_path", tool.source_path.as_deref().unwrap_or_default()))
 }

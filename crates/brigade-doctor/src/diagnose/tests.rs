@@ -125,11 +125,21 @@ fn contracts_are_wanted_of_what_can_be_called() {
     check("skill", "command = \"x\"", &["missing_contract greet"]);
     check("graphql", "", &["missing_contract greet"]);
     check("script", "", &["missing_command greet", "missing_contract greet"]);
+    let unset = ["missing_runtime greet", "missing_mcp_tool_name greet", "missing_command greet"];
+    check("mcp", "", &[&unset[..], &["missing_contract greet"]].concat());
+    check("mcp", "effects = [\"network\"]", &[&unset[..], &["missing_input_schema greet"]].concat());
     check(
         "mcp",
-        "effects = [\"network\"]",
-        &["missing_runtime greet", "missing_mcp_tool_name greet", "missing_input_schema greet"],
+        "command = \"server\"",
+        &["missing_runtime greet", "missing_mcp_tool_name greet", "missing_contract greet"],
     );
+}
+
+#[test]
+fn the_configuration_of_an_mcp_tool_is_json() {
+    let entry = format!("{GREET}source_path = \"a.md\"\n");
+    let mcp_error = Json::parse_bytes(b"# A", Dialect::Strict).err();
+    check_tool(&entry, ToolFiles { mcp_error, ..ToolFiles::default() }, &["invalid_schema greet"]);
 }
 
 #[test]
@@ -143,6 +153,10 @@ fn fields_that_look_like_secrets_are_named_without_their_value() {
         "unsafe_auth_fields greet auth_label",
     ];
     assert_eq!(marks(&issues), kinds);
+    // Each stands where its field does.
+    let lines: Vec<_> =
+        issues.iter().map(|issue| issue.place.as_ref().and_then(|place| place.line)).collect();
+    assert_eq!(lines, [Some(10), Some(10), Some(11)]);
     let text = format!("{issues:?}");
     assert!(!text.contains("hunter2") && !text.contains("ghp_"));
 }
@@ -170,6 +184,7 @@ fn every_file_that_a_tool_names_is_looked_at() {
             directory: DirectoryFact::Missing,
             program: ProgramFact::NotFound,
             mcp_servers: Vec::new(),
+            mcp_error: None,
             outside: vec!["runtime_health_path"],
         },
         &[

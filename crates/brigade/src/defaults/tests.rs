@@ -87,3 +87,20 @@ fn a_catalog_that_cannot_be_edited_is_left() {
     assert_eq!((report.valid, report.errors.len(), report.exit()), (false, 1, Exit::Refused));
     assert_eq!(fs::read(folder.path().join(".brigade/tools.toml")).unwrap(), b"\xff\xfe");
 }
+
+#[test]
+fn an_invalid_catalog_is_left_as_it_is_and_its_error_is_said() {
+    for (text, place) in [
+        ("[[tool\n", ":1:7:"),
+        ("broken = [\n", ":1:11:"),
+        ("{\"tool\":1}\n", ":1:1:"),
+        ("[[tool]]\nid = \"a\"\nname = \"A\"\nfamily = \"nonsense\"\n", ":4:"),
+    ] {
+        let (folder, workspace) = sample(Some(text));
+        let report = workspace.defaults(REQUEST).unwrap();
+        assert_eq!((report.valid, report.exit(), report.added.len()), (false, Exit::Refused, 0), "{text}");
+        assert!(report.errors.iter().any(|error| error.contains(place)), "{:?}", report.errors);
+        assert_eq!(catalog(&folder), text);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{text}");
+    }
+}

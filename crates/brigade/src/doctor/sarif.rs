@@ -8,11 +8,12 @@ use brigade_fs::{DiskFs, FileMode, Fs as _, RelPath};
 
 use crate::error::{Error, ErrorKind};
 use crate::report::{CatalogReport, IssueReport};
+use crate::workspace::CATALOG;
 
 impl CatalogReport {
     /// Returns the issues as the log of one run.
     ///
-    /// Paths are relative to the workspace. The fingerprints are those of reports, so that others can tell what is new.
+    /// Paths are relative to the workspace; an issue of no file in particular stands at the catalog. The fingerprints are those of reports, so that others can tell what is new.
     pub fn sarif(&self) -> Json {
         let results: Vec<Json> = self.issues.iter().map(|issue| result(&issue)).collect();
         let rules: Vec<Json> = IssueType::all().iter().map(|kind| rule(*kind)).collect();
@@ -93,16 +94,16 @@ fn result(issue: &IssueReport) -> Json {
         ("partialFingerprints", Json::object(fingerprints)),
         ("properties", Json::object([("fix", Json::from(issue.fix.as_str()))])),
     ];
-    if let Some(file) = &issue.file {
-        let mut physical = vec![("artifactLocation", Json::object([("uri", Json::from(uri(file)))]))];
-        if let Some(line) = issue.line {
-            let mut region = vec![("startLine", Json::from(line))];
-            region.extend(issue.column.map(|column| ("startColumn", Json::from(column))));
-            physical.push(("region", Json::object(region)));
-        }
-        let location = Json::object([("physicalLocation", Json::object(physical))]);
-        members.push(("locations", Json::from(vec![location])));
+    // Code hosts pass over results without a place.
+    let file = issue.file.as_deref().unwrap_or(CATALOG);
+    let mut physical = vec![("artifactLocation", Json::object([("uri", Json::from(uri(file)))]))];
+    if let Some(line) = issue.line {
+        let mut region = vec![("startLine", Json::from(line))];
+        region.extend(issue.column.map(|column| ("startColumn", Json::from(column))));
+        physical.push(("region", Json::object(region)));
     }
+    let location = Json::object([("physicalLocation", Json::object(physical))]);
+    members.push(("locations", Json::from(vec![location])));
     Json::object(members)
 }
 
