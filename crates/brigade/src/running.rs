@@ -356,11 +356,15 @@ impl Workspace {
 /// its receipt and its logs.
 /// Says what a receipt that cannot be written means: trying again does not write it.
 fn unrecorded(error: Error, call: &CallId, run: &RunId) -> Error {
+    let why = error.to_string();
+    let why = why.trim_end_matches("; free some space and try again");
     let message = format!(
-        "the program of call {call} has ended, and that could not be recorded: {error}; the call counts as interrupted \
+        "the program of call {call} has ended, and that could not be recorded: {why}; the call counts as interrupted \
          from now on"
     );
-    Error::new(error.kind(), message).hint(format!("brigade tools run show {run} --log stdout"))
+    Error::new(error.kind(), message)
+        .hint(format!("brigade tools run show {run} --log stdout"))
+        .hint(format!("brigade tools run replay {run} asks for it again, once the cause is mended"))
 }
 
 fn run_id(call: &Call) -> RunId {
@@ -401,4 +405,19 @@ fn this_process() -> Result<Runner, Error> {
         start_time: identity.start_time(),
         boot_id: identity.boot_id().to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::{FsError, FsErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_recorded_is_not_to_be_tried_again() {
+        let full = FsError::new("write", "receipt", FsErrorKind::NoSpace);
+        let error = unrecorded(full.into(), &"call-1".parse().unwrap(), &"run-1".parse().unwrap());
+        assert!(error.to_string().contains("interrupted") && error.to_string().contains("disk is full"));
+        assert!(!error.to_string().contains("try again"), "{error}");
+    }
 }
