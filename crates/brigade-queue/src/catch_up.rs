@@ -5,10 +5,13 @@
 //! receipts before anybody can claim them again: nothing runs twice. Only those entries are looked at, so what this costs
 //! does not grow with the history.
 
+use std::collections::BTreeMap;
+
 use brigade_call::{
-    CallStatus, Checkpoint, CheckpointStatus, Claim, LedgerLink, ReceiptLink, RecordVersion, RunEnd,
+    Call, CallStatus, Checkpoint, CheckpointStatus, Claim, LedgerLink, RECORD_VERSION, ReceiptLink,
+    RecordVersion, RunEnd,
 };
-use brigade_core::{CallId, Json, RunId, Timestamp};
+use brigade_core::{CallId, Json, Object, RunId, Timestamp};
 
 use crate::compact;
 use crate::error::QueueError;
@@ -41,6 +44,89 @@ pub(crate) fn catch_up(journal: &mut LockedJournal, now: Timestamp) -> Result<()
     }
     Ok(())
 }
+
+/// Writes calls anew that are gone and whose last run is in the ledger and over, with what their receipts say of them, and
+/// returns how many. Looks at the whole ledger.
+pub(crate) fn restore(journal: &mut LockedJournal, now: Timestamp) -> Result<u64, QueueError> {
+    let fs = journal.view.fs.clone();
+    let Some(file) = ledger::open(&*fs)? else { return Ok(0) };
+    let mut gone: BTreeMap<CallId, LedgerEntry> = BTreeMap::new();
+    for entry in ledger::find_prefix(&*file, "")?.into_iter().filter(|entry| !entry.is_adopted) {
+        let Some(Ok(id)) = entry.call_id.as_deref().map(str::parse::<CallId>) else { continue };
+        if gone.contains_key(&id) || journal.view.stored(&id)?.is_none() {
+            gone.insert(id, entry);
+        }
+    }
+    let mut entries: Vec<LedgerEntry> = gone.into_values().collect();
+    entries.sort_unstable_by_key(|entry| entry.sequence);
+    let mut restored = 0;
+    for part in entries.chunks(RESTORED_AT_ONCE) {
+        let mut sequence = journal.view.state.max_sequence()?;
+        let mut calls = Vec::new();
+        for entry in part {
+            let found = sound_receipt(&journal.view, entry);
+            let Some(call) = found.and_then(|receipt| call_of_receipt(&receipt, entry, now)) else { continue };
+            sequence += 1;
+            let (version, checkpoints) = (RecordVersion::Current, Object::new());
+            // An older record of the call that turns up again counts more than this one.
+            calls.push(StoredCall { call, version, sequence, revision: 0, checkpoints });
+        }
+        journal.append(&calls.iter().collect::<Vec<_>>(), now)?;
+        restored += calls.len() as u64;
+    }
+    Ok(restored)
+}
+
+/// How many calls are restored with one write.
+const RESTORED_AT_ONCE: usize = 1_000;
+
+/// Makes the call of a run that is over out of its receipt; none when the receipt does not say how it ended.
+fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp) -> Option<Call> {
+    let link = LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 };
+    let end = run_end(&receipt.receipt, receipt.path.clone(), Some(link), now).ok()?;
+    if !end.status.is_finished() {
+        return None;
+    }
+    let document = receipt.receipt.document();
+    let member = |name: &str| document.get(name).cloned().unwrap_or_default();
+    let reviewed = |name: &str| document.get("approval").and_then(|approval| approval.get(name)).cloned();
+    let mut record: Object = SHARED.iter().map(|name| ((*name).to_owned(), member(name))).collect();
+    for (name, value) in [
+        ("record_version", Json::from(RECORD_VERSION)),
+        ("id", member("call_id")),
+        ("status", Json::from(CallStatus::Approved.as_str())),
+        ("run_id", member("id")),
+        ("command", member("command_label")),
+        ("created_at", member("started_at")),
+        ("approval_binding", member("binding")),
+        ("reviewed_at", reviewed("reviewed_at").unwrap_or_default()),
+        ("review_reason", reviewed("review_reason").unwrap_or_default()),
+    ] {
+        record.insert(name.to_owned(), value);
+    }
+    record.retain(|_, value| *value != Json::Null);
+    let (mut call, _) = Call::from_record(Json::Object(record)).ok()?;
+    call.status = CallStatus::Running;
+    call.extra.insert(MARK.to_owned(), Json::from(true));
+    call.finish(end).ok()
+}
+
+/// What a call and its receipt say under the same name.
+const SHARED: [&str; 13] = [
+    "tool_id",
+    "family",
+    "caller",
+    "args",
+    "arguments",
+    "policy",
+    "projection_summary",
+    "contract_fingerprint",
+    "source_fingerprint",
+    "call_fingerprint",
+    "approval_fingerprint",
+    "runner",
+    "started_at",
+];
 
 /// Tells whether a call knows of an entry, or is still in the run that the entry is of.
 fn stands(stored: &StoredCall, entry: &LedgerEntry) -> Option<Stands> {

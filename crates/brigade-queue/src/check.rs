@@ -7,7 +7,7 @@ use brigade_fs::{FileKind, FsErrorKind, Lines, RelPath, is_temporary};
 use crate::error::QueueError;
 use crate::ledger::LedgerEntry;
 use crate::queue::QueueView;
-use crate::state::Damage;
+use crate::state::{Damage, Mending};
 use crate::verify;
 use crate::view::View;
 use crate::{layout, ledger, runs};
@@ -47,8 +47,10 @@ pub struct Compaction {
     pub is_adoption: bool,
     /// Finished calls that moved out of the journal.
     pub moved: u64,
-    /// Unreadable lines that moved to a quarantine.
+    /// Unreadable lines of calls and of the ledger that moved to a quarantine, and segments that are gone.
     pub quarantined: u64,
+    /// Calls that were gone and that their receipts brought back.
+    pub restored: u64,
     /// Files that were removed: replaced segments and what crashes left.
     pub removed: u64,
 }
@@ -102,14 +104,14 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
 
 /// Lists what is wrong with the ledger as a file.
 fn ledger_damage(view: &View) -> Result<Vec<Damage>, QueueError> {
-    let damage = |line, problem| Damage { path: layout::ledger().to_string(), line, problem };
+    let damage = |line, problem, mending| Damage { path: layout::ledger().to_string(), line, problem, mending };
     let known = view.state.max_ledger()?;
     let file = match ledger::open(&*view.fs) {
         Ok(Some(file)) => file,
         Ok(None) if known == 0 => return Ok(Vec::new()),
-        Ok(None) => return Ok(vec![damage(None, "calls name receipts in it, and it is not there")]),
+        Ok(None) => return Ok(vec![damage(None, "calls name receipts in it, and it is not there", Mending::Stays)]),
         Err(error) if error.kind == FsErrorKind::NotAFile => {
-            return Ok(vec![damage(None, "it is not a file")]);
+            return Ok(vec![damage(None, "it is not a file", Mending::SetAside)]);
         }
         Err(error) => return Err(error.into()),
     };
@@ -121,17 +123,17 @@ fn ledger_damage(view: &View) -> Result<Vec<Damage>, QueueError> {
         match LedgerEntry::from_line(line.bytes) {
             Some(entry) => {
                 if entry.sequence != last + 1 {
-                    found.push(damage(Some(number), "not the entry that follows here in the ledger"));
+                    found.push(damage(Some(number), "not the entry that follows here in the ledger", Mending::Stays));
                 }
                 last = entry.sequence;
             }
             // An end that a crash tore was never acknowledged; the next write sets it aside.
             None if !line.is_complete => {}
-            None => found.push(damage(Some(number), "not an entry of the ledger")),
+            None => found.push(damage(Some(number), "not an entry of the ledger", Mending::SetAside)),
         }
     }
     if last < known {
-        found.push(damage(None, "it ends before receipts that calls name"));
+        found.push(damage(None, "it ends before receipts that calls name", Mending::Stays));
     }
     Ok(found)
 }

@@ -10,11 +10,13 @@ use brigade_core::Timestamp;
 use brigade_fs::{FileMode, Fs, FsError, ReadFile, Replacement, is_temporary};
 
 use crate::adopt::{self, Adoption};
+use crate::aside;
 use crate::check::Compaction;
 use crate::entry::{Content, Entry, Span, look};
 use crate::error::QueueError;
 use crate::index::{About, IndexData};
 use crate::layout;
+use crate::ledger as chain;
 use crate::log::{Listed, Log};
 use crate::state::{Header, JOURNAL_VERSION, State, is_living, segments_on_disk};
 use crate::view::View;
@@ -81,10 +83,10 @@ pub(crate) fn rewrite(view: &mut View, ledger: u64, now: Timestamp) -> Result<Co
         Adoption::default()
     };
     if view.state.is_blocked {
-        fs.rename(&layout::calls(), &layout::quarantine(free_quarantine(fs)?))?;
+        fs.rename(&layout::calls(), &layout::quarantine(aside::free_quarantine(fs)?))?;
         fs.sync_dir(&layout::tools())?;
     }
-    report.quarantined = quarantine(fs, &view.state)?;
+    report.quarantined = aside::quarantine(fs, &view.state)? + chain::mend(fs)?;
     write_files(fs, &view.state, &adoption, ledger.max(adoption.ledger), &mut report)?;
     let before: Vec<u64> = view.state.segments.iter().map(|segment| segment.generation).collect();
     view.state = State::load(&view.fs)?;
@@ -115,8 +117,10 @@ fn write_files(
     header.segments = state.segments.iter().map(|segment| segment.generation).collect();
     header.ledger = Some(state.max_ledger()?.max(ledger));
 
-    if !finished.is_empty() || state.is_unadopted() {
-        let kept = segments_to_keep(state, finished.len() as u64)?;
+    // A segment with lines that cannot be read is written anew, with everything newer.
+    let whole = aside::whole_segments(state)?;
+    if !finished.is_empty() || state.is_unadopted() || whole < state.segments.len() {
+        let kept = segments_to_keep(state, finished.len() as u64)?.min(whole);
         let merged = &state.segments[kept..];
         if !finished.is_empty() || !merged.is_empty() {
             let number = segments_on_disk(fs)?.last().copied().unwrap_or(0).max(header.generation) + 1;
@@ -264,37 +268,6 @@ fn save_index(
     // Only a cache: without it, readers scan.
     let _ = fs.write_cache(index, &bytes);
     Ok(())
-}
-
-fn free_quarantine(fs: &dyn Fs) -> Result<u64, FsError> {
-    let mut number = 1;
-    while fs.exists(&layout::quarantine(number))? {
-        number += 1;
-    }
-    Ok(number)
-}
-
-/// Copies unreadable lines to a quarantine file and returns how many there are.
-fn quarantine(fs: &dyn Fs, state: &State) -> Result<u64, QueueError> {
-    let Some(journal) = &state.journal else { return Ok(0) };
-    let broken = journal.scanned()?.set_aside();
-    if broken.is_empty() {
-        return Ok(0);
-    }
-    let mut bytes = Vec::new();
-    for span in &broken {
-        // A line longer than a span can say goes in as far as it reaches.
-        bytes.extend_from_slice(&journal.line(*span)?);
-        bytes.push(b'\n');
-    }
-    let number = free_quarantine(fs)?;
-    // After a crash between this and the new journal, the same lines come again.
-    let is_there = 1 < number
-        && matches!(fs.read(&layout::quarantine(number - 1), bytes.len() as u64), Ok(last) if last == bytes);
-    if !is_there {
-        fs.create_new_durable(&layout::quarantine(number), &bytes)?;
-    }
-    Ok(broken.len() as u64)
 }
 
 /// Removes segments that were merged into another and temporary files, and returns how many. What cannot be removed stays.

@@ -10,7 +10,7 @@
 //! entry can matter.
 
 use brigade_core::{Dialect, Fingerprint, Json, Object, Timestamp};
-use brigade_fs::{Fs, FsError, FsErrorKind, ReadFile, RelPath};
+use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, ReadFile, RelPath, Replacement};
 
 use crate::layout;
 
@@ -203,45 +203,36 @@ pub(crate) struct Appended {
 
 /// Appends receipts, and returns their entries. Only the holder of the lock may do this.
 ///
-/// A torn end, which a crash left and nobody acknowledged, is moved to a quarantine first, and so is whatever else has the
-/// ledger's name. `known` is the greatest sequence that the calls name: a ledger that lost its end goes on behind it, so
-/// that no number is given twice and the gap stays to be seen.
+/// What stands behind the last entry and is none, as a crash or somebody else left it, is moved to a quarantine first, and so
+/// is whatever else has the ledger's name. `known` is the greatest sequence that the calls name: a ledger that lost its end
+/// goes on behind it, so that no number is given twice and the gap stays to be seen.
 pub(crate) fn append(fs: &dyn Fs, new: &[NewEntry], known: u64, now: Timestamp) -> Result<Appended, FsError> {
     if new.is_empty() {
         return Ok(Appended { entries: Vec::new(), follows: true });
     }
-    let mut follows = true;
     let mut last = None;
     let mut bytes = String::new();
-    let file = match open(fs) {
-        Err(error) if error.kind == FsErrorKind::NotAFile => {
-            fs.rename(&layout::ledger(), &free_quarantine(fs)?)?;
-            fs.sync_dir(&layout::runs())?;
-            follows = false;
-            None
-        }
-        file => file?,
-    };
-    match file {
+    let moved = move_away(fs)?;
+    match open(fs)? {
         None => fs.create_dir_all(&layout::runs())?,
         Some(file) => {
             let mut lines = Backwards::new(&*file)?;
+            let mut behind = 0;
             while let Some((line, is_complete)) = lines.next_line()? {
-                let entry = LedgerEntry::from_line(&line);
-                if !is_complete {
-                    match &entry {
-                        Some(_) if has_right_hash(&line) => bytes.push('\n'),
-                        Some(_) | None => {
-                            set_aside(fs, &line, file.len()? - line.len() as u64)?;
-                            continue;
-                        }
-                    }
-                }
-                if entry.is_some() {
-                    last = entry;
+                last = LedgerEntry::from_line(&line).filter(|_| is_complete || has_right_hash(&line));
+                if last.is_some() {
+                    bytes.extend((!is_complete).then_some('\n'));
                     break;
                 }
-                follows = false;
+                behind += line.len() as u64 + u64::from(is_complete);
+            }
+            if 0 < behind {
+                let start = file.len()? - behind;
+                let length = usize::try_from(behind).expect("its lines were in memory");
+                quarantine(fs, &file.read_range(start, length)?)?;
+                let mut file = fs.open_append(&layout::ledger())?;
+                file.truncate(start)?;
+                file.sync()?;
             }
         }
     }
@@ -252,24 +243,76 @@ pub(crate) fn append(fs: &dyn Fs, new: &[NewEntry], known: u64, now: Timestamp) 
         entries.push(entry);
     }
     fs.append_durable(&layout::ledger(), bytes.as_bytes())?;
-    follows &= known <= last.map_or(0, |last| last.sequence);
+    let follows = !moved && known <= last.map_or(0, |last| last.sequence);
     Ok(Appended { entries, follows })
 }
 
-/// Moves the torn end of the ledger to a quarantine file.
-fn set_aside(fs: &dyn Fs, torn: &[u8], start: u64) -> Result<(), FsError> {
-    fs.create_new_durable(&free_quarantine(fs)?, torn)?;
-    let mut file = fs.open_append(&layout::ledger())?;
-    file.truncate(start)?;
-    file.sync()
+/// Moves the lines that are no entries to a quarantine, and whatever else has the ledger's name; returns how many lines and
+/// things that are. Only the holder of the lock may do this.
+pub(crate) fn mend(fs: &dyn Fs) -> Result<u64, FsError> {
+    if move_away(fs)? {
+        return Ok(1);
+    }
+    let Some(file) = open(fs)? else { return Ok(0) };
+    let is_sound = |line: &brigade_fs::Line<'_>| {
+        LedgerEntry::from_line(line.bytes).is_some() && (line.is_complete || has_right_hash(line.bytes))
+    };
+    let mut broken = Vec::new();
+    let mut count = 0;
+    let mut lines = brigade_fs::Lines::new(&*file, 0, file.len()?);
+    while let Some(line) = lines.next_line()? {
+        if !is_sound(&line) {
+            count += 1;
+            broken.extend_from_slice(line.bytes);
+            broken.push(b'\n');
+        }
+    }
+    if count == 0 {
+        return Ok(0);
+    }
+    quarantine(fs, &broken)?;
+    let mut replacement = Replacement::begin(fs, &layout::ledger(), FileMode::Private)?;
+    let mut lines = brigade_fs::Lines::new(&*file, 0, file.len()?);
+    while let Some(line) = lines.next_line()? {
+        if is_sound(&line) {
+            replacement.write(line.bytes)?;
+            replacement.write(b"\n")?;
+        }
+    }
+    replacement.commit()?;
+    Ok(count)
+}
+
+/// Moves something that is no file and has the ledger's name to a quarantine; tells whether there was any.
+fn move_away(fs: &dyn Fs) -> Result<bool, FsError> {
+    match open(fs) {
+        Err(error) if error.kind == FsErrorKind::NotAFile => {
+            fs.rename(&layout::ledger(), &free_quarantine(fs)?)?;
+            fs.sync_dir(&layout::runs())?;
+            Ok(true)
+        }
+        found => found.map(|_| false),
+    }
+}
+
+/// Writes a quarantine file, unless a crash came between one of the same content and what was to follow.
+fn quarantine(fs: &dyn Fs, bytes: &[u8]) -> Result<(), FsError> {
+    let free = free_quarantine_number(fs)?;
+    let is_there = 1 < free
+        && matches!(fs.read(&layout::ledger_quarantine(free - 1), bytes.len() as u64), Ok(last) if last == bytes);
+    if is_there { Ok(()) } else { fs.create_new_durable(&layout::ledger_quarantine(free), bytes) }
 }
 
 fn free_quarantine(fs: &dyn Fs) -> Result<RelPath, FsError> {
+    free_quarantine_number(fs).map(layout::ledger_quarantine)
+}
+
+fn free_quarantine_number(fs: &dyn Fs) -> Result<u64, FsError> {
     let mut number = 1;
     while fs.exists(&layout::ledger_quarantine(number))? {
         number += 1;
     }
-    Ok(layout::ledger_quarantine(number))
+    Ok(number)
 }
 
 /// Returns the entries behind a sequence, in the order of the ledger, without reading those before.
@@ -406,7 +449,7 @@ pub(crate) fn newest(file: &dyn ReadFile, limit: usize) -> Result<Option<Vec<Led
 
 #[cfg(test)]
 mod tests {
-    use brigade_fs::{FileMode, MemoryFs};
+    use brigade_fs::MemoryFs;
     use proptest::prelude::*;
 
     use super::*;
@@ -459,6 +502,28 @@ mod tests {
             let lines: Vec<&[u8]> = text.strip_suffix(b"\n").unwrap().split(|byte| *byte == b'\n').collect();
             assert!(lines.iter().all(|line| has_right_hash(line)), "{cut}");
             assert_eq!(LedgerEntry::from_line(lines[lines.len() - 1]).unwrap().sequence, lines.len() as u64);
+        }
+    }
+
+    #[test]
+    fn lines_that_are_no_entries_are_set_aside_wherever_they_stand() {
+        let fs = MemoryFs::new();
+        append(&fs, &[new("run-a", "1"), new("run-b", "2")], 0, now()).unwrap();
+        let whole = fs.read(&layout::ledger(), 10_000).unwrap();
+        let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for at in [0, first, whole.len()] {
+            let fs = MemoryFs::new();
+            fs.create_dir_all(&layout::runs()).unwrap();
+            let damaged = [&whole[..at], b"garbage\n{}\n", &whole[at..]].concat();
+            fs.write_atomic(&layout::ledger(), &damaged, FileMode::Private).unwrap();
+            let appended = append(&fs, &[new("run-c", "3")], 2, now()).unwrap();
+            assert!(appended.follows && appended.entries[0].sequence == 3, "{at}");
+            assert_eq!(mend(&fs).unwrap(), if at == whole.len() { 0 } else { 2 });
+            let set_aside = fs.read(&layout::ledger_quarantine(1), 100).unwrap();
+            assert_eq!(set_aside, b"garbage\n{}\n");
+            let text = fs.read(&layout::ledger(), 10_000).unwrap();
+            assert!(text.starts_with(&whole) && text[whole.len()..].starts_with(b"{\"call_id\""), "{at}");
+            assert_eq!(mend(&fs).unwrap(), 0);
         }
     }
 

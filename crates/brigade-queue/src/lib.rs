@@ -25,6 +25,7 @@
 #![warn(missing_docs)]
 
 mod adopt;
+mod aside;
 mod catch_up;
 mod check;
 mod checkpoints;
@@ -62,6 +63,6 @@ pub use queue::{
 pub use raw::{ListedCall, OWN_MEMBERS, Record, Shown, write_record};
 pub use record::StoredCall;
 pub use runs::{BadReceipt, ExaminedReceipt, RunFolder, RunList, Runs, StoredReceipt};
-pub use state::Damage;
+pub use state::{Damage, Mending};
 pub use verify::{Finding, Tampering, Verification};
 pub use view::IsAlive;

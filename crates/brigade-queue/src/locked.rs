@@ -383,8 +383,9 @@ impl LockedQueue for LockedJournal {
     fn compact(&mut self, now: Timestamp) -> Result<Compaction, QueueError> {
         compact::require_our_version(&self.view.state)?;
         self.is_stale = true;
-        let report = compact::rewrite(&mut self.view, 0, now)?;
+        let mut report = compact::rewrite(&mut self.view, 0, now)?;
         self.is_stale = false;
+        report.restored = catch_up::restore(self, now)?;
         Ok(report)
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use brigade_core::{Dialect, Json, Object};
-use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Lines};
+use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Lines, RelPath};
 
 use crate::entry::{CODES, Content, HEADER_KEY, StatusCode, look};
 use crate::error::QueueError;
@@ -66,7 +66,16 @@ impl Header {
     }
 }
 
-/// Something in the state that could not be read. Nothing of it is lost: it is moved to a quarantine at the next write.
+/// What can be done about damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mending {
+    /// A compaction moves what cannot be read to a quarantine; nothing of it is erased.
+    SetAside,
+    /// Nothing brings back what is missing; it stays to be seen.
+    Stays,
+}
+
+/// Something in the state that could not be read, or is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The file, relative to the workspace.
@@ -75,6 +84,8 @@ pub struct Damage {
     pub line: Option<u64>,
     /// What is wrong.
     pub problem: &'static str,
+    /// What can be done about it.
+    pub mending: Mending,
 }
 
 /// All calls at one moment.
@@ -88,6 +99,8 @@ pub(crate) struct State {
     pub(crate) damage: Vec<Damage>,
     /// Whether something that is no file has the journal's name.
     pub(crate) is_blocked: bool,
+    /// The segments that the journal names and that are not there.
+    pub(crate) lost_segments: Vec<RelPath>,
 }
 
 /// How often a reader starts again when segments vanish under it.
@@ -112,6 +125,7 @@ impl State {
             segments: Vec::new(),
             damage: Vec::new(),
             is_blocked: false,
+            lost_segments: Vec::new(),
         };
         let mut journal_id: Option<FileId> = None;
         match fs.open(&layout::calls()) {
@@ -139,6 +153,7 @@ impl State {
                     path: layout::calls().to_string(),
                     line: None,
                     problem: "it is not a file",
+                    mending: Mending::SetAside,
                 });
             }
             Err(error) => return Err(error),
@@ -163,7 +178,8 @@ impl State {
                         return Ok(None);
                     }
                     let problem = "the journal names this segment of finished calls, and it is not there";
-                    state.damage.push(Damage { path: path.to_string(), line: None, problem });
+                    state.damage.push(Damage { path: path.to_string(), line: None, problem, mending: Mending::SetAside });
+                    state.lost_segments.push(path);
                 }
                 Err(error) => return Err(error),
             }
@@ -265,7 +281,7 @@ impl State {
                     } else {
                         "not a call record"
                     };
-                    damage.push(Damage { path, line: Some(number), problem });
+                    damage.push(Damage { path, line: Some(number), problem, mending: Mending::SetAside });
                 }
             }
         }

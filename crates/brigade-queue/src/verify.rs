@@ -1,6 +1,7 @@
 //! Checking that the receipts are those that were written, all of them, in their order.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use brigade_call::CallStatus;
 use brigade_core::{Dialect, Fingerprint, Json};
@@ -50,6 +51,8 @@ impl Tampering {
 pub struct Finding {
     /// Its place in the ledger, where it has one.
     pub sequence: Option<u64>,
+    /// The line of the ledger, from 1, where that is what is damaged.
+    pub line: Option<u64>,
     /// The run, where it is known.
     pub run_id: String,
     /// What happened.
@@ -120,12 +123,8 @@ fn verify_by(view: &View, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Veri
         }
         Ok(None) => None,
         Err(error) if error.kind == FsErrorKind::NotAFile => {
-            findings.push(Finding {
-                sequence: None,
-                run_id: String::new(),
-                tampering: Tampering::Removed,
-                detail: "something that is no file has the ledger's name",
-            });
+            let detail = "something that is no file has the ledger's name";
+            findings.push(Finding::of(None, "", Tampering::Removed, detail));
             Some(Vec::new())
         }
         Err(error) => return Err(error.into()),
@@ -140,15 +139,15 @@ fn verify_by(view: &View, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Veri
     }
     let detail = if lines.is_some() { "the ledger ends before it" } else { "there is no ledger" };
     let lines = lines.unwrap_or_default();
-    check_chain(&lines, from, &mut findings);
+    let known = links.iter().map(|link| link.sequence).max().unwrap_or(0);
+    check_chain(&lines, from, known, &mut findings);
     let entries: Vec<&LedgerEntry> = lines.iter().filter_map(|(entry, _)| entry.as_ref()).collect();
     let checked: Vec<&LedgerEntry> = entries.iter().copied().filter(|entry| from <= entry.sequence).collect();
     check_files(view, &checked, hashed, &mut findings);
     check_links(&entries, &links, from, detail, &mut findings);
     for entry in forgotten(view, &checked, &links)? {
-        let (sequence, run_id) = (Some(entry.sequence), entry.run_id.clone());
         let detail = "its call does not know of the run: the journal is older than the ledger";
-        findings.push(Finding { sequence, run_id, tampering: Tampering::Forgotten, detail });
+        findings.push(Finding::of(Some(entry.sequence), &entry.run_id, Tampering::Forgotten, detail));
     }
     if !is_unadopted {
         let files = match hashed {
@@ -166,40 +165,51 @@ fn verify_by(view: &View, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Veri
         if is_same && kept.run_id.is_empty() {
             std::mem::swap(&mut kept.run_id, &mut next.run_id);
         }
+        if is_same {
+            kept.line = kept.line.or(next.line);
+        }
         is_same
     });
     let named: HashSet<String> = findings
         .iter()
-        .filter(|finding| finding.sequence.is_some())
+        .filter(|finding| finding.sequence.is_some() && !finding.run_id.is_empty())
         .map(|finding| finding.run_id.clone())
         .collect();
     findings.retain(|finding| finding.sequence.is_some() || !named.contains(&finding.run_id));
     Ok(Verification { checked: checked.len() as u64, findings, is_unadopted })
 }
 
-fn cut_off(link: &Link, detail: &'static str) -> Finding {
-    let (sequence, run_id) = (Some(link.sequence), link.run_id.clone());
-    Finding { sequence, run_id, tampering: Tampering::CutOff, detail }
+impl Finding {
+    fn of(sequence: Option<u64>, run_id: &str, tampering: Tampering, detail: &'static str) -> Finding {
+        Finding { sequence, line: None, run_id: run_id.to_owned(), tampering, detail }
+    }
 }
 
-/// Checks sequence numbers, hashes, and that each entry follows from the one before.
-fn check_chain(lines: &[(Option<LedgerEntry>, bool)], from: u64, findings: &mut Vec<Finding>) {
+/// Checks sequence numbers, hashes, and that each entry follows from the one before. `known` is the greatest sequence that a
+/// call names.
+fn check_chain(
+    lines: &[(Option<LedgerEntry>, bool)],
+    from: u64,
+    known: u64,
+    findings: &mut Vec<Finding>,
+) {
     let present: HashSet<u64> =
         lines.iter().filter_map(|(entry, _)| Some(entry.as_ref()?.sequence)).collect();
     let mut expected = 1;
     let mut previous = NO_HASH.to_owned();
-    for (entry, has_right_hash) in lines {
+    // The lines since the last entry that are none.
+    let mut broken: Vec<u64> = Vec::new();
+    for (number, (entry, has_right_hash)) in (1..).zip(lines) {
+        let Some(entry) = entry else {
+            broken.push(number);
+            continue;
+        };
+        let was_broken = !broken.is_empty();
+        report_broken(&mut broken, expected..entry.sequence, from, findings);
         let mut find = |sequence: u64, run_id: &str, tampering: Tampering, detail: &'static str| {
             if from <= sequence {
-                let (sequence, run_id) = (Some(sequence), run_id.to_owned());
-                findings.push(Finding { sequence, run_id, tampering, detail });
+                findings.push(Finding::of(Some(sequence), run_id, tampering, detail));
             }
-        };
-        let Some(entry) = entry else {
-            find(expected, "", Tampering::Changed, "its line in the ledger is not an entry");
-            expected += 1;
-            previous.clear();
-            continue;
         };
         let run_id = &entry.run_id;
         if !has_right_hash {
@@ -212,14 +222,33 @@ fn check_chain(lines: &[(Option<LedgerEntry>, bool)], from: u64, findings: &mut 
                     Tampering::Reordered,
                     "its entry stands at another place of the ledger",
                 );
-            } else {
+            } else if !was_broken {
                 find(expected, "", Tampering::Removed, "its entry is missing in the ledger");
             }
-        } else if !previous.is_empty() && entry.previous != previous {
+        } else if entry.previous != previous {
             find(entry.sequence, run_id, Tampering::Changed, "its entry does not follow from the one before");
         }
         expected = entry.sequence + 1;
         previous = entry.hash.to_hex();
+    }
+    report_broken(&mut broken, expected..known + 1, from, findings);
+}
+
+/// Reports lines that are no entries: those that stand where entries are missing were these entries, and the others are
+/// nobody's.
+fn report_broken(broken: &mut Vec<u64>, missing: Range<u64>, from: u64, findings: &mut Vec<Finding>) {
+    let start = missing.start;
+    let mut missing = missing;
+    for line in broken.drain(..) {
+        let sequence = missing.next();
+        let detail = match sequence {
+            Some(_) => "its line in the ledger is not an entry",
+            None => "a line of the ledger is not an entry",
+        };
+        if from <= sequence.unwrap_or(start) {
+            let finding = Finding::of(sequence, "", Tampering::Changed, detail);
+            findings.push(Finding { line: Some(line), ..finding });
+        }
     }
 }
 
@@ -250,8 +279,7 @@ fn check_files(
             Some(_) => (Tampering::Changed, "its file was changed"),
             None => (Tampering::Removed, "its file is missing or cannot be read"),
         };
-        let (sequence, run_id) = (Some(entry.sequence), entry.run_id.clone());
-        findings.push(Finding { sequence, run_id, tampering, detail });
+        findings.push(Finding::of(Some(entry.sequence), &entry.run_id, tampering, detail));
     }
 }
 
@@ -298,22 +326,13 @@ fn check_links(
         entries.iter().map(|entry| (entry.sequence, *entry)).collect();
     let last = entries.iter().map(|entry| entry.sequence).max().unwrap_or(0);
     for link in links.iter().filter(|link| from <= link.sequence) {
-        match by_sequence.get(&link.sequence) {
-            Some(entry) if entry.run_id == link.run_id && entry.receipt_sha256.to_hex() == link.sha256 => {}
-            Some(_) => findings.push(Finding {
-                sequence: Some(link.sequence),
-                run_id: link.run_id.clone(),
-                tampering: Tampering::Changed,
-                detail: "its call names another receipt than the ledger",
-            }),
-            None if last < link.sequence => findings.push(cut_off(link, cut)),
-            None => findings.push(Finding {
-                sequence: Some(link.sequence),
-                run_id: link.run_id.clone(),
-                tampering: Tampering::Removed,
-                detail: "its entry is missing in the ledger",
-            }),
-        }
+        let (tampering, detail) = match by_sequence.get(&link.sequence) {
+            Some(entry) if entry.run_id == link.run_id && entry.receipt_sha256.to_hex() == link.sha256 => continue,
+            Some(_) => (Tampering::Changed, "its call names another receipt than the ledger"),
+            None if last < link.sequence => (Tampering::CutOff, cut),
+            None => (Tampering::Removed, "its entry is missing in the ledger"),
+        };
+        findings.push(Finding::of(Some(link.sequence), &link.run_id, tampering, detail));
     }
 }
 
@@ -394,12 +413,7 @@ fn check_additions(
     for path in files {
         let stem = path.name().strip_suffix(".json").unwrap_or_default();
         if !known.contains(stem) {
-            findings.push(Finding {
-                sequence: None,
-                run_id: stem.to_owned(),
-                tampering: Tampering::Added,
-                detail: "no entry of the ledger names it",
-            });
+            findings.push(Finding::of(None, stem, Tampering::Added, "no entry of the ledger names it"));
         }
     }
     Ok(())
