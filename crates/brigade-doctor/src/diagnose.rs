@@ -23,7 +23,8 @@ use crate::{ConfigFile, Issue, Snapshot, source_item_key};
 /// state as a whole. Disabled tools have no issues, and broken ones only those of their entry. No two issues have the same
 /// [key](source_item_key) or fingerprint.
 pub fn diagnose(snapshot: &Snapshot<'_>) -> Vec<Issue> {
-    let mut found = Vec::new();
+    // Room for what there is most of in a workspace that was never projected.
+    let mut found = Vec::with_capacity(snapshot.projections.len());
     config::catalog(snapshot, &mut found);
     let tools = usable_tools(snapshot);
     let projections = by_tool(&snapshot.projections);

@@ -181,7 +181,7 @@ impl Issue {
     pub fn fix_typed(&self, typed: &Typed) -> String {
         let template = self.other_fix.unwrap_or_else(|| self.kind.fix());
         let mut rest = template;
-        let mut command = String::new();
+        let mut command = String::with_capacity(96);
         while let Some((before, after)) = rest.split_once('{') {
             let (name, after) = after.split_once('}').expect("the templates of the table close their braces");
             command.push_str(before);
@@ -189,7 +189,7 @@ impl Issue {
             rest = after;
         }
         command.push_str(rest);
-        typed.command(&command)
+        typed.command(command)
     }
 
     /// Returns what stands for a word in braces.
@@ -294,12 +294,13 @@ pub enum Typed {
 
 impl Typed {
     /// Returns a command as it is typed there: one of Brigade's names the workspace where it has to.
-    pub fn command(&self, command: &str) -> String {
+    pub fn command(&self, command: impl Into<String>) -> String {
+        let command = command.into();
         match (self, command.strip_prefix(PROGRAM)) {
             (Typed::Elsewhere { root }, Some(words)) => {
                 format!("{PROGRAM}--target {} {words}", quote(root))
             }
-            (Typed::InWorkspace | Typed::Below { .. } | Typed::Elsewhere { .. }, _) => command.to_owned(),
+            (Typed::InWorkspace | Typed::Below { .. } | Typed::Elsewhere { .. }, _) => command,
         }
     }
 

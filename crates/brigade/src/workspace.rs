@@ -125,11 +125,14 @@ impl Workspace {
 }
 
 fn absolute(root: &Path, home: Option<&Path>, path: &str) -> String {
-    let path = match path.strip_prefix("~/").zip(home) {
-        Some((rest, home)) => home.join(rest),
-        None => root.join(path),
-    };
-    path.display().to_string()
+    match path.strip_prefix("~/").zip(home) {
+        Some((rest, home)) => home.join(rest).display().to_string(),
+        // Thousands of plain paths stand in one document.
+        None => match root.to_str().filter(|root| *root != "/" && !path.starts_with('/')) {
+            Some(root) => [root, "/", path].concat(),
+            None => root.join(path).display().to_string(),
+        },
+    }
 }
 
 /// Makes a path of one that is written in this program.

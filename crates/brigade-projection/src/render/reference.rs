@@ -60,19 +60,19 @@ struct Page {
 impl Page {
     fn new(tool: &Tool) -> Page {
         let title = one_line(if tool.name.is_empty() { tool.id.as_str() } else { &tool.name });
-        Page {
-            text: format!("# {title}\n\nBrigade keeps this page up to date; change its source instead.\n\n"),
-        }
+        let mut text = String::with_capacity(1024);
+        text.extend(["# ", &title, "\n\nBrigade keeps this page up to date; change its source instead.\n\n"]);
+        Page { text }
     }
 
     fn item(&mut self, label: &str, value: Option<&str>) {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            self.text.push_str(&format!("- {label}: {}\n", code(value)));
+            self.text.extend(["- ", label, ": ", &code(value), "\n"]);
         }
     }
 
     fn paragraph(&mut self, text: &str) {
-        self.text.push_str(&format!("\n{text}\n"));
+        self.text.extend(["\n", text, "\n"]);
     }
 
     fn description(&mut self, tool: &Tool) {
@@ -95,7 +95,7 @@ impl Page {
         let (shown, left) = excerpt(text);
         let shown = redacted(shown);
         let fence = "`".repeat(longest_run(&shown).max(2) + 1);
-        self.text.push_str(&format!("\n## Source\n\n{fence}text\n{shown}\n{fence}\n"));
+        self.text.extend(["\n## Source\n\n", &fence, "text\n", &shown, "\n", &fence, "\n"]);
         if 0 < left {
             let path = tool.source_path.as_deref().map_or_else(|| "the source".to_owned(), code);
             self.paragraph(&format!("{left} more lines stand in {path}."));
@@ -133,7 +133,7 @@ fn code(text: &str) -> String {
 }
 
 fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+    text.as_bytes().split(|byte| *byte != b'`').map(<[u8]>::len).max().unwrap_or(0)
 }
 
 /// Quotes a word for a POSIX shell where it needs to be.
