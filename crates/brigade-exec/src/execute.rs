@@ -112,8 +112,6 @@ pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: Option<&Pin>) 
         completed_at,
     };
     let (checkpoints, broken) = match list_dropped(execution.fs, execution.checkpoint_dir) {
-        // A server is no script: it asks for nothing by files.
-        _ if request.is_some() => (Vec::new(), Vec::new()),
         Ok(files) => read_dropped(files, &owner, &redactor),
         Err(error) => {
             failures.push(format!("the checkpoints could not be read: {error}"));

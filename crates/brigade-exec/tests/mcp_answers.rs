@@ -130,7 +130,7 @@ fn every_kind_of_content_is_described() {
          [resource file:///a.bin 70 bytes] [resource_link file:///b.txt] [hologram]"
     );
     let seen = Trial::new(&["odd-content"]).call();
-    assert_eq!(seen.summary(), "[text] [unknown] [unknown] [unknown]");
+    assert_eq!(seen.summary(), "[text] [unknown] [unknown]");
     let seen = Trial::new(&[]).tool("structured").call();
     let answer = seen.exchange.answer.unwrap();
     assert_eq!(answer.structured.unwrap().to_compact(), r#"{"password":"[redacted]","sum":3}"#);

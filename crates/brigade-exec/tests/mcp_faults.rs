@@ -85,6 +85,11 @@ fn broken_answers_fail_at_once() {
         McpErrorKind::MalformedMessage,
         "the answer to tools/call is not a message of the protocol",
     );
+    check(
+        &["odd-result"],
+        McpErrorKind::MalformedMessage,
+        "`isError` of the result is neither true nor false",
+    );
     check(&["not-an-object"], McpErrorKind::MalformedMessage, "the result of the call is not an object");
     check(&["huge"], McpErrorKind::OversizedMessage, "the answer to tools/call is longer than 16 MiB");
     check(

@@ -257,7 +257,10 @@ impl Greeted {
             ));
         }
         match result.get("resultType").and_then(Json::as_str) {
-            None | Some("complete") => Ok(result),
+            None | Some("complete") => match malformed(&result) {
+                None => Ok(result),
+                Some(why) => Err(Failure::new(McpErrorKind::MalformedMessage, why)),
+            },
             Some("input_required") => Err(Failure::new(
                 McpErrorKind::UnsupportedAnswer,
                 "the server wants more input before it completes the call",
@@ -297,8 +300,49 @@ impl Greeted {
     }
 }
 
+/// Tells what of a result is not what belongs there.
+fn malformed(result: &Json) -> Option<&'static str> {
+    let is_block = |block: &Json| block.as_object().is_some();
+    match result.get("isError") {
+        None | Some(Json::Null | Json::Bool(_)) => {}
+        Some(_) => return Some("`isError` of the result is neither true nor false"),
+    }
+    match result.get("content") {
+        Some(Json::Array(blocks)) if blocks.iter().all(is_block) => None,
+        None if result.get("structuredContent").is_some_and(is_block) => None,
+        None => Some("the result of the call has no content"),
+        Some(_) => Some("the content of the result is not a list of blocks"),
+    }
+}
+
 fn spoken_json(error: &Json) -> String {
     let code = error.get("code").map(Json::to_compact).unwrap_or_default();
     let message = error.get("message").and_then(Json::as_str).unwrap_or("no message");
     format!("error {code}: {message}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_has_content_and_says_plainly_whether_it_is_an_error() {
+        for good in [
+            r#"{"content": []}"#,
+            r#"{"content": [{"type": "text", "text": "x"}], "isError": true}"#,
+            r#"{"structuredContent": {}}"#,
+        ] {
+            assert_eq!(malformed(&Json::parse(good).unwrap()), None, "{good}");
+        }
+        for bad in [
+            "{}",
+            r#"{"content": "abc"}"#,
+            r#"{"content": ["abc"]}"#,
+            r#"{"content": null}"#,
+            r#"{"content": [], "isError": 1}"#,
+            r#"{"content": [], "isError": "true"}"#,
+        ] {
+            assert!(malformed(&Json::parse(bad).unwrap()).is_some(), "{bad}");
+        }
+    }
 }

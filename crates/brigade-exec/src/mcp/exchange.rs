@@ -152,10 +152,13 @@ pub struct Exchange {
     pub answered_after: Option<Duration>,
 }
 
+/// Changes of a pinned tool that a receipt lists; a pin shows all of them.
+const CHANGES: usize = 500;
+
 impl Exchange {
     /// Writes the keys that the receipt of an MCP call has besides those of every receipt.
     pub fn receipt_keys(&self, request: &McpRequest<'_>, redactor: &Redactor) -> Object {
-        let clean = |text: &str| Json::from(brigade_core::text::short(&redactor.redact_str(text), 200));
+        let clean = |text: &str| Json::from(redactor.redact_str(text));
         let mut keys = Object::new();
         let mut put = |key: &str, value: Json| drop(keys.insert(key.to_owned(), value));
         put("mcp_server_id", Json::from(request.server_id));
@@ -188,7 +191,7 @@ impl Exchange {
         put("mcp_pin", self.pin_key(request));
         put(
             "mcp_pin_changes",
-            self.changes.iter().map(|change| clean(&change.message)).collect::<Vec<_>>().into(),
+            self.changes.iter().take(CHANGES).map(|change| clean(&change.message)).collect::<Vec<_>>().into(),
         );
         keys
     }

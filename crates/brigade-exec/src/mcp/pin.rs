@@ -70,7 +70,7 @@ impl ListedTool {
         self.fingerprint
     }
 
-    /// Takes secrets out of everything but the name; the fingerprint stays that of what the server said.
+    /// Takes secrets out of everything but the name, which is compared with the one that is wanted; the fingerprint stays that of what the server said.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> ListedTool {
         let text = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
@@ -91,7 +91,7 @@ impl ListedTool {
 }
 
 /// Redacts every text by what it says. Names count for nothing: a parameter `password` still has the type `string`.
-fn redact_texts(json: &Json, redactor: &Redactor) -> Json {
+pub(super) fn redact_texts(json: &Json, redactor: &Redactor) -> Json {
     match json {
         Json::String(text) => Json::from(redactor.redact_str(text)),
         Json::Array(elements) => {

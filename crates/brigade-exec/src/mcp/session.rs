@@ -18,6 +18,7 @@ use super::content::McpAnswer;
 use super::conversation::{Failure, Goal, Said, converse};
 use super::exchange::{Exchange, McpErrorKind, McpFault, McpRequest, ServerExit};
 use super::link::{Known, Link};
+use super::pin::redact_texts;
 use super::pipes::{LINE_LIMIT, Pipes};
 
 /// How long a server may take to exit by itself once its input is closed.
@@ -325,9 +326,13 @@ fn conclude(
         exchange.changes = changes;
         exchange.error = error.map(|error| redactor.redact_json(&error));
     }
-    exchange.protocol_version = known.protocol_version;
-    exchange.server = known.server;
+    exchange.protocol_version = known.protocol_version.map(|version| redactor.redact_str(&version));
+    exchange.server = known.server.map(|server| redact_texts(&server, redactor));
+    // Names were compared as the server wrote them; from here on they are only shown.
     exchange.tools = known.tools;
+    for tool in &mut exchange.tools {
+        tool.name = redactor.redact_str(&tool.name);
+    }
     exchange.tool = known.tool;
     exchange.request_id = known.request_id;
     exchange.request = known.request.map(|request| redactor.redact_json(&request));

@@ -36,9 +36,10 @@ impl Walk<'_> {
                     (true, false) => PinChangeKind::Narrowed,
                     _ => PinChangeKind::Other,
                 };
-                let (old, new) = (self.changes.quote.value(old), self.changes.quote.value(new));
-                let subject = self.subject(path);
-                self.changes.add(kind, path, format!("{subject}: the schema changed from {old} to {new}"));
+                let subject = format!("{}: the schema", self.subject(path));
+                for message in self.changes.quote.values(&subject, "changed", old, new) {
+                    self.changes.add(kind, path, message);
+                }
             }
         }
     }
@@ -131,16 +132,54 @@ impl Walk<'_> {
         self.changes.add(PinChangeKind::ParameterRemoved, path, format!("parameter `{name}` is gone"));
     }
 
+    /// Tells all that a new parameter says, and everything in it.
     fn added(&mut self, schema: &Json, need: &str, path: &str) {
         let name = self.changes.quote.name(path);
-        let types =
-            types_of(schema.get("type")).map_or_else(|| "any type".to_owned(), |types| spoken(&types));
+        let types = schema.get("type").filter(|types| is_types(Some(types)));
+        let types = types_of(types).map_or_else(|| "any type".to_owned(), |types| spoken(&types));
         let mut message = format!("parameter `{name}` is new: {need}{}", self.changes.quote.name(&types));
         if let Some(description) = schema.get("description").and_then(Json::as_str) {
             message.push_str(", ");
             message.push_str(&self.changes.quote.text(description));
         }
+        let goes_deeper = self.depth < DEPTH;
+        let has_own_sentence = |key: &str, value: &Json| match key {
+            "type" => is_types(Some(value)),
+            "description" => is_text(Some(value)),
+            "properties" => goes_deeper && is_table(Some(value)),
+            "items" => goes_deeper && value.as_object().is_some(),
+            "required" => {
+                let known = schema.get("properties").and_then(Json::as_object);
+                let is_known = |name: &String| known.is_some_and(|known| known.contains_key(name));
+                is_names(Some(value)) && goes_deeper && names(Some(value)).iter().all(is_known)
+            }
+            _ => false,
+        };
+        let rest = match schema {
+            Json::Object(members) => {
+                let rest = members.iter().filter(|(key, value)| !has_own_sentence(key, value));
+                Json::object(rest.map(|(key, value)| (key.clone(), value.clone())))
+            }
+            other => other.clone(),
+        };
+        if !accepts_all(&rest) {
+            message.push_str(", with ");
+            message.push_str(&self.changes.quote.value(&rest));
+        }
         self.changes.add(PinChangeKind::ParameterAdded, path, message);
+        if !goes_deeper {
+            return;
+        }
+        self.depth += 1;
+        let required = names(schema.get("required"));
+        for (inner, schema) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
+            let need = if required.contains(inner) { "required, " } else { "optional, " };
+            self.added(schema, need, &join(path, inner));
+        }
+        if let Some(items) = schema.get("items").filter(|items| items.as_object().is_some()) {
+            self.added(items, "", &format!("{path}[]"));
+        }
+        self.depth -= 1;
     }
 
     fn required(&mut self, old: &Object, new: &Object, path: &str) {
@@ -280,8 +319,10 @@ impl Walk<'_> {
                     }
                     _ => (PinChangeKind::Other, "changed"),
                 };
-                let (old, new) = (self.changes.quote.value(old), self.changes.quote.value(new));
-                (kind, format!("{subject}: `{name}` {how} from {old} to {new}"))
+                for message in self.changes.quote.values(&format!("{subject}: `{name}`"), how, old, new) {
+                    self.changes.add(kind, path, message);
+                }
+                return;
             }
             (None, None) => return,
         };
