@@ -208,7 +208,9 @@ fn an_mcp_tool_that_says_nothing_is_told_all_that_it_lacks() {
         let report = doctor(&site);
         let kinds = report["issues"].as_array().unwrap().iter();
         let kinds: Vec<String> = kinds
-            .filter(|issue| issue["tool_id"] == "m1")
+            .filter(|issue| {
+                issue["tool_id"] == "m1" && !issue["issue_type"].as_str().unwrap().starts_with("policy")
+            })
             .map(|issue| issue["issue_type"].as_str().unwrap().to_owned())
             .collect();
         kinds
@@ -277,6 +279,15 @@ fn faults_of_projections_are_found() {
         (tool("unmanaged_projection", "warning"), |site| {
             projected(site);
             site.workspace.write(".claude/commands/tool.md", "mine\n");
+        }),
+        (expected("skill_unreadable", "warning", "tool", "tools/a.md"), |site| {
+            site.workspace.write("tools/a.md", "---\nname: tool\ntools: [a\n---\nText\n");
+            with_lines(
+                site,
+                "source_path = \"tools/a.md\"\nfamily = \"skill\"\nsupported_harnesses = [\"claude\"]\n\
+                 projections = { claude = \".claude/skills/tool/SKILL.md\" }",
+            );
+            site.json(["apply", "--all"]).expect(0);
         }),
         (tool("projection_refused", "error"), |site| {
             with_lines(site, "supported_harnesses = [\"a\"]\nprojections = { a = \".git/hooks/tool.md\" }");

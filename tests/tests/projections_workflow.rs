@@ -96,7 +96,7 @@ fn from_missing_to_current_and_back() {
     assert_eq!((&report["applied_count"], &report["conflict_count"]), (&1.into(), &1.into()));
     assert_eq!(workspace.read_text(".claude/commands/greet.md"), edited);
     json(&workspace, &["apply", "--all", "--force"], 0, APPLY);
-    assert!(workspace.read_text(".claude/commands/greet.md").ends_with("-->\nSay good morning.\n"));
+    assert!(workspace.read_text(".claude/commands/greet.md").ends_with("\n---\nSay good morning.\n"));
 }
 
 #[test]
@@ -109,6 +109,12 @@ fn what_the_python_program_wrote_is_current() {
     );
     let plan = json(&workspace, &["plan"], 0, PLAN);
     assert_eq!(plan["projections"][0]["status"], "current", "{plan:#}");
+    // Its reader shows line 1 as the description, so it can be written anew.
+    assert_eq!(plan["projections"][0]["advice"][0]["code"], "header-misplaced", "{plan:#}");
+    json(&workspace, &["apply", "--all", "--force"], 0, APPLY);
+    let text = workspace.read_text(".claude/commands/greet.md");
+    assert!(text.starts_with("---\n# brigade-tool-projection: {"), "{text}");
+    assert!(text.contains("\ndescription: \"") && text.ends_with("\n---\nSay hello.\n"), "{text}");
 }
 
 #[test]
@@ -234,7 +240,7 @@ fn every_family_for_every_harness_is_written_where_it_is_read_and_current_then()
 #[test]
 fn sources_of_all_kinds_are_read_or_refused() {
     let workspace = sample();
-    let body = || workspace.read_text(".claude/commands/greet.md").split_once('\n').unwrap().1.to_owned();
+    let body = || workspace.read_text(".claude/commands/greet.md").rsplit_once("---\n").unwrap().1.to_owned();
     for (source, expect) in [
         (&b"one\r\ntwo\r\n"[..], "one\ntwo\n"),
         (b"\xef\xbb\xbfmarked", "marked\n"),

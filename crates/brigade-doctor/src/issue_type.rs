@@ -191,6 +191,8 @@ issue_types! {
             "brigade tools apply --force --dry-run {tool}";
         UnmanagedProjection = "unmanaged_projection", Warning, "A file that Brigade did not write stands in the way",
             "Move the file, or overwrite it by leaving out --dry-run.", "brigade tools apply --force --dry-run {tool}";
+        SkillUnreadable = "skill_unreadable", Warning, "A skill that its harness may refuse",
+            "Name, folder or front matter are not what the Agent Skills format wants, and cannot be mended on the way.", "{edit}";
         ProjectionRefused = "projection_refused", Error, "A projection target that is never written",
             "Targets inside .git or .brigade or outside the workspace, and ones that are folders, are refused.", "{edit}";
         OrphanedProjection = "orphaned_projection", Warning, "A projection that no tool asks for any more",

@@ -62,6 +62,89 @@ impl FrontMatter<'_> {
     }
 }
 
+/// Why a line at the top level of front matter cannot be read as YAML by every reader.
+const NOT_A_FIELD: &str = "a line is no `key: value`";
+
+impl<'a> FrontMatter<'a> {
+    /// Returns the top-level keys, without their quotes.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a str> {
+        self.block.lines().filter_map(|line| Some(field_of(line)?.0))
+    }
+
+    /// Tells whether the value of a key, in one line, would be read as something else than the text that it is.
+    pub(crate) fn is_misread(&self, key: &str) -> bool {
+        let is_bad = |value: &str| value.contains("---") || problem_of_value(value, false).is_some();
+        self.block.lines().filter_map(field_of).any(|(name, value)| name == key && is_bad(value))
+    }
+
+    /// Says what keeps strict readers of YAML from the block; none for what they read, as far as this can tell.
+    ///
+    /// Values over several lines are not looked into.
+    pub(crate) fn problem(&self) -> Option<&'static str> {
+        let mut seen: Vec<&str> = Vec::new();
+        let mut lines = self.block.lines().peekable();
+        while let Some(line) = lines.next() {
+            // The header is one such line, and holds no `---`.
+            if line.contains("---") {
+                return Some("some readers end it at the `---` within a line");
+            }
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            if line.starts_with('\t') {
+                return Some("a line is indented by a tab");
+            }
+            if line.starts_with(' ') || line.starts_with("- ") {
+                if seen.is_empty() {
+                    return Some(NOT_A_FIELD);
+                }
+                continue;
+            }
+            let Some((key, value)) = field_of(line) else { return Some(NOT_A_FIELD) };
+            if seen.contains(&key) {
+                return Some("a key stands twice");
+            }
+            seen.push(key);
+            let goes_on = lines.peek().is_some_and(|next| next.starts_with([' ', '\t']));
+            if let Some(problem) = problem_of_value(value, goes_on) {
+                return Some(problem);
+            }
+        }
+        None
+    }
+}
+
+/// Splits a line of the top level into its key, without quotes, and its value.
+fn field_of(line: &str) -> Option<(&str, &str)> {
+    if line.starts_with([' ', '\t', '#', '-']) {
+        return None;
+    }
+    let (key, value) = line.split_once(':')?;
+    let key = key.trim_end();
+    let bare =
+        ['"', '\''].iter().find_map(|mark| key.strip_prefix(*mark)?.strip_suffix(*mark)).unwrap_or(key);
+    let is_field = !bare.is_empty() && (value.is_empty() || value.starts_with([' ', '\t']));
+    is_field.then(|| (bare, without_comment(value.trim())))
+}
+
+/// Says what is wrong with a value; `goes_on` when the next line belongs to it.
+fn problem_of_value(value: &str, goes_on: bool) -> Option<&'static str> {
+    match value.chars().next()? {
+        '[' | '{' => Some("a list or a table stands in one line, which strict readers refuse"),
+        '&' | '*' | '!' | '%' | '@' | '`' => {
+            Some("a value begins with a sign that means something else there")
+        }
+        mark @ ('"' | '\'') => {
+            let is_closed = 1 < value.len() && value.ends_with(mark);
+            (!is_closed && !goes_on && !value.contains(&format!("{mark} #")))
+                .then_some("a quoted value is not closed")
+        }
+        '|' | '>' => None,
+        _ => (value.contains(": ") || value.ends_with(':'))
+            .then_some("a value holds a colon and is not quoted"),
+    }
+}
+
 /// Returns what follows `key:` in a line that begins with it.
 fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let bare = line.strip_prefix(key);
@@ -192,6 +275,39 @@ mod tests {
         assert_eq!(replace("---\nname: >\n  x\n---\n", "name", "n"), None);
         assert_eq!(replace("---\na: b\n---\nname: x\n", "name", "n"), None);
         assert_eq!(replace("name: x\n", "name", "n"), None);
+    }
+
+    #[test]
+    fn what_strict_readers_refuse_is_told() {
+        let check = |block: &str, expect: bool| {
+            let text = format!("---\n{block}---\nbody\n");
+            assert_eq!(split(&text).unwrap().problem().is_some(), expect, "{block}");
+        };
+        for good in [
+            "",
+            "name: a\ndescription: b # c\n",
+            "# remark\n\nname: \"a: b\"\n",
+            "description: >\n  a: b\n  [c\nname: a\n",
+            "description: \"a\n  b\"\n",
+            "metadata:\n  a: b\n",
+            "tools:\n- a\n- b\n",
+            "'name': a\nurl: http://a\nsaid: 'it''s' # so\n",
+        ] {
+            check(good, false);
+        }
+        for bad in [
+            "name: [unclosed\n",
+            "name: a\ndescription: use it: now\n",
+            "name: \"a\n",
+            "name a\n",
+            "  name: a\n",
+            "name: a\n\tb\n",
+            "name: a\nname: b\n",
+            "name: a --- b\n",
+            "name: *a\n",
+        ] {
+            check(bad, true);
+        }
     }
 
     #[test]

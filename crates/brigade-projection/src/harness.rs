@@ -67,6 +67,9 @@ pub enum FieldValue {
     Title,
     /// The tool's description.
     Description,
+    /// The tool's description, where the source has no front matter at all; without it some harnesses show line 1 instead,
+    /// which would be the header.
+    Summary,
     /// Always the same.
     Fixed(&'static str),
     /// Left out: the harness does without it.
@@ -85,6 +88,11 @@ pub struct FrontMatterField {
 impl FrontMatterField {
     /// Tells whether the harness needs the field.
     pub fn is_required(&self) -> bool {
+        !matches!(self.value, FieldValue::Optional | FieldValue::Summary)
+    }
+
+    /// Tells whether the field is ever written where the source has none.
+    pub(crate) fn is_supplied(&self) -> bool {
         self.value != FieldValue::Optional
     }
 }

@@ -103,6 +103,26 @@ pub struct Advice {
     pub code: &'static str,
     /// What it is and what to do.
     pub message: String,
+    /// What it means for the file's reader.
+    pub weight: AdviceWeight,
+}
+
+/// What an advice means for the reader of a projection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdviceWeight {
+    /// The file is read all the same.
+    Remark,
+    /// The harness does not look at the file by itself.
+    NotRead,
+    /// The harness may refuse the file.
+    Unreadable,
+}
+
+impl Advice {
+    /// Makes one that changes nothing for the reader.
+    pub(crate) fn remark(code: &'static str, message: impl Into<String>) -> Advice {
+        Advice { code, message: message.into(), weight: AdviceWeight::Remark }
+    }
 }
 
 /// One projection of one tool for one harness.

@@ -24,8 +24,8 @@
 //! let claims = Claims::of("/project", catalog.tools());
 //! let planned = planned_writes(&facts, &claims, Overwrite::Never, Timestamp::from_unix_micros(0));
 //! assert_eq!(planned.writes[0].path, ".claude/commands/simplify.md");
-//! assert!(planned.writes[0].bytes.starts_with(b"<!-- brigade-tool-projection: {"));
-//! assert!(planned.writes[0].bytes.ends_with(b"-->\nMake it simpler.\n"));
+//! assert!(planned.writes[0].bytes.starts_with(b"---\n# brigade-tool-projection: {"));
+//! assert!(planned.writes[0].bytes.ends_with(b"---\nMake it simpler.\n"));
 //! ```
 
 #![forbid(unsafe_code)]
@@ -56,7 +56,7 @@ pub use harness::{
     FieldValue, FrontMatterField, Harness, HarnessPlace, Lossiness, PlaceFormat, folders, harness, harnesses,
 };
 pub use header::Header;
-pub use item::{Advice, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionStatus};
+pub use item::{Advice, AdviceWeight, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionStatus};
 pub use orphan::{FoundFile, Orphan, OrphanCause, Prunable, orphans};
 pub use plan::{Claims, plan, plan_tool};
 pub use render::{Rendered, Unrenderable, header_of, render};

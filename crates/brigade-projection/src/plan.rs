@@ -8,7 +8,7 @@
 //! | `missing` | create | there is no file |
 //! | `unmanaged` | conflict, update when forced | the file has no valid header |
 //! | `conflicted` | conflict, update when forced | the body is not the one that the header names |
-//! | `current` | skip | source and body are what would be written |
+//! | `current` | skip | source and body are what would be written, or what an earlier version wrote of the same source |
 //! | `stale` | update | otherwise |
 
 use std::borrow::Cow;
@@ -150,7 +150,7 @@ impl<'f, 'a> Planner<'f, 'a> {
             let message = format!(
                 "on disks that do not tell upper from lower case, this is the same file as `{other}`"
             );
-            advice.push(Advice { code: "differs-in-case", message });
+            advice.push(Advice::remark("differs-in-case", message));
         }
         let misplaced = misplaced(&verdict);
         advice.extend(misplaced.clone());
@@ -278,11 +278,13 @@ fn compare(
 ) -> Verdict {
     let header = &managed.header;
     let same = managed.body_is(text, &rendered.body);
+    // Such a file is left alone until its source changes, or somebody forces it.
+    let is_earlier = rendered.earlier_body().is_some_and(|body| managed.body_is(text, body));
     let actual = if same { rendered.fingerprint } else { hash(&managed.body(text)) };
     let is_of_tool = header.tool_id == tool.id.as_str();
     let (status, detail) = if !header.projection_fingerprint.matches(actual) {
         (ProjectionStatus::Conflicted, "managed projection has local edits")
-    } else if same && is_of_tool && header.source_fingerprint.matches(source.fingerprint()) {
+    } else if (same || is_earlier) && is_of_tool && header.source_fingerprint.matches(source.fingerprint()) {
         (ProjectionStatus::Current, "projection is current")
     } else {
         (ProjectionStatus::Stale, "projection will be updated")
@@ -300,12 +302,11 @@ fn misplaced(verdict: &Verdict) -> Option<Advice> {
     if verdict.status != ProjectionStatus::Current || in_place || in_front_matter {
         return None;
     }
-    Some(Advice {
-        code: "header-misplaced",
-        message: "an earlier version wrote the header where it gets in the way of the file's reader; \
-                  applying with --force moves it"
-            .to_owned(),
-    })
+    Some(Advice::remark(
+        "header-misplaced",
+        "an earlier version wrote the header where it gets in the way of the file's reader; \
+         applying with --force moves it",
+    ))
 }
 
 fn refused(refusal: PathRefusal) -> Verdict {

@@ -1,6 +1,7 @@
 //! The body that a tool's projection has, and where the header goes in it.
 
 mod reference;
+mod skill;
 mod toml;
 
 use brigade_catalog::{Family, Tool};
@@ -8,12 +9,12 @@ use brigade_core::{Fingerprint, Timestamp};
 
 use crate::comment::{Comment, comment_of};
 use crate::facts::SourceText;
-use crate::front_matter::{self, Value};
+use crate::front_matter;
 use crate::harness::{
     CURSOR_FIELDS, FieldValue, FrontMatterField, Lossiness, PlaceFormat, SKILL_FIELDS, harness,
 };
 use crate::header::{self, Header};
-use crate::item::Advice;
+use crate::item::{Advice, AdviceWeight};
 use crate::text::{one_line, quoted};
 
 /// The longest description that the Agent Skills format allows, in characters.
@@ -38,6 +39,8 @@ pub struct Rendered {
     /// Whether the body is the source and nothing else.
     pub(crate) is_source: bool,
     pub(crate) advice: Vec<Advice>,
+    /// Bytes of front matter that only shows a description; earlier versions wrote the file without it.
+    shown_only: usize,
 }
 
 impl Rendered {
@@ -49,6 +52,11 @@ impl Rendered {
     /// Returns the sha256 of the body, which is the projection's fingerprint.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
+    }
+
+    /// Returns the body as earlier versions wrote it, where they wrote another one that says the same.
+    pub(crate) fn earlier_body(&self) -> Option<&str> {
+        (0 < self.shown_only).then(|| &self.body[self.shown_only..])
     }
 
     /// Returns the comment that the header is written as.
@@ -105,7 +113,7 @@ pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Resu
     }
     let layout = match harness(harness_name).and_then(|harness| harness.place_at(path)) {
         Some(place) if place.format == PlaceFormat::TomlCommand => Layout::TomlCommand,
-        Some(place) if place.front_matter.iter().any(FrontMatterField::is_required) => {
+        Some(place) if place.front_matter.iter().any(FrontMatterField::is_supplied) => {
             Layout::FrontMatter { fields: place.front_matter, folder: None }
         }
         Some(_) | None => Layout::Plain,
@@ -130,6 +138,7 @@ pub(crate) fn render_shape(
 ) -> Result<Rendered, Unrenderable> {
     let family = tool.family.ok_or(Unrenderable::NoFamily)?;
     let mut advice = Vec::new();
+    let mut shown_only = 0;
     let text = match family {
         Family::Skill | Family::SlashCommand | Family::Superpower => with_final_newline(source.text()),
         Family::Script => reference::script(tool, source),
@@ -143,15 +152,21 @@ pub(crate) fn render_shape(
             if is_prose && (text.contains("!{") || text.contains("@{")) {
                 let message =
                     "the source holds `!{` or `@{`, with which such a command runs programs or inserts files";
-                advice.push(Advice { code: "command-injection", message: message.to_owned() });
+                advice.push(Advice::remark("command-injection", message));
             }
             toml::command(tool, &text)
         }
         Layout::FrontMatter { fields, folder } => {
-            let wanted = wanted_fields(tool, fields, folder.as_deref());
+            let has_none = front_matter::split(&text).is_none();
+            let length = text.len();
+            let used = fields.iter().filter(|field| has_none || field.value != FieldValue::Summary);
+            let wanted = wanted_fields(tool, used, folder.as_deref());
             let body = front_matter::complete(&text, &wanted).unwrap_or(text);
+            if !fields.iter().any(FrontMatterField::is_required) {
+                shown_only = body.len() - length;
+            }
             match folder {
-                Some(folder) => as_skill(body, folder, &mut advice),
+                Some(folder) => skill::fit(body, folder, &mut advice),
                 None => body,
             }
         }
@@ -164,7 +179,7 @@ pub(crate) fn render_shape(
     let fingerprint =
         if body == source.text() { source.fingerprint() } else { Fingerprint::of_bytes(body.as_bytes()) };
     let (header_at, comment) = header::place(&body, shape.comment);
-    Ok(Rendered { body, fingerprint, header_at, comment, is_source, advice })
+    Ok(Rendered { body, fingerprint, header_at, comment, is_source, advice, shown_only })
 }
 
 /// Makes the header of a rendered projection.
@@ -200,6 +215,7 @@ pub(crate) fn lossiness(
         let advice = better.map(|better| Advice {
             code: "not-read",
             message: format!("{} does not read this path by itself; it reads {better}", harness.title),
+            weight: AdviceWeight::NotRead,
         });
         return (Some(Lossiness::ReferenceOnly), advice);
     };
@@ -244,19 +260,19 @@ fn as_comments(text: &str, comment: Comment) -> String {
     out
 }
 
-fn wanted_fields(
+fn wanted_fields<'f>(
     tool: &Tool,
-    fields: &[FrontMatterField],
+    fields: impl Iterator<Item = &'f FrontMatterField>,
     folder: Option<&str>,
 ) -> Vec<(&'static str, String)> {
     let value = |value: FieldValue| match value {
         FieldValue::FolderName => Some(quoted(&folder.map_or_else(|| slug(tool.id.as_str()), str::to_owned))),
         FieldValue::Title => Some(quoted(&one_line(&tool.name))),
-        FieldValue::Description => Some(quoted(&description(tool))),
+        FieldValue::Description | FieldValue::Summary => Some(quoted(&description(tool))),
         FieldValue::Fixed(text) => Some(text.to_owned()),
         FieldValue::Optional => None,
     };
-    fields.iter().filter_map(|field| Some((field.key, value(field.value)?))).collect()
+    fields.filter_map(|field| Some((field.key, value(field.value)?))).collect()
 }
 
 /// Returns the description in one line, cut at what the Agent Skills format allows; never empty.
@@ -277,15 +293,6 @@ fn cut(text: &str) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Tells whether a text is a name that the Agent Skills format allows.
-pub(crate) fn is_skill_name(name: &str) -> bool {
-    (1..=64).contains(&name.len())
-        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
-        && !name.starts_with('-')
-        && !name.ends_with('-')
-        && !name.contains("--")
-}
-
 /// Makes a name that the Agent Skills format allows of any text.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
@@ -299,53 +306,6 @@ fn slug(text: &str) -> String {
     slug.truncate(64);
     let slug = slug.trim_end_matches('-');
     if slug.is_empty() { "tool".to_owned() } else { slug.to_owned() }
-}
-
-/// Makes the front matter of a skill one that readers of Agent Skills take: the name is that of the folder, and the
-/// description is not too long. Says what was changed, and what cannot be.
-fn as_skill(body: String, folder: &str, advice: &mut Vec<Advice>) -> String {
-    let mut say = |code, message: &str| advice.push(Advice { code, message: message.to_owned() });
-    if !is_skill_name(folder) {
-        say(
-            "skill-folder",
-            "the folder of a SKILL.md is the skill's name: 1 to 64 lower-case letters, digits and single hyphens",
-        );
-    }
-    let value = |text: &str, key| front_matter::split(text).and_then(|front| front.get(key));
-    let mut body = body;
-    let is_other = match value(&body, "name") {
-        Some(Value::Text(name)) => name != folder,
-        Some(Value::Other) => true,
-        None => false,
-    };
-    if is_other && is_skill_name(folder) {
-        match front_matter::replace(&body, "name", &quoted(folder)) {
-            Some(renamed) => {
-                body = renamed;
-                say(
-                    "skill-name",
-                    "the name in the source's front matter was replaced by that of the skill's folder",
-                );
-            }
-            None => {
-                say(
-                    "skill-name",
-                    "the name in the source's front matter is not the name of the skill's folder",
-                );
-            }
-        }
-    }
-    if let Some(Value::Text(text)) = value(&body, "description")
-        && LONGEST_DESCRIPTION < text.chars().count()
-        && let Some(shortened) = front_matter::replace(&body, "description", &quoted(&cut(&text)))
-    {
-        body = shortened;
-        say(
-            "skill-description",
-            "the description in the source's front matter was cut: it is longer than 1024 characters",
-        );
-    }
-    body
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use brigade_catalog::Tool;
 use brigade_core::Place;
-use brigade_projection::{OrphanCause, ProjectionItem, ProjectionStatus, Prunable};
+use brigade_projection::{AdviceWeight, OrphanCause, ProjectionItem, ProjectionStatus, Prunable};
 
 use crate::issue::ProjectionMark;
 use crate::{Issue, IssueType, Snapshot};
@@ -10,6 +10,7 @@ use crate::{Issue, IssueType, Snapshot};
 pub(super) fn projections(tool: &Tool, items: &[&ProjectionItem], found: &mut Vec<Issue>) {
     missing_source(tool, items, found);
     for item in items {
+        found.extend(unreadable(tool, item));
         let kind = match item.status {
             ProjectionStatus::Missing if item.projection_path.is_none() => IssueType::ParityGap,
             ProjectionStatus::Missing => IssueType::MissingProjection,
@@ -22,6 +23,22 @@ pub(super) fn projections(tool: &Tool, items: &[&ProjectionItem], found: &mut Ve
         let reason = item.reason.unwrap_or_default();
         found.push(Issue::of_projection(kind, tool, item).evidence(reason));
     }
+}
+
+/// What keeps a harness from reading a projection that is written as well as it can be.
+fn unreadable<'i>(tool: &'i Tool, item: &'i ProjectionItem) -> impl Iterator<Item = Issue> + 'i {
+    let serious = item.advice.iter().filter(|advice| advice.weight == AdviceWeight::Unreadable);
+    serious.map(move |advice| {
+        let issue = Issue::of_projection(IssueType::SkillUnreadable, tool, item)
+            .subject(advice.code)
+            .evidence(advice.message.as_str());
+        let issue = Issue { detail: format!("{}: {}", item.harness, advice.message), ..issue };
+        // The folder is named in the catalog, all else in the source.
+        match (&item.source_path, advice.code) {
+            (None, _) | (_, "skill-folder") => issue,
+            (Some(source), _) => issue.at(Place::file(source)),
+        }
+    })
 }
 
 /// A source that gives no text is reported once, not for every harness, and not when its file was reported already.

@@ -10,7 +10,7 @@ use brigade_call::{
 use brigade_catalog::{Level, Runtimes};
 use brigade_core::{Dialect, Fingerprint, Json, Severity, Timestamp};
 use brigade_policy::PolicyState;
-use brigade_projection::{ProjectionAction, ProjectionStatus};
+use brigade_projection::{Advice, AdviceWeight, ProjectionAction, ProjectionStatus};
 use brigade_schema::Schema;
 use proptest::prelude::*;
 
@@ -280,6 +280,24 @@ fn each_status_of_a_projection_has_its_type() {
     check(ProjectionStatus::Invalid, Some(".git/hooks/x"), &["projection_refused greet"]);
     check(ProjectionStatus::Current, path, &[]);
     check(ProjectionStatus::MissingSource, path, &["missing_source greet"]);
+}
+
+#[test]
+fn a_skill_that_is_refused_is_said_and_what_is_only_odd_is_not() {
+    let catalog = parse(GREET);
+    let advice = |code, weight| Advice { code, message: "a sentence".to_owned(), weight };
+    let advice = vec![
+        advice("skill-name", AdviceWeight::Unreadable),
+        advice("skill-field", AdviceWeight::Remark),
+        advice("skill-folder", AdviceWeight::Unreadable),
+    ];
+    let source_path = Some("a.md".to_owned());
+    let items =
+        [ProjectionItem { advice, source_path, ..item(&catalog, ProjectionStatus::Current, Some("x")) }];
+    let snapshot = Snapshot { projections: items.iter().collect(), ..of_catalog(&catalog) };
+    check(&snapshot, &["skill_unreadable greet skill-name", "skill_unreadable greet skill-folder"]);
+    let fixes: Vec<String> = diagnose(&snapshot).iter().map(Issue::fix).collect();
+    assert_eq!(fixes, ["${EDITOR:-vi} a.md", "${EDITOR:-vi} +1 tools.toml"]);
 }
 
 #[test]

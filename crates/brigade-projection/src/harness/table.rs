@@ -42,11 +42,13 @@ const CONTINUE_PROMPT_FIELDS: &[FrontMatterField] = &[
 ];
 
 /// docs.continue.dev/customize/deep-dives/rules: without a name the file's is shown.
-const CONTINUE_RULE_FIELDS: &[FrontMatterField] =
-    &[may("name"), may("description"), may("globs"), may("alwaysApply")];
+const CONTINUE_RULE_FIELDS: &[FrontMatterField] = &[may("name"), SUMMARY, may("globs"), may("alwaysApply")];
 
 const NO_FIELDS: &[FrontMatterField] = &[];
-const DESCRIPTION: &[FrontMatterField] = &[may("description")];
+const DESCRIPTION: &[FrontMatterField] = &[SUMMARY];
+
+/// A description that a harness shows, and replaces by line 1 of the text where there is none.
+const SUMMARY: FrontMatterField = needs("description", FieldValue::Summary);
 
 /// A skill for the families whose text it is.
 const fn skill(families: &'static [Family], path: &'static str) -> HarnessPlace {
@@ -91,7 +93,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             markdown(
                 COMMANDS,
                 ".claude/commands/{id}.md",
-                &[may("description"), may("argument-hint"), may("allowed-tools"), may("model")],
+                &[SUMMARY, may("argument-hint"), may("allowed-tools"), may("model")],
             ),
             skill(SKILLS, ".claude/skills/{id}/SKILL.md"),
             about(".claude/skills/{id}/SKILL.md"),
@@ -99,7 +101,12 @@ pub(super) const HARNESSES: &[Harness] = &[
             markdown(
                 &[],
                 ".claude/agents/{id}.md",
-                &[may("name"), may("description"), may("tools"), may("model")],
+                &[
+                    needs("name", FieldValue::FolderName),
+                    needs("description", FieldValue::Description),
+                    may("tools"),
+                    may("model"),
+                ],
             ),
         ],
         note: None,
@@ -124,7 +131,7 @@ pub(super) const HARNESSES: &[Harness] = &[
             markdown(
                 COMMANDS,
                 ".opencode/commands/{id}.md",
-                &[may("description"), may("agent"), may("model"), may("subtask")],
+                &[SUMMARY, may("agent"), may("model"), may("subtask")],
             ),
             skill(SKILLS, ".opencode/skills/{id}/SKILL.md"),
             about(".opencode/skills/{id}/SKILL.md"),
@@ -153,7 +160,7 @@ pub(super) const HARNESSES: &[Harness] = &[
         name: "pi",
         title: "Pi",
         places: &[
-            markdown(COMMANDS, ".pi/prompts/{id}.md", &[may("description"), may("argument-hint")]),
+            markdown(COMMANDS, ".pi/prompts/{id}.md", &[SUMMARY, may("argument-hint")]),
             skill(SKILLS, ".pi/skills/{id}/SKILL.md"),
             about(".pi/skills/{id}/SKILL.md"),
             skill(&[], ".agents/skills/{id}/SKILL.md"),
@@ -229,10 +236,10 @@ pub(super) const HARNESSES: &[Harness] = &[
             markdown(
                 COMMANDS,
                 ".github/prompts/{id}.prompt.md",
-                &[may("description"), may("agent"), may("model"), may("tools")],
+                &[SUMMARY, may("agent"), may("model"), may("tools")],
             ),
             about(".github/skills/{id}/SKILL.md"),
-            markdown(&[], ".github/instructions/{id}.instructions.md", &[may("applyTo"), may("description")]),
+            markdown(&[], ".github/instructions/{id}.instructions.md", &[may("applyTo"), SUMMARY]),
             skill(&[], ".claude/skills/{id}/SKILL.md"),
             skill(&[], ".agents/skills/{id}/SKILL.md"),
         ],
@@ -243,7 +250,7 @@ pub(super) const HARNESSES: &[Harness] = &[
         name: "qwen",
         title: "Qwen Code",
         places: &[
-            markdown(COMMANDS, ".qwen/commands/{id}.md", &[may("description"), may("argument-hint")]),
+            markdown(COMMANDS, ".qwen/commands/{id}.md", &[SUMMARY, may("argument-hint")]),
             skill(SKILLS, ".qwen/skills/{id}/SKILL.md"),
             about(".qwen/skills/{id}/SKILL.md"),
             HarnessPlace {

@@ -125,10 +125,21 @@ fn files_of_the_python_program_are_current() {
     let short = |text: &str| Fingerprint::of_bytes(text.as_bytes()).short();
 
     let text = "# Simplify\n";
+    let cursor = tool("cursor", ".cursor/commands/simplify.md");
+    let written = format!("<!-- {} -->\n{text}", header(&short(text), &short(text), "cursor"));
+    check(&cursor, &source(text), &file(&written), "current", ["skip", "skip"]);
+    check(&cursor, &source(text), &file(&written.replace('\n', "\r\n")), "current", ["skip", "skip"]);
+    check(&cursor, &source("# New\n"), &file(&written), "stale", ["update", "update"]);
+    // A command that its harness would show the header of is known, and written anew when it is forced or changes.
     let written = format!("<!-- {} -->\n{text}", header(&short(text), &short(text), "claude"));
-    check(&claude(), &source(text), &file(&written), "current", ["skip", "skip"]);
-    check(&claude(), &source(text), &file(&written.replace('\n', "\r\n")), "current", ["skip", "skip"]);
+    check(&claude(), &source(text), &file(&written), "current", ["skip", "update"]);
+    let advice = one(&claude(), &source(text), &file(&written), Overwrite::Never).advice;
+    assert_eq!(advice.iter().map(|advice| advice.code).collect::<Vec<_>>(), ["header-misplaced"]);
     check(&claude(), &source("# New\n"), &file(&written), "stale", ["update", "update"]);
+    check(&claude(), &source(text), &file(&format!("{written}mine\n")), "conflicted", ["conflict", "update"]);
+    let front = "---\ndescription: d\n---\n# Simplify\n";
+    let written = format!("<!-- {} -->\n{front}", header(&short(front), &short(front), "claude"));
+    check(&claude(), &source(front), &file(&written), "current", ["skip", "update"]);
 
     let codex = tool("codex", ".codex/skills/simplify/SKILL.md");
     let front =
@@ -209,7 +220,7 @@ fn the_order_is_that_of_the_entry_and_unsupported_harnesses_are_left_out() {
 
 #[test]
 fn only_a_full_plan_renders_what_is_not_there() {
-    let tool = claude();
+    let tool = tool("cursor", ".cursor/commands/simplify.md");
     let facts = ToolFacts::gather(ROOT, &tool, &source("a"), |_| TargetFacts::Absent);
     let expected =
         |depth| plan_tool(&facts, &Claims::default(), Overwrite::Never, depth)[0].expected_fingerprint;

@@ -2,6 +2,7 @@ use brigade_core::Fingerprint;
 use proptest::prelude::*;
 
 use super::*;
+use crate::HarnessPlace;
 
 fn tool(family: Family) -> Tool {
     let mut tool = Tool::new("tidy-up", family).unwrap();
@@ -37,10 +38,35 @@ fn check(harness: &str, path: &str, source: &str, body: &str, line: usize, open:
 
 #[test]
 fn a_command_is_its_source_with_a_final_newline() {
-    check("claude", ".claude/commands/tidy-up.md", "# Tidy", "# Tidy\n", 1, "<!--");
-    check("claude", ".claude/commands/tidy-up.md", "", "\n", 1, "<!--");
-    check("claude", ".claude/commands/tidy-up.md", "a\r\n\r\n\r\n", "a\n\n\n", 1, "<!--");
-    check("claude", ".claude/commands/tidy-up.md", "\u{feff}a", "a\n", 1, "<!--");
+    check("cursor", ".cursor/commands/tidy-up.md", "# Tidy", "# Tidy\n", 1, "<!--");
+    check("cursor", ".cursor/commands/tidy-up.md", "", "\n", 1, "<!--");
+    check("cursor", ".cursor/commands/tidy-up.md", "a\r\n\r\n\r\n", "a\n\n\n", 1, "<!--");
+    check("cursor", ".cursor/commands/tidy-up.md", "\u{feff}a", "a\n", 1, "<!--");
+}
+
+#[test]
+fn a_command_whose_harness_shows_a_description_has_one() {
+    let head = "---\ndescription: \"Tidies \\\"everything\\\" up.\"\n---\n";
+    let places = crate::harnesses().iter().flat_map(|harness| {
+        let shows = |place: &&HarnessPlace| place.front_matter.iter().any(|field| field.key == "description");
+        let commands = |place: &&HarnessPlace| {
+            place.format == PlaceFormat::Markdown
+                && !place.front_matter.iter().any(FrontMatterField::is_required)
+        };
+        harness.places.iter().filter(shows).filter(commands).map(|place| (harness.name, place))
+    });
+    let mut names = Vec::new();
+    for (harness, place) in places {
+        let path = place.path_for("tidy-up");
+        check(harness, &path, "# Tidy\n", &format!("{head}# Tidy\n"), 2, "#");
+        // Front matter that a person wrote says what that person wants.
+        let own = "---\nmodel: small\n---\n# Tidy\n";
+        check(harness, &path, own, own, 2, "#");
+        names.push(harness);
+    }
+    for name in ["claude", "opencode", "pi", "qwen", "copilot", "antigravity"] {
+        assert!(names.contains(&name), "{name}");
+    }
 }
 
 #[test]
@@ -91,6 +117,17 @@ fn what_a_skill_says_of_itself_is_made_to_fit_its_format() {
     check("tidy-up", &source("license: MIT\nname: Tidy Up\ndescription: d\n"), named, &["skill-name"]);
     let folded = "name: >\n  Tidy\n  Up\ndescription: d\n";
     check("tidy-up", &source(folded), folded, &["skill-name"]);
+    let split = "name: tidy-up\ndescription: \"a --\\u002d b\"\n";
+    check("tidy-up", &source("name: tidy-up\ndescription: a --- b\n"), split, &["skill-description"]);
+    let colon = "name: tidy-up\ndescription: \"use: now\"\n";
+    check("tidy-up", &source("name: tidy-up\ndescription: use: now\n"), colon, &["skill-description"]);
+    let open = "name: [unclosed\ndescription: d\n";
+    let closed = "name: \"tidy-up\"\ndescription: d\n";
+    check("tidy-up", &source(open), closed, &["skill-name"]);
+    let broken = "name: tidy-up\ndescription: d\ntools: [unclosed\n";
+    check("tidy-up", &source(broken), broken, &["skill-front-matter", "skill-field"]);
+    let titled = "name: tidy-up\ndescription: d\ntitle: T\n";
+    check("tidy-up", &source(titled), titled, &["skill-field"]);
     let odd = "name: Tidy_Up\ndescription: d\n";
     check("Tidy_Up", &source(odd), odd, &["skill-folder"]);
     let long = format!("name: tidy-up\ndescription: {}\n", "x".repeat(1025));
@@ -180,7 +217,8 @@ fn lossiness_tells_what_a_harness_makes_of_it() {
     let adapted = (Some(Lossiness::Adapted), None);
     let reference = (Some(Lossiness::ReferenceOnly), None);
     let skill = "---\nname: tidy-up\ndescription: d\n---\n";
-    check(Family::SlashCommand, "claude", ".claude/commands/tidy-up.md", "a", native);
+    check(Family::SlashCommand, "claude", ".claude/commands/tidy-up.md", "---\na: b\n---\na", native);
+    check(Family::SlashCommand, "claude", ".claude/commands/tidy-up.md", "a", adapted);
     check(Family::Skill, "claude", ".claude/skills/tidy-up/SKILL.md", skill, native);
     check(Family::Skill, "claude", ".claude/skills/tidy-up/SKILL.md", "a", adapted);
     check(Family::SlashCommand, "codex", ".codex/skills/tidy-up/SKILL.md", skill, adapted);

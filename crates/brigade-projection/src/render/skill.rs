@@ -1,0 +1,96 @@
+//! The front matter of a skill, made one that readers of Agent Skills take as far as that can be done without guessing.
+
+use super::{LONGEST_DESCRIPTION, cut};
+use crate::front_matter::{self, Value};
+use crate::harness::SKILL_FIELDS;
+use crate::item::{Advice, AdviceWeight};
+use crate::text::{one_line, quoted};
+
+/// The most letters of a key that an advice repeats.
+const LONGEST_KEY: usize = 40;
+
+/// Tells whether a text is a name that the Agent Skills format allows.
+fn is_skill_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && !name.contains("--")
+}
+
+/// Makes the front matter of a skill one that readers of Agent Skills take: the name is that of the folder, and the
+/// description is neither too long nor misread. Says what was changed, and what cannot be.
+pub(super) fn fit(body: String, folder: &str, advice: &mut Vec<Advice>) -> String {
+    if !is_skill_name(folder) {
+        let message = "the folder of a SKILL.md is the skill's name: 1 to 64 lower-case letters, digits and single hyphens";
+        advice.push(unreadable("skill-folder", message));
+    }
+    let body = with_description(with_name(body, folder, advice), advice);
+    let Some(front) = front_matter::split(&body) else { return body };
+    if let Some(problem) = front.problem() {
+        let message = format!("the front matter of the source cannot be read: {problem}");
+        advice.push(unreadable("skill-front-matter", message));
+    }
+    let is_foreign = |key: &&str| SKILL_FIELDS.iter().all(|field| field.key != *key);
+    let foreign: Vec<String> = front.keys().filter(is_foreign).map(shown).collect();
+    if !foreign.is_empty() {
+        let message =
+            format!("the Agent Skills format has no field {}; strict readers refuse it", foreign.join(", "));
+        advice.push(Advice::remark("skill-field", message));
+    }
+    body
+}
+
+fn unreadable(code: &'static str, message: impl Into<String>) -> Advice {
+    Advice { code, message: message.into(), weight: AdviceWeight::Unreadable }
+}
+
+fn shown(key: &str) -> String {
+    one_line(key).chars().take(LONGEST_KEY).collect()
+}
+
+fn value(text: &str, key: &str) -> Option<Value> {
+    front_matter::split(text).and_then(|front| front.get(key))
+}
+
+fn with_name(body: String, folder: &str, advice: &mut Vec<Advice>) -> String {
+    let is_other = match value(&body, "name") {
+        Some(Value::Text(name)) => name != folder,
+        Some(Value::Other) => true,
+        None => false,
+    };
+    if !is_other || !is_skill_name(folder) {
+        return body;
+    }
+    match front_matter::replace(&body, "name", &quoted(folder)) {
+        Some(renamed) => {
+            let message = "the name in the source's front matter was replaced by that of the skill's folder";
+            advice.push(Advice::remark("skill-name", message));
+            renamed
+        }
+        None => {
+            let message = "the name in the source's front matter is not the name of the skill's folder";
+            advice.push(unreadable("skill-name", message));
+            body
+        }
+    }
+}
+
+fn with_description(body: String, advice: &mut Vec<Advice>) -> String {
+    let Some(front) = front_matter::split(&body) else { return body };
+    let Some(Value::Text(text)) = front.get("description") else { return body };
+    let message = if LONGEST_DESCRIPTION < text.chars().count() {
+        "the description in the source's front matter was cut: it is longer than 1024 characters"
+    } else if front.is_misread("description") {
+        "the description in the source's front matter was quoted, because YAML would read it as something else"
+    } else {
+        return body;
+    };
+    match front_matter::replace(&body, "description", &quoted(&cut(&text))) {
+        Some(mended) => {
+            advice.push(Advice::remark("skill-description", message));
+            mended
+        }
+        None => body,
+    }
+}
