@@ -17,6 +17,9 @@ use crate::record::StoredCall;
 use crate::runs::{self, StoredReceipt};
 use crate::view::View;
 
+/// How the ledger says that an adopted receipt was none.
+pub(crate) const UNREADABLE: &str = "unreadable";
+
 /// What adopted calls are linked with.
 #[derive(Debug, Default)]
 pub(crate) struct Adoption {
@@ -171,7 +174,7 @@ fn adopt_receipts(
                 Some(receipt.call_id().to_owned()),
             ),
             // Before all others, because it has no time.
-            Err(_) => (String::new(), "unreadable".to_owned(), None),
+            Err(_) => (String::new(), UNREADABLE.to_owned(), None),
         };
         let run_id = stem(&paths[index]);
         NewEntry { run_id, call_id, receipt_sha256, started_at, status, is_adopted: true }

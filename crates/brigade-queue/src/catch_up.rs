@@ -65,7 +65,9 @@ pub(crate) fn restore(journal: &mut LockedJournal, now: Timestamp) -> Result<u64
         let mut calls = Vec::new();
         for entry in part {
             let found = sound_receipt(&journal.view, entry);
-            let Some(call) = found.and_then(|receipt| call_of_receipt(&receipt, entry, now)) else { continue };
+            let Some(call) = found.and_then(|receipt| call_of_receipt(&receipt, entry, now)) else {
+                continue;
+            };
             sequence += 1;
             let (version, checkpoints) = (RecordVersion::Current, Object::new());
             // An older record of the call that turns up again counts more than this one.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_fs::{FileKind, FsErrorKind, Lines, RelPath, is_temporary};
+use brigade_fs::{FileKind, FsErrorKind, Lines, RelPath, fingerprint, is_temporary};
 
 use crate::error::QueueError;
 use crate::ledger::LedgerEntry;
@@ -10,7 +10,7 @@ use crate::queue::QueueView;
 use crate::state::{Damage, Mending};
 use crate::verify;
 use crate::view::View;
-use crate::{layout, ledger, runs};
+use crate::{adopt, layout, ledger, runs};
 
 /// What the state looks like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Check {
     /// Receipts that the ledger names and whose calls do not know of the run: the journal is older than the ledger. The next
     /// change finishes their calls, so that they do not run again.
     pub forgotten_receipts: Vec<String>,
+    /// Receipts that could not be read when they were adopted, and are as they were then.
+    pub bad_when_adopted: Vec<String>,
     /// Quarantine files, and how many lines each holds.
     pub quarantined: Vec<(String, u64)>,
     /// Files that a crash left behind, or that are being written right now.
@@ -61,7 +63,7 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
         calls: view.call_counts()?,
         segments: view.state.segments.len() as u64,
         is_unadopted: view.state.is_unadopted() && view.state.journal.is_some(),
-        damage: view.state.damage()?,
+        damage: view.state.damage(fs)?,
         ..Check::default()
     };
     if let Some(journal) = &view.state.journal {
@@ -70,13 +72,22 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
     check.runs = view.run_counts()?;
     check.damage.extend(ledger_damage(view)?);
     // Before the folder is listed: a receipt is there before its entry.
-    let recorded: Vec<RelPath> = match ledger::open(fs) {
-        Ok(Some(file)) => {
-            let entries = ledger::find_prefix(&*file, "")?;
-            entries.iter().filter_map(|entry| runs::receipt_path(&entry.run_id)).collect()
-        }
+    let entries = match ledger::open(fs) {
+        Ok(Some(file)) => ledger::find_prefix(&*file, "")?,
         Ok(None) | Err(_) => Vec::new(),
     };
+    let recorded: Vec<RelPath> =
+        entries.iter().filter_map(|entry| runs::receipt_path(&entry.run_id)).collect();
+    for entry in entries.iter().filter(|entry| entry.is_adopted && entry.status == adopt::UNREADABLE) {
+        if let Some(path) = runs::receipt_path(&entry.run_id)
+            && fs
+                .open(&path)
+                .and_then(|file| fingerprint(&*file))
+                .is_ok_and(|hash| hash == entry.receipt_sha256)
+        {
+            check.bad_when_adopted.push(path.to_string());
+        }
+    }
     let files: BTreeSet<RelPath> = runs::files(fs)?.into_iter().collect();
     let lost = recorded.iter().filter(|path| !files.contains(*path));
     check.lost_receipts = lost.map(RelPath::to_string).collect();
@@ -104,12 +115,15 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
 
 /// Lists what is wrong with the ledger as a file.
 fn ledger_damage(view: &View) -> Result<Vec<Damage>, QueueError> {
-    let damage = |line, problem, mending| Damage { path: layout::ledger().to_string(), line, problem, mending };
+    let damage =
+        |line, problem, mending| Damage { path: layout::ledger().to_string(), line, problem, mending };
     let known = view.state.max_ledger()?;
     let file = match ledger::open(&*view.fs) {
         Ok(Some(file)) => file,
         Ok(None) if known == 0 => return Ok(Vec::new()),
-        Ok(None) => return Ok(vec![damage(None, "calls name receipts in it, and it is not there", Mending::Stays)]),
+        Ok(None) => {
+            return Ok(vec![damage(None, "calls name receipts in it, and it is not there", Mending::Stays)]);
+        }
         Err(error) if error.kind == FsErrorKind::NotAFile => {
             return Ok(vec![damage(None, "it is not a file", Mending::SetAside)]);
         }
@@ -123,7 +137,11 @@ fn ledger_damage(view: &View) -> Result<Vec<Damage>, QueueError> {
         match LedgerEntry::from_line(line.bytes) {
             Some(entry) => {
                 if entry.sequence != last + 1 {
-                    found.push(damage(Some(number), "not the entry that follows here in the ledger", Mending::Stays));
+                    found.push(damage(
+                        Some(number),
+                        "not the entry that follows here in the ledger",
+                        Mending::Stays,
+                    ));
                 }
                 last = entry.sequence;
             }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use brigade_call::{Checkpoint, RecordVersion};
 use brigade_core::{CallId, Dialect, IdPrefix, Json};
-use brigade_fs::{FileMode, Fs, FsError, RelPath, read_many};
+use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, RelPath, read_many};
 
 use crate::error::QueueError;
 use crate::queue::{CANDIDATES, Match};
@@ -55,7 +55,10 @@ fn parse(bytes: Result<Vec<u8>, FsError>) -> Result<Checkpoint, String> {
 fn files(fs: &dyn Fs) -> Result<Vec<RelPath>, FsError> {
     let entries = match fs.list_dir(&layout::checkpoints()) {
         Ok(entries) => entries,
-        Err(error) if error.is_not_found() => return Ok(Vec::new()),
+        // That it is no folder is damage, and is said there.
+        Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => {
+            return Ok(Vec::new());
+        }
         Err(error) => return Err(error),
     };
     let names = entries.iter().map(|entry| &entry.name);

@@ -85,8 +85,9 @@ pub(crate) fn rewrite(view: &mut View, ledger: u64, now: Timestamp) -> Result<Co
     if view.state.is_blocked {
         fs.rename(&layout::calls(), &layout::quarantine(aside::free_quarantine(fs)?))?;
         fs.sync_dir(&layout::tools())?;
+        report.quarantined += 1;
     }
-    report.quarantined = aside::quarantine(fs, &view.state)? + chain::mend(fs)?;
+    report.quarantined += aside::quarantine(fs, &view.state)? + chain::mend(fs)?;
     write_files(fs, &view.state, &adoption, ledger.max(adoption.ledger), &mut report)?;
     let before: Vec<u64> = view.state.segments.iter().map(|segment| segment.generation).collect();
     view.state = State::load(&view.fs)?;
@@ -306,7 +307,7 @@ pub(crate) fn is_needed(state: &State) -> Result<bool, QueueError> {
     let Some(journal) = &state.journal else { return Ok(true) };
     let scanned = journal.scanned()?;
     let is_old = state.header.as_ref().is_none_or(|header| header.ledger.is_none());
-    Ok(is_old || state.is_blocked || scanned.foreign != 0 || !scanned.set_aside().is_empty())
+    Ok(is_old || scanned.foreign != 0 || !scanned.set_aside().is_empty())
 }
 
 /// Refuses a journal that a newer version of Brigade wrote.

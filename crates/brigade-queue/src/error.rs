@@ -85,6 +85,9 @@ pub enum QueueError {
         "`{0}` was written by a newer version of Brigade and is left as it is; use that version to change it"
     )]
     Newer(String),
+    /// Something that is no file has the journal's name. It is never moved unasked: a compaction moves it to a quarantine.
+    #[error("`{0}` is not a file, so no call can be read or stored")]
+    Blocked(String),
     /// A stored line cannot be read although its place is known.
     #[error("`{path}`, byte {offset}: not a call record")]
     BadRecord {

@@ -143,7 +143,7 @@ pub(crate) fn has_right_hash(line: &[u8]) -> bool {
 pub(crate) fn open(fs: &dyn Fs) -> Result<Option<Box<dyn ReadFile>>, FsError> {
     match fs.open(&layout::ledger()) {
         Ok(file) => Ok(Some(file)),
-        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -36,6 +36,10 @@ pub(crate) struct LockedJournal {
 impl LockedJournal {
     pub(crate) fn new(view: View, lock: Lock, now: Timestamp) -> Result<LockedJournal, QueueError> {
         let mut journal = LockedJournal { view, _lock: lock, is_stale: false };
+        if journal.view.state.is_blocked {
+            // Only a compaction does anything here.
+            return Ok(journal);
+        }
         rescue::rescue(&mut journal, now)?;
         finish::record_abandoned(&mut journal, now)?;
         catch_up::catch_up(&mut journal, now)?;
@@ -49,6 +53,7 @@ impl LockedJournal {
             self.is_stale = false;
         }
         compact::require_our_version(&self.view.state)?;
+        self.view.require_journal()?;
         if compact::is_needed(&self.view.state)? {
             compact::rewrite(&mut self.view, 0, now)?;
         }

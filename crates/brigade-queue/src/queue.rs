@@ -82,7 +82,7 @@ pub trait QueueView: Sync {
     /// Finds the call that is meant.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// When the disk fails, or the journal is no file.
     fn find_call(&self, prefix: &IdPrefix) -> Result<Match<StoredCall>, QueueError>;
 
     /// Hands out calls one after the other, without holding more than one, until `found` breaks.
@@ -99,7 +99,7 @@ pub trait QueueView: Sync {
     /// of other statuses that it passes over.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// When the disk fails, or the journal is no file.
     fn for_each_newest(
         &self,
         which: &Calls,
@@ -110,7 +110,7 @@ pub trait QueueView: Sync {
     /// long as the history. See [`crate::write_record`].
     ///
     /// # Errors
-    /// When the disk fails.
+    /// When the disk fails, or the journal is no file.
     fn list_calls(&self, found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>) -> Result<(), QueueError>;
 
     /// Counts the calls by status; statuses that no call has are left out.

@@ -59,7 +59,10 @@ impl RunFolder {
                 entries.sort_unstable_by(|left, right| left.name.cmp(&right.name));
                 Ok(RunFolder { entries })
             }
-            Err(error) if error.is_not_found() => Ok(RunFolder::default()),
+            // That it is no folder is damage, and is said there.
+            Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => {
+                Ok(RunFolder::default())
+            }
             Err(error) => Err(error),
         }
     }

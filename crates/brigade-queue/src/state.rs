@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use brigade_core::{Dialect, Json, Object};
-use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Lines, RelPath};
+use brigade_fs::{FileId, FileKind, Fs, FsError, FsErrorKind, Lines, RelPath};
 
 use crate::entry::{CODES, Content, HEADER_KEY, StatusCode, look};
 use crate::error::QueueError;
@@ -178,7 +178,12 @@ impl State {
                         return Ok(None);
                     }
                     let problem = "the journal names this segment of finished calls, and it is not there";
-                    state.damage.push(Damage { path: path.to_string(), line: None, problem, mending: Mending::SetAside });
+                    state.damage.push(Damage {
+                        path: path.to_string(),
+                        line: None,
+                        problem,
+                        mending: Mending::SetAside,
+                    });
                     state.lost_segments.push(path);
                 }
                 Err(error) => return Err(error),
@@ -262,8 +267,14 @@ impl State {
     }
 
     /// Lists what cannot be read, with line numbers.
-    pub(crate) fn damage(&self) -> Result<Vec<Damage>, FsError> {
+    pub(crate) fn damage(&self, fs: &dyn Fs) -> Result<Vec<Damage>, FsError> {
         let mut damage = self.damage.clone();
+        for folder in [layout::segments(), layout::runs(), layout::checkpoints()] {
+            if fs.metadata(&folder).is_ok_and(|metadata| metadata.kind != FileKind::Directory) {
+                let (path, problem) = (folder.to_string(), "it is not a folder; move it away");
+                damage.push(Damage { path, line: None, problem, mending: Mending::Stays });
+            }
+        }
         for log in self.logs() {
             let scanned = log.scanned()?;
             let set_aside = scanned.set_aside();

@@ -187,12 +187,7 @@ impl Finding {
 
 /// Checks sequence numbers, hashes, and that each entry follows from the one before. `known` is the greatest sequence that a
 /// call names.
-fn check_chain(
-    lines: &[(Option<LedgerEntry>, bool)],
-    from: u64,
-    known: u64,
-    findings: &mut Vec<Finding>,
-) {
+fn check_chain(lines: &[(Option<LedgerEntry>, bool)], from: u64, known: u64, findings: &mut Vec<Finding>) {
     let present: HashSet<u64> =
         lines.iter().filter_map(|(entry, _)| Some(entry.as_ref()?.sequence)).collect();
     let mut expected = 1;
@@ -327,7 +322,9 @@ fn check_links(
     let last = entries.iter().map(|entry| entry.sequence).max().unwrap_or(0);
     for link in links.iter().filter(|link| from <= link.sequence) {
         let (tampering, detail) = match by_sequence.get(&link.sequence) {
-            Some(entry) if entry.run_id == link.run_id && entry.receipt_sha256.to_hex() == link.sha256 => continue,
+            Some(entry) if entry.run_id == link.run_id && entry.receipt_sha256.to_hex() == link.sha256 => {
+                continue;
+            }
             Some(_) => (Tampering::Changed, "its call names another receipt than the ledger"),
             None if last < link.sequence => (Tampering::CutOff, cut),
             None => (Tampering::Removed, "its entry is missing in the ledger"),

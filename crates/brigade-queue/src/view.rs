@@ -80,6 +80,11 @@ impl View {
         Ok(View { fs: self.fs.clone(), state: State::load(&self.fs)?, is_alive: self.is_alive.clone() })
     }
 
+    /// Fails when something that is no file has the journal's name.
+    pub(crate) fn require_journal(&self) -> Result<(), QueueError> {
+        if self.state.is_blocked { Err(QueueError::Blocked(layout::calls().to_string())) } else { Ok(()) }
+    }
+
     /// Parses a line that was found.
     pub(crate) fn parse(&self, found: &Found, log: &Log) -> Result<StoredCall, QueueError> {
         StoredCall::from_line(&found.line, found.sequence)
@@ -335,6 +340,7 @@ impl QueueView for View {
     }
 
     fn find_call(&self, prefix: &IdPrefix) -> Result<Match<StoredCall>, QueueError> {
+        self.require_journal()?;
         if let Ok(id) = prefix.as_str().parse::<CallId>()
             && let Some(exact) = self.call(&id)?
         {
@@ -370,6 +376,7 @@ impl QueueView for View {
         which: &Calls,
         found: &mut dyn FnMut(StoredCall) -> ControlFlow<()>,
     ) -> Result<(), QueueError> {
+        self.require_journal()?;
         let mut listed: Vec<(u64, &Log, Listed)> = Vec::new();
         for log in self.state.logs() {
             listed.extend(log.list(None)?.into_iter().map(|item| (item.sequence, log, item)));
@@ -402,6 +409,7 @@ impl QueueView for View {
     }
 
     fn list_calls(&self, found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>) -> Result<(), QueueError> {
+        self.require_journal()?;
         let mut merge = Merge::new(self)?;
         let mut line = Vec::new();
         while let Some(sequence) = merge.next_line(&mut line)? {
@@ -516,7 +524,7 @@ impl QueueView for View {
     }
 
     fn damage(&self) -> Result<Vec<Damage>, QueueError> {
-        Ok(self.state.damage()?)
+        Ok(self.state.damage(&*self.fs)?)
     }
 
     fn check(&self) -> Result<Check, QueueError> {

@@ -227,13 +227,18 @@ fn what_can_be_read_is_served_and_the_rest_is_kept() {
 }
 
 #[test]
-fn something_else_in_the_place_of_the_journal_is_moved_away() {
+fn something_else_in_the_place_of_the_journal_is_moved_away_when_that_is_asked_for() {
     let fs = MemoryFs::new();
     fs.create_dir_all(&path(".brigade/tools/calls.jsonl")).unwrap();
     let queue = queue(fs.clone(), true);
     let view = queue.read().unwrap();
-    assert!(listed(&*view, &Calls::All).is_empty());
+    let blocked = |error| assert!(matches!(error, QueueError::Blocked(_)), "{error}");
+    blocked(view.list_calls(&mut |_| ControlFlow::Continue(())).unwrap_err());
+    blocked(view.find_call(&IdPrefix::new("call-a")).unwrap_err());
+    blocked(enqueue(&queue, "call-a", "x", 1).unwrap_err());
+    assert!(fs.list_dir(&path(".brigade/tools/calls.jsonl")).is_ok(), "nothing is moved unasked");
     assert_eq!(view.damage().unwrap().len(), 1);
+    assert_eq!(queue.lock(at(1)).unwrap().compact(at(1)).unwrap().quarantined, 1);
     enqueue(&queue, "call-a", "x", 1).unwrap();
     assert_eq!(listed(&*queue.read().unwrap(), &Calls::All), ["call-a pending"]);
     assert!(fs.exists(&path(".brigade/tools/calls.quarantine-1.jsonl")).unwrap());

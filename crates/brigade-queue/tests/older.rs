@@ -286,7 +286,9 @@ fn runs_are_served_whatever_became_of_the_ledger() {
 
 #[test]
 fn a_line_of_the_ledger_that_is_no_entry_is_blamed_and_no_receipt_is() {
-    let lines = |ledger: &[u8]| -> Vec<Vec<u8>> { ledger.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect() };
+    let lines = |ledger: &[u8]| -> Vec<Vec<u8>> {
+        ledger.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+    };
     // What is written for each of the three entries, with a line that is nobody's or one that is damaged.
     type Write<'a> = &'a dyn Fn(&mut Vec<Vec<u8>>);
     let cases: [(Write<'_>, Option<u64>, u64, &str); 4] = [
@@ -296,7 +298,7 @@ fn a_line_of_the_ledger_that_is_no_entry_is_blamed_and_no_receipt_is() {
         (&|lines| lines[2] = b"garbage\n".to_vec(), Some(3), 3, "run-3"),
     ];
     for (write, sequence, line, run) in cases {
-        let (fs, queue) = with_ledger(|fs, ledger| {
+        let (_fs, queue) = with_ledger(|fs, ledger| {
             let mut lines = lines(&ledger);
             write(&mut lines);
             fs.write_atomic(&path(LEDGER), &lines.concat(), FileMode::Private).unwrap();
@@ -326,7 +328,8 @@ fn with_segment(damage: impl Fn(&MemoryFs, &brigade_fs::RelPath, Vec<u8>), quara
     }
     queue.lock(at(4)).unwrap().compact(at(4)).unwrap();
     let folder = path(".brigade/tools/calls");
-    let segment = fs.list_dir(&folder).unwrap().into_iter().find(|entry| entry.name.ends_with(".jsonl")).unwrap();
+    let segment =
+        fs.list_dir(&folder).unwrap().into_iter().find(|entry| entry.name.ends_with(".jsonl")).unwrap();
     let segment = folder.join(&segment.name).unwrap();
     let bytes = fs.read(&segment, 1 << 20).unwrap();
     damage(&fs, &segment, bytes.clone());
