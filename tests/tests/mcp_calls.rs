@@ -162,6 +162,21 @@ fn a_tool_that_says_that_it_failed_has_failed() {
 }
 
 #[test]
+fn a_checkpoint_of_a_server_is_waited_for_and_a_broken_one_fails_the_run() {
+    let spoken = Spoken::fickle("echo");
+    spoken.turn("good", "drops={\"id\":\"gate\",\"reason\":\"look\",\"prompt\":\"on?\"}");
+    let (code, run) = spoken.say(HELLO);
+    assert_eq!((code, &run["receipt"]["status"]), (0, &json!("waiting")), "{run:#}");
+    assert_eq!(run["receipt"]["checkpoint_id"], "gate");
+    assert_eq!(spoken.site.json(["checkpoint", "list"]).expect(0)["checkpoint_count"], 1);
+    let spoken = Spoken::fickle("echo");
+    spoken.turn("good", "drops={broken");
+    let (code, run) = spoken.say(HELLO);
+    assert_eq!((code, &run["receipt"]["status"]), (1, &json!("failed")), "{run:#}");
+    assert!(run["error"].as_str().is_some_and(|error| error.contains("checkpoint file a.json")), "{run:#}");
+}
+
+#[test]
 fn a_server_that_does_not_answer_is_ended_in_time() {
     let receipt = fails("echo", "silent", "timeout = 1", "timed-out", "timed_out");
     assert_eq!((&receipt["timed_out"], &receipt["exit_code"]), (&json!(true), &json!(null)));

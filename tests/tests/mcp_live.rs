@@ -2,6 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 mod mcp_common;
@@ -76,6 +78,16 @@ fn no_bound_value_comes_out_of_a_server_that_lists_or_prints_it() {
         .site
         .workspace
         .write("server.py", leaky.replace("import json\n", &format!("{prints}import json\n")));
+    let leaky = spoken
+        .site
+        .workspace
+        .read_text("server.py")
+        .replace("\"name\": \"misbehaving\"", "\"name\": os.environ.get(\"GITHUB_TOKEN\")");
+    let leaky = leaky.replace(
+        "for name in others]",
+        "for name in [*others, \"x-\" + str(os.environ.get(\"GITHUB_TOKEN\"))]]",
+    );
+    spoken.site.workspace.write("server.py", leaky);
     for faults in ["leaks-in-listing", "exits-at-once"] {
         spoken.serve("echo", faults, lines);
         let run = spoken.site.tools(["describe", "say", "--live", "--json"]);
@@ -99,7 +111,9 @@ fn pins_are_compared_with_what_the_server_lists() {
     let live = site.json(["pins", "list", "--live"]).expect(1);
     assert_eq!(codes(&live["issues"]), ["mcp_tool_changed", "[mcp_tool_new]"]);
     assert_eq!(live["issues"][0]["changes"].as_array().unwrap().len(), 1);
-    assert_eq!(live["issues"][0]["hint"], "brigade tools pins accept voice--echo");
+    let offered = live["pins"][0]["offered_fingerprint"].as_str().unwrap();
+    let accept = format!("brigade tools pins accept voice--echo --fingerprint {}", &offered[..16]);
+    assert_eq!(live["issues"][0]["hint"], accept);
     assert_eq!(live["pins"][0]["changes"], live["issues"][0]["changes"], "what is shown can be accepted");
     assert_eq!(
         codes(&site.json(["describe", "say", "--live"]).json["live"]["issues"])[0],
@@ -195,9 +209,52 @@ fn a_change_that_was_looked_at_can_be_accepted_before_a_call_is_refused() {
     spoken.turn("good", "changed-description");
     spoken.site.json(["pins", "accept", "say"]).refused("nothing of the pin");
     spoken.site.json(["pins", "list", "--live"]).expect(1);
-    spoken.site.json(["pins", "accept", "say"]).expect(0);
+    let shown = spoken.site.json(["pins", "show", "say"]).expect(0);
+    assert_eq!(shown["offered"]["name"], "echo", "all that is offered is there");
+    assert!(text(&shown["offered"], "description").ends_with("pass it as `note`."));
+    assert!(shown["offered"]["input_schema"]["properties"]["text"].is_object());
+    let fingerprint = text(&shown["offered"], "fingerprint");
+    spoken.site.json(["pins", "accept", "say", "--fingerprint", "00000000"]).refused("something else");
+    spoken.site.json(["pins", "accept", "say", "--fingerprint", &fingerprint[..7]]).refused("8 digits");
+    let accepted = spoken.site.json(["pins", "accept", "say", "--fingerprint", &fingerprint[..16]]).expect(0);
+    assert_eq!((&accepted["offered"], &accepted["accepted"]), (&shown["offered"], &json!(true)));
     assert_eq!(spoken.say(HELLO).0, 0);
     spoken.site.json(["pins", "list", "--live"]).expect(0);
+}
+
+#[test]
+fn imports_at_the_same_time_lose_no_entry() {
+    let spoken = importable("");
+    let names = ["echo", "add", "env", "fail", "image", "audio"];
+    let imports: Vec<_> = names
+        .iter()
+        .map(|name| {
+            let mut command =
+                spoken.site.brigade.command(["tools", "import", "mcp", "voice", "--tool", name]);
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
+        })
+        .collect();
+    for mut import in imports {
+        assert!(import.wait().expect("it ends").success());
+    }
+    let catalog = spoken.site.workspace.read_text(".brigade/tools.toml");
+    for name in names {
+        assert_eq!(catalog.matches(&format!("id = \"voice-{name}\"\n")).count(), 1, "{name}: {catalog}");
+    }
+}
+
+#[test]
+fn a_name_that_is_listed_twice_and_a_broken_catalog_are_said() {
+    let spoken = importable("twice");
+    let site = &spoken.site;
+    let imported = site.json(["import", "mcp", "voice", "--tool", "echo"]).expect(0);
+    assert_eq!((&imported["added_count"], &imported["skipped_count"]), (&json!(0), &json!(1)));
+    assert_eq!(imported["tools"][0]["detail"], "the server lists it 2 times, so it is never called");
+    let broken = "[[tool]]\nid = \"a\"\nname = \n";
+    site.workspace.write(".brigade/tools.toml", broken);
+    site.json(["import", "mcp", "voice", "--tool", "add"]).refused("line 3: the TOML is broken there");
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), broken);
+    assert!(!site.workspace.exists(".brigade/tools/schemas"));
 }
 
 #[test]

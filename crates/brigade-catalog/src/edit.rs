@@ -104,6 +104,13 @@ pub fn remove_tool(text: &str, id: &str) -> Result<String, EditError> {
     place::remove(text, id)
 }
 
+/// Tells in which line the TOML of a file is broken, when it is. A file that is broken anywhere is not one to add to.
+pub fn broken_line(text: &str) -> Option<usize> {
+    let error = text.parse::<toml_edit::DocumentMut>().err()?;
+    let start = error.span().map_or(0, |span| span.start);
+    Some(1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count())
+}
+
 fn known(name: &str) -> Result<(&'static str, Shape), EditError> {
     fields::TOOL.0.iter().find(|(known, _)| *known == name).copied().ok_or(EditError::UnknownField)
 }

@@ -10,7 +10,7 @@ use brigade_fs::{FileMode, Fs};
 use crate::error::Error;
 use crate::files::{DOCUMENT_LIMIT, parse_json};
 use crate::report::{DefaultConflict, DefaultSource, DefaultsReport, Report as _};
-use crate::setup::{Existing, Ignore};
+use crate::setup::{CATALOG_LOCK, Existing, Ignore};
 use crate::workspace::{CATALOG, CONFIG_LIMIT, Workspace, rel};
 
 /// Where a person's selection of harnesses stands.
@@ -40,6 +40,13 @@ impl Workspace {
         let scope = self.projection_scope()?;
         let tools = scoped(scope.as_ref());
         let mut report = self.empty_defaults_report(request, scope, tools.len());
+        let _lock = if request.dry_run {
+            None
+        } else {
+            self.check_place(CATALOG)?;
+            self.check_place(CATALOG_LOCK)?;
+            Some(self.lock_catalog()?)
+        };
         let text = match self.catalog_text()? {
             Ok(text) => text,
             Err(error) => {

@@ -4,6 +4,8 @@
 //! An imported entry asks for approval always and names neither permissions nor effects: a call of it is refused
 //! until somebody has said what the tool may do. Nothing that is there is replaced.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use brigade_call::SchemaFact;
 use brigade_catalog::{ApprovalMode, Catalog, Family, Level, Runtime, Seconds, Tool, edit};
 use brigade_core::text::{escape_terminal, short};
@@ -61,17 +63,27 @@ impl Workspace {
             Error::new(ErrorKind::Refused, message).hint("brigade tools policy doctor")
         })?;
         let wanted = wanted(&exchange, &request.tools)?;
+        // Held from the reading to the writing: others may import at the same time.
+        let _lock = if request.dry_run { None } else { Some(self.lock_catalog()?) };
         let text = self.text_of_catalog()?;
+        if let Some(line) = edit::broken_line(&text) {
+            let message = format!("{CATALOG}: line {line}: the TOML is broken there, so nothing is added");
+            return Err(Error::new(ErrorKind::InvalidConfig, message).hint("mend that line by hand first"));
+        }
         let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
+        let ids = ids(runtime, &exchange, &catalog);
         let mut new = text.clone();
         let mut files = Vec::new();
         let mut tools = Vec::new();
         for listed in wanted {
-            let (mut line, tool) = entry(runtime, listed);
+            let (mut line, tool) = entry(runtime, listed, &ids[listed.name.as_str()]);
             let same = |known: &&Tool| McpTool::of_tool(known) == McpTool::of_tool(&tool);
+            let times = exchange.tools.iter().filter(|other| other.name == listed.name).count();
             let schema_path = tool.input_schema_path.clone().unwrap_or_default();
             let schema = schema_text(listed);
-            if let Some(known) = catalog.tools().iter().find(same) {
+            if 1 < times {
+                line.skip(format!("the server lists it {times} times, so it is never called"));
+            } else if let Some(known) = catalog.tools().iter().find(same) {
                 line.skip(format!("the catalog has it as `{}`", escape_terminal(known.id.as_str())));
             } else if self.fs.read(&rel(&schema_path), CONFIG_LIMIT).is_ok_and(|old| old != schema.as_bytes())
             {
@@ -136,7 +148,7 @@ fn asking(runtime: &Runtime) -> Tool {
     }
 }
 
-/// Picks the tools that are wanted, in the order of the list; those that are listed twice are never wanted.
+/// Picks the tools that are wanted, in the order of the list; each name once.
 fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e ListedTool>, Error> {
     let listed: Vec<&str> = exchange.tools.iter().map(|tool| tool.name.as_str()).collect();
     if let Some(name) = names.iter().find(|name| !listed.contains(&name.as_str())) {
@@ -147,11 +159,36 @@ fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e Listed
             None => error.hint("without --tool and with --dry-run, every tool is shown"),
         });
     }
-    let is_wanted = |tool: &&ListedTool| {
-        (names.is_empty() || names.contains(&tool.name))
-            && listed.iter().filter(|name| **name == tool.name).count() == 1
+    let mut seen = BTreeSet::new();
+    let wanted = exchange.tools.iter().filter(|tool| names.is_empty() || names.contains(&tool.name));
+    Ok(wanted.filter(|tool| seen.insert(tool.name.clone())).collect())
+}
+
+/// Finds an id for every tool that is listed, by its name: the one that it has, or one that nobody has. Names that make the same
+/// id are numbered in the order of the list, whichever of them are wanted.
+fn ids<'e>(runtime: &Runtime, exchange: &'e Exchange, catalog: &Catalog) -> BTreeMap<&'e str, String> {
+    let mut taken: BTreeSet<String> =
+        catalog.tools().iter().map(|tool| tool.id.as_str().to_owned()).collect();
+    let known = |name: &str| {
+        let wanted = McpTool { server: runtime.id.as_str().to_owned(), tool: name.to_owned() };
+        let known = catalog.tools().iter().find(|tool| McpTool::of_tool(tool).as_ref() == Some(&wanted));
+        known.map(|tool| tool.id.as_str().to_owned())
     };
-    Ok(exchange.tools.iter().filter(is_wanted).collect())
+    let mut ids = BTreeMap::new();
+    for listed in &exchange.tools {
+        if ids.contains_key(listed.name.as_str()) {
+            continue;
+        }
+        let id = known(&listed.name).unwrap_or_else(|| {
+            let plain = format!("{}-{}", slug(runtime.id.as_str()), slug(&listed.name));
+            let numbered = (2..).map(|number| format!("{plain}-{number}"));
+            let mut candidates = std::iter::once(plain.clone()).chain(numbered);
+            candidates.find(|id| !taken.contains(id)).expect("there are more numbers than tools")
+        });
+        taken.insert(id.clone());
+        ids.insert(listed.name.as_str(), id);
+    }
+    ids
 }
 
 /// What becomes of one tool, so far.
@@ -186,8 +223,7 @@ impl Line {
     }
 }
 
-fn entry(runtime: &Runtime, listed: &ListedTool) -> (Line, Tool) {
-    let id = format!("{}-{}", slug(runtime.id.as_str()), slug(&listed.name));
+fn entry(runtime: &Runtime, listed: &ListedTool, id: &str) -> (Line, Tool) {
     let schema_path = format!("{SCHEMAS}/{id}.input.json");
     let text = |text: &Option<String>, limit: usize| {
         let text =
@@ -195,11 +231,11 @@ fn entry(runtime: &Runtime, listed: &ListedTool) -> (Line, Tool) {
         text.filter(|text| !text.is_empty())
     };
     let asking = asking(runtime);
-    let bare = Tool::new(&id, Family::Mcp).expect("letters, digits and dashes are an id");
+    let bare = Tool::new(id, Family::Mcp).expect("letters, digits and dashes are an id");
     let tool = Tool {
         name: text(&listed.title, NAME)
             .or_else(|| text(&Some(listed.name.clone()), NAME))
-            .unwrap_or(id.clone()),
+            .unwrap_or(id.to_owned()),
         enabled: false,
         description: text(&listed.description, DESCRIPTION),
         mcp_tool_name: Some(listed.name.clone()),
@@ -213,7 +249,7 @@ fn entry(runtime: &Runtime, listed: &ListedTool) -> (Line, Tool) {
         SchemaFact::File(_) | SchemaFact::Sound { .. } => Vec::new(),
     };
     let line = Line {
-        tool_id: id,
+        tool_id: id.to_owned(),
         mcp_tool_name: listed.name.clone(),
         description: tool.description.clone(),
         schema_path,
@@ -264,12 +300,32 @@ mod tests {
     }
 
     #[test]
+    fn names_that_make_the_same_id_are_numbered_and_keep_their_number() {
+        let runtime = Runtime::new("voice", "python3 server.py").unwrap();
+        let listed = |name: &str| ListedTool::from_json(&Json::object([("name", Json::from(name))])).unwrap();
+        let names = ["a/b", "a.b", "a-b", "日本", "", "a.b"];
+        let exchange = Exchange { tools: names.map(listed).to_vec(), ..Exchange::default() };
+        let catalog = |text: &str| Catalog::parse(CATALOG, Level::Project, text.as_bytes());
+        let found = ids(&runtime, &exchange, &catalog(""));
+        let found: Vec<&str> = names.iter().map(|name| found[name].as_str()).collect();
+        assert_eq!(
+            found,
+            ["voice-a-b", "voice-a-b-2", "voice-a-b-3", "voice-tool", "voice-tool-2", "voice-a-b-2"]
+        );
+        let (_, tool) = entry(&runtime, &exchange.tools[1], "voice-a-b-2");
+        let kept = edit::add_tool("", &tool).unwrap();
+        let exchange = Exchange { tools: vec![listed("a.b"), listed("a-b")], ..Exchange::default() };
+        let found = ids(&runtime, &exchange, &catalog(&kept));
+        assert_eq!((found["a.b"].as_str(), found["a-b"].as_str()), ("voice-a-b-2", "voice-a-b"));
+    }
+
+    #[test]
     fn an_entry_is_off_asks_always_and_may_do_nothing() {
         let runtime = Runtime::new("voice", "python3 server.py").unwrap();
         let listed = Json::parse(
             r#"{"name": "say it", "description": "a\u001b[31mb", "inputSchema": {"type": "object"}}"#,
         );
-        let (line, tool) = entry(&runtime, &ListedTool::from_json(&listed.unwrap()).unwrap());
+        let (line, tool) = entry(&runtime, &ListedTool::from_json(&listed.unwrap()).unwrap(), "voice-say-it");
         assert_eq!((tool.id.as_str(), tool.enabled, tool.requires_runtime), ("voice-say-it", false, true));
         assert_eq!(tool.approval_mode, Some(ApprovalMode::Always));
         assert!(tool.effects.is_empty() && tool.permissions.is_empty());

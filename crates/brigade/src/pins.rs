@@ -23,13 +23,16 @@ use brigade_policy::Blocker;
 
 use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
-use crate::report::{BrokenPin, PinListReport, PinReport, PinSummary, Report as _};
+use crate::report::{BrokenPin, OfferedTool, PinListReport, PinReport, PinSummary, Report as _};
 use crate::workspace::{Workspace, rel};
 
 pub(crate) use store::{McpTool, PinRecord, PinTrouble};
 
 /// The folder of the pins.
 const PINS: &str = ".brigade/tools/pins";
+
+/// Digits of a fingerprint that name what is offered.
+const SHORTEST: usize = 8;
 
 impl Workspace {
     /// Lists the pins, by server and tool. Starts no server.
@@ -65,11 +68,12 @@ impl Workspace {
         })
     }
 
-    /// Makes what a server said differently the pin, exactly as it was reported. Asks no server.
+    /// Makes what a server said differently the pin, exactly as it was reported. Asks no server. With the beginning of a
+    /// fingerprint, only when that is the one of what is offered: so nothing is taken that came after what was looked at.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn pin_accept(&self, id: &str) -> Result<PinReport, Error> {
+    pub fn pin_accept(&self, id: &str, fingerprint: Option<&str>) -> Result<PinReport, Error> {
         let pin = match self.find_pin(id)? {
             Ok(pin) => pin,
             Err(error) => return Ok(self.no_pin(&error)),
@@ -79,9 +83,23 @@ impl Workspace {
             let error = Error::new(ErrorKind::Refused, message).hint("brigade tools pins list --live");
             return Ok(PinReport { error: Some(error.with_hints()), ..self.pin_report(&pin) });
         };
-        let changes = pin.changes();
+        if let Some(wanted) = fingerprint {
+            let wanted = wanted.trim().to_ascii_lowercase();
+            if wanted.len() < SHORTEST || !offered.fingerprint().to_hex().starts_with(&wanted) {
+                let message = if wanted.len() < SHORTEST {
+                    format!("the fingerprint needs at least {SHORTEST} digits")
+                } else {
+                    format!("the server offers something else for the pin `{}`", escape_terminal(&pin.id()))
+                };
+                let hint = format!("brigade tools pins show {}", escape_terminal(&pin.id()));
+                let error = Error::new(ErrorKind::Refused, message).hint(hint);
+                return Ok(PinReport { error: Some(error.with_hints()), ..self.pin_report(&pin) });
+            }
+        }
+        let before = self.pin_report(&pin);
         let accepted = self.renew(pin, &offered)?;
-        Ok(PinReport { accepted: true, changes, ..self.pin_report(&accepted) })
+        let PinReport { changes, offered, .. } = before;
+        Ok(PinReport { accepted: true, changes, offered, ..self.pin_report(&accepted) })
     }
 
     /// Makes what a server said differently the pin.
@@ -345,6 +363,12 @@ impl Workspace {
             pin: Some(summary),
             description: record.pin.tool().description.clone(),
             input_schema: record.pin.tool().input_schema.clone(),
+            offered: record.offered.as_ref().map(|offered| OfferedTool {
+                name: offered.tool().name.clone(),
+                description: offered.tool().description.clone(),
+                input_schema: offered.tool().input_schema.clone(),
+                fingerprint: offered.fingerprint().to_hex(),
+            }),
             accepted: false,
             error: None,
             candidates: Vec::new(),
@@ -359,6 +383,7 @@ impl Workspace {
             pin: None,
             description: None,
             input_schema: brigade_core::Json::Null,
+            offered: None,
             changes: Vec::new(),
             accepted: false,
             candidates: error.could_be().to_vec(),

@@ -1,7 +1,7 @@
 //! Setting a workspace up: `tools init` and `policy init`.
 
 use brigade_catalog::starter;
-use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, RelPath};
+use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
 
 use crate::error::{Error, ErrorKind};
 use crate::report::{InitReport, Report as _};
@@ -9,6 +9,9 @@ use crate::workspace::{CATALOG, CONFIG_LIMIT, POLICY, Workspace, rel};
 
 /// The ignore file that keeps local state out of the repository.
 const GITIGNORE: &str = ".gitignore";
+
+/// Locked by whoever changes the catalog.
+pub(crate) const CATALOG_LOCK: &str = ".brigade/tools/catalog.lock";
 
 /// What to do with a file that is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +40,7 @@ impl Workspace {
     /// [`ErrorKind::Usage`] when there is a catalog and it is to be kept.
     pub fn init(&self, existing: Existing, ignore: Ignore) -> Result<InitReport, Error> {
         self.refuse_existing(CATALOG, existing)?;
+        self.check_place(CATALOG_LOCK)?;
         // Everything that can be known to fail is looked at before anything is written.
         let ignored = match ignore {
             Ignore::Write => Some(self.ignore_change()?),
@@ -45,6 +49,8 @@ impl Workspace {
         for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG]) {
             self.check_place(path)?;
         }
+        let _lock = self.lock_catalog()?;
+        self.refuse_existing(CATALOG, existing)?;
         let mut sources = Vec::new();
         for source in starter::SOURCES {
             let path = rel(source.path);
@@ -94,6 +100,14 @@ impl Workspace {
             return Err(error.hint("--force replaces it"));
         }
         Ok(())
+    }
+
+    /// Waits until nobody else changes the catalog. Whoever writes it reads it while holding this.
+    pub(crate) fn lock_catalog(&self) -> Result<Lock, Error> {
+        let path = rel(CATALOG_LOCK);
+        self.fs.create_dir_all(&path.parent())?;
+        let holder = format!("process {} (change of the catalog), since {}", std::process::id(), self.now());
+        Ok(self.fs.lock(&path, &holder, self.context.lock_timeout)?)
     }
 
     pub(crate) fn write_config(&self, file: &str, text: &str) -> Result<(), Error> {

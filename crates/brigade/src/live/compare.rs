@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use brigade_catalog::Tool;
 use brigade_core::Json;
-use brigade_core::text::escape_terminal;
+use brigade_core::text::{escape_terminal, short};
 use brigade_exec::{ListedTool, diff};
 
 use super::{Asked, server_name};
@@ -26,6 +26,9 @@ pub(super) enum Against {
 
 /// How many names of unknown tools are told.
 const NAMES: usize = 20;
+
+/// Characters of such a name that are shown.
+const NAME: usize = 80;
 
 impl Workspace {
     /// Compares what was said with what is stored.
@@ -193,7 +196,10 @@ fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> 
     Some(LiveIssue {
         changes: pin.pin.changes(listed).iter().map(ToString::to_string).collect(),
         hint: Some(match against {
-            Against::Pins => format!("brigade tools pins accept {}", pin.id()),
+            Against::Pins => {
+                let fingerprint = listed.fingerprint().short();
+                format!("brigade tools pins accept {} --fingerprint {fingerprint}", pin.id())
+            }
             Against::ContractsAndPins => "brigade tools pins list --live".to_owned(),
         }),
         ..issue("mcp_tool_changed", server, Some(tool), message)
@@ -218,13 +224,16 @@ fn new_tools(
     if names.is_empty() {
         return None;
     }
-    let shown: Vec<_> = names.iter().take(NAMES).map(|name| escape_terminal(name)).collect();
+    let shown: Vec<_> =
+        names.iter().take(NAMES).map(|name| escape_terminal(&short(name, NAME)).into_owned()).collect();
     let more = if NAMES < names.len() { ", ..." } else { "" };
-    let message = format!(
-        "the server lists {} tools that neither the catalog nor a pin names: {}{more}",
-        names.len(),
-        shown.join(", ")
-    );
+    let message = match names.len() {
+        1 => format!("the server lists a tool that neither the catalog nor a pin names: {}", shown.join("")),
+        count => format!(
+            "the server lists {count} tools that neither the catalog nor a pin names: {}{more}",
+            shown.join(", ")
+        ),
+    };
     let runtime = asked.tools.first().and_then(|tool| tool.runtime_id.as_deref());
     Some(LiveIssue {
         severity: "info",

@@ -82,6 +82,20 @@ pub struct BrokenPin {
     pub error: String,
 }
 
+/// A tool as its server lists it since it was pinned, without secrets.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct OfferedTool {
+    /// The name.
+    pub name: String,
+    /// What the server says that the tool does.
+    pub description: Option<String>,
+    /// The schema of its arguments.
+    pub input_schema: Json,
+    /// The fingerprint of all three, as the server said them.
+    pub fingerprint: String,
+}
+
 /// `pins show` and `pins accept`.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -98,6 +112,8 @@ pub struct PinReport {
     pub description: Option<String>,
     /// The schema of its arguments, as it is pinned.
     pub input_schema: Json,
+    /// All that the server says of it instead, or what was accepted; `null` when nothing changed.
+    pub offered: Option<OfferedTool>,
     /// What changed since, or what was accepted.
     pub changes: Vec<String>,
     /// Whether a change was accepted.

@@ -104,8 +104,10 @@ impl View for PinReport {
             page.data.line(if self.accepted { "accepted:" } else { "the server says differently:" });
             changes(&self.changes, page);
         }
-        if pin.state == "changed" {
-            page.next(&format!("brigade tools pins accept {}", pin.id));
+        if let (false, "changed", Some(offered)) = (self.accepted, pin.state, &self.offered) {
+            // The fingerprint lets only what is shown here be taken.
+            let fingerprint: String = offered.fingerprint.chars().take(16).collect();
+            page.next(&format!("brigade tools pins accept {} --fingerprint {fingerprint}", pin.id));
         }
     }
 }
@@ -144,12 +146,13 @@ pub(super) fn live(report: &LiveReport, page: &mut Page) {
     for server in &report.servers {
         let said = match &server.error {
             Some(_) => Text::new(Tone::Bad, "did not answer"),
+            None if server.tools.len() == 1 => Text::from("lists 1 tool"),
             None => Text::from(format!("lists {} tools", server.tools.len())),
         };
         page.data.field(&format!("server {}", server.server), said);
     }
     for tool in &report.tools {
-        page.data.field_if(&format!("{} says", tool.server), tool.description.as_ref());
+        page.data.field_if(&format!("{} says of {}", tool.server, tool.tool), tool.description.as_ref());
     }
     page.data.field("live issues", report.issue_count.to_string());
     live_issues(&report.issues, page);
@@ -158,7 +161,8 @@ pub(super) fn live(report: &LiveReport, page: &mut Page) {
 impl View for ImportMcpReport {
     fn show(&self, page: &mut Page) {
         page.data.field("runtime", Text::new(Tone::Strong, &self.runtime_id));
-        page.data.field("listed", format!("{} tools", self.listed_count));
+        let noun = if self.listed_count == 1 { "tool" } else { "tools" };
+        page.data.field("listed", format!("{} {noun}", self.listed_count));
         page.data.field(if self.dry_run { "would add" } else { "added" }, self.added_count.to_string());
         if !self.tools.is_empty() {
             page.data.gap();
