@@ -95,6 +95,8 @@ pub(crate) struct Planner<'f, 'a> {
     claims: &'f Claims,
     overwrite: Overwrite,
     depth: Depth,
+    /// What the tool's projections hold, once one was rendered.
+    content: Option<String>,
     rendered: Vec<(Shape, Rc<Rendered>)>,
 }
 
@@ -125,7 +127,7 @@ impl<'f, 'a> Planner<'f, 'a> {
         overwrite: Overwrite,
         depth: Depth,
     ) -> Planner<'f, 'a> {
-        Planner { facts, claims, overwrite, depth, rendered: Vec::new() }
+        Planner { facts, claims, overwrite, depth, content: None, rendered: Vec::new() }
     }
 
     /// Plans one target of the tool; returns the rendering where it was needed.
@@ -263,7 +265,12 @@ impl<'f, 'a> Planner<'f, 'a> {
         if let Some((_, rendered)) = self.rendered.iter().find(|(known, _)| *known == shape) {
             return Ok(Rc::clone(rendered));
         }
-        let rendered = Rc::new(render::render_shape(self.facts.tool, &shape, source)?);
+        let tool = self.facts.tool;
+        let content = match &mut self.content {
+            Some(content) => content,
+            none => none.insert(render::content(tool, source)?),
+        };
+        let rendered = Rc::new(render::render_shape(tool, &shape, source, content)?);
         self.rendered.push((shape, Rc::clone(&rendered)));
         Ok(rendered)
     }

@@ -128,40 +128,49 @@ pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Resu
 /// # Errors
 /// When the entry is broken or the target's format has no comments.
 pub fn render(tool: &Tool, harness: &str, path: &str, source: &SourceText) -> Result<Rendered, Unrenderable> {
-    render_shape(tool, &shape(harness, path, source)?, source)
+    render_shape(tool, &shape(harness, path, source)?, source, &content(tool, source)?)
 }
 
-pub(crate) fn render_shape(
-    tool: &Tool,
-    shape: &Shape,
-    source: &SourceText,
-) -> Result<Rendered, Unrenderable> {
+/// Returns what every projection of a tool holds, whatever its shape: its source, or the page about it.
+pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, Unrenderable> {
     let family = tool.family.ok_or(Unrenderable::NoFamily)?;
-    let mut advice = Vec::new();
-    let mut shown_only = 0;
-    let text = match family {
+    Ok(match family {
         Family::Skill | Family::SlashCommand | Family::Superpower => with_final_newline(source.text()),
         Family::Script => reference::script(tool, source),
         Family::Mcp => reference::mcp(tool),
         Family::Openapi | Family::Graphql | Family::Custom => reference::other(tool, family, source),
-    };
+    })
+}
+
+/// Renders one shape of a tool's [`content`].
+pub(crate) fn render_shape(
+    tool: &Tool,
+    shape: &Shape,
+    source: &SourceText,
+    content: &str,
+) -> Result<Rendered, Unrenderable> {
+    let family = tool.family.ok_or(Unrenderable::NoFamily)?;
+    let mut advice = Vec::new();
+    let mut shown_only = 0;
     let is_prose = matches!(family, Family::Skill | Family::SlashCommand | Family::Superpower);
     let body = match &shape.layout {
-        Layout::TomlCommand if is_prose && has_extension(tool.source_path.as_deref(), "toml") => text,
+        Layout::TomlCommand if is_prose && has_extension(tool.source_path.as_deref(), "toml") => {
+            content.to_owned()
+        }
         Layout::TomlCommand => {
-            if is_prose && (text.contains("!{") || text.contains("@{")) {
+            if is_prose && (content.contains("!{") || content.contains("@{")) {
                 let message =
                     "the source holds `!{` or `@{`, with which such a command runs programs or inserts files";
                 advice.push(Advice::remark("command-injection", message));
             }
-            toml::command(tool, &text)
+            toml::command(tool, content)
         }
         Layout::FrontMatter { fields, folder } => {
-            let has_none = front_matter::split(&text).is_none();
-            let length = text.len();
+            let has_none = front_matter::split(content).is_none();
+            let length = content.len();
             let used = fields.iter().filter(|field| has_none || field.value != FieldValue::Summary);
             let wanted = wanted_fields(tool, used, folder.as_deref());
-            let body = front_matter::complete(&text, &wanted).unwrap_or(text);
+            let body = front_matter::complete(content, &wanted).unwrap_or_else(|| content.to_owned());
             if !fields.iter().any(FrontMatterField::is_required) {
                 shown_only = body.len() - length;
             }
@@ -170,8 +179,8 @@ pub(crate) fn render_shape(
                 None => body,
             }
         }
-        Layout::Plain if !is_prose && !shape.comment.holds_prose() => as_comments(&text, shape.comment),
-        Layout::Plain => text,
+        Layout::Plain if !is_prose && !shape.comment.holds_prose() => as_comments(content, shape.comment),
+        Layout::Plain => content.to_owned(),
     };
     let is_source = is_prose
         && body.strip_suffix('\n').unwrap_or(&body)
