@@ -13,9 +13,13 @@ mod state;
 use std::collections::HashMap;
 
 use brigade_catalog::{Catalog, Tool};
+use brigade_core::Timestamp;
 use brigade_projection::ProjectionItem;
 
-use crate::{ConfigFile, Issue, Snapshot, source_item_key};
+use crate::{ConfigFile, Issue, Snapshot, ToolFiles, source_item_key};
+
+/// Below this number of tools, starting threads costs more than they save.
+const WORTH_THREADS: usize = 256;
 
 /// Lists every issue of a workspace.
 ///
@@ -32,13 +36,15 @@ pub fn diagnose(snapshot: &Snapshot<'_>) -> Vec<Issue> {
         Some(ConfigFile::Read(catalog)) => catalog.issues(),
         Some(ConfigFile::Missing { .. } | ConfigFile::Unreadable { .. }) | None => &[],
     };
-    for tool in &tools {
+    let (files, now) = (&snapshot.files, snapshot.now);
+    let of_tool = |tool: &Tool, found: &mut Vec<Issue>| {
         let items = projections.get(tool.id.as_str()).map_or(&[][..], Vec::as_slice);
-        contract::unsafe_fields(tool, unknown, &mut found);
+        contract::unsafe_fields(tool, unknown, found);
         if !tool.is_broken {
-            tool_issues(snapshot, tool, items, &mut found);
+            tool_issues(files.get(tool.id.as_str()).copied(), now, tool, items, found);
         }
-    }
+    };
+    for_all(&tools, of_tool, &mut found);
     projections::orphans(snapshot, &mut found);
     runtimes::runtimes(snapshot, &tools, &mut found);
     pins::pins(snapshot, &mut found);
@@ -49,6 +55,29 @@ pub fn diagnose(snapshot: &Snapshot<'_>) -> Vec<Issue> {
     state::state(snapshot, &mut found);
     tell_apart(&mut found);
     found
+}
+
+/// Diagnoses tools in their order, on all processors when there are many.
+fn for_all(tools: &[&Tool], one: impl Fn(&Tool, &mut Vec<Issue>) + Sync, found: &mut Vec<Issue>) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    if tools.len() < WORTH_THREADS || threads == 1 {
+        tools.iter().for_each(|tool| one(tool, found));
+        return;
+    }
+    let part = |tools: &[&Tool]| {
+        let mut found = Vec::with_capacity(tools.len() * 2);
+        tools.iter().for_each(|tool| one(tool, &mut found));
+        found
+    };
+    let part = &part;
+    std::thread::scope(|scope| {
+        let parts = tools.chunks(tools.len().div_ceil(threads));
+        let parts: Vec<_> = parts.map(|tools| scope.spawn(move || part(tools))).collect();
+        for part in parts {
+            // A panic there is one here.
+            found.extend(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+    });
 }
 
 /// Numbers issues that would share a key, such as those of two entries without an id.
@@ -63,11 +92,16 @@ fn tell_apart(issues: &mut [Issue]) {
     }
 }
 
-fn tool_issues(snapshot: &Snapshot<'_>, tool: &Tool, items: &[&ProjectionItem], found: &mut Vec<Issue>) {
-    let files = snapshot.files.get(tool.id.as_str()).copied();
+fn tool_issues(
+    files: Option<&ToolFiles>,
+    now: Timestamp,
+    tool: &Tool,
+    items: &[&ProjectionItem],
+    found: &mut Vec<Issue>,
+) {
     contract::contract(tool, files, found);
     if let Some(files) = files {
-        files::files(tool, files, snapshot.now, found);
+        files::files(tool, files, now, found);
         files::command(tool, files, found);
     }
     projections::projections(tool, items, found);
