@@ -100,6 +100,34 @@ fn from_missing_to_current_and_back() {
 }
 
 #[test]
+fn what_is_suggested_for_a_conflict_shows_what_would_be_lost() {
+    let workspace = sample();
+    workspace.write(".claude/commands/greet.md", "mine\n");
+    let said = |args: &[&str], code| {
+        let run = tools(&workspace, args);
+        run.assert_code(code);
+        format!("{}{}", run.stdout_text(), run.stderr_text())
+    };
+    assert!(said(&["plan", "greet"], 0).contains("brigade tools apply --dry-run --force greet"));
+    let shown = said(&["apply", "--dry-run", "--force", "greet"], 0);
+    assert!(shown.contains("-mine") && shown.contains("brigade tools apply --force greet"), "{shown}");
+    // What could be written was, and why it ends with 1 nevertheless is said.
+    let applied = said(&["apply", "greet"], 1);
+    assert!(applied.contains("ends with 1 because 1 file was left alone"), "{applied}");
+    assert!(workspace.exists(".codex/skills/greet/SKILL.md"));
+}
+
+#[test]
+fn the_source_of_a_summary_is_null_where_it_is_gone() {
+    let workspace = sample();
+    let fingerprint = || json(&workspace, &["show", "greet"], 0, &[])["tool"]["source_fingerprint"].clone();
+    assert_eq!(fingerprint().as_str().map(str::len), Some(64));
+    workspace.remove("tools/greet.md");
+    let tool = json(&workspace, &["show", "greet"], 0, &[])["tool"].clone();
+    assert_eq!(tool.get("source_fingerprint"), Some(&Value::Null), "{tool:#}");
+}
+
+#[test]
 fn what_the_python_program_wrote_is_current() {
     let workspace = sample();
     let header = r#"{"family":"slash-command","generated_at":"2026-11-21T20:27:14.890099+00:00","harness":"claude","projection_fingerprint":"3d023121b458e96b","source_fingerprint":"3d023121b458e96b","tool_id":"greet"}"#;

@@ -1,8 +1,8 @@
 //! Issues as tasks in the work inbox, and which of them are there already.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
-use brigade_core::{Fingerprint, Json, StoredFingerprint, Timestamp};
+use brigade_core::{Fingerprint, Json, Place, StoredFingerprint, Timestamp};
 
 use crate::{Issue, Typed};
 
@@ -72,7 +72,7 @@ pub struct Import {
 /// Decides which issues become new rows, given all rows that there are.
 ///
 /// An issue is there already when a row has its key and fingerprint, wherever that row stands, or, without such a row, when an
-/// open one has its text. It stays dismissed as long as the last row with its key and fingerprint is. A row of the Python
+/// open one has its text, and no key of another issue. It stays dismissed as long as the last row with its key and fingerprint is. A row of the Python
 /// program has a fingerprint that cannot be compared, so each such row stands for one issue of its tool and type. Importing
 /// twice never adds a row the second time.
 pub fn import(issues: &[Issue], rows: &[InboxRow], now: Timestamp) -> Import {
@@ -97,17 +97,18 @@ pub fn import(issues: &[Issue], rows: &[InboxRow], now: Timestamp) -> Import {
 /// The rows, by what they are found by.
 struct Known {
     by_mark: HashMap<(String, String), RowStatus>,
-    open_texts: HashSet<String>,
+    /// The keys of open rows by their texts; none for a row without one.
+    open_texts: HashMap<String, Vec<Option<String>>>,
     adopted: HashMap<String, VecDeque<RowStatus>>,
 }
 
 impl Known {
     fn of(rows: &[InboxRow]) -> Known {
         let mut known =
-            Known { by_mark: HashMap::new(), open_texts: HashSet::new(), adopted: HashMap::new() };
+            Known { by_mark: HashMap::new(), open_texts: HashMap::new(), adopted: HashMap::new() };
         for row in rows {
             if row.status == RowStatus::Open {
-                known.open_texts.insert(normal(&row.text));
+                known.open_texts.entry(normal(&row.text)).or_default().push(row.key.clone());
             }
             let (Some(key), Some(fingerprint)) = (&row.key, &row.fingerprint) else { continue };
             let is_ours = fingerprint.parse::<StoredFingerprint>().is_ok_and(|stored| stored.is_full());
@@ -125,7 +126,13 @@ impl Known {
 
     fn exact(&self, issue: &Issue) -> Option<RowStatus> {
         let mark = (source_item_key(issue), issue.fingerprint().to_hex());
-        let same_text = || self.open_texts.contains(&normal(&task_text(issue))).then_some(RowStatus::Open);
+        // The row of another issue says nothing of this one, whatever its words are.
+        let is_its =
+            |key: &Option<String>| key.as_ref().is_none_or(|key| *key == mark.0 || *key == base_key(issue));
+        let same_text = || {
+            let keys = self.open_texts.get(&normal(&task_text(issue)))?;
+            keys.iter().any(is_its).then_some(RowStatus::Open)
+        };
         self.by_mark.get(&mark).copied().or_else(same_text)
     }
 
@@ -134,9 +141,9 @@ impl Known {
     }
 
     fn add(&mut self, issue: &Issue) {
-        let mark = (source_item_key(issue), issue.fingerprint().to_hex());
-        self.by_mark.insert(mark, RowStatus::Open);
-        self.open_texts.insert(normal(&task_text(issue)));
+        let key = source_item_key(issue);
+        self.open_texts.entry(normal(&task_text(issue))).or_default().push(Some(key.clone()));
+        self.by_mark.insert((key, issue.fingerprint().to_hex()), RowStatus::Open);
     }
 }
 
@@ -167,9 +174,22 @@ pub fn source_item_key(issue: &Issue) -> String {
     if issue.subject.is_empty() { base } else { format!("{base}:{}", issue.subject) }
 }
 
+/// Says what is to be done; names the call, run, checkpoint or file, so that the texts of two issues differ.
 fn task_text(issue: &Issue) -> String {
     let tool = issue.tool_id.as_deref().unwrap_or("catalog");
-    format!("Repair tool catalog issue {tool}/{}: {}", issue.kind.code(), issue.detail)
+    let ids = [("checkpoint", &issue.checkpoint_id), ("run", &issue.run_id), ("call", &issue.call_id)];
+    let id = ids.into_iter().find_map(|(word, id)| Some(format!(" ({word} {})", id.as_deref()?)));
+    let about = id.or_else(|| {
+        let subject = Some(issue.subject.as_str()).filter(|subject| !subject.is_empty());
+        subject.filter(|subject| !issue.detail.contains(subject)).map(|subject| format!(" ({subject})"))
+    });
+    let about = about.unwrap_or_default();
+    format!("Repair tool catalog issue {tool}/{}{about}: {}", issue.kind.code(), issue.detail)
+}
+
+fn without_line(issue: &Issue) -> Issue {
+    let place = issue.place.as_ref().map(|place| Place::file(&place.file));
+    Issue { place, ..issue.clone() }
 }
 
 /// Writes the row of an issue.
@@ -180,8 +200,8 @@ fn record(issue: &Issue, now: Timestamp) -> Json {
     let acceptance = format!(
         "`brigade tools doctor` no longer reports {tool}/{}; try: {}",
         issue.kind.code(),
-        // Whoever reads the row may be anywhere.
-        issue.fix_typed(&Typed::InWorkspace)
+        // Whoever reads the row may be anywhere, and does so when lines have moved.
+        without_line(issue).fix_typed(&Typed::InWorkspace)
     );
     let optional = |text: Option<&str>| Json::from(text.map(str::to_owned));
     let target = issue.projection.as_ref().and_then(|mark| mark.target.as_deref());

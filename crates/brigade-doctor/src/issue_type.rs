@@ -294,12 +294,14 @@ issue_types! {
         CheckpointInvalid = "checkpoint_invalid", Warning, "A checkpoint that cannot be read",
             "The file is no checkpoint, or is damaged, so nobody can answer it.", "cat {file}";
         CheckpointExpired = "checkpoint_expired", Warning, "A checkpoint whose time is over",
-            "It cannot be resumed any more. Replay the run to start over.", "brigade tools checkpoint show {checkpoint}";
+            "It cannot be resumed any more. Replay the run to start over, and reject the checkpoint.",
+            "brigade tools run replay {run}";
         CheckpointStale = "checkpoint_stale", Warning, "A checkpoint that waits for days",
             "Approve it, reject it or resume it.", "brigade tools checkpoint show {checkpoint}";
         CheckpointBlocked = "checkpoint_blocked", Warning, "A checkpoint that cannot be resumed as things are",
-            "The call, its contract, its source, a runtime or the policy changed since.",
-            "brigade tools checkpoint show {checkpoint}";
+            "The call, its contract, its source, a runtime or the policy changed since. Bring that back, or replay the run and \
+             reject the checkpoint.",
+            "brigade tools run replay {run}";
         CheckpointRejected = "checkpoint_rejected", Info, "A checkpoint that was rejected",
             "Its call stays where it paused until it is rejected, too.", "brigade tools checkpoint show {checkpoint}";
         CheckpointFailed = "checkpoint_failed", Warning, "A checkpoint whose resume failed",

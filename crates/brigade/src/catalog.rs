@@ -225,7 +225,7 @@ pub(crate) fn tool_summary(
         origin: origin(tool),
         broken: tool.is_broken,
         source_path: named(&tool.source_path),
-        source_fingerprint: tool.source_path.as_ref().and_then(|_| read()),
+        source_fingerprint: tool.source_path.as_ref().map(|_| read()),
         manifest_path: named(&tool.manifest_path),
         schema_path: named(&tool.schema_path),
         health_path: named(&tool.health_path),

@@ -18,6 +18,7 @@ use brigade_runtime::{Checks, StateCounts};
 
 use crate::catalog::tool_summary;
 use crate::error::{Error, ErrorKind};
+use crate::gather::Config;
 use crate::policy_json::{errors, policy_json};
 use crate::report::{CatalogReport, IssueReport, PolicyHealthReport, Report as _, Rows, ToolSummary};
 use crate::survey::{SummaryFacts, Surveyed};
@@ -53,6 +54,24 @@ impl DoctorRequest {
         })
     }
 
+    /// Refuses the name of a tool or runtime that is neither configured nor in any issue.
+    fn check_tool(&self, config: &Config, gathered: &Gathered<'_>, found: &[Issue]) -> Result<(), Error> {
+        let Some(wanted) = &self.tool else { return Ok(()) };
+        let tools = config.catalog.tools().iter().map(|tool| tool.id.as_str());
+        let runtimes = gathered.runtime_facts().iter().map(|facts| facts.id.as_str());
+        let concerned = found.iter().filter_map(|issue| issue.tool_id.as_deref());
+        let known: Vec<&str> = tools.chain(runtimes).chain(concerned).collect();
+        if known.contains(&wanted.as_str()) {
+            return Ok(());
+        }
+        let shown = brigade_core::text::escape_terminal(wanted);
+        let error = Error::new(ErrorKind::Usage, format!("there is no tool or runtime `{shown}`"));
+        Err(match closest(wanted, known.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint("brigade tools list"),
+        })
+    }
+
     fn wants(&self, issue: &Issue) -> bool {
         let is_named = |word: &String| word == issue.area().as_str() || word == issue.kind.code();
         (self.only.is_empty() || self.only.iter().any(is_named))
@@ -76,7 +95,7 @@ impl Workspace {
     /// Health commands of running runtimes are run; nothing else is.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when the request names an area or type that does not exist; otherwise when the disk fails.
+    /// [`ErrorKind::Usage`] when the request names an area, type, tool or runtime that does not exist; otherwise when the disk fails.
     pub fn doctor(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
         request.check()?;
         self.catalog_report(&Parts::all(), request)
@@ -112,6 +131,7 @@ impl Workspace {
         let config = self.config()?;
         let gathered = self.gather(&config, parts)?;
         let mut found = self.diagnose(&gathered);
+        request.check_tool(&config, &gathered, &found)?;
         found.retain(|issue| request.wants(issue));
         let closeouts = self.closeouts()?;
         let (raw, quieted) = match closeouts.fingerprints() {

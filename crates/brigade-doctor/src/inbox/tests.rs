@@ -51,6 +51,30 @@ fn two_issues_of_one_tool_and_type_are_two_rows() {
 }
 
 #[test]
+fn issues_in_the_same_words_are_a_row_each_that_names_what_it_is_about() {
+    let of_run =
+        |run: &str| Issue { run_id: Some(run.to_owned()), ..Issue::new(IssueType::RunFailed, "failed") };
+    let of_file = |file: &str| Issue::new(IssueType::RunReceiptInvalid, "not JSON").subject(file);
+    let issues = [of_run("run-1"), of_run("run-2"), of_file("a.json"), of_file("b.json")];
+    check(&issues, &[], (4, 0, 0));
+    let texts: Vec<String> = issues.iter().map(task_text).collect();
+    assert_eq!(texts[0], "Repair tool catalog issue catalog/run_failed (run run-1): failed");
+    assert_eq!(texts[3], "Repair tool catalog issue catalog/run_receipt_invalid (b.json): not JSON");
+    // Nor does the row of another issue stand for one, when a person gave it the same words.
+    let other = InboxRow { text: task_text(&issues[0]), ..with_status(&issues[1], RowStatus::Open) };
+    check(&issues[..1], std::slice::from_ref(&other), (1, 0, 0));
+    check(&issues[..1], &[InboxRow { key: None, ..other }], (0, 1, 0));
+}
+
+#[test]
+fn what_is_asked_for_names_no_line() {
+    let issue = issue("a", "").at(Place::at(".brigade/tools.toml", 7, 1));
+    let row = record(&issue, now());
+    let acceptance = row.get("acceptance").and_then(Json::as_array).unwrap()[0].as_str().unwrap().to_owned();
+    assert!(acceptance.ends_with("try: ${EDITOR:-vi} .brigade/tools.toml"), "{acceptance}");
+}
+
+#[test]
 fn an_issue_that_is_there_or_done_is_skipped_until_it_changes() {
     let one = issue("a", "x");
     for status in [RowStatus::Open, RowStatus::Closed] {

@@ -233,3 +233,18 @@ fn a_closeout_quiets_issues_and_the_raw_ones_stay() {
     assert_eq!(report.parity.get("quieted_issue_count").and_then(Json::as_i64), Some(1));
     assert_eq!(workspace.import_issues().unwrap().created, 1);
 }
+
+#[test]
+fn a_name_that_nothing_has_is_refused_with_the_nearest_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = workspace(folder.path(), TOOLS);
+    let of = |tool: &str| {
+        workspace.doctor(&DoctorRequest { tool: Some(tool.to_owned()), ..DoctorRequest::default() })
+    };
+    assert!(of("greet").is_ok());
+    // Some issues are about no tool of the catalog.
+    assert!(of("policy").is_ok());
+    let error = of("gret").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.with_hints().contains("did you mean `greet`?"), "{}", error.with_hints());
+}

@@ -8,6 +8,7 @@ use brigade::{ApplyReport, OrphanReport, ProjectionPlanReport, ProjectionReport,
 
 use super::catalog::config_errors;
 use crate::render::page::{Page, Sheet};
+use crate::render::shell::quoted;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 use crate::render::{View, values};
@@ -28,9 +29,13 @@ impl View for ProjectionPlanReport {
         page.data.gap();
         page.data.field_if("status", values::counts(&self.counts));
         let is_due = self.projections.iter().any(|item| matches!(item.action, "create" | "update"));
+        let which = which(self.tool_id.as_deref());
         if is_due {
-            let which = self.tool_id.as_deref().unwrap_or("--all");
-            page.next(&format!("brigade tools apply {which} --dry-run"));
+            page.next(&format!("brigade tools apply --dry-run {which}"));
+        }
+        if self.projections.iter().any(|item| item.action == "conflict") {
+            // Without --force there would be nothing to look at.
+            page.next(&format!("brigade tools apply --dry-run --force {which}"));
         }
         if self.orphans.iter().any(|orphan| orphan.prunable == "yes") {
             page.next("brigade tools apply --all --prune --dry-run");
@@ -42,6 +47,15 @@ impl View for SyncPlanReport {
     fn show(&self, page: &mut Page) {
         self.plan.show(page);
         page.note("a sync writes only with both --write and --force, and removes nothing");
+    }
+}
+
+/// Returns the last word of a command about one tool or all, as it is typed.
+fn which(tool_id: Option<&str>) -> String {
+    match tool_id {
+        None => "--all".to_owned(),
+        Some(id) if id.starts_with('-') => format!("-- {}", quoted(id)),
+        Some(id) => quoted(id),
     }
 }
 
@@ -157,8 +171,18 @@ impl View for ApplyReport {
         page.data.field("nothing to do", self.skipped_count.saturating_sub(self.refused_count).to_string());
         page.data.field("refused", self.refused_count.to_string());
         page.data.field("conflicts", self.conflict_count.to_string());
-        if self.dry_run && 0 < self.applied_count {
-            page.next(&format!("brigade tools apply {}", self.tool_id.as_deref().unwrap_or("--all")));
+        if self.dry_run && 0 < self.applied_count + self.pruned.len() {
+            let options = [(self.force, "--force "), (self.prune, "--prune ")];
+            let options: String =
+                options.into_iter().filter(|(is_set, _)| *is_set).map(|(_, word)| word).collect();
+            page.next(&format!("brigade tools apply {options}{}", which(self.tool_id.as_deref())));
+        }
+        let left = self.conflict_count + self.refused_count;
+        if 0 < left && 0 < self.applied_count {
+            let files = if left == 1 { "1 file was".to_owned() } else { format!("{left} files were") };
+            page.note(&format!(
+                "this ends with 1 because {files} left alone; all others are as they should be"
+            ));
         }
         if 0 < self.conflict_count && !self.force {
             page.note("--force replaces files that hold somebody's own words");
