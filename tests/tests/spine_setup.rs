@@ -1,8 +1,8 @@
 //! Beginning a workspace: what cannot be written stops everything before anything is written.
 
-#![allow(clippy::disallowed_methods, reason = "tests make the links that are in the way")]
+#![allow(clippy::disallowed_methods, reason = "tests make the links that are in the way, and look at modes")]
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use brigade_testkit::{Brigade, TempWorkspace};
 
@@ -56,4 +56,17 @@ fn lines_of_any_bytes_are_kept_in_the_ignore_file() {
     assert!(String::from_utf8_lossy(&now).contains("\n.brigade/tools/\n"), "{run}");
     Brigade::new(&workspace).run(["tools", "init", "--force"]).assert_code(0);
     assert_eq!(workspace.read(".gitignore"), now, "a second time changes nothing");
+}
+
+#[test]
+fn sources_belong_to_the_repository_and_the_state_to_its_owner() {
+    for words in [["tools", "init"].as_slice(), &["tools", "defaults"]] {
+        let workspace = TempWorkspace::empty();
+        Brigade::new(&workspace).run(words).assert_code(0);
+        let mode = |path: &str| {
+            std::fs::metadata(workspace.join(path)).expect("it was made").permissions().mode() & 0o777
+        };
+        assert_eq!((mode("tools"), mode("tools/frontend.md")), (0o755, 0o644), "{words:?}");
+        assert_eq!((mode(".brigade"), mode(".brigade/tools.toml")), (0o700, 0o600), "{words:?}");
+    }
 }

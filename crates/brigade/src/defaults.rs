@@ -43,8 +43,13 @@ impl Workspace {
         let _lock = if request.dry_run {
             None
         } else {
-            self.check_place(CATALOG)?;
-            self.check_place(CATALOG_LOCK)?;
+            // Everything that can be known to fail is looked at before anything is written, the lock included.
+            for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG, CATALOG_LOCK]) {
+                self.check_place(path)?;
+            }
+            if request.ignore == Ignore::Write {
+                self.ignore_change()?;
+            }
             Some(self.lock_catalog()?)
         };
         let text = match self.catalog_text()? {
@@ -80,14 +85,10 @@ impl Workspace {
         report.conflicts = merged.conflicts.into_iter().map(conflict).collect();
         report.tool_count = Catalog::parse(CATALOG, Level::Project, merged.text.as_bytes()).tools().len();
         let write = !request.dry_run && report.conflicts.is_empty();
-        // Everything that can be known to fail is looked at before anything is written.
         let ignored = match request.ignore {
             Ignore::Write if write => Some(self.ignore_change()?),
             Ignore::Write | Ignore::Skip => None,
         };
-        for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG]) {
-            self.check_place(path)?;
-        }
         report.sources = self.default_sources(write)?;
         let count = |action| report.sources.iter().filter(|source| source.action == action).count();
         (report.source_created_count, report.source_skipped_count) = (count("create"), count("skip"));
@@ -141,7 +142,7 @@ impl Workspace {
             let (action, detail) = if self.fs.exists(&path)? {
                 ("skip", Some("source exists"))
             } else if write {
-                self.fs.create_dir_all(&path.parent())?;
+                self.create_repository_folder(&path.parent())?;
                 self.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
                 ("create", None)
             } else {

@@ -54,7 +54,7 @@ impl Workspace {
         let mut sources = Vec::new();
         for source in starter::SOURCES {
             let path = rel(source.path);
-            self.fs.create_dir_all(&path.parent())?;
+            self.create_repository_folder(&path.parent())?;
             if !self.fs.exists(&path)? {
                 self.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
                 sources.push(source.path.to_owned());
@@ -108,6 +108,16 @@ impl Workspace {
         self.fs.create_dir_all(&path.parent())?;
         let holder = format!("process {} (change of the catalog), since {}", std::process::id(), self.now());
         Ok(self.fs.lock(&path, &holder, self.context.lock_timeout)?)
+    }
+
+    /// Makes a folder that belongs to the repository and not to the state: others may look into it.
+    pub(crate) fn create_repository_folder(&self, folder: &RelPath) -> Result<(), FsError> {
+        if folder.is_root() || self.fs.exists(folder)? {
+            return Ok(());
+        }
+        self.create_repository_folder(&folder.parent())?;
+        self.fs.create_dir_all(folder)?;
+        self.fs.set_mode(folder, 0o755)
     }
 
     pub(crate) fn write_config(&self, file: &str, text: &str) -> Result<(), Error> {
