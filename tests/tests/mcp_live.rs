@@ -169,7 +169,19 @@ fn imported_tools_are_off_until_they_are_reviewed() {
     let schema: Value =
         serde_json::from_slice(&site.workspace.read(".brigade/tools/schemas/voice-echo.input.json")).unwrap();
     assert_eq!(schema, serde_json::from_str::<Value>(ECHO).unwrap());
-    site.json(["call", "plan", "voice-echo", "--args", HELLO]).refused("is disabled");
+    site.json(["call", "plan", "voice-echo", "--args", HELLO])
+        .refused("set `enabled = true` in .brigade/tools.toml");
+    let described = site.json(["describe", "voice-echo"]).expect(0);
+    assert_eq!(
+        (&described["tool"]["enabled"], &described["arguments"][0]["name"]),
+        (&json!(false), &json!("text"))
+    );
+    assert_eq!(site.json(["show", "voice-echo"]).expect(0)["tool"]["id"], "voice-echo");
+    for action in ["describe", "show"] {
+        let shown = site.tools([action, "voice-echo"]);
+        shown.assert_code(0);
+        assert!(shown.to_string().contains("the tool is disabled: set `enabled = true` in"), "{shown}");
+    }
 
     let again = site.json(words).expect(0);
     assert_eq!((&again["added_count"], &again["skipped_count"]), (&json!(0), &json!(2)));

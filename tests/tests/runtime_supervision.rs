@@ -376,7 +376,62 @@ fn a_missing_file_and_a_wrong_name_say_what_to_do() {
         assert!(answer["error"].as_str().unwrap().contains("did you mean `helper`?"), "{answer}");
         assert_eq!(answer["runtime"], json!(null));
     }
+    let shown = runtimes.json(&["show", "helpr"], 1);
+    assert_eq!(
+        (&shown["valid"], &shown["errors"], &shown["runtimes"]),
+        (&json!(false), &json!(["runtime not found: helpr"]), &json!([]))
+    );
     assert_eq!(runtimes.json(&["logs", "helpr"], 1)["kind"], "not-found");
+}
+
+#[test]
+fn one_runtime_is_shown_alone() {
+    let runtimes = Runtimes::serving();
+    let file = ".brigade/tools/runtimes.toml";
+    let two = runtimes.site.workspace.read_text(file);
+    runtimes.site.workspace.write(
+        file,
+        format!("{two}\n[[runtime]]\nid = 'other'\nname = 'Other'\ncommand = 'sleep 600'\nport = 'x'\n"),
+    );
+    let shown = runtimes.json(&["show", "helper"], 0);
+    assert_eq!((&shown["runtime_count"], &shown["counts"]), (&json!(1), &json!({"stopped": 1})));
+    assert_eq!(
+        (&shown["runtimes"], &shown["issue_count"]),
+        (&json!([shown["runtime"]]), &json!(0)),
+        "{shown:#}"
+    );
+    assert_eq!(shown["runtime"]["health_detail"], "not configured");
+    runtimes.start();
+    assert_eq!(runtimes.json(&["show", "helper"], 0)["runtime"]["health_ok"], true);
+    assert_eq!(runtimes.json(&["list"], 1)["runtime_count"], 2);
+}
+
+#[test]
+fn a_log_that_never_ends_is_cut_by_whoever_looks() {
+    let runtimes = Runtimes::serving();
+    runtimes.start();
+    let folder = runtimes.site.workspace.join(".brigade/tools/runtime");
+    let log = folder.join("helper.log.stdout");
+    let older = folder.join("helper.log.stdout.1");
+    let cap = 16 << 20;
+    let grow = || {
+        let file = fs::OpenOptions::new().append(true).open(&log).unwrap();
+        // Where nothing is written nothing is stored, and the length is that of a log of nothing but zeros.
+        file.set_len(3 * cap).unwrap();
+        std::io::Write::write_all(&mut &file, b"\nthe end\n").unwrap();
+    };
+    let length = |path: &std::path::Path| fs::metadata(path).unwrap().len();
+    grow();
+    let doctor = runtimes.json(&["doctor"], 0);
+    assert_eq!(doctor["issues"][0]["issue_type"], "runtime_log_too_long", "{doctor:#}");
+    assert_eq!((length(&log), length(&older)), (0, cap));
+    assert_eq!(runtimes.json(&["logs", "helper", "--lines", "1"], 0)["lines"], json!(["the end"]));
+    grow();
+    runtimes.json(&["logs", "helper", "--lines", "1"], 0);
+    assert_eq!(length(&log), 0, "a look at it is enough");
+    grow();
+    runtimes.json(&["stop", "helper"], 0);
+    assert_eq!((length(&log), length(&older)), (0, cap));
 }
 
 #[test]

@@ -87,9 +87,11 @@ impl RuntimeFacts {
     }
 
     /// Returns the item of lists and receipts, with the keys of 0.30.0 and `started_at`, `health_checked_at` and
-    /// `last_health`.
+    /// `last_health`. As there, `health_detail` is `not configured` when nothing is known of the health.
     pub fn to_json(&self) -> Object {
-        let health = self.health.as_ref();
+        // Without a check just now, what was found last of one that runs; its own start checked it.
+        let remembered = self.last_health.as_ref().filter(|_| self.running());
+        let health = self.health.as_ref().or(remembered);
         let issues: Vec<Json> = self.issues.iter().map(|issue| Json::Object(issue.to_json())).collect();
         let members = [
             ("id", Json::from(self.id.as_str())),
@@ -110,7 +112,7 @@ impl RuntimeFacts {
             ("stderr_log_path", self.stderr_log_path.as_str().into()),
             ("health_path", self.health_path.clone().into()),
             ("health_ok", health.map(|health| health.ok).into()),
-            ("health_detail", health.map(|health| health.detail.as_str()).into()),
+            ("health_detail", health.map_or("not configured", |health| health.detail.as_str()).into()),
             ("health_checked_at", health.map(|health| health.checked_at.to_string()).into()),
             ("last_health", self.last_health.as_ref().map_or(Json::Null, Health::to_json)),
             ("metadata", self.metadata.clone().into()),
@@ -175,7 +177,15 @@ mod tests {
             assert!(json.contains_key(key), "{key}");
         }
         assert_eq!(json["port"], Json::from(8765));
-        assert_eq!(json["health_ok"], Json::Null);
+        assert_eq!(
+            (&json["health_ok"], &json["health_detail"]),
+            (&Json::Null, &Json::from("not configured"))
+        );
+        let last = Health { ok: true, detail: "fine".to_owned(), checked_at: Timestamp::from_unix_micros(0) };
+        let known = RuntimeFacts { last_health: Some(last), ..facts.clone() };
+        assert_eq!(known.to_json()["health_ok"], Json::Null, "what does not run is not healthy");
+        let running = RuntimeFacts { state: RuntimeState::Running, ..known };
+        assert_eq!(running.to_json()["health_ok"], Json::from(true));
         assert_eq!(
             StateCounts::of(&[facts]).to_json(),
             Object::from([("stopped".to_owned(), Json::from(1))])

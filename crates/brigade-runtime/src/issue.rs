@@ -24,6 +24,8 @@ pub enum IssueType {
     PortConflict,
     /// It runs and is not healthy.
     HealthFailed,
+    /// It writes more into a log than is kept.
+    LogTooLong,
 }
 
 impl IssueType {
@@ -39,6 +41,7 @@ impl IssueType {
             IssueType::Unmanaged => "runtime_unmanaged",
             IssueType::PortConflict => "runtime_port_conflict",
             IssueType::HealthFailed => "runtime_health_failed",
+            IssueType::LogTooLong => "runtime_log_too_long",
         }
     }
 }

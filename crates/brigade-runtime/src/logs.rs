@@ -1,11 +1,13 @@
 //! The logs of runtimes.
 //!
 //! A runtime appends to its logs itself, so they grow while nobody looks. One of [`LOG_CAP`] bytes or more makes room when
-//! its runtime is started: it becomes `.1`, in the place of an older one. When it is that long while its runtime runs, a
-//! status copies its last [`LOG_CAP`] bytes to `.1` and empties it; what is written between the two steps is lost.
+//! its runtime is started: its last [`LOG_CAP`] bytes become `.1`, in the place of an older one. A status, a doctor, a look at
+//! the logs and a stop that find one that is longer copy its end to `.1`, too, and empty it; what is written between the two
+//! steps is lost. A status and a doctor say so.
 
 mod follow;
 
+use std::cmp::Ordering;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -79,17 +81,28 @@ pub struct LogEnd {
 impl Supervisor<'_> {
     /// Returns the last lines of a log. A log that is not there is empty.
     ///
-    /// Looks at no more than 4 MiB, and not into the older, rotated file.
+    /// Looks at no more than 4 MiB, and into the older, rotated file only when the log is empty. A log that is too long makes
+    /// room afterwards.
     ///
     /// # Errors
     /// When the log cannot be read, or its path leads out of the workspace.
     pub fn tail(&self, runtime: &Runtime, stream: LogStream, lines: usize) -> Result<LogTail, RuntimeError> {
         let path = self.log_path(runtime, stream)?;
-        match self.fs.open(&path) {
-            Ok(file) => Ok(last_lines(&*file, 0, lines, TAIL_LIMIT)?),
-            Err(error) if error.is_not_found() => Ok(LogTail::default()),
-            Err(error) => Err(error.into()),
+        let tail = match self.fs.open(&path) {
+            Ok(file) => last_lines(&*file, 0, lines, TAIL_LIMIT)?,
+            Err(error) if error.is_not_found() => return Ok(LogTail::default()),
+            Err(error) => return Err(error.into()),
+        };
+        // Making room is a convenience: a workspace that cannot be written can still be looked at.
+        let _ = make_room(self.fs, &Paths::find(self.fs, self.host, runtime));
+        if 0 < tail.end {
+            return Ok(tail);
         }
+        // It was emptied, and its end moved away.
+        Ok(match self.fs.open(&older(&path)) {
+            Ok(file) => LogTail { end: 0, ..last_lines(&*file, 0, lines, TAIL_LIMIT)? },
+            Err(_) => tail,
+        })
     }
 
     fn log_path(&self, runtime: &Runtime, stream: LogStream) -> Result<RelPath, RuntimeError> {
@@ -165,22 +178,33 @@ fn rotate(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
         Err(error) if error.is_not_found() => return Ok(()),
         Err(error) => return Err(error),
     };
-    if length < LOG_CAP {
-        return Ok(());
+    match length.cmp(&LOG_CAP) {
+        Ordering::Less => Ok(()),
+        Ordering::Equal => fs.rename(path, &older(path)),
+        // The older one must not be longer, either.
+        Ordering::Greater => cut(fs, path),
     }
-    fs.rename(path, &older(path))
 }
 
 fn older(path: &RelPath) -> RelPath {
     path.parent().join(&format!("{}.1", path.name())).expect("a name with an extension is a name")
 }
 
-/// Makes room in the logs of a runtime that runs, unless it is just being started or stopped.
-pub(crate) fn cut_running(fs: &dyn Fs, paths: &Paths) -> Result<(), FsError> {
-    for path in [&paths.stdout, &paths.stderr].into_iter().flatten() {
-        if fs.metadata(path)?.len < LOG_CAP {
-            continue;
-        }
+/// Tells how long the logs of a runtime are that are too long, in bytes.
+pub(crate) fn too_long(fs: &dyn Fs, paths: &Paths) -> Vec<(RelPath, u64)> {
+    let logs = [&paths.stdout, &paths.stderr].into_iter().flatten();
+    let length = |path: &RelPath| fs.metadata(path).map_or(0, |metadata| metadata.len);
+    logs.map(|path| (path.clone(), length(path))).filter(|(_, length)| LOG_CAP < *length).collect()
+}
+
+/// Makes room in the logs of a runtime, while the caller holds its lock.
+pub(crate) fn make_room_locked(fs: &dyn Fs, paths: &Paths) -> Result<(), FsError> {
+    too_long(fs, paths).iter().try_for_each(|(path, _)| cut(fs, path))
+}
+
+/// Makes room in the logs of a runtime, unless it is just being started or stopped.
+pub(crate) fn make_room(fs: &dyn Fs, paths: &Paths) -> Result<(), FsError> {
+    for (path, _) in &too_long(fs, paths) {
         let Ok(_lock) = fs.lock(&paths.lock, "brigade runtime status", Duration::ZERO) else {
             return Ok(());
         };
@@ -251,6 +275,19 @@ mod tests {
         cut(&fs, &path).unwrap();
         assert_eq!(fs.read(&path, 9).unwrap(), b"");
         assert_eq!(fs.read(&older(&path), 2 * LOG_CAP).unwrap(), text[7..]);
+    }
+
+    #[test]
+    fn no_log_is_ever_kept_that_is_longer_than_the_cap() {
+        let fs = brigade_fs::MemoryFs::new();
+        let path: RelPath = "log".parse().unwrap();
+        let mut text = vec![b'x'; 2 * LOG_CAP as usize];
+        text.extend_from_slice(b"the end");
+        fs.write_cache(&path, &text).unwrap();
+        rotate(&fs, &path).unwrap();
+        assert_eq!(fs.metadata(&older(&path)).unwrap().len, LOG_CAP);
+        assert!(fs.read(&older(&path), LOG_CAP).unwrap().ends_with(b"the end"));
+        assert_eq!(fs.metadata(&path).unwrap().len, 0);
     }
 
     #[test]

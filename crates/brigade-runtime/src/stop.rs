@@ -10,6 +10,7 @@ use brigade_process::{Ended, KillMethod, ProcessIdentity, kill_tree};
 use crate::error::RuntimeError;
 use crate::facts::RuntimeFacts;
 use crate::issue::RuntimeIssue;
+use crate::logs::make_room_locked;
 use crate::record::{LIMIT, PidFile, Record, Source};
 use crate::standing::Standing;
 use crate::start::{StartOptions, StartOutcome, StartProgress, mark};
@@ -187,7 +188,7 @@ impl Supervisor<'_> {
         Ok(found)
     }
 
-    /// Writes down that a runtime was stopped.
+    /// Writes down that a runtime was stopped, and makes room in its logs. The caller holds its lock.
     pub(crate) fn forget(&self, seen: &Seen, reason: &str) -> Result<(), RuntimeError> {
         // The metadata first: with it the pid file is known to be stale, and without it nothing is.
         if seen.record.source != Source::Missing {
@@ -196,6 +197,8 @@ impl Supervisor<'_> {
         if let (PidFile::Pid(_) | PidFile::Broken, Some(path)) = (seen.pid_file, &seen.paths.pid) {
             self.remove(path)?;
         }
+        // It is stopped, whatever becomes of its logs.
+        let _ = make_room_locked(self.fs, &seen.paths);
         Ok(())
     }
 

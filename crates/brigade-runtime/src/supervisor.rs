@@ -88,13 +88,24 @@ impl<'a> Supervisor<'a> {
             seen.iter().flatten().filter_map(|seen| Some(seen.process()?.pid())).collect();
         let holders =
             system::holders(&runtimes.iter().filter_map(|runtime| runtime.port).collect(), &processes);
+        let too_long: Vec<Vec<RuntimeIssue>> = runtimes
+            .iter()
+            .zip(&seen)
+            .map(|(runtime, seen)| {
+                seen.as_ref().map_or_else(|_| Vec::new(), |seen| self.log_issues(runtime, seen))
+            })
+            .collect();
         let found = match checks {
             Checks::Skip => vec![None; runtimes.len()],
             Checks::Run => self.check_all(runtimes, &seen, cancel),
         };
-        let each = runtimes.iter().zip(seen).zip(found);
-        each.map(|((runtime, seen), health)| match seen {
-            Ok(seen) => self.facts_of(runtime, seen, &holders, health),
+        let each = runtimes.iter().zip(seen).zip(found).zip(too_long);
+        each.map(|(((runtime, seen), health), too_long)| match seen {
+            Ok(seen) => {
+                let mut facts = self.facts_of(runtime, seen, &holders, health);
+                facts.issues.extend(too_long);
+                facts
+            }
             Err(error) => unreadable(runtime, &error, self),
         })
         .collect()
@@ -207,9 +218,25 @@ impl<'a> Supervisor<'a> {
                 // Remembering is a convenience: a workspace that cannot be written can still be looked at.
                 let _ = health::remember(self.fs, &seen.paths, runtime, process, health);
             }
-            let _ = logs::cut_running(self.fs, &seen.paths);
+        }
+        for seen in seen.iter().flatten() {
+            let _ = logs::make_room(self.fs, &seen.paths);
         }
         found
+    }
+
+    /// Tells which logs are too long; what checks the health makes room in them.
+    fn log_issues(&self, runtime: &Runtime, seen: &Seen) -> Vec<RuntimeIssue> {
+        let of_log = |(path, length): (RelPath, u64)| {
+            let detail = format!(
+                "its log {path} has grown to {} MiB; a status keeps the last {} MiB of it",
+                length >> 20,
+                logs::LOG_CAP >> 20
+            );
+            RuntimeIssue::of_runtime(runtime, IssueType::LogTooLong, Severity::Warning, detail)
+                .with_fix(advice("logs", runtime))
+        };
+        logs::too_long(self.fs, &seen.paths).into_iter().map(of_log).collect()
     }
 
     fn facts_of(

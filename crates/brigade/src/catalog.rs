@@ -42,13 +42,13 @@ impl Workspace {
         })
     }
 
-    /// Shows one tool and its projections.
+    /// Shows one tool and its projections, also one that is disabled.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
         let config = self.config()?;
-        let (tool, error) = match self.tool(&config.catalog, id) {
+        let (tool, error) = match self.any_tool(&config.catalog, id) {
             Ok(tool) => (self.survey(&config, &[tool]).pop(), None),
             Err(error) => (None, Some(error.with_hints())),
         };
@@ -80,7 +80,7 @@ impl Workspace {
         })
     }
 
-    /// Describes how a tool is called.
+    /// Describes how a tool is called, also one that is disabled: it is reviewed before it is enabled.
     ///
     /// # Errors
     /// When the disk fails.
@@ -100,7 +100,7 @@ impl Workspace {
             error: None,
             live: None,
         };
-        let tool = match self.tool(&config.catalog, id) {
+        let tool = match self.any_tool(&config.catalog, id) {
             Ok(tool) => tool,
             Err(error) => {
                 report.errors.push(error.to_string());

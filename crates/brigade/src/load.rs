@@ -47,6 +47,18 @@ impl Workspace {
         errors.map(ToString::to_string).collect()
     }
 
+    /// Finds a tool, also one that is disabled, to be looked at.
+    pub(crate) fn any_tool<'c>(
+        &self,
+        catalog: &'c Catalog,
+        id: &str,
+    ) -> Result<&'c brigade_catalog::Tool, Error> {
+        match catalog.tool(id.trim()) {
+            Some(tool) => Ok(tool),
+            None => self.tool(catalog, id),
+        }
+    }
+
     /// Finds an enabled tool.
     pub(crate) fn tool<'c>(
         &self,
@@ -64,7 +76,12 @@ impl Workspace {
             return Err(error);
         }
         let error = match catalog.tool(id.trim()) {
-            Some(_) => Error::new(ErrorKind::NotFound, format!("tool `{shown}` is disabled")),
+            Some(tool) => {
+                let message = format!("tool `{shown}` is disabled");
+                let line = tool.origin.place.line.map_or_else(String::new, |line| format!(" at line {line}"));
+                let error = Error::new(ErrorKind::NotFound, message);
+                return Err(error.hint(format!("set `enabled = true` in {CATALOG}{line}")));
+            }
             None => Error::new(ErrorKind::NotFound, format!("no tool has the id `{shown}`")),
         };
         let enabled = catalog.tools().iter().filter(|tool| tool.enabled).map(|tool| tool.id.as_str());

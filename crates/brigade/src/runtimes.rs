@@ -8,7 +8,7 @@ mod needed;
 mod shown;
 
 use brigade_catalog::{Level, Runtime, Runtimes, starter};
-use brigade_core::{Json, Severity, closest, text::escape_terminal};
+use brigade_core::{ConfigIssue, Json, Severity, closest, text::escape_terminal};
 use brigade_fs::{Fs, Location};
 use brigade_policy::PolicyState;
 use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
@@ -78,26 +78,31 @@ impl Workspace {
         Ok(RuntimeHealthReport { schema: RuntimeHealthReport::SCHEMA, summary, strictness })
     }
 
-    /// Shows one runtime, beside what a list tells of all. Runs no health command.
+    /// Shows one runtime, as a list would that has no other. Runs no health command.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn runtime_show(&self, id: &str) -> Result<RuntimeReport, Error> {
-        let configured = self.configured()?;
-        let facts = self.facts_of(&configured, Checks::Skip);
-        let found = self.runtime(&configured.runtimes, id);
-        let runtime = match &found {
-            // Of several with one id the first is meant, as it is everywhere else.
-            Ok(runtime) => facts
-                .iter()
-                .find(|facts| facts.id == runtime.id.as_str())
-                .map(|facts| self.runtime_json(facts)),
-            Err(_) => None,
+        let Configured { runtimes, host } = self.configured()?;
+        let found = self.runtime(&runtimes, id);
+        // Of several with one id the first is meant, as it is everywhere else.
+        let meant: Vec<Runtime> = found.as_ref().map(|runtime| (*runtime).clone()).into_iter().collect();
+        let concerns = |issue: &&ConfigIssue| {
+            let entry = issue.entry.as_deref();
+            entry.is_none_or(|entry| meant.iter().any(|runtime| runtime.id == entry))
         };
+        let issues = runtimes.issues().iter().filter(concerns).cloned().collect();
+        let one = Configured { runtimes: Runtimes::new(meant.clone(), issues), host };
+        let facts = self.facts_of(&one, Checks::Skip);
+        let mut summary = self.summary(&one.runtimes, &facts);
+        if meant.is_empty() && summary.errors.is_empty() {
+            summary.errors.push(format!("runtime not found: {}", escape_terminal(id)));
+        }
+        summary.valid &= !meant.is_empty();
         Ok(RuntimeReport {
             schema: RuntimeReport::SCHEMA,
-            summary: self.summary(&configured.runtimes, &facts),
-            runtime: runtime.unwrap_or(Json::Null),
+            runtime: facts.first().map_or(Json::Null, |facts| self.runtime_json(facts)),
+            summary,
             error: found.err().map(|error| error.with_hints()),
         })
     }

@@ -113,13 +113,13 @@ impl Report for RuntimeHealthReport {
     }
 }
 
-/// `runtime show`: one runtime, beside what a list tells of all.
+/// `runtime show`: one runtime, and what a list tells that has no other.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct RuntimeReport {
     /// The schema id.
     pub schema: &'static str,
-    /// All runtimes.
+    /// The runtime alone.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
     /// The runtime; `null` when there is none of that id.

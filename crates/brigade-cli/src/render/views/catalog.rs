@@ -86,9 +86,18 @@ impl View for ShowReport {
         unavailable(self.error.as_ref(), page);
         let Some(tool) = &self.tool else { return };
         show_tool(tool, page);
+        note_disabled(tool, page);
         if tool.contract.has_contract {
             page.next(&format!("brigade tools describe {}", tool.id));
         }
+    }
+}
+
+/// Says that a tool cannot be used, and how it can.
+fn note_disabled(tool: &ToolSummary, page: &mut Page) {
+    if !tool.enabled {
+        let line = tool.origin.line.map_or_else(String::new, |line| format!(", entry at line {line}"));
+        page.note(&format!("the tool is disabled: set `enabled = true` in {}{line}", tool.origin.file));
     }
 }
 
@@ -96,6 +105,7 @@ fn show_tool(tool: &ToolSummary, page: &mut Page) {
     let sheet = &mut page.data;
     sheet.field("tool", tool_id(&tool.id, tool.broken));
     sheet.field("name", &tool.name);
+    sheet.field_if("enabled", (!tool.enabled).then(|| Text::new(Tone::Bad, "no")));
     sheet.field_if("family", tool.family.as_ref());
     sheet.field_if("description", Some(&tool.description));
     sheet.field("defined at", place(&tool.origin.file, tool.origin.line));
@@ -135,6 +145,9 @@ impl View for DescribeReport {
         show_issues(&self.issues, page);
         if let Some(live) = &self.live {
             super::mcp::live(live, page);
+        }
+        if let Some(tool) = self.tool.as_ref().map(|tool| &tool.summary).filter(|tool| !tool.enabled) {
+            return note_disabled(tool, page);
         }
         // Tools of other families are projected, and never called.
         let command = match contract.family.as_deref() {

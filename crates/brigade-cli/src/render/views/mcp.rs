@@ -192,7 +192,9 @@ impl View for ImportMcpReport {
             page.note(
                 "entries are disabled: review each, add permissions and effects, then set `enabled = true`",
             );
-            page.next("brigade tools contracts");
+            if let Some(first) = self.tools.iter().find(|tool| tool.action == "add") {
+                page.next(&format!("brigade tools describe {}", first.tool_id));
+            }
         }
     }
 }

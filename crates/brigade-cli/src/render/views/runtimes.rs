@@ -84,7 +84,10 @@ impl View for RuntimeHealthReport {
 impl View for RuntimeReport {
     fn show(&self, page: &mut Page) {
         for error in &self.summary.errors {
-            page.error(error);
+            // What is not found is said below, with what may have been meant.
+            if !error.starts_with("runtime not found: ") {
+                page.error(error);
+            }
         }
         match &self.error {
             // That the file is missing or empty is said already.
