@@ -71,7 +71,7 @@ const SHAPES: &[(&str, &str)] = &[
          context:{any} choices:[str] selected_choice:str|null created_at:str|null expires_at:str|null \
          reviewed_at:str|null review_reason:str|null resume_run_id:str|null checkpoint_path:str",
     ),
-    ("damage", "file:str line:int|null problem:str"),
+    ("damage", "file:str line:int|null problem:str next:str|null"),
     ("receipt_error", "receipt_path:str error:str"),
     ("checkpoint_error", "checkpoint_path:str error:str"),
     (
@@ -125,7 +125,7 @@ const SHAPES: &[(&str, &str)] = &[
          health_path:str|null health_ok:bool|null health_detail:any metadata:any issues:[issue] issue_count:int",
     ),
     ("passed_over", "call_id:str reasons:[str]"),
-    ("finding", "sequence:int|null run_id:str problem:str detail:str"),
+    ("finding", "sequence:int|null line:int|null run_id:str problem:str detail:str"),
     (
         "catalog_parity",
         "latest_closeout:any quieted_issue_count:int quieted_issues:[any] changed_issue_count:int changed_issues:[any]",
@@ -313,6 +313,15 @@ const DOCUMENTS: &[(&str, &str)] = &[
         "target:str valid:bool calls:{int} runs:{int} journal_bytes:int segments:int adopted:bool damage:[damage] \
          quarantined:[any] temporary:[str]",
     ),
+    (
+        "brigade.state-compact.v1",
+        "target:str adopted:bool moved:int quarantined:int restored:int removed:int",
+    ),
+    (
+        "brigade.doctor-fix.v1",
+        "target:str dry_run:bool fixed_count:int failed_count:int fixed:[any] failed:[any] next_command:str",
+    ),
+    ("brigade.key.v1", "private_key_path:str public_key_path:str key_id:str"),
     ("brigade.policy.v1", "target:str policy_path:str valid:bool errors:[str] policy:any"),
     (
         "brigade.policy-health.v1",

@@ -62,4 +62,9 @@ fn python_alone_can_check_the_receipts() {
     let id = latest["run"]["id"].as_str().unwrap_or_default();
     assert_eq!(verify(), (Some(1), format!("the receipt of {id} was changed or removed")));
     site.json(["run", "verify"]).expect(1);
+    let ledger = ".brigade/tools/runs/ledger.jsonl";
+    for garbage in ["garbage", "[]", "{}", "7"] {
+        site.workspace.write(ledger, format!("{garbage}\n{}", site.workspace.read_text(ledger)));
+        assert_eq!(verify(), (Some(1), "line 1 of the ledger is not an entry".to_owned()));
+    }
 }

@@ -214,3 +214,171 @@ fn a_log_that_was_changed_shows_and_one_that_was_thrown_away_does_not() {
         assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
     }
 }
+
+/// Damages the state of two runs, and checks that everybody names `file`, that the doctor mends it, and that all are content
+/// then, with what could not be read set aside.
+#[track_caller]
+fn mended(damage: impl Fn(&Site), file: &str) {
+    let site = Site::script("echo done\n");
+    site.receipt_of("tool", r#"{"n":1}"#);
+    site.receipt_of("tool", r#"{"n":2}"#);
+    assert_eq!(site.tools(["state", "compact"]).code(), Some(0));
+    damage(&site);
+    let checked = site.json(["state", "check"]).expect(1);
+    let named = checked["damage"].as_array().unwrap().iter();
+    let named: Vec<&Value> = named.filter(|damage| damage["file"].as_str().unwrap().contains(file)).collect();
+    assert_eq!(named[0]["next"], "brigade tools state compact", "{checked:#}");
+    assert!(site.tools(["doctor"]).stdout_text().contains(file));
+    let fixed = site.json(["doctor", "--fix"]).expect(0);
+    assert_eq!(fixed["failed"], json!([]), "{fixed:#}");
+    let checked = site.json(["state", "check"]).expect(0);
+    assert_eq!(checked["quarantined"].as_array().map(Vec::len), Some(1), "{checked:#}");
+    assert_eq!(site.json(["run", "verify"]).expect(0)["findings"], json!([]));
+    let doctor = site.json(["doctor"]).expect(0);
+    let types: Vec<&Value> =
+        doctor["issues"].as_array().unwrap().iter().map(|issue| &issue["issue_type"]).collect();
+    assert!(types.contains(&&json!("quarantined_lines")), "{doctor:#}");
+    assert!(!doctor.to_string().contains("unreadable_lines"), "{doctor:#}");
+    assert_eq!(site.json(["call", "list"]).expect(0)["counts"], json!({"completed": 2}));
+    assert_eq!(site.json(["doctor", "--fix"]).expect(0)["fixed"], json!([]), "there is nothing more to mend");
+    site.receipt_of("tool", r#"{"n":3}"#);
+    site.json(["run", "verify"]).expect(0);
+}
+
+fn segment(site: &Site) -> (String, Vec<u8>) {
+    let files = site.workspace.files(".brigade/tools/calls");
+    let (path, _) = files.into_iter().find(|(path, _)| path.ends_with(".jsonl")).unwrap();
+    let bytes = site.workspace.read(&path);
+    (path, bytes)
+}
+
+#[test]
+fn damaged_files_of_finished_calls_are_mended() {
+    mended(
+        |site| {
+            let (path, bytes) = segment(site);
+            site.workspace.write(path, [b"garbage\n", &*bytes].concat());
+        },
+        "calls/segment-",
+    );
+    mended(
+        |site| {
+            let (path, bytes) = segment(site);
+            site.workspace.write(path, &bytes[..bytes.len() - 50]);
+        },
+        "calls/segment-",
+    );
+    mended(|site| fs::remove_file(site.workspace.join(segment(site).0)).unwrap(), "calls/segment-");
+}
+
+#[test]
+fn lines_of_the_ledger_that_are_no_entries_are_mended() {
+    let garbage = |at_end: bool| {
+        move |site: &Site| {
+            let text = site.workspace.read_text(LEDGER);
+            let damaged = if at_end { format!("{text}garbage\n") } else { format!("garbage\n{text}") };
+            site.workspace.write(LEDGER, damaged);
+            let shown = site.tools(["run", "verify"]).stdout_text();
+            let line = if at_end { 3 } else { 1 };
+            assert!(shown.contains(&format!("changed ledger.jsonl:{line}: a line of the ledger")), "{shown}");
+        }
+    };
+    mended(garbage(true), "ledger.jsonl");
+    mended(garbage(false), "ledger.jsonl");
+}
+
+#[test]
+fn what_stands_in_the_place_of_the_calls_is_told_and_moved_only_when_that_is_asked_for() {
+    mended(
+        |site| {
+            let journal = site.workspace.join(JOURNAL);
+            fs::remove_file(&journal).unwrap();
+            fs::create_dir(&journal).unwrap();
+            for words in [vec!["call", "list"], vec!["call", "show", "call-x"], vec!["call", "queue", "tool"]]
+            {
+                let answer = site.json(words);
+                let text = answer.json.to_string();
+                assert!(text.contains("is not a file"), "{text}");
+                answer.expect(3);
+            }
+            assert!(journal.is_dir());
+        },
+        "calls.jsonl",
+    );
+}
+
+#[test]
+fn a_file_in_the_place_of_the_runs_is_reported() {
+    let site = Site::script("echo done\n");
+    site.receipt_of("tool", "{}");
+    let runs = site.workspace.join(".brigade/tools/runs");
+    fs::rename(&runs, site.workspace.join("runs")).unwrap();
+    fs::write(&runs, "x").unwrap();
+    let checked = site.json(["state", "check"]).expect(1);
+    assert!(checked["damage"].to_string().contains("it is not a folder"), "{checked:#}");
+    assert!(site.tools(["doctor"]).stdout_text().contains("it is not a folder"));
+    assert_eq!(site.json(["run", "list"]).expect(0)["error_count"], 1);
+    site.json(["doctor", "--fix"]).expect(0);
+    fs::rename(site.workspace.join("runs"), &runs).unwrap();
+    site.json(["state", "check"]).expect(0);
+    assert_eq!(site.workspace.read_text(".brigade/tools/runs.quarantine-1"), "x");
+}
+
+#[test]
+fn unreadable_checkpoints_and_folders_that_crashes_left_are_reported() {
+    let site = Site::script("echo done\n");
+    site.receipt_of("tool", "{}");
+    let receipt = site.receipt_of("tool", r#"{"n":2}"#);
+    let left = format!(".brigade/tools/checkpoints/incoming/{}", receipt["id"].as_str().unwrap());
+    site.workspace.write(format!("{left}/k1.json"), "{}");
+    site.workspace.write(".brigade/tools/checkpoints/k2.json", "{");
+    let checked = site.json(["state", "check"]).expect(1);
+    let damage = &checked["damage"][0];
+    assert!(damage["file"].as_str().unwrap().ends_with("checkpoints/k2.json"), "{checked:#}");
+    assert_eq!(damage["next"], "brigade tools checkpoint list");
+    assert!(checked["temporary"][0].as_str().unwrap().ends_with(&left), "{checked:#}");
+    assert_eq!(site.json(["state", "compact"]).expect(0)["removed"], 1);
+    assert!(!site.workspace.join(&left).exists());
+    assert_eq!(site.json(["state", "check"]).expect(1)["temporary"], json!([]));
+}
+
+#[test]
+fn verification_begins_at_entries_that_are_there() {
+    let site = Site::script("echo done\n");
+    assert!(!site.tools(["run", "verify"]).stderr_text().contains("older program"));
+    site.json(["run", "verify", "--from", "2"]).expect(2);
+    site.receipt_of("tool", r#"{"n":1}"#);
+    site.receipt_of("tool", r#"{"n":2}"#);
+    assert_eq!(site.json(["run", "verify", "--from", "2"]).expect(0)["checked"], 1);
+    let error = site.json(["run", "verify", "--from", "3"]).expect(2);
+    assert!(error["error"].as_str().unwrap().contains("the last one of the ledger is 2"), "{error:#}");
+    let ledger = site.workspace.read_text(LEDGER);
+    let first = ledger.split_inclusive('\n').next().unwrap();
+    site.workspace.write(LEDGER, first);
+    let findings = site.json(["run", "verify", "--from", "2"]).expect(1)["findings"].clone();
+    assert_eq!(findings[0]["problem"], "cut-off");
+}
+
+#[test]
+fn only_receipts_that_verify_are_exported_and_only_with_a_key_that_is_closed() {
+    let site = Site::script("echo done\n");
+    let receipt = site.receipt_of("tool", "{}");
+    let id = receipt["id"].as_str().unwrap();
+    let unsigned = site.tools(["run", "export", id, "--format", "dsse"]);
+    assert_eq!(unsigned.code(), Some(0), "{unsigned}");
+    assert!(unsigned.stderr_text().contains("the envelope is not signed"), "{unsigned}");
+    assert_eq!(site.tools(["run", "export", id, "--format", "x"]).code(), Some(2));
+    let keys = site.json(["keys", "init"]).expect(0);
+    let key = Path::new(keys["private_key_path"].as_str().unwrap());
+    let signed = site.tools(["run", "export", id]);
+    assert_eq!((signed.code(), signed.stderr_text().as_str()), (Some(0), ""));
+    let mode =
+        |mode: u32| fs::set_permissions(key, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o640);
+    site.json(["run", "export", id]).refused("other users can read this host's key (mode 0640)");
+    mode(0o600);
+    let path = receipt["receipt_path"].as_str().unwrap();
+    let text = fs::read_to_string(path).unwrap();
+    fs::write(path, text.replace("\"exit_code\": 0", "\"exit_code\": 1")).unwrap();
+    site.json(["run", "export", id]).refused("the receipt is not what was recorded: its file was changed");
+}

@@ -121,6 +121,15 @@ impl<'a, 's> Output<'a, 's> {
         exit
     }
 
+    /// Writes a note beside data, unless there are to be none.
+    pub(crate) fn note(&mut self, text: &str) {
+        if !self.shape.quiet && !self.shape.json {
+            let mut page = Page::new(SystemClock.now());
+            page.note(text);
+            self.aside(&page.notes);
+        }
+    }
+
     /// Writes text of ours as it is: help, the version, completions.
     pub(crate) fn text(&mut self, text: &str) -> Exit {
         self.write(Exit::Done, |out| out.write_all(text.as_bytes()))

@@ -1,7 +1,7 @@
 //! Setting aside what cannot be read of calls: nothing is erased, it moves to `calls.quarantine-N.jsonl`.
 
 use brigade_core::Json;
-use brigade_fs::{Fs, FsError};
+use brigade_fs::{FileKind, Fs, FsError, RelPath};
 
 use crate::error::QueueError;
 use crate::layout;
@@ -38,6 +38,33 @@ pub(crate) fn quarantine(fs: &dyn Fs, state: &State) -> Result<u64, QueueError> 
         fs.create_new_durable(&layout::quarantine(number), &bytes)?;
     }
     Ok(count)
+}
+
+/// Moves what has the name of one of our folders and is none to a quarantine; returns how many things these are.
+pub(crate) fn move_folders(fs: &dyn Fs) -> Result<u64, FsError> {
+    let mut moved = 0;
+    for folder in not_folders(fs) {
+        let mut number = 1;
+        let aside = loop {
+            let aside = layout::tools().join(&format!("{}.quarantine-{number}", folder.name()));
+            let aside = aside.expect("a name with a suffix is a file name");
+            if !fs.exists(&aside)? {
+                break aside;
+            }
+            number += 1;
+        };
+        fs.rename(&folder, &aside)?;
+        fs.sync_dir(&layout::tools())?;
+        moved += 1;
+    }
+    Ok(moved)
+}
+
+/// Lists what has the name of one of our folders and is none.
+pub(crate) fn not_folders(fs: &dyn Fs) -> Vec<RelPath> {
+    let mut folders = vec![layout::segments(), layout::runs(), layout::checkpoints()];
+    folders.retain(|folder| fs.metadata(folder).is_ok_and(|found| found.kind != FileKind::Directory));
+    folders
 }
 
 /// Returns the first number that no quarantine has.

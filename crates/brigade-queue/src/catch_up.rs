@@ -100,6 +100,7 @@ fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp)
         ("run_id", member("id")),
         ("command", member("command_label")),
         ("created_at", member("started_at")),
+        ("contract", contract_of_receipt(document)),
         ("approval_binding", member("binding")),
         ("reviewed_at", reviewed("reviewed_at").unwrap_or_default()),
         ("review_reason", reviewed("review_reason").unwrap_or_default()),
@@ -111,6 +112,30 @@ fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp)
     call.status = CallStatus::Running;
     call.extra.insert(MARK.to_owned(), Json::from(true));
     call.finish(end).ok()
+}
+
+/// Returns what a receipt says of the contract; what it does not say is null, and what is to be a truth value false.
+fn contract_of_receipt(receipt: &Object) -> Json {
+    let member = |name: &str| receipt.get(name).cloned().unwrap_or_default();
+    let list = |name: &str| match member(name) {
+        list @ Json::Array(_) => list,
+        _ => Json::Array(Vec::new()),
+    };
+    Json::object([
+        ("approval_mode", Json::Null),
+        ("approval_required", Json::from(false)),
+        ("auth_label", Json::Null),
+        ("cwd", member("cwd")),
+        ("effects", list("effects")),
+        ("env_labels", list("env_labels_used")),
+        ("mcp_server_id", member("mcp_server_id")),
+        ("mcp_tool_name", member("mcp_tool_name")),
+        ("permissions", list("permissions")),
+        ("requires_runtime", Json::from(member("runtime_id") != Json::Null)),
+        ("runtime_health_path", Json::Null),
+        ("runtime_id", member("runtime_id")),
+        ("timeout", member("timeout")),
+    ])
 }
 
 /// What a call and its receipt say under the same name.

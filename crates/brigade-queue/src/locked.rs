@@ -9,6 +9,7 @@ use brigade_call::{
 use brigade_core::{CallId, CheckpointId, IdPrefix, Json, RunId, Timestamp};
 use brigade_fs::Lock;
 
+use crate::aside;
 use crate::catch_up;
 use crate::check::Compaction;
 use crate::checkpoints::{self, StoredCheckpoint};
@@ -388,7 +389,9 @@ impl LockedQueue for LockedJournal {
     fn compact(&mut self, now: Timestamp) -> Result<Compaction, QueueError> {
         compact::require_our_version(&self.view.state)?;
         self.is_stale = true;
+        let moved = aside::move_folders(&*self.view.fs)?;
         let mut report = compact::rewrite(&mut self.view, 0, now)?;
+        report.quarantined += moved;
         self.is_stale = false;
         report.restored = catch_up::restore(self, now)?;
         Ok(report)

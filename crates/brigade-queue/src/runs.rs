@@ -150,6 +150,11 @@ pub(crate) fn usable_ledger(fs: &dyn Fs, state: &State) -> Result<Option<Box<dyn
 
 /// Lists receipts, newest first.
 pub(crate) fn list(fs: &dyn Fs, which: Runs, state: &State) -> Result<RunList, FsError> {
+    let folder = layout::runs();
+    if fs.metadata(&folder).is_ok_and(|found| found.kind != FileKind::Directory) {
+        let bad = BadReceipt { path: folder.to_string(), problem: FsErrorKind::NotADirectory.to_string() };
+        return Ok(RunList { receipts: Vec::new(), errors: vec![bad] });
+    }
     let ledger = match which {
         Runs::Newest(_) => usable_ledger(fs, state)?,
         Runs::All => None,

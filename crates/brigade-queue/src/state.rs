@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use brigade_core::{Dialect, Json, Object};
-use brigade_fs::{FileId, FileKind, Fs, FsError, FsErrorKind, Lines, RelPath};
+use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Lines, RelPath};
 
+use crate::aside;
 use crate::entry::{CODES, Content, HEADER_KEY, StatusCode, look};
 use crate::error::QueueError;
 use crate::layout;
@@ -269,11 +270,9 @@ impl State {
     /// Lists what cannot be read, with line numbers.
     pub(crate) fn damage(&self, fs: &dyn Fs) -> Result<Vec<Damage>, FsError> {
         let mut damage = self.damage.clone();
-        for folder in [layout::segments(), layout::runs(), layout::checkpoints()] {
-            if fs.metadata(&folder).is_ok_and(|metadata| metadata.kind != FileKind::Directory) {
-                let (path, problem) = (folder.to_string(), "it is not a folder; move it away");
-                damage.push(Damage { path, line: None, problem, mending: Mending::Stays });
-            }
+        for folder in aside::not_folders(fs) {
+            let (path, problem) = (folder.to_string(), "it is not a folder");
+            damage.push(Damage { path, line: None, problem, mending: Mending::SetAside });
         }
         for log in self.logs() {
             let scanned = log.scanned()?;

@@ -68,11 +68,18 @@ pub struct Verification {
     pub checked: u64,
     /// What does not fit together, the first of the chain first; files that no entry names come last.
     pub findings: Vec<Finding>,
+    /// The sequence of the last entry; 0 without one.
+    pub last: u64,
     /// Whether there is no ledger yet because nothing was written since the Python program.
     pub is_unadopted: bool,
 }
 
 impl Verification {
+    /// Returns what was found of a run.
+    pub fn of_run(&self, run_id: &str) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.run_id == run_id)
+    }
+
     /// Returns the first receipt that is not as it was.
     pub fn first(&self) -> Option<&Finding> {
         self.findings.first()
@@ -135,7 +142,9 @@ fn verify_by(view: &View, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Veri
     let has_own = lines.iter().flatten().any(is_own);
     let is_unadopted = is_unadopted(view, has_own)?;
     if lines.is_none() && is_unadopted {
-        return Ok(Verification { is_unadopted: true, ..Verification::default() });
+        // Where nothing ever ran, there is nothing to take over.
+        let is_unadopted = !runs::files(fs)?.is_empty();
+        return Ok(Verification { is_unadopted, ..Verification::default() });
     }
     let detail = if lines.is_some() { "the ledger ends before it" } else { "there is no ledger" };
     let lines = lines.unwrap_or_default();
@@ -176,7 +185,8 @@ fn verify_by(view: &View, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Veri
         .map(|finding| finding.run_id.clone())
         .collect();
     findings.retain(|finding| finding.sequence.is_some() || !named.contains(&finding.run_id));
-    Ok(Verification { checked: checked.len() as u64, findings, is_unadopted })
+    let last = entries.iter().map(|entry| entry.sequence).max().unwrap_or(0);
+    Ok(Verification { checked: checked.len() as u64, findings, last, is_unadopted })
 }
 
 impl Finding {

@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brigade_core::{Fingerprint, IdPrefix, Json};
 use brigade_fs::{DiskFs, FileMode, Fs, FsError};
+use brigade_queue::Queue as _;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{
     DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _,
@@ -69,12 +70,19 @@ impl Workspace {
         })
     }
 
-    /// Returns a run's receipt as a DSSE envelope, signed when this host has a key.
+    /// Returns a run's receipt as a DSSE envelope, signed when this host has a key; `signatures` is empty without one.
     ///
     /// # Errors
-    /// When there is no such run, or the key cannot be read.
+    /// [`ErrorKind::Refused`] when the receipt, its logs or its entry in the ledger is not what was written; when there is no
+    /// such run; when the key cannot be read, or others can read it.
     pub fn run_export(&self, prefix: &IdPrefix) -> Result<Json, Error> {
         let stored = self.find_run(prefix)??;
+        // Nobody is to vouch for what `run verify` rejects.
+        let verification = self.queue().read()?.verify(1)?;
+        if let Some(finding) = verification.of_run(stored.receipt.id()) {
+            let message = format!("the receipt is not what was recorded: {}", finding.detail);
+            return Err(Error::new(ErrorKind::Refused, message).hint("brigade tools run verify"));
+        }
         let subject = Json::object([
             ("name", Json::from(stored.path.as_str())),
             ("digest", Json::object([("sha256", Json::from(stored.sha256.to_hex()))])),
@@ -134,10 +142,21 @@ impl Workspace {
     }
 
     fn signing_key(&self) -> Result<Option<SigningKey>, Error> {
-        let path = match self.key_folder() {
-            Ok(folder) => folder.join(PRIVATE_KEY),
-            Err(_) => return Ok(None),
-        };
+        let Ok(folder) = self.key_folder() else { return Ok(None) };
+        let path = folder.join(PRIVATE_KEY);
+        let mode =
+            DiskFs::open(&folder).and_then(|fs| fs.metadata(&rel(PRIVATE_KEY))).map(|found| found.mode);
+        if let Ok(mode) = mode
+            && mode & 0o077 != 0
+        {
+            let message = format!(
+                "other users can read this host's key (mode {:04o}), so nothing is signed",
+                mode & 0o7777
+            );
+            let hint =
+                format!("chmod 600 {}, or brigade tools keys init --force makes a new one", path.display());
+            return Err(Error::new(ErrorKind::Refused, message).hint(hint));
+        }
         match self.fs.read_outside(&path, KEY_LIMIT) {
             Ok(pem) => {
                 let pem = std::str::from_utf8(&pem).map_err(|_| unusable_key())?;

@@ -126,6 +126,8 @@ impl From<QueueError> for Error {
     fn from(error: QueueError) -> Error {
         match error {
             QueueError::Fs(error) => error.into(),
+            blocked @ QueueError::Blocked(_) => Error::new(ErrorKind::Environment, blocked.to_string())
+                .hint("brigade tools state compact moves it aside"),
             error => Error::new(ErrorKind::Refused, error.to_string()),
         }
     }

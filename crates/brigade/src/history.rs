@@ -243,14 +243,22 @@ impl Workspace {
     /// Checks the chain of receipts from an entry of the ledger on.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`ErrorKind::Usage`] when the ledger ends before that and nothing says that it should not; when the disk fails.
     pub fn run_verify(&self, from: u64) -> Result<LedgerReport, Error> {
         let verification = self.queue().read()?.verify(from)?;
+        if 1 < from && verification.last < from && verification.findings.is_empty() {
+            let message = match verification.last {
+                0 => "there is no entry to begin at: the ledger is empty".to_owned(),
+                last => format!("there is no entry {from} to begin at: the last one of the ledger is {last}"),
+            };
+            return Err(Error::new(ErrorKind::Usage, message).hint("brigade tools run verify"));
+        }
         let findings: Vec<LedgerFinding> = verification
             .findings
             .iter()
             .map(|finding| LedgerFinding {
                 sequence: finding.sequence,
+                line: finding.line,
                 run_id: finding.run_id.clone(),
                 problem: finding.tampering.as_str(),
                 detail: finding.detail,

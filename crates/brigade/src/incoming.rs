@@ -3,13 +3,23 @@
 //! What a script drops is raw and may hold what no file may, so nothing of it stays: a run removes its own folder, and
 //! the next run those of runs that were killed before they could.
 
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use brigade_call::CallStatus;
 use brigade_core::RunId;
 use brigade_fs::{Fs, FsError, RelPath};
+use brigade_queue::{Calls, QueueView};
 
+use crate::error::Error;
 use crate::workspace::{RUNS, Workspace, rel};
 
 /// The folder that holds them.
 const INCOMING: &str = ".brigade/tools/checkpoints/incoming";
+
+/// How long after its folder was made a run has been claimed for certain.
+const STARTS_WITHIN: Duration = Duration::from_secs(60 * 60);
 
 impl Workspace {
     /// Makes the folder of a run.
@@ -26,6 +36,31 @@ impl Workspace {
     /// Removes a folder with everything in it. What cannot be removed is tried again by the next run.
     pub(crate) fn remove_incoming(&self, folder: &RelPath) {
         let _ = self.fs.remove_tree(folder);
+    }
+
+    /// Finds the folders of runs that are over, or that never came to be: those without a receipt are about to start, unless
+    /// they are old and no call runs as them.
+    pub(crate) fn left_incoming(&self, view: &dyn QueueView) -> Result<Vec<RelPath>, Error> {
+        let mut running = HashSet::new();
+        view.for_each_call(&Calls::Of(CallStatus::Running), &mut |stored| {
+            running.extend(stored.call.claim.map(|claim| claim.run_id.as_str().to_owned()));
+            ControlFlow::Continue(())
+        })?;
+        let now = self.now();
+        let is_old = |path: &RelPath| {
+            self.fs.link_metadata(path).is_ok_and(|metadata| STARTS_WITHIN < now.since(metadata.modified))
+        };
+        let folder = rel(INCOMING);
+        let mut left = Vec::new();
+        for entry in self.fs.list_dir(&folder).unwrap_or_default() {
+            let Ok(path) = folder.join(&entry.name) else { continue };
+            let receipt = rel(RUNS).join(&format!("{}.json", entry.name));
+            let is_over = receipt.is_ok_and(|receipt| self.fs.exists(&receipt).unwrap_or(false));
+            if !running.contains(&entry.name) && (is_over || is_old(&path)) {
+                left.push(path);
+            }
+        }
+        Ok(left)
     }
 
     /// Removes the folders of runs that have a receipt, so are over. One without may be about to start.

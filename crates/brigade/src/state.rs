@@ -1,16 +1,22 @@
 //! Operations on the state as a whole: for operators.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use brigade_call::Call;
 use brigade_core::Json;
-use brigade_queue::{BadReceipt, Calls, Queue, QueueView, Runs};
+use brigade_queue::{BadReceipt, Calls, Mending, Queue, QueueView, Runs};
 
 use crate::error::Error;
 use crate::report::{CompactReport, DamageReport, Report as _, StateReport};
 use crate::workspace::Workspace;
+
+/// The command that sets aside what cannot be read.
+const COMPACT: &str = "brigade tools state compact";
+
+/// The command that says what is wrong with receipts.
+const VERIFY: &str = "brigade tools run verify";
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,22 +43,43 @@ impl Workspace {
                 file: self.absolute(&damage.path),
                 line: damage.line,
                 problem: damage.problem.to_owned(),
+                next: match damage.mending {
+                    Mending::SetAside => Some(COMPACT),
+                    // What is lost of the receipts, no compaction brings back.
+                    Mending::Stays if damage.path.ends_with(".jsonl") => Some(VERIFY),
+                    Mending::Stays => None,
+                },
             })
             .collect();
-        damage.extend(self.bad_receipts(&*view, check.lost_receipts.clone())?);
-        let of_receipts = |paths: &[String], problem: &str| -> Vec<DamageReport> {
+        let as_adopted: HashSet<&String> = check.bad_when_adopted.iter().collect();
+        let bad = self.bad_receipts(&*view, check.lost_receipts.clone())?;
+        damage.extend(bad.into_iter().filter(|bad| !as_adopted.contains(&bad.0)).map(|(path, problem)| {
+            let next = Some(if check.is_unadopted { COMPACT } else { VERIFY });
+            DamageReport { file: self.absolute(&path), line: None, problem, next }
+        }));
+        let of_receipts = |paths: &[String], problem: &str, next| -> Vec<DamageReport> {
             let one = |path: &String| DamageReport {
                 file: self.absolute(path),
                 line: None,
                 problem: problem.to_owned(),
+                next: Some(next),
             };
             paths.iter().map(one).collect()
         };
-        damage.extend(of_receipts(&check.unrecorded_receipts, "the ledger does not name it"));
+        damage.extend(of_receipts(&check.unrecorded_receipts, "the ledger does not name it", VERIFY));
         damage.extend(of_receipts(
             &check.forgotten_receipts,
             "its call does not know of this run: calls.jsonl is older than the ledger, or lost a part",
+            COMPACT,
         ));
+        damage.extend(view.checkpoints()?.errors.into_iter().map(|bad| DamageReport {
+            file: self.absolute(&bad.path),
+            line: None,
+            problem: bad.problem,
+            next: Some("brigade tools checkpoint list"),
+        }));
+        let mut temporary = check.temporary;
+        temporary.extend(self.left_incoming(&*view)?.into_iter().map(|path| path.to_string()));
         let counts = |counts: BTreeMap<String, u64>| {
             Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count))))
         };
@@ -73,12 +100,16 @@ impl Workspace {
                     Json::object([("file", Json::from(self.absolute(file))), ("lines", Json::from(*lines))])
                 })
                 .collect(),
-            temporary: check.temporary.iter().map(|file| self.absolute(file)).collect(),
+            temporary: temporary.iter().map(|file| self.absolute(file)).collect(),
         })
     }
 
-    /// Finds the receipts that are none, besides those that are gone.
-    fn bad_receipts(&self, view: &dyn QueueView, gone: Vec<String>) -> Result<Vec<DamageReport>, Error> {
+    /// Finds the receipts that are none, besides those that are gone, and what is wrong with each.
+    fn bad_receipts(
+        &self,
+        view: &dyn QueueView,
+        gone: Vec<String>,
+    ) -> Result<BTreeMap<String, String>, Error> {
         let bad = Mutex::new(BTreeMap::new());
         view.for_each_run(&|found| {
             if let Err(BadReceipt { path, problem }) = found {
@@ -89,10 +120,7 @@ impl Workspace {
         for path in gone {
             bad.entry(path).or_insert_with(|| "the ledger names it, and there is no such file".to_owned());
         }
-        Ok(bad
-            .into_iter()
-            .map(|(path, problem)| DamageReport { file: self.absolute(&path), line: None, problem })
-            .collect())
+        Ok(bad)
     }
 
     /// Moves finished calls out of the journal, unreadable lines to a quarantine, and removes what crashes left. Adopts the
@@ -102,14 +130,20 @@ impl Workspace {
     /// When the disk fails; everything is as before then.
     pub fn state_compact(&self) -> Result<CompactReport, Error> {
         let now = self.now();
-        let compaction = self.queue().lock(now)?.compact(now)?;
+        let queue = self.queue();
+        let compaction = queue.lock(now)?.compact(now)?;
+        let left = self.left_incoming(&*queue.read()?)?;
+        for folder in &left {
+            self.remove_incoming(folder);
+        }
         Ok(CompactReport {
             schema: CompactReport::SCHEMA,
             target: self.target(),
             adopted: compaction.is_adoption,
             moved: compaction.moved,
             quarantined: compaction.quarantined,
-            removed: compaction.removed,
+            restored: compaction.restored,
+            removed: compaction.removed + left.len() as u64,
         })
     }
 

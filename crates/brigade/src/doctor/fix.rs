@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_fs::{FileKind, Fs as _, RelPath};
-use brigade_queue::Queue as _;
+use brigade_queue::{Damage, Mending, Queue as _};
 use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
 
 use super::modes::Which;
@@ -147,19 +147,24 @@ impl Workspace {
 
     fn fix_queue(&self, fixes: &mut Fixes) -> Result<(), Error> {
         let queue = self.queue();
-        let (damaged, left) = {
-            let check = queue.read()?.check()?;
-            (check.damage.len(), check.temporary.len())
+        let (damaged, lost, left) = {
+            let view = queue.read()?;
+            let check = view.check()?;
+            let is_mended = |damage: &&Damage| damage.mending == Mending::SetAside;
+            let has_receipt = |path: &&String| !check.lost_receipts.contains(path);
+            (
+                check.damage.iter().filter(is_mended).count(),
+                check.forgotten_receipts.iter().filter(has_receipt).count(),
+                check.temporary.len() + self.left_incoming(&*view)?.len(),
+            )
         };
-        if damaged == 0 && left == 0 {
+        if damaged == 0 && lost == 0 && left == 0 {
             return Ok(());
         }
-        let detail =
-            format!("set aside what cannot be read ({damaged}) and removed what crashes left ({left})");
-        fixes.one("queue", CALLS.to_owned(), detail, || {
-            queue.lock(self.now())?.compact(self.now())?;
-            Ok(())
-        });
+        let detail = format!(
+            "set aside what cannot be read ({damaged}), brought calls back from receipts ({lost}) and removed what crashes left ({left})"
+        );
+        fixes.one("queue", CALLS.to_owned(), detail, || self.state_compact().map(drop));
         Ok(())
     }
 

@@ -175,10 +175,14 @@ impl Workspace {
         let mut found = Vec::new();
         for folder in QUARANTINES.map(rel) {
             for entry in self.fs.list_dir(&folder).unwrap_or_default() {
-                if entry.kind != FileKind::File || !entry.name.contains(".quarantine-") {
+                if !entry.name.contains(".quarantine-") {
                     continue;
                 }
                 let Ok(path) = folder.join(&entry.name) else { continue };
+                if entry.kind != FileKind::File {
+                    found.push(Quarantine { file: path.to_string(), lines: 0 });
+                    continue;
+                }
                 let file = self.fs.open(&path)?;
                 let mut lines = Lines::new(&*file, 0, file.len()?);
                 let mut count = 0;
@@ -344,6 +348,10 @@ fn broken_chain(verification: Verification) -> Vec<BrokenFile> {
     let of_finding = |finding: brigade_queue::Finding| {
         let place = finding.sequence.map_or_else(String::new, |sequence| format!(" (number {sequence})"));
         let id = Some(finding.run_id).filter(|id| !id.is_empty());
+        if let (None, Some(line)) = (&id, finding.line) {
+            let problem = format!("line {line} cannot be read: {}", finding.detail);
+            return BrokenFile { file: format!("{RUNS}/ledger.jsonl"), id: None, problem };
+        }
         BrokenFile {
             file: id
                 .as_ref()

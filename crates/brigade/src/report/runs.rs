@@ -138,7 +138,9 @@ impl Report for LedgerReport {
 pub struct LedgerFinding {
     /// The place in the ledger, from 1.
     pub sequence: Option<u64>,
-    /// The run.
+    /// The line of the ledger, from 1, where that is what is damaged.
+    pub line: Option<u64>,
+    /// The run; empty where none is meant.
     pub run_id: String,
     /// `changed`, `removed`, `reordered`, `added`, `cut-off` or `forgotten`.
     pub problem: &'static str,

@@ -14,7 +14,7 @@ pub struct StateReport {
     pub schema: &'static str,
     /// The workspace.
     pub target: String,
-    /// Whether everything can be read.
+    /// Whether everything can be read and nothing is missing.
     pub valid: bool,
     /// How many calls of each status.
     pub calls: Json,
@@ -52,6 +52,8 @@ pub struct DamageReport {
     pub line: Option<u64>,
     /// What is wrong, without the text.
     pub problem: String,
+    /// The command that mends it, or shows more of what nothing can mend; absent where only a person can say what to do.
+    pub next: Option<&'static str>,
 }
 
 /// `state compact`.
@@ -66,8 +68,10 @@ pub struct CompactReport {
     pub adopted: bool,
     /// Finished calls that moved out of the journal.
     pub moved: u64,
-    /// Unreadable lines that moved to a quarantine.
+    /// Unreadable lines of calls and of the ledger that moved to a quarantine, and files of finished calls that are gone.
     pub quarantined: u64,
+    /// Calls that were gone and that their receipts brought back.
+    pub restored: u64,
     /// Files that were removed.
     pub removed: u64,
 }

@@ -162,7 +162,11 @@ impl View for LedgerReport {
             page.note("receipts of an older program enter the ledger with the first write");
         }
         for finding in &self.findings {
-            let place = finding.sequence.map_or_else(String::new, |sequence| format!("{sequence}: "));
+            let place = match (finding.sequence, finding.line) {
+                (Some(sequence), _) => format!("{sequence}: "),
+                (None, Some(line)) => format!("ledger.jsonl:{line}"),
+                (None, None) => String::new(),
+            };
             page.data.indented(
                 2,
                 Text::new(Tone::Bad, finding.problem)

@@ -1,6 +1,9 @@
 //! The state as a whole, keys and envelopes.
 
-use brigade::{CompactReport, DamageReport, EnvelopeReport, KeyReport, StateReport};
+use std::collections::BTreeSet;
+
+use brigade::core::Json;
+use brigade::{CompactReport, EnvelopeReport, KeyReport, StateReport};
 
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};
@@ -10,7 +13,7 @@ impl View for StateReport {
     fn show(&self, page: &mut Page) {
         let sheet = &mut page.data;
         sheet.field("workspace", &self.target);
-        sheet.field("readable", values::yes_no(self.valid));
+        sheet.field("sound", values::yes_no(self.valid));
         sheet.field("calls", values::counts(&self.calls).unwrap_or_else(|| "none".to_owned()));
         sheet.field("runs", values::counts(&self.runs).unwrap_or_else(|| "none".to_owned()));
         sheet.field(
@@ -28,7 +31,12 @@ impl View for StateReport {
             );
         }
         for file in &self.quarantined {
-            page.data.field("quarantine", values::short(file));
+            let lines = file.get("lines").and_then(Json::as_i64).unwrap_or(0);
+            let path = values::text(file, "file");
+            page.data.field(
+                "quarantine",
+                if lines == 1 { format!("{path}, 1 line") } else { format!("{path}, {lines} lines") },
+            );
         }
         for file in &self.temporary {
             page.data.field("temporary", file);
@@ -36,13 +44,10 @@ impl View for StateReport {
         if !self.adopted {
             page.note("this state is of an older program; the first write takes it over and keeps a copy");
         }
-        // What is lost of the receipts, no compaction brings back.
-        let is_receipt = |damage: &DamageReport| damage.file.contains("/.brigade/tools/runs/");
-        if self.damage.iter().any(is_receipt) {
-            page.next("brigade tools run verify");
-        }
-        if !self.damage.iter().all(is_receipt) || !self.temporary.is_empty() {
-            page.next("brigade tools state compact");
+        let left = (!self.temporary.is_empty()).then_some("brigade tools state compact");
+        let next: BTreeSet<&str> = self.damage.iter().filter_map(|damage| damage.next).chain(left).collect();
+        for command in next {
+            page.next(command);
         }
     }
 }
@@ -52,6 +57,9 @@ impl View for CompactReport {
         let sheet = &mut page.data;
         sheet.field("moved", format!("{} finished calls", self.moved));
         sheet.field("quarantined", format!("{} unreadable lines", self.quarantined));
+        if 0 < self.restored {
+            sheet.field("restored", format!("{} calls, from their receipts", self.restored));
+        }
         sheet.field("removed", format!("{} files", self.removed));
         if self.adopted {
             sheet.field("adopted", "the state of an older program; a copy of it stays beside");
