@@ -263,3 +263,20 @@ fn a_terminal_is_coloured_unless_it_should_not_be() {
     assert!(!shown(&[("TERM", "xterm")], &["tools", "list", "--color=never"]));
     assert!(shown(&[("NO_COLOR", "1")], &["tools", "list", "--color=always"]));
 }
+
+#[test]
+fn projections_that_share_their_fate_are_one_entry_of_the_doctor() {
+    let workspace = TempWorkspace::empty();
+    let brigade = Brigade::new(&workspace);
+    brigade.run(["tools", "init"]).assert_code(0);
+    workspace.write(".claude/commands/frontend.md", "somebody's own words\n");
+    let run = brigade.run(["tools", "doctor"]);
+    run.assert_code(0);
+    let text = run.stdout_text();
+    let entries = |of: &str| text.lines().filter(|line| line.starts_with(of)).count();
+    assert_eq!(entries("  warning missing_projection frontend: projection will be created"), 1, "{text}");
+    assert_eq!(entries("    for 20 harnesses: codex, opencode, "), 1, "{text}");
+    assert_eq!(entries("  warning unmanaged_projection frontend/claude: "), 1, "{text}");
+    let report = brigade.run(["tools", "doctor", "--json", "--tool", "frontend"]).json();
+    assert_eq!(report["issue_count"], 21, "{report}");
+}

@@ -1,5 +1,7 @@
 //! Health: what is wrong, and what was mended.
 
+use std::collections::HashMap;
+
 use brigade::core::Json;
 use brigade::{CatalogReport, Fix, FixReport, ImportReport, PolicyHealthReport};
 
@@ -57,20 +59,55 @@ pub(super) fn show_issues(issues: &[Json], page: &mut Page) {
         }
         page.data.gap();
         page.data.line(Text::new(tone, many).then(Tone::Faint, &format!(" ({count})")));
-        for issue in types.into_iter().flat_map(|(_, list)| list) {
-            show_issue(issue, severity, tone, page);
+        for alike in types.into_iter().flat_map(|(_, list)| alike(&list)) {
+            show_alike(&alike, severity, tone, page);
         }
     }
 }
 
-fn show_issue(issue: &Json, severity: &str, tone: Tone, page: &mut Page) {
+/// Puts issues together that differ in nothing but the harness: the projections of a tool often share their fate.
+fn alike<'i>(issues: &[&'i Json]) -> Vec<Vec<&'i Json>> {
+    let mut found: Vec<Vec<&Json>> = Vec::new();
+    let mut known: HashMap<[&str; 3], usize> = HashMap::new();
+    for issue in issues {
+        let is_new = values::some_text(issue, "harness").is_none();
+        let key = [values::text(issue, "tool_id"), values::text(issue, "fix"), common_detail(issue)];
+        match known.get(&key).filter(|_| !is_new) {
+            Some(place) => found[*place].push(issue),
+            None => {
+                known.insert(key, found.len());
+                found.push(vec![issue]);
+            }
+        }
+    }
+    found
+}
+
+/// Returns what is wrong without the harness, with which the sentence of a projection begins.
+fn common_detail(issue: &Json) -> &str {
+    let (harness, detail) = (values::text(issue, "harness"), values::text(issue, "detail"));
+    let rest = detail.strip_prefix(harness).and_then(|rest| rest.strip_prefix(": "));
+    rest.filter(|_| !harness.is_empty()).unwrap_or(detail)
+}
+
+fn show_alike(issues: &[&Json], severity: &str, tone: Tone, page: &mut Page) {
+    let Some(issue) = issues.first() else { return };
+    let what = match issues {
+        [_] => format!("{}: {}", about(issue), values::text(issue, "detail")),
+        _ => format!(" {}: {}", values::text(issue, "tool_id"), common_detail(issue)),
+    };
     page.data.indented(
         2,
         Text::new(tone, severity)
             .then(Tone::Plain, " ")
             .then(Tone::Strong, values::text(issue, "issue_type"))
-            .then(Tone::Plain, &format!("{}: {}", about(issue), values::text(issue, "detail"))),
+            .then(Tone::Plain, &what),
     );
+    if 1 < issues.len() {
+        let harnesses: Vec<&str> = issues.iter().map(|issue| values::text(issue, "harness")).collect();
+        let count = format!("for {} harnesses: ", harnesses.len());
+        page.data.indented(4, Text::new(Tone::Faint, &count).then(Tone::Plain, &harnesses.join(", ")));
+    }
     if let Some(file) = values::some_text(issue, "file") {
         let line = values::integer(issue, "line").and_then(|line| usize::try_from(line).ok());
         let column = values::integer(issue, "column").filter(|_| line.is_some());
