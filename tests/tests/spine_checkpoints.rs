@@ -3,8 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
 use std::fs;
+use std::process::Stdio;
 
-use brigade_tests::Site;
+use brigade_tests::{Site, until};
 use serde_json::{Value, json};
 
 /// Drops what `ask` says on the first run; tells what it was resumed with on the second.
@@ -12,6 +13,7 @@ fn asking(ask: &str) -> Site {
     Site::script(&format!(
         r#"if [ -n "${{BRIGADE_TOOL_RESUME_CHECKPOINT_ID:-}}" ]; then
     echo "$BRIGADE_TOOL_RESUME_CHECKPOINT_ID $BRIGADE_TOOL_RESUME_CHOICE" >> resumed.txt
+    echo "$BRIGADE_TOOL_RESUME_CHOICES" >> choices.txt
     exit 0
 fi
 cd "$BRIGADE_TOOL_CHECKPOINT_DIR"
@@ -193,8 +195,16 @@ echo '{"id":"second","choices":["b"],"created_at":"2026-01-02T00:00:00Z"}' > y.j
     assert!(!site.workspace.exists("resumed.txt"));
     let two = site.json(["checkpoint", "approve", "second", "--choice", "b"]).expect(0);
     assert_eq!(two["call"]["status"], "resume-pending");
-    site.json(["checkpoint", "resume", "second"]).expect(0);
-    assert_eq!(site.workspace.read_text("resumed.txt").lines().count(), 1);
+    let resumed = site.json(["checkpoint", "resume", "second"]).expect(0);
+    assert_eq!(site.workspace.read_text("resumed.txt"), "second b\n");
+    assert_eq!(site.workspace.read_text("choices.txt"), "{\"first\":\"a\",\"second\":\"b\"}\n");
+    let choices: Vec<(&Value, &Value)> = resumed["receipt"]["resume"]["choices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|choice| (&choice["checkpoint_id"], &choice["selected_choice"]))
+        .collect();
+    assert_eq!(choices, [(&json!("second"), &json!("b")), (&json!("first"), &json!("a"))]);
     let list = site.json(["checkpoint", "list"]).expect(0);
     assert_eq!(list["counts"], json!({"resumed": 2}), "{list:#}");
 }
@@ -282,4 +292,40 @@ fn whatever_else_lies_among_dropped_checkpoints_fails_the_run_visibly() {
     check(r#"echo '{}' > "$(printf 'a\377.json')""#, "its name is not UTF-8");
     check(r#"echo '{"id":"a","id":"b"}' > two.json"#, "two.json: not JSON");
     check("ln -s /etc/passwd two.json", "two.json: not a regular file");
+}
+
+#[test]
+fn a_resumed_run_whose_runner_was_killed_still_says_behind_what_it_went_on() {
+    let site = Site::script(
+        r#"if [ -n "${BRIGADE_TOOL_RESUME_CHECKPOINT_ID:-}" ]; then
+    touch started
+    exec sleep 600
+fi
+cd "$BRIGADE_TOOL_CHECKPOINT_DIR"
+echo '{"id":"gate","choices":["yes"]}' > one.json
+"#,
+    );
+    let (id, waited) = waiting(&site);
+    site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
+    let mut command = site.brigade.command(["tools", "checkpoint", "resume", "gate"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the program goes on", || site.workspace.exists("started").then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = site.json(["call", "show", &id]).expect(0)["call"]["run_id"].as_str().unwrap().to_owned();
+    // Before a writer has recorded it, and after.
+    for _ in 0..2 {
+        let receipt = site.json(["run", "show", &run]).expect(0)["run"].clone();
+        assert_eq!(receipt["status"], "interrupted");
+        assert_eq!((&receipt["checkpoint_id"], &receipt["original_call_id"]), (&json!("gate"), &json!(id)));
+        assert_eq!(receipt["original_run_id"], waited["receipt"]["id"]);
+        assert_eq!(
+            (&receipt["resume_run_id"], &receipt["resume"]["selected_choice"]),
+            (&json!(run), &json!("yes"))
+        );
+        assert_eq!(receipt["resume"]["choices"].as_array().map(Vec::len), Some(1));
+        site.json(["state", "compact"]).expect(0);
+    }
+    assert_eq!(site.json(["checkpoint", "show", "gate"]).expect(0)["checkpoint"]["status"], "resumed");
+    assert_eq!(site.status(&id), "interrupted");
 }

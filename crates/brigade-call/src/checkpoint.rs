@@ -111,6 +111,16 @@ pub enum CheckpointRefusal {
 pub struct NotACheckpoint(&'static str);
 
 impl Checkpoint {
+    /// Returns what a receipt says of the answer: which checkpoint, which choice, when and why.
+    pub fn to_choice(&self) -> Json {
+        Json::object([
+            ("checkpoint_id", Json::from(self.id.as_str())),
+            ("selected_choice", Json::from(self.selected_choice.clone())),
+            ("reviewed_at", Json::from(self.reviewed_at.map(|at| at.to_string()))),
+            ("review_reason", Json::from(self.review_reason.clone())),
+        ])
+    }
+
     /// Tells whether its time is over.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|expires_at| expires_at < now)

@@ -32,8 +32,17 @@ pub struct VerifiedCall {
 /// What a resumed script is told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resume {
-    /// The checkpoint, the first of several.
+    /// The checkpoint, the one that was named of several.
     pub checkpoint: Checkpoint,
+    /// The other checkpoints of the run before; all were approved.
+    pub others: Vec<Checkpoint>,
+}
+
+impl Resume {
+    /// Returns all checkpoints that the call goes on behind, the named one first.
+    pub fn checkpoints(&self) -> impl Iterator<Item = &Checkpoint> {
+        std::iter::once(&self.checkpoint).chain(&self.others)
+    }
 }
 
 /// Why a call was not let through, all reasons at once.
@@ -90,9 +99,9 @@ pub fn verify(
         Some(argv) if blockers.is_empty() => {
             let resume = match purpose {
                 Purpose::Run => None,
-                Purpose::Resume(checkpoints) => {
-                    checkpoints.first().map(|checkpoint| Resume { checkpoint: checkpoint.clone() })
-                }
+                Purpose::Resume(checkpoints) => checkpoints.split_first().map(|(checkpoint, others)| {
+                    Resume { checkpoint: checkpoint.clone(), others: others.to_vec() }
+                }),
             };
             Ok(VerifiedCall { call, plan, argv, resume, runtime })
         }

@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use brigade_call::VerifiedCall;
-use brigade_core::RunId;
 use brigade_core::redact::SecretValue;
+use brigade_core::{Json, RunId};
 use brigade_policy::Decision;
 
 /// The variables of this process, read once.
@@ -107,6 +107,10 @@ pub(crate) fn child_environment(
         variables.insert("BRIGADE_TOOL_RESUME_CHECKPOINT_ID".into(), checkpoint.id.as_str().into());
         let choice = checkpoint.selected_choice.clone().unwrap_or_default();
         variables.insert("BRIGADE_TOOL_RESUME_CHOICE".into(), choice.into());
+        let choices = resume.checkpoints().map(|checkpoint| {
+            (checkpoint.id.as_str().to_owned(), Json::from(checkpoint.selected_choice.clone()))
+        });
+        variables.insert("BRIGADE_TOOL_RESUME_CHOICES".into(), Json::object(choices).to_compact().into());
     }
     variables.into_iter().collect()
 }

@@ -132,6 +132,7 @@ pub(crate) fn receipt(parts: &ReceiptParts<'_>) -> Receipt {
                 ("selected_choice", Json::from(checkpoint.selected_choice.clone())),
                 ("reviewed_at", Json::from(checkpoint.reviewed_at.map(|at| at.to_string()))),
                 ("review_reason", Json::from(checkpoint.review_reason.clone())),
+                ("choices", resume.checkpoints().map(Checkpoint::to_choice).collect::<Vec<_>>().into()),
             ]),
         );
     }

@@ -316,7 +316,42 @@ pub fn interrupted_receipt(fs: &dyn Fs, stored: &StoredCall, run: &RunId, now: T
     ] {
         document.insert(name.to_owned(), stored_member(name));
     }
+    document.extend(resume_members(stored, run));
     Receipt::from_json(Json::Object(document)).expect("it has id, call id and status")
+}
+
+/// What the receipt of a run says that went on behind checkpoints: which, and what was chosen.
+fn resume_members(stored: &StoredCall, run: &RunId) -> Object {
+    let is_behind = |checkpoint: &Checkpoint| match checkpoint.status {
+        CheckpointStatus::Approved => true,
+        // As the next writer is going to record it.
+        CheckpointStatus::Resumed => checkpoint.resume_run_id.as_deref() == Some(run.as_str()),
+        CheckpointStatus::Pending
+        | CheckpointStatus::Rejected
+        | CheckpointStatus::Failed
+        | CheckpointStatus::Other(_) => false,
+    };
+    let documents = stored.checkpoints.values().cloned();
+    let known = documents.filter_map(|document| Checkpoint::from_document(document).ok());
+    let mut behind: Vec<Checkpoint> = known.filter(is_behind).collect();
+    behind.sort_by_key(|checkpoint| {
+        stored.call.checkpoint_ids.iter().position(|id| *id == checkpoint.id).unwrap_or(usize::MAX)
+    });
+    let Some(first) = behind.first() else { return Object::new() };
+    let Json::Object(mut resume) = first.to_choice() else { return Object::new() };
+    resume.insert("choices".to_owned(), behind.iter().map(Checkpoint::to_choice).collect::<Vec<_>>().into());
+    let text = |text: &str| Json::from(text);
+    [
+        ("resumed_checkpoint_id", text(first.id.as_str())),
+        ("checkpoint_id", text(first.id.as_str())),
+        ("original_call_id", text(stored.call.id.as_str())),
+        ("original_run_id", text(&first.run_id)),
+        ("resume_run_id", text(run.as_str())),
+        ("resume", Json::Object(resume)),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
 }
 
 fn runner_json(runner: &Runner) -> Json {
