@@ -407,6 +407,31 @@ fn one_runtime_is_shown_alone() {
 }
 
 #[test]
+fn what_runs_under_a_name_that_no_entry_has_any_more_is_seen_and_stopped() {
+    let runtimes = Runtimes::serving();
+    let pid = runtimes.start();
+    runtimes.site.workspace.replace(".brigade/tools/runtimes.toml", "helper", "renamed");
+    let status = runtimes.json(&["status"], 0);
+    let items = status["runtimes"].as_array().unwrap();
+    assert_eq!((&items[0]["id"], &items[0]["state"]), (&json!("renamed"), &json!("stopped")));
+    assert_eq!((&items[1]["id"], &items[1]["pid"]), (&json!("helper"), &json!(pid)), "{status:#}");
+    let left = |issues: &Value| {
+        let issues = issues.as_array().unwrap().iter();
+        issues
+            .filter(|issue| issue["issue_type"] == "runtime_left")
+            .map(|issue| issue["fix"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(left(&runtimes.json(&["doctor"], 0)["issues"]), ["brigade tools runtime stop helper"]);
+    let doctor = runtimes.site.json(["doctor"]).json;
+    assert_eq!(left(&doctor["issues"]), ["brigade tools runtime stop helper"], "{doctor:#}");
+    assert_eq!(runtimes.json(&["stop", "helper"], 0)["stopped"], 1);
+    assert!(!is_alive(pid));
+    assert_eq!(left(&runtimes.json(&["doctor"], 0)["issues"]), [json!(null); 0]);
+    assert!(runtimes.json(&["stop", "helper"], 1)["error"].is_string());
+}
+
+#[test]
 fn a_log_that_never_ends_is_cut_by_whoever_looks() {
     let runtimes = Runtimes::serving();
     runtimes.start();

@@ -217,6 +217,12 @@ issue_types! {
             "brigade tools runtime show {runtime}";
         RuntimeHealthFailed = "runtime_health_failed", Warning, "A runtime that runs and is not healthy",
             "Calls that require it are refused.", "brigade tools runtime restart {runtime}";
+        RuntimeLogTooLong = "runtime_log_too_long", Warning, "A runtime that writes more into a log than is kept",
+            "Only the end of the log is kept. Find out what it writes so much, or let it write less.",
+            "brigade tools runtime logs {runtime}";
+        RuntimeLeft = "runtime_left", Warning, "A runtime that runs and has no entry any more",
+            "Its entry was removed or renamed while it ran. It goes on until it is stopped by its old name.",
+            "brigade tools runtime stop {runtime}";
         RuntimeMissing = "runtime_missing", Error, "A tool whose runtime is not configured",
             "Calls of the tool are refused until the runtime is configured.", "{edit}";
         RuntimeStopped = "runtime_stopped", Warning, "A tool whose runtime does not run",

@@ -170,6 +170,8 @@ pub struct RuntimeFacts<'a> {
     pub config: ConfigFile<'a, Runtimes>,
     /// How each stands, by its id.
     pub states: BTreeMap<&'a str, RuntimeState>,
+    /// The ids of those that run and have no entry any more.
+    pub left: Vec<String>,
 }
 
 /// How a runtime stands.
@@ -185,6 +187,8 @@ pub struct RuntimeState {
     pub directory: DirectoryFact,
     /// Fields other than `cwd` whose paths lead out of the workspace.
     pub outside: Vec<&'static str>,
+    /// What is to say of each log that is longer than is kept.
+    pub long_logs: Vec<String>,
     /// Whether its program is on PATH or at its path.
     pub program_found: bool,
     /// Its health.

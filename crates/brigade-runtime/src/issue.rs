@@ -26,6 +26,8 @@ pub enum IssueType {
     HealthFailed,
     /// It writes more into a log than is kept.
     LogTooLong,
+    /// It runs, and no entry names it any more.
+    Left,
 }
 
 impl IssueType {
@@ -42,6 +44,7 @@ impl IssueType {
             IssueType::PortConflict => "runtime_port_conflict",
             IssueType::HealthFailed => "runtime_health_failed",
             IssueType::LogTooLong => "runtime_log_too_long",
+            IssueType::Left => "runtime_left",
         }
     }
 }

@@ -12,6 +12,7 @@
 //!
 //! All other keys are kept as they are.
 
+use brigade_catalog::Runtime;
 use brigade_core::{Dialect, Json, Object, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_process::ProcessIdentity;
@@ -93,6 +94,18 @@ impl Record {
     /// Returns who the process is, when that was recorded.
     pub(crate) fn identity(&self) -> Option<ProcessIdentity> {
         ProcessIdentity::from_record(self.pid()?, self.number("start_time")?, self.text("boot_id")?).ok()
+    }
+
+    /// Makes the entry that the recorded start may have had: what is needed to look at its process and to stop it.
+    pub(crate) fn runtime(&self) -> Option<Runtime> {
+        let log = self.text("stdout_log_path").and_then(|path| path.strip_suffix(".stdout"));
+        let runtime = Runtime::new(self.text("runtime_id")?, self.command().unwrap_or_default()).ok()?;
+        Some(Runtime {
+            cwd: self.text("cwd").map(str::to_owned),
+            pid_path: self.text("pid_path").map(str::to_owned),
+            log_path: log.map(str::to_owned),
+            ..runtime
+        })
     }
 
     /// Returns the mark that everything of this start carries.

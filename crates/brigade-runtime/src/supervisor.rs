@@ -18,7 +18,7 @@ use crate::health::{self, Check, Health};
 use crate::host::Host;
 use crate::issue::{IssueType, RuntimeIssue};
 use crate::logs;
-use crate::paths::{HealthFile, Paths};
+use crate::paths::{HealthFile, Paths, STATE};
 use crate::record::{PidFile, Record, Source};
 use crate::standing::{Standing, standing};
 use crate::system::{self, Holders};
@@ -120,6 +120,58 @@ impl<'a> Supervisor<'a> {
     ) -> RuntimeFacts {
         let mut facts = self.facts(std::slice::from_ref(runtime), checks, cancel);
         facts.remove(0)
+    }
+
+    /// Finds what runs although no entry names it any more: its entry was removed or renamed since it was started. Each is
+    /// made of what was recorded then, so that it can be looked at and stopped.
+    ///
+    /// # Errors
+    /// When the folder of the state cannot be listed.
+    pub fn left(&self, configured: &[Runtime]) -> Result<Vec<Runtime>, RuntimeError> {
+        let state: RelPath = STATE.parse().expect("it is a relative path");
+        let entries = match self.fs.list_dir(&state) {
+            Ok(entries) => entries,
+            Err(error) if error.is_not_found() => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
+        names.sort_unstable();
+        names.retain(|name| name.ends_with(".json") && !brigade_fs::is_temporary(name));
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let known: BTreeSet<RelPath> =
+            configured.iter().map(|runtime| Paths::metadata_of(runtime.id.as_str())).collect();
+        let mut found = Vec::new();
+        for name in names {
+            let Ok(path) = state.join(&name) else { continue };
+            if known.contains(&path) {
+                continue;
+            }
+            // What cannot be read is no metadata.
+            let Ok(record) = Record::read(self.fs, &path) else { continue };
+            let Some(runtime) =
+                record.runtime().filter(|runtime| Paths::metadata_of(runtime.id.as_str()) == path)
+            else {
+                continue;
+            };
+            if self.look(&runtime).is_ok_and(|seen| seen.process().is_some()) {
+                found.push(runtime);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Tells what is known of what [`left`](Supervisor::left) found.
+    pub fn facts_of_left(&self, left: &[Runtime]) -> Vec<RuntimeFacts> {
+        let mut facts = self.facts(left, Checks::Skip, None);
+        for (facts, runtime) in facts.iter_mut().zip(left) {
+            let detail = "it runs, and no entry of runtimes.toml names it any more";
+            let issue = RuntimeIssue::of_runtime(runtime, IssueType::Left, Severity::Warning, detail);
+            facts.issues = vec![issue.with_fix(advice("stop", runtime))];
+            facts.enabled = false;
+        }
+        facts
     }
 
     /// Reads the files of one runtime and asks the system for its process.

@@ -109,7 +109,9 @@ impl Workspace {
 
     fn look_at_runtimes(&self, checks: Checks) -> Result<RuntimesSummary, Error> {
         let configured = self.configured()?;
-        let facts = self.facts_of(&configured, checks);
+        let mut facts = self.facts_of(&configured, checks);
+        let supervisor = self.supervisor(&configured.host);
+        facts.extend(supervisor.facts_of_left(&supervisor.left(configured.runtimes.runtimes())?));
         Ok(self.summary(&configured.runtimes, &facts))
     }
 

@@ -2,10 +2,14 @@
 
 use brigade_call::DirectoryFact;
 use brigade_catalog::{Family, Runtime, Runtimes, Tool};
+use brigade_core::Place;
 use brigade_core::argv::Argv;
 
 use super::{config, files};
 use crate::{ConfigFile, Health, Issue, IssueType, ProcessState, RuntimeFacts, RuntimeState, Snapshot};
+
+/// The file of the runtimes.
+const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 
 pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
     let Some(facts) = &snapshot.runtimes else { return };
@@ -34,6 +38,11 @@ pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec
     let enabled = read.map(Runtimes::runtimes).unwrap_or_default().iter().filter(|runtime| runtime.enabled);
     for runtime in enabled.filter(|runtime| !runtime.is_broken) {
         one(runtime, facts.states.get(runtime.id.as_str()), found);
+    }
+    for id in &facts.left {
+        let detail = "it runs, and no entry of runtimes.toml names it any more".to_owned();
+        let issue = Issue::new(IssueType::RuntimeLeft, detail).at(Place::file(RUNTIMES)).object(id.as_str());
+        found.push(Issue { tool_id: Some(id.clone()), ..of_file(issue) });
     }
     for (tool, id) in users {
         let runtime = read.and_then(|read| read.runtime(id)).filter(|runtime| runtime.enabled);
@@ -93,6 +102,10 @@ fn one(runtime: &Runtime, state: Option<&RuntimeState>, found: &mut Vec<Issue>) 
     if state.process == ProcessState::Stale {
         let detail = "the metadata names a process that is gone".to_owned();
         say(IssueType::RuntimeStalePid, "pid_path", detail, String::new());
+    }
+    for detail in &state.long_logs {
+        // How long it is changes with every look.
+        say(IssueType::RuntimeLogTooLong, "log_path", detail.clone(), String::new());
     }
     if let Some(port) = runtime.port.filter(|_| state.port_taken) {
         let detail = format!("port {port} is taken by another program");

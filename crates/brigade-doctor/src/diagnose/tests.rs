@@ -342,6 +342,7 @@ fn runtime_state() -> RuntimeState {
         port_taken: false,
         directory: DirectoryFact::Present,
         outside: Vec::new(),
+        long_logs: Vec::new(),
         program_found: true,
         health: Health::Good,
     }
@@ -353,7 +354,7 @@ fn runtimes_and_their_users_are_looked_at() {
     let file = b"[[runtime]]\nid = \"helper\"\nname = \"H\"\ncommand = \"sleep 9\"\nport = 80\n";
     let runtimes = Runtimes::parse("runtimes.toml", Level::Project, file);
     let with = |config: ConfigFile<'_, Runtimes>, state: RuntimeState, expect: &[&str]| {
-        let facts = RuntimeFacts { config, states: BTreeMap::from([("helper", state)]) };
+        let facts = RuntimeFacts { config, states: BTreeMap::from([("helper", state)]), left: Vec::new() };
         check(&Snapshot { runtimes: Some(facts), ..of_catalog(&catalog) }, expect);
     };
     let read = || ConfigFile::Read(&runtimes);
@@ -366,6 +367,8 @@ fn runtimes_and_their_users_are_looked_at() {
     with(read(), outside, &["path_outside helper log_path", "path_outside helper pid_path"]);
     let stale = RuntimeState { process: ProcessState::Stale, ..runtime_state() };
     with(read(), stale, &["runtime_stale_pid helper", "runtime_unhealthy greet"]);
+    let loud = RuntimeState { long_logs: vec!["too long".to_owned()], ..runtime_state() };
+    with(read(), loud, &["runtime_log_too_long helper"]);
     let unmanaged = RuntimeState { is_managed: false, ..runtime_state() };
     with(read(), unmanaged, &["runtime_unhealthy greet"]);
     let broken = RuntimeState {
@@ -434,7 +437,8 @@ fn what_is_wrong_in_a_file_is_about_that_file() {
     let policy = Some(PolicyFacts { state: &state, environment: &|_: &str| false });
     let file = b"[[runtime]]\nid = \"h\"\nname = \"h\"\ncommand = \"x\"\nprt = 80\n";
     let read = Runtimes::parse("runtimes.toml", Level::Project, file);
-    let runtimes = Some(RuntimeFacts { config: ConfigFile::Read(&read), states: BTreeMap::new() });
+    let runtimes =
+        Some(RuntimeFacts { config: ConfigFile::Read(&read), states: BTreeMap::new(), left: Vec::new() });
     let issues = diagnose(&Snapshot { policy, runtimes, ..of_catalog(&catalog) });
     let areas: Vec<&str> = issues.iter().map(|issue| issue.area().as_str()).collect();
     assert_eq!(areas, ["catalog", "runtime", "policy", "policy"]);

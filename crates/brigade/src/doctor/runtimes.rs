@@ -26,6 +26,8 @@ pub(crate) enum RuntimesFile {
 pub(crate) struct FoundRuntimes {
     pub(crate) file: RuntimesFile,
     pub(crate) facts: Vec<RuntimeFacts>,
+    /// The ids of those that run and have no entry any more.
+    pub(crate) left: Vec<String>,
 }
 
 impl Workspace {
@@ -36,14 +38,19 @@ impl Workspace {
             Err(error) if error.is_not_found() => RuntimesFile::Missing,
             Err(error) => RuntimesFile::Unreadable(error.kind.to_string()),
         };
-        let facts = match &file {
-            RuntimesFile::Read(read) => {
-                let host = self.host_of_runtimes(&config.policy)?;
-                self.supervisor(&host).facts(read.runtimes(), checks, self.context.cancel.as_ref())
-            }
-            RuntimesFile::Missing | RuntimesFile::Unreadable(_) => Vec::new(),
+        let host = self.host_of_runtimes(&config.policy)?;
+        let supervisor = self.supervisor(&host);
+        let (facts, left) = match &file {
+            RuntimesFile::Read(read) => (
+                supervisor.facts(read.runtimes(), checks, self.context.cancel.as_ref()),
+                supervisor.left(read.runtimes())?,
+            ),
+            RuntimesFile::Missing => (Vec::new(), supervisor.left(&[])?),
+            // Nothing says what belongs to an entry.
+            RuntimesFile::Unreadable(_) => (Vec::new(), Vec::new()),
         };
-        Ok(FoundRuntimes { file, facts })
+        let left = left.into_iter().map(|runtime| runtime.id.as_str().to_owned()).collect();
+        Ok(FoundRuntimes { file, facts, left })
     }
 }
 
@@ -56,7 +63,7 @@ pub(crate) fn doctor_facts(found: &FoundRuntimes) -> brigade_doctor::RuntimeFact
     };
     let states: BTreeMap<&str, RuntimeState> =
         found.facts.iter().map(|facts| (facts.id.as_str(), state(facts))).collect();
-    brigade_doctor::RuntimeFacts { config, states }
+    brigade_doctor::RuntimeFacts { config, states, left: found.left.clone() }
 }
 
 fn state(facts: &RuntimeFacts) -> RuntimeState {
@@ -85,6 +92,12 @@ fn state(facts: &RuntimeFacts) -> RuntimeState {
             .filter(|issue| issue.issue_type == IssueType::OutsidePath)
             .filter_map(|issue| issue.field)
             .filter(|field| *field != "cwd")
+            .collect(),
+        long_logs: facts
+            .issues
+            .iter()
+            .filter(|issue| issue.issue_type == IssueType::LogTooLong)
+            .map(|issue| issue.detail.clone())
             .collect(),
         program_found: !has(IssueType::BadCommand, Some("command")),
         health: match &facts.health {

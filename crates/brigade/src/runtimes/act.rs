@@ -45,7 +45,14 @@ impl Workspace {
     /// When the disk fails. A process that must be left alone is in the report.
     pub fn runtime_stop(&self, id: &str) -> Result<RuntimeStopReport, Error> {
         let configured = self.configured()?;
-        let runtime = match self.runtime(&configured.runtimes, id) {
+        let supervisor = self.supervisor(&configured.host);
+        // What runs under a name that no entry has any more can be stopped by that name.
+        let left = match self.runtime(&configured.runtimes, id) {
+            Ok(_) => Vec::new(),
+            Err(_) => supervisor.left(configured.runtimes.runtimes())?,
+        };
+        let left = left.iter().find(|left| left.id == id.trim());
+        let runtime = match left.map_or_else(|| self.runtime(&configured.runtimes, id), Ok) {
             Ok(runtime) => runtime,
             Err(error) => {
                 return Ok(RuntimeStopReport {
@@ -54,7 +61,6 @@ impl Workspace {
                 });
             }
         };
-        let supervisor = self.supervisor(&configured.host);
         let outcome = supervisor.stop(runtime, self.context.lock_timeout)?;
         Ok(self.stop_report(runtime, &supervisor, outcome))
     }
