@@ -625,3 +625,24 @@ fn a_fix_can_be_typed_in_any_folder() {
     assert_eq!(elsewhere[1], format!("brigade --target {root} tools policy init"));
     assert!(elsewhere[0].ends_with(&format!(" {root}/.brigade/tools.toml")), "{elsewhere:?}");
 }
+
+#[test]
+fn locks_whose_process_is_gone_are_found_and_removed() {
+    let lock = ".brigade/tools/calls.jsonl.lock";
+    let orphaned = ".brigade/tools/.calls.jsonl.lock.0123456789abcdef0123456789abcdef.orphaned";
+    let mut ended = Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let site = healthy();
+    for folder in [lock, orphaned] {
+        site.workspace.write(format!("{folder}/pid"), format!("{}\n", std::process::id()));
+        site.workspace.write(format!("{folder}/owner.json"), "{}");
+    }
+    // Somebody works with them.
+    assert!(issues_of(&doctor(&site), "left_lock").is_empty());
+    site.workspace.write(format!("{orphaned}/pid"), ended.id().to_string());
+    check(&site, &expected("left_lock", "warning", "", orphaned));
+    assert!(!site.workspace.exists(orphaned) && site.workspace.exists(lock));
+    site.workspace.write(format!("{lock}/pid"), ended.id().to_string());
+    check(&site, &expected("left_lock", "warning", "", lock));
+    assert!(!site.workspace.exists(lock));
+}

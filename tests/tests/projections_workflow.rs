@@ -118,6 +118,38 @@ fn what_is_suggested_for_a_conflict_shows_what_would_be_lost() {
 }
 
 #[test]
+fn what_was_written_anywhere_is_found_when_nobody_wants_it() {
+    let workspace = sample();
+    let with = |path: &str| CATALOG.replace(".claude/commands/greet.md", path);
+    let plan = || {
+        let plan = json(&workspace, &["plan"], 0, PLAN);
+        let orphans = plan["orphans"].as_array().unwrap().iter();
+        let paths: Vec<String> =
+            orphans.map(|orphan| orphan["projection_path"].as_str().unwrap().to_owned()).collect();
+        (
+            paths.iter().map(|path| path.rsplit_once("workspace/").unwrap().1.to_owned()).collect::<Vec<_>>(),
+            plan["orphans_complete"].clone(),
+        )
+    };
+    workspace.write(".brigade/tools.toml", with("docs/agents/x.md"));
+    json(&workspace, &["apply", "--all"], 0, APPLY);
+    assert_eq!(plan(), (Vec::new(), true.into()));
+    workspace.write(
+        ".brigade/tools.toml",
+        CATALOG.replace("\"claude\", ", "").replace("claude = \".claude/commands/greet.md\", ", ""),
+    );
+    assert_eq!(plan(), (vec!["docs/agents/x.md".to_owned()], true.into()));
+    // Without the list, beside what is wanted, and said not to be all.
+    workspace.remove(".brigade/tools/projected.json");
+    assert_eq!(plan(), (Vec::new(), false.into()));
+    workspace.write(".brigade/tools.toml", with("docs/agents/y.md"));
+    assert_eq!(plan(), (vec!["docs/agents/x.md".to_owned()], false.into()));
+    assert_eq!(json(&workspace, &["apply", "--all", "--prune"], 0, APPLY)["pruned_count"], 1);
+    assert!(!workspace.exists("docs/agents/x.md") && workspace.exists("docs/agents/y.md"));
+    assert_eq!(plan(), (Vec::new(), false.into()));
+}
+
+#[test]
 fn the_source_of_a_summary_is_null_where_it_is_gone() {
     let workspace = sample();
     let fingerprint = || json(&workspace, &["show", "greet"], 0, &[])["tool"]["source_fingerprint"].clone();

@@ -317,6 +317,8 @@ issue_types! {
     State {
         WideModes = "wide_modes", Warning, "Files of the state that others can read or write",
             "Calls, receipts and logs are for their owner alone.", "brigade tools doctor --fix";
+        LeftLock = "left_lock", Warning, "A lock that a process left behind when it ended",
+            "The Python program never removes it, and may wait for it.", "brigade tools doctor --fix";
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Snapshot<'a> {
     pub sandbox_gaps: Option<Vec<String>>,
     /// Files and folders of the state that are open to others, relative to the workspace. One may stand for those beside it.
     pub wide_modes: Vec<String>,
+    /// Locks of the Python program whose process is gone, relative to the workspace.
+    pub left_locks: Vec<String>,
 }
 
 impl<'a> Snapshot<'a> {
@@ -74,6 +76,7 @@ impl<'a> Snapshot<'a> {
             broken_checkpoints: Vec::new(),
             sandbox_gaps: None,
             wide_modes: Vec::new(),
+            left_locks: Vec::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod fix;
 mod gathered;
+mod locks;
 mod modes;
 mod queue;
 mod replan;

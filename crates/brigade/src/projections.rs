@@ -5,6 +5,7 @@ mod facts;
 mod harnesses;
 mod orphans;
 mod places;
+mod remembered;
 mod staging;
 
 pub use apply::{ApplyRequest, Selection, SyncRequest};

@@ -8,6 +8,10 @@ use crate::{Issue, IssueType, Snapshot};
 const NAMED: usize = 3;
 
 pub(super) fn state(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
+    for lock in &snapshot.left_locks {
+        let issue = Issue::new(IssueType::LeftLock, format!("{lock}: the process that took it is gone"));
+        found.push(issue.subject(lock.as_str()).at(Place::file(lock)));
+    }
     let Some(first) = snapshot.wide_modes.first() else { return };
     let named: Vec<&str> = snapshot.wide_modes.iter().take(NAMED).map(String::as_str).collect();
     let more = if NAMED < snapshot.wide_modes.len() { ", …" } else { "" };

@@ -629,6 +629,7 @@ fn the_state_as_a_whole_is_looked_at() {
             ledger: vec![broken("ledger.jsonl")],
             broken_checkpoints: vec![broken("c.json")],
             wide_modes: vec!["a".to_owned(), "b".to_owned()],
+            left_locks: vec!["c".to_owned()],
             ..Snapshot::new(now())
         },
         &[
@@ -637,6 +638,7 @@ fn the_state_as_a_whole_is_looked_at() {
             "run_receipt_invalid - r.json",
             "run_ledger_broken - ledger.jsonl",
             "checkpoint_invalid - c.json",
+            "left_lock - c",
             "wide_modes -",
         ],
     );

@@ -1,8 +1,6 @@
 //! Mending what can be mended without asking: nothing that holds anybody's words is changed.
 
-use std::time::Duration;
-
-use brigade_fs::{FileKind, Fs as _, RelPath};
+use brigade_fs::Fs as _;
 use brigade_queue::{Damage, Mending, Queue as _};
 use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
 
@@ -11,13 +9,7 @@ use super::runtimes::RuntimesFile;
 use crate::error::Error;
 use crate::inbox::INBOX;
 use crate::report::{Fix, FixReport, Report as _};
-use crate::workspace::{CALLS, Workspace, rel};
-
-/// What the locks that the Python program leaves behind are called.
-const LEFT_LOCK: &str = ".calls.jsonl.lock.";
-
-/// How old such a lock must be, so that nobody is just taking or leaving it.
-const LOCK_AGE: Duration = Duration::from_secs(60 * 60);
+use crate::workspace::{CALLS, Workspace};
 
 /// What was done so far.
 struct Fixes {
@@ -116,33 +108,10 @@ impl Workspace {
     }
 
     fn fix_locks(&self, fixes: &mut Fixes) {
-        let folder = rel(brigade_queue::TOOLS);
-        let now = self.now();
-        for entry in self.fs.list_dir(&folder).unwrap_or_default() {
-            if entry.kind != FileKind::Directory || !entry.name.starts_with(LEFT_LOCK) {
-                continue;
-            }
-            let Ok(path) = folder.join(&entry.name) else { continue };
-            let is_old = |modified| LOCK_AGE < now.since(modified);
-            if !self.fs.link_metadata(&path).is_ok_and(|metadata| is_old(metadata.modified)) {
-                continue;
-            }
+        for path in self.left_locks() {
             let detail = "removed a lock that nobody holds any more".to_owned();
             fixes.one("lock", path.to_string(), detail, || self.remove_lock(&path));
         }
-    }
-
-    /// Removes a folder with the two files that such a lock has.
-    fn remove_lock(&self, path: &RelPath) -> Result<(), Error> {
-        for name in ["pid", "owner.json"] {
-            if let Ok(file) = path.join(name)
-                && let Err(error) = self.fs.remove(&file)
-                && !error.is_not_found()
-            {
-                return Err(error.into());
-            }
-        }
-        Ok(self.fs.remove_dir(path)?)
     }
 
     fn fix_queue(&self, fixes: &mut Fixes) -> Result<(), Error> {

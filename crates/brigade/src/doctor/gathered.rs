@@ -36,7 +36,7 @@ pub(crate) struct Parts {
     pub(crate) queue: bool,
     /// Whether the chain of receipts is checked.
     pub(crate) ledger: Ledger,
-    /// The modes of the state's files.
+    /// The modes of the state's files, and what lies among them.
     pub(crate) modes: bool,
 }
 
@@ -91,6 +91,7 @@ pub(crate) struct Gathered<'c> {
     pub(crate) queue: QueueFacts,
     sandbox_gaps: Option<Vec<String>>,
     wide_modes: Vec<String>,
+    left_locks: Vec<String>,
 }
 
 impl Gathered<'_> {
@@ -122,6 +123,11 @@ impl Workspace {
             pins: if parts.tools { self.pin_states(config)? } else { Vec::new() },
             queue,
             sandbox_gaps: if parts.sandbox { self.sandbox_gaps(&config.policy) } else { None },
+            left_locks: if parts.modes {
+                self.left_locks().iter().map(ToString::to_string).collect()
+            } else {
+                Vec::new()
+            },
             wide_modes: if parts.modes {
                 self.wide_modes(Which::First).into_iter().map(|wide| wide.path.to_string()).collect()
             } else {
@@ -180,6 +186,7 @@ impl Workspace {
             broken_checkpoints: queue.broken_checkpoints.clone(),
             sandbox_gaps: gathered.sandbox_gaps.clone(),
             wide_modes: gathered.wide_modes.clone(),
+            left_locks: gathered.left_locks.clone(),
         };
         let mut found = diagnose(&snapshot);
         let typed = self.typed();

@@ -11,6 +11,7 @@ use brigade_projection::{
 
 use super::Selected;
 use super::facts::refuse_shared;
+use super::orphans::projected;
 use super::places::Places;
 use super::staging::{Outcome, Write, sync_names, write_all};
 use crate::error::{Error, ErrorKind};
@@ -65,6 +66,7 @@ impl Workspace {
     /// # Errors
     /// When another one is at it for too long, or the disk fails before anything was replaced.
     pub fn apply(&self, request: &ApplyRequest) -> Result<ApplyReport, Error> {
+        let remembered = self.remembered(self.was_applied());
         let _lock = if request.dry_run { None } else { self.lock_projections()? };
         let config = self.config()?;
         let places = self.places();
@@ -84,6 +86,13 @@ impl Workspace {
         let mut work = Work::of(planned, &places, &config);
         if !request.dry_run {
             self.write(&mut work)?;
+            if self.fs.exists(&rel(CATALOG))? {
+                // Read again, now that nobody else is at it; what went before was only whether there was a list.
+                let list = self.remembered(!remembered.is_complete);
+                let root = self.target();
+                let known = config.catalog.tools().iter().flat_map(|tool| projected(tool, &root));
+                self.remember(list, work.writes.iter().map(|(_, path)| path.clone()), known)?;
+            }
         }
         let prune = self.prune(request, &selected.orphans)?;
         Ok(self.apply_report(request, selected, work, prune))
@@ -106,6 +115,11 @@ impl Workspace {
             force: request.force,
             prune: false,
         })
+    }
+
+    /// Tells whether projections were ever written here by this program.
+    pub(super) fn was_applied(&self) -> bool {
+        self.fs.exists(&rel(LOCK)).unwrap_or(true)
     }
 
     /// Waits until nobody else writes projections; takes nothing where there is no catalog.

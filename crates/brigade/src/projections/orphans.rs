@@ -1,6 +1,6 @@
 //! Looking for managed files that no entry wants any more.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use brigade_catalog::Tool;
 use brigade_fs::{FileKind, Fs, RelPath, in_parallel, is_temporary};
@@ -16,6 +16,9 @@ const DEPTH: usize = 6;
 
 /// How many names are looked at before the search ends.
 const MOST_NAMES: usize = 200_000;
+
+/// How many files are looked at in a folder that is not only for projections.
+const MOST_BESIDE: usize = 1_000;
 
 /// How much of a file is read to see whether it may be managed.
 const PEEK: usize = 64 << 10;
@@ -37,15 +40,24 @@ pub(crate) struct OrphanSearch {
 }
 
 impl Workspace {
-    /// Looks for orphans where projections usually are, and where disabled tools had theirs. Follows no links.
+    /// Looks for orphans where projections usually are, beside those that the catalog wants, where disabled tools had theirs, and
+    /// where any were written. Follows no links.
     pub(crate) fn find_orphans(&self, config: &Config, places: &Places<'_>) -> Result<OrphanSearch, Error> {
         let catalog = &config.catalog;
         if catalog.tools().is_empty() && !catalog.is_valid() {
             // Nobody can say what a catalog that cannot be read would want.
             return Ok(OrphanSearch { orphans: Vec::new(), is_complete: true });
         }
-        let (mut files, is_complete) = self.unclaimed_files(config, places);
+        let (mut files, is_searched) = self.unclaimed_files(config, places);
         let root = self.target();
+        let remembered = self.remembered(self.was_applied());
+        let is_complete = is_searched && remembered.is_complete;
+        files.extend(
+            remembered.paths.into_iter().filter(
+                |path| matches!(places.spot(path), Spot::There(real, FileKind::File) if real == *path),
+            ),
+        );
+        files.extend(self.neighbours(config, places));
         for tool in catalog.tools().iter().filter(|tool| !tool.enabled) {
             for path in projected(tool, &root) {
                 if matches!(places.spot(&path), Spot::There(real, FileKind::File) if real == path) {
@@ -108,6 +120,23 @@ impl Workspace {
         (files, false)
     }
 
+    /// Lists the files beside projections that the catalog wants outside of the usual folders.
+    fn neighbours(&self, config: &Config, places: &Places<'_>) -> Vec<RelPath> {
+        let usual: Vec<RelPath> = folders().into_iter().map(crate::workspace::rel).collect();
+        let root = self.target();
+        let wanted = config.catalog.tools().iter().flat_map(|tool| projected(tool, &root));
+        let unusual = wanted.filter(|path| !usual.iter().any(|folder| path.is_in(folder)));
+        let beside: BTreeSet<RelPath> = unusual.map(|path| path.parent()).collect();
+        let mut files = Vec::new();
+        for folder in beside.iter().filter(|folder| folder.is_root() || places.is_plain_folder(folder)) {
+            let entries = self.fs.list_dir(folder).unwrap_or_default();
+            let named =
+                entries.iter().filter(|entry| entry.kind == FileKind::File && !is_temporary(&entry.name));
+            files.extend(named.take(MOST_BESIDE).filter_map(|entry| folder.join(&entry.name).ok()));
+        }
+        files
+    }
+
     fn read_if_managed(&self, path: &RelPath) -> Option<Vec<u8>> {
         let file = self.fs.open(path).ok()?;
         let start = file.read_range(0, PEEK).ok()?;
@@ -120,7 +149,7 @@ impl Workspace {
 }
 
 /// Lists where a tool's projections go by the words of their paths.
-fn projected(tool: &Tool, root: &str) -> Vec<RelPath> {
+pub(super) fn projected(tool: &Tool, root: &str) -> Vec<RelPath> {
     let paths = tool.projections.values().filter_map(|path| relative_path(root, path).ok());
     paths.filter_map(|path| path.parse().ok()).collect()
 }

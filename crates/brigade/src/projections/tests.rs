@@ -15,8 +15,6 @@ use crate::error::ErrorKind;
 use crate::exit::Exit;
 use crate::report::ApplyReport;
 
-const HEADER: &str = "<!-- brigade-tool-projection: {";
-
 /// A tool: its id, its family, and the path for each harness.
 type Entry<'e> = (&'e str, &'e str, &'e [(&'e str, &'e str)]);
 
@@ -126,7 +124,8 @@ fn a_projection_is_missing_then_current_then_stale() {
     assert_eq!((report.applied_count, report.exit()), (1, Exit::Done));
     assert_eq!(report.applied[0].action, "create");
     let text = sample.read(".claude/commands/greet.md");
-    assert!(text.starts_with(HEADER) && text.ends_with("-->\nAbout greet.\n"), "{text}");
+    assert!(text.starts_with("---\n# brigade-tool-projection: {"), "{text}");
+    assert!(text.ends_with("\n---\nAbout greet.\n"), "{text}");
     sample.check_plan(&[("current", None)]);
     sample.write("tools/greet.md", "Another text.\n");
     sample.check_plan(&[("stale", None)]);

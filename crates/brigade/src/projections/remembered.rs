@@ -1,0 +1,110 @@
+//! Where projections were written outside of the folders that are searched for orphans anyway.
+//!
+//! `.brigade/tools/projected.json` lists such files, so that one is found when its target is gone from the catalog. Those in
+//! the usual folders are not listed: a search finds them.
+
+use std::collections::BTreeSet;
+
+use brigade_core::{Dialect, Json};
+use brigade_fs::{FileMode, Fs as _, FsError, RelPath};
+use brigade_projection::folders;
+
+use crate::workspace::{Workspace, rel};
+
+/// The list.
+const PROJECTED: &str = ".brigade/tools/projected.json";
+
+/// The schema id of that file.
+const SCHEMA: &str = "brigade.projected.v1";
+
+/// The largest list that is read.
+const LIMIT: u64 = 16 << 20;
+
+/// What is known of files that were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Remembered {
+    pub(super) paths: BTreeSet<RelPath>,
+    /// Whether every file that was ever written stands in the list, or where a search finds it.
+    pub(super) is_complete: bool,
+    /// Whether the list is stored.
+    is_stored: bool,
+}
+
+impl Remembered {
+    /// Reads a list; what is odd in it is left out, and makes it incomplete.
+    fn parse(bytes: &[u8]) -> Remembered {
+        let nothing = Remembered { paths: BTreeSet::new(), is_complete: false, is_stored: true };
+        let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else { return nothing };
+        if json.get("schema").and_then(Json::as_str) != Some(SCHEMA) {
+            return nothing;
+        }
+        let Some(listed) = json.get("paths").and_then(Json::as_array) else { return nothing };
+        let paths: BTreeSet<RelPath> = listed.iter().filter_map(|path| path.as_str()?.parse().ok()).collect();
+        let is_whole = json.get("complete").and_then(Json::as_bool) == Some(true);
+        Remembered { is_complete: is_whole && paths.len() == listed.len(), paths, is_stored: true }
+    }
+
+    fn to_json(&self) -> Json {
+        let paths: Vec<Json> = self.paths.iter().map(|path| Json::from(path.as_str())).collect();
+        Json::object([
+            ("schema", Json::from(SCHEMA)),
+            ("complete", Json::from(self.is_complete)),
+            ("paths", Json::from(paths)),
+        ])
+    }
+}
+
+impl Workspace {
+    /// Returns what is known; `was_applied` says whether projections were written here before.
+    pub(super) fn remembered(&self, was_applied: bool) -> Remembered {
+        match self.fs.read(&rel(PROJECTED), LIMIT) {
+            Ok(bytes) => Remembered::parse(&bytes),
+            // Earlier versions wrote no list.
+            Err(error) => Remembered {
+                paths: BTreeSet::new(),
+                is_complete: error.is_not_found() && !was_applied,
+                is_stored: false,
+            },
+        }
+    }
+
+    /// Adds files that were written to the list. `known` are all that the catalog wants, for a list that is new.
+    pub(super) fn remember(
+        &self,
+        mut list: Remembered,
+        written: impl Iterator<Item = RelPath>,
+        known: impl Iterator<Item = RelPath>,
+    ) -> Result<(), FsError> {
+        let before = list.paths.len();
+        let searched: Vec<RelPath> = folders().into_iter().map(rel).collect();
+        let is_found = |path: &RelPath| searched.iter().any(|folder| path.is_in(folder));
+        list.paths.extend(written.filter(|path| !is_found(path)));
+        if !list.is_stored {
+            list.paths.extend(known.filter(|path| !is_found(path)));
+        }
+        if list.is_stored && list.paths.len() == before {
+            return Ok(());
+        }
+        // What is gone needs not be looked for any more.
+        list.paths.retain(|path| self.fs.exists(path).unwrap_or(true));
+        let text = list.to_json().to_pretty();
+        self.fs.write_atomic(&rel(PROJECTED), text.as_bytes(), FileMode::KeepOr(0o600))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_reads_back_and_an_odd_one_is_not_complete() {
+        let paths = BTreeSet::from([rel("docs/agents/a.md")]);
+        let list = Remembered { paths, is_complete: true, is_stored: true };
+        let text = list.to_json().to_pretty();
+        assert_eq!(Remembered::parse(text.as_bytes()), list);
+        for odd in [text.replace("docs/agents", "../out"), text.replace(".v1", ".v2"), "[]".to_owned()] {
+            let read = Remembered::parse(odd.as_bytes());
+            assert!(!read.is_complete && read.paths.is_empty(), "{odd}");
+        }
+    }
+}
