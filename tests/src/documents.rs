@@ -311,7 +311,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     (
         "brigade.state.v1",
         "target:str valid:bool calls:{int} runs:{int} journal_bytes:int segments:int adopted:bool damage:[damage] \
-         quarantined:[any] temporary:[str]",
+         quarantined:[any] unreadable_when_adopted:[str] temporary:[str]",
     ),
     (
         "brigade.state-compact.v1",

@@ -294,13 +294,18 @@ fn what_stands_in_the_place_of_the_calls_is_told_and_moved_only_when_that_is_ask
             let journal = site.workspace.join(JOURNAL);
             fs::remove_file(&journal).unwrap();
             fs::create_dir(&journal).unwrap();
-            for words in [vec!["call", "list"], vec!["call", "show", "call-x"], vec!["call", "queue", "tool"]]
-            {
+            for words in [
+                vec!["call", "list"],
+                vec!["call", "show", "call-x"],
+                vec!["call", "queue", "tool"],
+                vec!["call", "run", "--next"],
+            ] {
                 let answer = site.json(words);
                 let text = answer.json.to_string();
                 assert!(text.contains("is not a file"), "{text}");
                 answer.expect(3);
             }
+            assert_eq!(site.tools(["state", "export"]).code(), Some(3));
             assert!(journal.is_dir());
         },
         "calls.jsonl",
@@ -340,6 +345,24 @@ fn unreadable_checkpoints_and_folders_that_crashes_left_are_reported() {
     assert_eq!(site.json(["state", "compact"]).expect(0)["removed"], 1);
     assert!(!site.workspace.join(&left).exists());
     assert_eq!(site.json(["state", "check"]).expect(1)["temporary"], json!([]));
+}
+
+#[test]
+fn a_receipt_that_was_none_when_it_was_adopted_is_told_and_leads_nobody_in_circles() {
+    let site = Site::script("echo done\n");
+    let call = "{\"id\":\"call-1\",\"status\":\"completed\",\"tool_id\":\"tool\",\"args\":{}}\n";
+    site.workspace.write(JOURNAL, call);
+    site.workspace.write(".brigade/tools/runs/run-1.json", "{\"id\": \"run-1\", \"ca\n");
+    let checked = site.json(["state", "check"]).expect(1);
+    assert_eq!(checked["damage"][0]["next"], "brigade tools state compact", "{checked:#}");
+    site.json(["state", "compact"]).expect(0);
+    let checked = site.json(["state", "check"]).expect(0);
+    assert_eq!(checked["unreadable_when_adopted"].as_array().map(Vec::len), Some(1), "{checked:#}");
+    site.json(["run", "verify"]).expect(0);
+    // From here on it is checked like any other.
+    site.workspace.write(".brigade/tools/runs/run-1.json", "{\n");
+    assert_eq!(site.json(["state", "check"]).expect(1)["damage"][0]["next"], "brigade tools run verify");
+    assert_eq!(site.json(["run", "verify"]).expect(1)["findings"][0]["run_id"], "run-1");
 }
 
 #[test]

@@ -73,6 +73,12 @@ pub trait Queue: Send + Sync {
 /// The queue at one moment. Everything is as it was when it was opened; calls whose runner is gone are shown as
 /// interrupted.
 pub trait QueueView: Sync {
+    /// Fails when the calls cannot be read at all, for whoever would take that for an empty queue.
+    ///
+    /// # Errors
+    /// [`QueueError::Blocked`].
+    fn require_calls(&self) -> Result<(), QueueError>;
+
     /// Returns a call by its whole id.
     ///
     /// # Errors

@@ -335,6 +335,10 @@ impl<'a> Source<'a> {
 }
 
 impl QueueView for View {
+    fn require_calls(&self) -> Result<(), QueueError> {
+        self.require_journal()
+    }
+
     fn call(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
         Ok(self.stored(id)?.map(|stored| self.as_it_stands(stored)))
     }

@@ -70,7 +70,10 @@ impl Workspace {
     /// Runs the oldest approved call that still verifies. One that another process takes meanwhile is left to it.
     fn run_next(&self) -> Result<RunReport, Error> {
         let mut approved: Vec<StoredCall> = Vec::new();
-        self.queue().read()?.for_each_call(&Calls::Of(CallStatus::Approved), &mut |stored| {
+        let queue = self.queue();
+        let view = queue.read()?;
+        view.require_calls()?;
+        view.for_each_call(&Calls::Of(CallStatus::Approved), &mut |stored| {
             approved.push(stored);
             ControlFlow::Continue(())
         })?;

@@ -100,6 +100,7 @@ impl Workspace {
                     Json::object([("file", Json::from(self.absolute(file))), ("lines", Json::from(*lines))])
                 })
                 .collect(),
+            unreadable_when_adopted: check.bad_when_adopted.iter().map(|file| self.absolute(file)).collect(),
             temporary: temporary.iter().map(|file| self.absolute(file)).collect(),
         })
     }
@@ -154,6 +155,7 @@ impl Workspace {
     pub fn state_export(&self, found: &mut dyn FnMut(Exported<'_>) -> ControlFlow<()>) -> Result<(), Error> {
         let queue = self.queue();
         let view = queue.read()?;
+        view.require_calls()?;
         let mut stopped = false;
         view.for_each_call(&Calls::All, &mut |stored| {
             let flow = found(Exported::Call(&stored.call));

@@ -30,6 +30,8 @@ pub struct StateReport {
     pub damage: Vec<DamageReport>,
     /// Quarantine files and their number of lines.
     pub quarantined: Vec<Json>,
+    /// Receipts of the Python program that could not be read when they were adopted, and are as they were then.
+    pub unreadable_when_adopted: Vec<String>,
     /// Files that a crash left, or that are being written.
     pub temporary: Vec<String>,
 }

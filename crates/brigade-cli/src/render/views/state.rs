@@ -38,6 +38,9 @@ impl View for StateReport {
                 if lines == 1 { format!("{path}, 1 line") } else { format!("{path}, {lines} lines") },
             );
         }
+        for file in &self.unreadable_when_adopted {
+            page.note(&format!("{file} could not be read when it was taken over, and is as it was then"));
+        }
         for file in &self.temporary {
             page.data.field("temporary", file);
         }
