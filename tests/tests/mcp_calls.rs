@@ -104,6 +104,15 @@ fn fails(tool: &str, faults: &str, lines: &str, status: &str, kind: &str) -> Val
     assert_eq!((&receipt["status"], &receipt["mcp_error_kind"]), (&json!(status), &json!(kind)), "{run:#}");
     assert_eq!(receipt["mcp_error_type"], "mcp_execution_failed");
     assert!(run["error"].is_string());
+    let doctor = spoken.site.json(["doctor"]).json;
+    let issues = doctor["issues"].as_array().expect("issues are a list");
+    let why = issues.iter().find(|issue| issue["issue_type"] == "mcp_execution_failed");
+    if status == "failed" {
+        let detail = why.expect("doctor tells of it")["detail"].as_str().expect("an issue has a detail");
+        let failure: String =
+            receipt["failure"].as_str().expect("the receipt says why").chars().take(40).collect();
+        assert!(detail.contains(&failure), "{detail}");
+    }
     let listed = spoken.site.json(["run", "list"]).expect(0);
     assert_eq!(listed["counts"], json!({ status: 1 }));
     let mut receipt = receipt.clone();

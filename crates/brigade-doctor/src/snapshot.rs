@@ -317,6 +317,10 @@ pub struct RunState {
     pub started_at: Option<Timestamp>,
     /// Whether its timeout ended it.
     pub timed_out: bool,
+    /// Why it failed, as its receipt says.
+    pub failure: Option<String>,
+    /// What went wrong with an MCP call, in the word of its receipt.
+    pub mcp_fault: Option<String>,
     /// What it asked for: the same for runs of one tool with the same arguments.
     pub asks: Fingerprint,
     /// The logs that its receipt names and that are gone: `stdout`, `stderr`.
@@ -337,6 +341,8 @@ impl RunState {
             status: receipt.status().to_owned(),
             started_at: receipt.started_at(),
             timed_out: document.get("timed_out").and_then(Json::as_bool).unwrap_or(false),
+            failure: receipt.text("failure").map(str::to_owned),
+            mcp_fault: receipt.text("mcp_error_kind").map(str::to_owned),
             asks: asks(receipt.tool_id(), document.get("args").unwrap_or(&Json::Null)),
             missing_logs: Vec::new(),
             replay_blockers: Vec::new(),

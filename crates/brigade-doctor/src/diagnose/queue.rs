@@ -4,10 +4,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus};
+use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Fingerprint, Place, Timestamp};
 
 use crate::snapshot::asks;
 use crate::{BrokenFile, CallState, CheckpointState, Issue, IssueType, RunState, RunnerState, Snapshot};
+
+/// Characters of the reason of a failure that are told.
+const REASON: usize = 300;
 
 /// How long a call or a checkpoint may wait for a person.
 const MAX_WAIT: Duration = Duration::from_secs(72 * 60 * 60);
@@ -125,6 +129,10 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
                     IssueType::CallFailed,
                     "failed although its program ended with exit code 0; the receipt says why".to_owned(),
                 ),
+                // The server of an MCP tool is ended when the tool has answered, or did not.
+                (_, Some(_)) if call.family == "mcp" => {
+                    say(IssueType::CallFailed, "failed; the receipt says why".to_owned());
+                }
                 (_, Some(code)) => say(IssueType::CallFailed, format!("failed with exit code {code}")),
                 (_, None) => say(IssueType::CallFailed, "failed".to_owned()),
             }
@@ -174,7 +182,7 @@ fn run_issues(run: &RunState, successes: &Successes, found: &mut Vec<Issue>) {
             found.push(of_run(IssueType::RunTimedOut, "was ended at its timeout".to_owned()));
         } else if run.status == "failed" {
             let kind = if run.family == "mcp" { IssueType::McpExecutionFailed } else { IssueType::RunFailed };
-            found.push(of_run(kind, "failed".to_owned()));
+            found.push(of_run(kind, failed(run)));
         }
     }
     if !run.missing_logs.is_empty() {
@@ -186,6 +194,24 @@ fn run_issues(run: &RunState, successes: &Successes, found: &mut Vec<Issue>) {
         found.push(
             of_run(IssueType::RunReplayBlocked, format!("cannot be replayed: {reasons}")).evidence(reasons),
         );
+    }
+}
+
+/// Says that a run failed, and why as far as its receipt says.
+fn failed(run: &RunState) -> String {
+    let what = match run.mcp_fault.as_deref() {
+        Some("malformed_message" | "oversized_message" | "unsupported_answer") => {
+            "failed, because its server gave a malformed response"
+        }
+        Some("tool_not_listed" | "duplicate_tool" | "list_failed") => {
+            "failed, because the list of tools of its server does not fit"
+        }
+        Some("pin_changed") => "was not called, because its server changed the tool",
+        Some(_) | None => "failed",
+    };
+    match run.failure.as_deref().map(|why| short(why, REASON)).filter(|why| !why.is_empty()) {
+        Some(why) => format!("{what}: {}", escape_terminal(&why)),
+        None => what.to_owned(),
     }
 }
 

@@ -262,6 +262,8 @@ const LOOKED_INTO: &[&str] = &[
     "started_at",
     "completed_at",
     "timed_out",
+    "failure",
+    "mcp_error_kind",
     "args",
     "stdout_log_path",
     "stderr_log_path",
