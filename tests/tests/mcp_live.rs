@@ -283,5 +283,6 @@ fn what_cannot_be_imported_is_said() {
     let known = site.json(["import", "mcp", "voice", "--tool", "echo"]).expect(0);
     assert_eq!(known["tools"][0]["detail"], "the catalog has it as `mine`");
     let off = importable("refuses");
-    off.site.json(["import", "mcp", "voice"]).refused("listed no tools");
+    let refused = off.site.json(["import", "mcp", "voice"]).refused("listed no tools");
+    assert!(!refused.to_string().contains("policy doctor"), "{refused:#}");
 }

@@ -186,7 +186,8 @@ fn rotate(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     }
 }
 
-fn older(path: &RelPath) -> RelPath {
+/// Returns where the older part of a log is.
+pub(crate) fn older(path: &RelPath) -> RelPath {
     path.parent().join(&format!("{}.1", path.name())).expect("a name with an extension is a name")
 }
 

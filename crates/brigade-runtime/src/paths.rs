@@ -69,8 +69,8 @@ impl Paths {
         };
         let mut pid = finder.file("pid_path", &or_default(&runtime.pid_path, "pid"));
         let log = or_default(&runtime.log_path, "log");
-        let stdout = finder.file("log_path", &format!("{log}.stdout"));
-        let stderr = match &stdout {
+        let mut stdout = finder.file("log_path", &format!("{log}.stdout"));
+        let mut stderr = match &stdout {
             Some(_) => finder.file("log_path", &format!("{log}.stderr")),
             None => None,
         };
@@ -87,6 +87,15 @@ impl Paths {
             let detail = "`pid_path` names the file that holds the metadata or the health";
             finder.issues.push(RuntimeIssue::of_field(runtime, IssueType::Config, "pid_path", detail));
             pid = None;
+        }
+        let logs = [&stdout, &stderr].into_iter().flatten();
+        let logs: Vec<RelPath> = logs.flat_map(|log| [log.clone(), crate::logs::older(log)]).collect();
+        let health_file = if let HealthFile::Own(path) = &health { Some(path) } else { None };
+        if [pid.as_ref(), health_file, Some(&metadata)].into_iter().flatten().any(|path| logs.contains(path))
+        {
+            let detail = "`log_path` names the file that holds the process id, the metadata or the health";
+            finder.issues.push(RuntimeIssue::of_field(runtime, IssueType::Config, "log_path", detail));
+            (stdout, stderr) = (None, None);
         }
         let directory = finder.directory();
         let issues = finder.issues;
@@ -255,6 +264,14 @@ mod tests {
     #[test]
     fn state_does_not_overwrite_what_is_something_else() {
         let mut runtime = Runtime::new("r", "x").unwrap();
+        runtime.log_path = Some("log".into());
+        for (pid, health) in [("log.stdout", "h"), ("p", "log.stderr"), ("log.stdout.1", "h")] {
+            (runtime.pid_path, runtime.health_path) = (Some(pid.into()), Some(health.into()));
+            let paths = find(&runtime);
+            assert_eq!(types(&paths), [("runtime_config", Some("log_path"))], "{pid} {health}");
+            assert_eq!(paths.stdout, None);
+        }
+        runtime.health_path = None;
         runtime.pid_path = Some(".brigade/tools/runtime/r.json".into());
         runtime.log_path = Some(".git/log".into());
         runtime.cwd = Some("missing".into());

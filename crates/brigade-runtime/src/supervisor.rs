@@ -206,8 +206,11 @@ impl<'a> Supervisor<'a> {
         };
         blockers.extend(paths.issues.iter().cloned());
         if pid_file == PidFile::Foreign {
-            let detail = "`pid_path` names a file that is not a pid file";
-            blockers.push(RuntimeIssue::of_field(runtime, IssueType::Config, "pid_path", detail));
+            let path = shown(paths.pid.as_ref(), || runtime.pid_path());
+            let detail = format!("`pid_path` names a file that is not a pid file: {path}");
+            let fix = format!("look at `{path}`, and remove it or configure another `pid_path`");
+            let issue = RuntimeIssue::of_field(runtime, IssueType::Config, "pid_path", detail);
+            blockers.push(issue.with_fix(fix));
         }
         Ok(Seen { paths, record, pid_file, standing, command, check, blockers })
     }

@@ -60,7 +60,9 @@ impl Workspace {
         }
         let exchange = self.ask(&self.policy()?, &asking(runtime)).map_err(|why| {
             let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
-            Error::new(ErrorKind::Refused, message).hint("brigade tools policy doctor")
+            let error = Error::new(ErrorKind::Refused, message);
+            // Only what was not started may be for the policy to change.
+            if why.starts_with("not started: ") { error.hint("brigade tools policy doctor") } else { error }
         })?;
         let wanted = wanted(&exchange, &request.tools)?;
         // Held from the reading to the writing: others may import at the same time.
