@@ -432,6 +432,20 @@ fn what_runs_under_a_name_that_no_entry_has_any_more_is_seen_and_stopped() {
 }
 
 #[test]
+fn of_two_entries_with_one_id_none_is_started() {
+    let runtimes = Runtimes::serving();
+    let file = ".brigade/tools/runtimes.toml";
+    let one = runtimes.site.workspace.read_text(file);
+    let other = "[[runtime]]\nid = 'helper'\nname = 'Other'\ncommand = 'sleep 600'\n";
+    runtimes.site.workspace.write(file, format!("{one}\n{other}"));
+    for action in ["start", "restart"] {
+        let refused = runtimes.json(&[action, "helper"], 1);
+        assert!(refused.to_string().contains("2 entries have the id"), "{refused:#}");
+    }
+    assert!(!runtimes.site.workspace.exists(".brigade/tools/runtime/helper.pid"));
+}
+
+#[test]
 fn a_log_that_never_ends_is_cut_by_whoever_looks() {
     let runtimes = Runtimes::serving();
     runtimes.start();

@@ -30,7 +30,7 @@ impl Workspace {
             Ok(runtime) => runtime,
             Err(error) => return Ok(self.start_failed(id, &error)),
         };
-        if let Some(disabled) = off(runtime) {
+        if let Some(disabled) = off(runtime).or_else(|| twice(&configured.runtimes, runtime)) {
             let facts = self.supervisor(&configured.host).facts_of_one(runtime, Checks::Skip, None);
             return Ok(self.start_refused(runtime, &facts, &[disabled]));
         }
@@ -100,7 +100,7 @@ impl Workspace {
             }
         };
         let supervisor = self.supervisor(&host);
-        if let Some(disabled) = off(runtime) {
+        if let Some(disabled) = off(runtime).or_else(|| twice(&runtimes, runtime)) {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
             return Ok(report(id, None, Some(self.start_refused(runtime, &facts, &[disabled]))));
         }
@@ -248,6 +248,15 @@ impl Workspace {
             survivors: Vec::new(),
         }
     }
+}
+
+/// Says that the id of a runtime stands more than once: which one is meant cannot be told.
+fn twice(runtimes: &Runtimes, runtime: &Runtime) -> Option<Blocker> {
+    let same = || runtimes.runtimes().iter().filter(|other| other.id == runtime.id);
+    let last = same().nth(1)?;
+    let message = format!("{} entries have the id", same().count());
+    let blocker = Blocker::new("runtime_config", message).at(last.place_of("id")).field("id");
+    Some(blocker.hint("give each runtime an id of its own"))
 }
 
 fn off(runtime: &Runtime) -> Option<Blocker> {
