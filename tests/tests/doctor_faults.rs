@@ -289,6 +289,10 @@ fn faults_of_projections_are_found() {
             );
             site.json(["apply", "--all"]).expect(0);
         }),
+        (tool("projection_not_read", "info"), |site| {
+            with_lines(site, "supported_harnesses = [\"claude\"]\nprojections = { claude = \"docs/x.md\" }");
+            site.json(["apply", "--all"]).expect(0);
+        }),
         (tool("projection_refused", "error"), |site| {
             with_lines(site, "supported_harnesses = [\"a\"]\nprojections = { a = \".git/hooks/tool.md\" }");
         }),
@@ -645,4 +649,14 @@ fn locks_whose_process_is_gone_are_found_and_removed() {
     site.workspace.write(format!("{lock}/pid"), ended.id().to_string());
     check(&site, &expected("left_lock", "warning", "", lock));
     assert!(!site.workspace.exists(lock));
+}
+
+#[test]
+fn what_init_proposes_has_no_issue_once_it_is_applied() {
+    let site = healthy();
+    site.workspace.remove(TOOLS);
+    site.tools(["init"]).assert_code(0);
+    site.json(["apply", "--all"]).expect(0);
+    let report = doctor(&site);
+    assert_eq!(report["issues"], Value::Array(Vec::new()), "{report:#}");
 }

@@ -193,6 +193,9 @@ issue_types! {
             "Move the file, or overwrite it by leaving out --dry-run.", "brigade tools apply --force --dry-run {tool}";
         SkillUnreadable = "skill_unreadable", Warning, "A skill that its harness may refuse",
             "Name, folder or front matter are not what the Agent Skills format wants, and cannot be mended on the way.", "{edit}";
+        ProjectionNotRead = "projection_not_read", Info, "A projection where its harness does not look",
+            "The file is written, and the harness does not read it by itself. `brigade tools harness show` says what it reads.",
+            "brigade tools plan {tool}";
         ProjectionRefused = "projection_refused", Error, "A projection target that is never written",
             "Targets inside .git or .brigade or outside the workspace, and ones that are folders, are refused.", "{edit}";
         OrphanedProjection = "orphaned_projection", Warning, "A projection that no tool asks for any more",

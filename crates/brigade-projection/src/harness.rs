@@ -6,6 +6,8 @@ mod table;
 
 pub(crate) use table::{CURSOR_FIELDS, SKILL_FIELDS};
 
+use std::sync::LazyLock;
+
 use brigade_catalog::Family;
 
 /// What a harness makes of a projection.
@@ -167,6 +169,13 @@ pub fn folders() -> Vec<&'static str> {
     folders.sort_unstable();
     folders.dedup();
     folders
+}
+
+/// Tells whether a path lies where projections usually are.
+pub(crate) fn is_usual(path: &str) -> bool {
+    static USUAL: LazyLock<Vec<&str>> = LazyLock::new(folders);
+    let is_below = |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
+    USUAL.iter().any(is_below)
 }
 
 /// Returns a harness by the name that tools.toml has.

@@ -11,7 +11,7 @@ use crate::comment::{Comment, comment_of};
 use crate::facts::SourceText;
 use crate::front_matter;
 use crate::harness::{
-    CURSOR_FIELDS, FieldValue, FrontMatterField, Lossiness, PlaceFormat, SKILL_FIELDS, harness,
+    CURSOR_FIELDS, FieldValue, FrontMatterField, Lossiness, PlaceFormat, SKILL_FIELDS, harness, is_usual,
 };
 use crate::header::{self, Header};
 use crate::item::{Advice, AdviceWeight};
@@ -224,7 +224,8 @@ pub(crate) fn lossiness(
         let advice = better.map(|better| Advice {
             code: "not-read",
             message: format!("{} does not read this path by itself; it reads {better}", harness.title),
-            weight: AdviceWeight::NotRead,
+            // What `init` proposes for the sake of the Python program is known, and no mistake of a person.
+            weight: if is_usual(path) { AdviceWeight::Remark } else { AdviceWeight::NotRead },
         });
         return (Some(Lossiness::ReferenceOnly), advice);
     };

@@ -27,15 +27,18 @@ pub(super) fn projections(tool: &Tool, items: &[&ProjectionItem], found: &mut Ve
 
 /// What keeps a harness from reading a projection that is written as well as it can be.
 fn unreadable<'i>(tool: &'i Tool, item: &'i ProjectionItem) -> impl Iterator<Item = Issue> + 'i {
-    let serious = item.advice.iter().filter(|advice| advice.weight == AdviceWeight::Unreadable);
-    serious.map(move |advice| {
-        let issue = Issue::of_projection(IssueType::SkillUnreadable, tool, item)
-            .subject(advice.code)
-            .evidence(advice.message.as_str());
+    let serious = item.advice.iter().filter_map(|advice| match advice.weight {
+        AdviceWeight::Remark => None,
+        AdviceWeight::NotRead => Some((IssueType::ProjectionNotRead, advice)),
+        AdviceWeight::Unreadable => Some((IssueType::SkillUnreadable, advice)),
+    });
+    serious.map(move |(kind, advice)| {
+        let issue =
+            Issue::of_projection(kind, tool, item).subject(advice.code).evidence(advice.message.as_str());
         let issue = Issue { detail: format!("{}: {}", item.harness, advice.message), ..issue };
-        // The folder is named in the catalog, all else in the source.
+        // The path is named in the catalog, all else in the source.
         match (&item.source_path, advice.code) {
-            (None, _) | (_, "skill-folder") => issue,
+            (None, _) | (_, "skill-folder" | "not-read") => issue,
             (Some(source), _) => issue.at(Place::file(source)),
         }
     })

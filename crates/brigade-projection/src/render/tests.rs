@@ -235,6 +235,15 @@ fn lossiness_tells_what_a_harness_makes_of_it() {
     check(Family::Skill, "aider", ".aider/commands/a.md", "a", (None, None));
 }
 
+#[test]
+fn a_path_that_a_person_chose_and_no_harness_reads_is_told_from_what_init_proposes() {
+    let weight =
+        |path: &str| lossiness(&tool(Family::Skill), "cursor", path, None).1.map(|advice| advice.weight);
+    assert_eq!(weight(".cursor/rules/a.md"), Some(AdviceWeight::Remark));
+    assert_eq!(weight("docs/a.md"), Some(AdviceWeight::NotRead));
+    assert_eq!(weight(".cursor/rules/a.mdc"), None);
+}
+
 proptest! {
     #[test]
     fn every_rendering_reads_back(

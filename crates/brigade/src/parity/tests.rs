@@ -15,7 +15,7 @@ fn sample() -> (TempDir, Workspace) {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join(".brigade")).unwrap();
     let catalog = "[[tool]]\nid = \"greet\"\nname = \"Greet\"\nfamily = \"skill\"\nsource_path = \"greet.md\"\n\
-                   supported_harnesses = [\"claude\", \"codex\"]\nprojections = { claude = \"x/greet.md\" }\n";
+                   supported_harnesses = [\"claude\", \"codex\"]\nprojections = { claude = \".claude/skills/greet/SKILL.md\" }\n";
     fs::write(folder.path().join(".brigade/tools.toml"), catalog).unwrap();
     fs::write(folder.path().join("greet.md"), "hello\n").unwrap();
     let still = TickingClock::starting(Timestamp::from_unix_micros(TickingClock::BEGINNING), Duration::ZERO);

@@ -293,11 +293,12 @@ pub struct ApplyReport {
 impl Report for ApplyReport {
     const SCHEMA: &'static str = "brigade.apply.v1";
 
+    /// Targets that are refused and sources that are missing are no failure of this command: health tells of them.
     fn exit(&self) -> Exit {
         let is_kept = self.prune && 0 < self.orphan_count;
         if 0 < self.failed_count {
             Exit::Environment
-        } else if !self.valid || 0 < self.conflict_count || 0 < self.refused_count || is_kept {
+        } else if !self.valid || 0 < self.conflict_count || is_kept {
             Exit::Refused
         } else {
             Exit::Done
