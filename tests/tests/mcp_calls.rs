@@ -206,8 +206,10 @@ fn a_server_that_will_not_exit_is_ended_and_its_answer_counts() {
 #[track_caller]
 fn pin_issue(spoken: &Spoken) -> Value {
     let report = spoken.site.json(["doctor", "--only", "tool"]).json;
-    let issues = report["issues"].as_array().unwrap();
-    let of_pins = issues.iter().filter(|issue| issue["issue_type"].as_str().unwrap().starts_with("mcp_"));
+    let issues = report["issues"].as_array().expect("issues are a list");
+    let of_pins = issues
+        .iter()
+        .filter(|issue| issue["issue_type"].as_str().expect("an issue has a type").starts_with("mcp_"));
     let found: Vec<Value> = of_pins.cloned().collect();
     assert!(found.len() < 2, "{found:#?}");
     found.first().cloned().unwrap_or_default()
