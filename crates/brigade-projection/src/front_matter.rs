@@ -77,7 +77,12 @@ impl<'a> FrontMatter<'a> {
         self.block.lines().filter_map(field_of).any(|(name, value)| name == key && is_bad(value))
     }
 
-    /// Says what keeps strict readers of YAML from the block; none for what they read, as far as this can tell.
+    /// Tells whether a list or a table stands in one line: YAML, and refused by the validator of Agent Skills all the same.
+    pub(crate) fn has_flow_style(&self) -> bool {
+        self.block.lines().filter_map(field_of).any(|(_, value)| value.starts_with(['[', '{']))
+    }
+
+    /// Says what keeps readers of YAML from the block; none for what they read, as far as this can tell.
     ///
     /// Values over several lines are not looked into.
     pub(crate) fn problem(&self) -> Option<&'static str> {
@@ -130,7 +135,8 @@ fn field_of(line: &str) -> Option<(&str, &str)> {
 /// Says what is wrong with a value; `goes_on` when the next line belongs to it.
 fn problem_of_value(value: &str, goes_on: bool) -> Option<&'static str> {
     match value.chars().next()? {
-        '[' | '{' => Some("a list or a table stands in one line, which strict readers refuse"),
+        '[' => (!value.ends_with(']')).then_some("a list is not closed in its line"),
+        '{' => (!value.ends_with('}')).then_some("a table is not closed in its line"),
         '&' | '*' | '!' | '%' | '@' | '`' => {
             Some("a value begins with a sign that means something else there")
         }
@@ -278,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_strict_readers_refuse_is_told() {
+    fn what_readers_of_yaml_refuse_is_told() {
         let check = |block: &str, expect: bool| {
             let text = format!("---\n{block}---\nbody\n");
             assert_eq!(split(&text).unwrap().problem().is_some(), expect, "{block}");
@@ -291,6 +297,7 @@ mod tests {
             "description: \"a\n  b\"\n",
             "metadata:\n  a: b\n",
             "tools:\n- a\n- b\n",
+            "tools: [a, b] # c\nother: {a: b}\n",
             "'name': a\nurl: http://a\nsaid: 'it''s' # so\n",
         ] {
             check(good, false);

@@ -30,6 +30,10 @@ pub(super) fn fit(body: String, folder: &str, advice: &mut Vec<Advice>) -> Strin
     if let Some(problem) = front.problem() {
         let message = format!("the front matter of the source cannot be read: {problem}");
         advice.push(unreadable("skill-front-matter", message));
+    } else if front.has_flow_style() {
+        let message =
+            "a list or a table stands in one line of the source's front matter; strict readers refuse it";
+        advice.push(Advice::remark("skill-flow-style", message));
     }
     let is_foreign = |key: &&str| SKILL_FIELDS.iter().all(|field| field.key != *key);
     let foreign: Vec<String> = front.keys().filter(is_foreign).map(shown).collect();

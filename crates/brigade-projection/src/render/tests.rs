@@ -126,6 +126,8 @@ fn what_a_skill_says_of_itself_is_made_to_fit_its_format() {
     check("tidy-up", &source(open), closed, &["skill-name"]);
     let broken = "name: tidy-up\ndescription: d\ntools: [unclosed\n";
     check("tidy-up", &source(broken), broken, &["skill-front-matter", "skill-field"]);
+    let listed = "name: tidy-up\ndescription: d\nallowed-tools: [Read]\n";
+    check("tidy-up", &source(listed), listed, &["skill-flow-style"]);
     let titled = "name: tidy-up\ndescription: d\ntitle: T\n";
     check("tidy-up", &source(titled), titled, &["skill-field"]);
     let odd = "name: Tidy_Up\ndescription: d\n";
