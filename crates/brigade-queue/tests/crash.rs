@@ -230,6 +230,53 @@ fn setting_unreadable_lines_aside() {
 }
 
 #[test]
+fn mending_finished_calls_and_the_ledger() {
+    let damaged = || {
+        let fs = MemoryFs::new();
+        let queue = queue(fs.clone(), true);
+        for number in 1..4 {
+            complete(&queue, &format!("call-{number}"), &format!("run-{number}"), number);
+        }
+        queue.lock(at(4)).unwrap().compact(at(4)).unwrap();
+        let folder = path(".brigade/tools/calls");
+        let names = fs.list_dir(&folder).unwrap().into_iter().map(|entry| entry.name);
+        let segment = folder.join(&names.filter(|name| name.ends_with(".jsonl")).max().unwrap()).unwrap();
+        let bytes = fs.read(&segment, 1 << 20).unwrap();
+        let torn = [b"garbage\n", &bytes[..bytes.len() - 50]].concat();
+        fs.write_atomic(&segment, &torn, FileMode::Private).unwrap();
+        fs.append_durable(&path(".brigade/tools/runs/ledger.jsonl"), b"garbage\n").unwrap();
+        fs
+    };
+    let mend = |queue: &dyn Queue| queue.lock(at(9))?.compact(at(9)).map(drop);
+    let steps = {
+        let fs = FaultyFs::new(damaged(), Fault::None);
+        mend(&queue(fs.clone(), true)).unwrap();
+        fs.steps()
+    };
+    for step in 0..=steps {
+        for fault in [Fault::PowerLossAt(step), Fault::NoSpaceFrom(step)] {
+            let fs = FaultyFs::new(damaged(), fault);
+            let _ = mend(&queue(fs.clone(), true));
+            for crash in CRASHES {
+                let left = fs.after_crash(crash);
+                let queue = queue(left, false);
+                mend(&queue).unwrap();
+                let view = queue.read().unwrap();
+                let mut calls = listed(&*view, &Calls::All);
+                calls.sort();
+                let case = format!("{fault:?}, {crash:?}");
+                assert_eq!(calls, ["call-1 completed", "call-2 completed", "call-3 completed"], "{case}");
+                let check = view.check().unwrap();
+                assert_eq!((check.damage, check.forgotten_receipts), (vec![], vec![]), "{case}");
+                assert_eq!(view.verify(1).unwrap().findings, [], "{case}");
+                let set_aside: u64 = check.quarantined.iter().map(|(_, lines)| lines).sum();
+                assert!(3 <= set_aside, "{case}: {:?}", check.quarantined);
+            }
+        }
+    }
+}
+
+#[test]
 fn taking_in_what_an_older_journal_does_not_know() {
     let journal = path(".brigade/tools/calls.jsonl");
     let put_back = |compacted: bool| {
