@@ -3,6 +3,7 @@
 mod config;
 mod contract;
 mod files;
+mod many;
 mod pins;
 mod policy;
 mod projections;
@@ -17,9 +18,6 @@ use brigade_core::Timestamp;
 use brigade_projection::ProjectionItem;
 
 use crate::{ConfigFile, Issue, Snapshot, ToolFiles, source_item_key};
-
-/// Below this number of tools, starting threads costs more than they save.
-const WORTH_THREADS: usize = 256;
 
 /// Lists every issue of a workspace.
 ///
@@ -44,7 +42,7 @@ pub fn diagnose(snapshot: &Snapshot<'_>) -> Vec<Issue> {
             tool_issues(files.get(tool.id.as_str()).copied(), now, tool, items, found);
         }
     };
-    for_all(&tools, of_tool, &mut found);
+    many::for_all(&tools, of_tool, &mut found);
     projections::orphans(snapshot, &mut found);
     runtimes::runtimes(snapshot, &tools, &mut found);
     pins::pins(snapshot, &mut found);
@@ -55,29 +53,6 @@ pub fn diagnose(snapshot: &Snapshot<'_>) -> Vec<Issue> {
     state::state(snapshot, &mut found);
     tell_apart(&mut found);
     found
-}
-
-/// Diagnoses tools in their order, on all processors when there are many.
-fn for_all(tools: &[&Tool], one: impl Fn(&Tool, &mut Vec<Issue>) + Sync, found: &mut Vec<Issue>) {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    if tools.len() < WORTH_THREADS || threads == 1 {
-        tools.iter().for_each(|tool| one(tool, found));
-        return;
-    }
-    let part = |tools: &[&Tool]| {
-        let mut found = Vec::with_capacity(tools.len() * 2);
-        tools.iter().for_each(|tool| one(tool, &mut found));
-        found
-    };
-    let part = &part;
-    std::thread::scope(|scope| {
-        let parts = tools.chunks(tools.len().div_ceil(threads));
-        let parts: Vec<_> = parts.map(|tools| scope.spawn(move || part(tools))).collect();
-        for part in parts {
-            // A panic there is one here.
-            found.extend(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-    });
 }
 
 /// Numbers issues that would share a key, such as those of two entries without an id.

@@ -7,7 +7,7 @@ use brigade_call::{
     Approval, Binding, Call, CallStatus, Caller, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt,
     SchemaFact,
 };
-use brigade_catalog::{Family, Level, Runtimes};
+use brigade_catalog::{Level, Runtimes};
 use brigade_core::{Dialect, Fingerprint, Json, Severity, Timestamp};
 use brigade_policy::PolicyState;
 use brigade_projection::{Advice, AdviceWeight, ProjectionAction, ProjectionStatus};
@@ -16,9 +16,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    BrokenFile, CallState, CheckpointState, Health, IssueType, OTHER_FIXES, PinProblem, PinState,
-    PolicyFacts, ProcessState, Quarantine, RunState, RunnerState, RuntimeFacts, RuntimeState, ToolFiles,
-    inspect_mcp, quiet, top_issue,
+    BrokenFile, CallState, CheckpointState, Health, OTHER_FIXES, PinProblem, PinState, PolicyFacts,
+    ProcessState, Quarantine, RunState, RunnerState, RuntimeFacts, RuntimeState, ToolFiles, inspect_mcp,
+    quiet, top_issue,
 };
 
 const HOUR: i64 = 3_600_000_000;
@@ -710,21 +710,5 @@ proptest! {
         let issues = diagnose(&of_catalog(&catalog));
         let keys: std::collections::BTreeSet<String> = issues.iter().map(source_item_key).collect();
         prop_assert_eq!(keys.len(), issues.len());
-    }
-}
-
-#[test]
-fn many_tools_are_diagnosed_in_their_order() {
-    for count in [0, 1, WORTH_THREADS - 1, WORTH_THREADS, WORTH_THREADS * 3 + 1] {
-        let tools: Vec<Tool> =
-            (0..count).map(|number| Tool::new(&format!("tool-{number}"), Family::Script).unwrap()).collect();
-        let mut found = vec![Issue::new(IssueType::Config, "before")];
-        let one = |tool: &Tool, found: &mut Vec<Issue>| {
-            found.push(Issue::new(IssueType::Config, tool.id.as_str()));
-        };
-        for_all(&tools.iter().collect::<Vec<_>>(), one, &mut found);
-        let ids = tools.iter().map(|tool| tool.id.as_str());
-        let expect: Vec<&str> = std::iter::once("before").chain(ids).collect();
-        assert_eq!(found.iter().map(|issue| issue.detail.as_str()).collect::<Vec<_>>(), expect);
     }
 }
