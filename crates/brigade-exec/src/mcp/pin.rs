@@ -16,7 +16,7 @@
 mod diff;
 mod schema_diff;
 
-use brigade_core::redact::Redactor;
+use brigade_core::redact::{MARK, Redactor};
 use brigade_core::text::short;
 use brigade_core::{Fingerprint, Json, Timestamp};
 use thiserror::Error;
@@ -57,12 +57,17 @@ impl ListedTool {
             annotations: json.get("annotations").cloned(),
             fingerprint: Fingerprint::of_bytes(b""),
         };
-        tool.fingerprint = Fingerprint::builder("brigade.mcp-pin.v1")
-            .text("name", tool.name.as_str())
-            .text("description", tool.folded_description().as_deref())
-            .json("input_schema", &normal(&tool.input_schema))
-            .finish();
+        tool.fingerprint = tool.fingerprint_of_words();
         Some(tool)
+    }
+
+    /// Fingerprints what stands here; that of what the server said, unless secrets were taken out.
+    fn fingerprint_of_words(&self) -> Fingerprint {
+        Fingerprint::builder("brigade.mcp-pin.v1")
+            .text("name", self.name.as_str())
+            .text("description", self.folded_description().as_deref())
+            .json("input_schema", &normal(&self.input_schema))
+            .finish()
     }
 
     /// Returns the fingerprint of what the server said of name, description and input schema.
@@ -199,7 +204,7 @@ impl Pin {
     /// Reads a record.
     ///
     /// # Errors
-    /// When a key is missing or is not what belongs there.
+    /// When a key is missing or is not what belongs there, or the fingerprint is that of another listing.
     pub fn from_json(json: &Json) -> Result<Pin, PinError> {
         let text = |key: &'static str| json.get(key).and_then(Json::as_str).ok_or(PinError(key));
         let tool = ListedTool {
@@ -214,6 +219,12 @@ impl Pin {
             annotations: None,
             fingerprint: text("fingerprint")?.parse().map_err(|_| PinError("fingerprint"))?,
         };
+        let is_redacted = |text: &str| text.contains(MARK);
+        let hides_something = tool.description.as_deref().is_some_and(is_redacted)
+            || is_redacted(&tool.input_schema.to_compact());
+        if !hides_something && tool.fingerprint_of_words() != tool.fingerprint {
+            return Err(PinError("fingerprint"));
+        }
         Ok(Pin { tool, pinned_at: text("pinned_at")?.parse().map_err(|_| PinError("pinned_at"))? })
     }
 }
@@ -268,6 +279,12 @@ mod tests {
             assert_eq!(Pin::from_json(&Json::Object(members)), Err(PinError(key)));
         }
         assert_eq!(Pin::from_json(&Json::Null), Err(PinError("name")));
+        let mut edited = record.as_object().unwrap().clone();
+        edited.insert("description".to_owned(), Json::from("Says something else"));
+        assert_eq!(Pin::from_json(&Json::Object(edited)), Err(PinError("fingerprint")));
+        let leaky = listed(&TOOL.replace("it again", "token=EXAMPLE12345678"));
+        let hidden = Pin::of(&leaky.redacted(&Redactor::new(&[])), Timestamp::from_unix_micros(0));
+        assert_eq!(Pin::from_json(&hidden.to_json()), Ok(hidden), "what is hidden cannot be compared");
     }
 
     #[test]
