@@ -263,3 +263,26 @@ fn checkpoint(state: &CheckpointState<'_>, now: Timestamp) -> Vec<Issue> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_call::Receipt;
+    use brigade_core::Json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(fault: &str, failure: &str, expect: &str) {
+        let run = ["id", "call_id", "tool_id", "status"].map(|key| (key, Json::from("failed")));
+        let why = [("mcp_error_kind", Json::from(fault)), ("failure", Json::from(failure))];
+        let receipt = Receipt::from_json(Json::object(run.into_iter().chain(why))).unwrap();
+        assert_eq!(failed(&RunState::of(&receipt)), expect);
+    }
+
+    #[test]
+    fn a_failed_run_says_why() {
+        check("tool_error", "the tool failed: no\nsuch\u{1b}", "failed: the tool failed: no such\\u{1b}");
+        check("malformed_message", "x", "failed, because its server gave a malformed response: x");
+        check("tool_not_listed", "x", "failed, because the list of tools of its server does not fit: x");
+    }
+}

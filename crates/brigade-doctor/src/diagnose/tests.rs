@@ -574,24 +574,6 @@ fn check_runs(runs: &[RunState], expect: &[&str]) {
 }
 
 #[test]
-fn a_failed_run_says_why() {
-    let of = |fault: &str, failure: &str| {
-        let failed = run("failed", "mcp", "2023-01-01");
-        let run = RunState { mcp_fault: Some(fault.to_owned()), failure: Some(failure.to_owned()), ..failed };
-        let issues = diagnose(&Snapshot { runs: &[run], ..Snapshot::new(now()) });
-        issues.iter().map(|issue| issue.detail.clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(
-        of("tool_error", "the tool failed: no\nsuch\u{1b}"),
-        ["failed: the tool failed: no such\\u{1b}"]
-    );
-    let malformed = "failed, because its server gave a malformed response: not a message";
-    assert_eq!(of("malformed_message", "not a message"), [malformed]);
-    let list = "failed, because the list of tools of its server does not fit: not listed";
-    assert_eq!(of("tool_not_listed", "not listed"), [list]);
-}
-
-#[test]
 fn runs_that_went_wrong_are_found() {
     let early = "2023-01-01";
     check_runs(&[run("completed", "script", early)], &[]);
