@@ -248,9 +248,13 @@ fn state_that_cannot_be_read_or_written_is_an_error_of_the_disk() {
 }
 
 #[test]
-fn a_folder_in_the_place_of_the_queue_is_put_aside_and_kept() {
+fn a_folder_in_the_place_of_the_queue_is_told_and_put_aside_when_that_is_asked_for() {
     let site = Site::script(MARK);
     site.workspace.write(".brigade/tools/calls.jsonl/x", "precious");
+    let refused = site.json(["call", "queue", "tool"]);
+    assert!(refused.json.to_string().contains("is not a file"), "{}", refused.json);
+    refused.expect(3);
+    site.json(["state", "compact"]).expect(0);
     let id = site.approved("tool", "{}");
     site.run_call(&id).expect(0);
     let files = site.workspace.files(".brigade/tools");
