@@ -208,3 +208,44 @@ fn paths_of_the_policy_open_no_repository_either() {
     tries(&site, "echo x > deep/er/new", "worked");
     tries(&site, "echo x > deep/er/.git/config", "failed");
 }
+
+#[test]
+fn a_workspace_below_the_workspace_keeps_its_state() {
+    let site = confined(|workspace| {
+        fs::create_dir_all(workspace.join("deep/er/.brigade/tools")).unwrap();
+        fs::write(workspace.join("deep/er/.brigade/tools/policy.toml"), "allowed_effects = []\n").unwrap();
+    });
+    for what in [
+        "echo x > deep/er/.brigade/tools.toml",
+        "echo x >> deep/er/.brigade/tools/policy.toml",
+        "mkdir deep/er/.brigade/queue",
+        "mv deep/er/.brigade deep/er/moved",
+        "mv deep/er deep/other",
+        "mv deep moved",
+    ] {
+        tries(&site, what, "failed");
+    }
+    tries(&site, "cat deep/er/.brigade/tools/policy.toml && echo x > deep/er/new.txt", "worked");
+    assert_eq!(site.workspace.read_text("deep/er/.brigade/tools/policy.toml"), "allowed_effects = []\n");
+}
+
+#[test]
+fn a_repository_without_files_is_closed() {
+    let site = confined(|workspace| {
+        for folder in ["objects", "refs"] {
+            fs::create_dir_all(workspace.join("deep/bare.git").join(folder)).unwrap();
+        }
+        repository(&workspace.join("deep/bare.git"));
+        fs::write(workspace.join("deep/bare.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    });
+    for what in [
+        "echo x >> deep/bare.git/config",
+        "echo x > deep/bare.git/hooks/post-receive",
+        "mv deep/bare.git deep/moved",
+        "mv deep moved",
+    ] {
+        tries(&site, what, "failed");
+    }
+    tries(&site, "echo x > deep/new.txt", "worked");
+    assert_eq!(site.workspace.read_text("deep/bare.git/config"), "[core]\n");
+}

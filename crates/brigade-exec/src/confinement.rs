@@ -1,5 +1,6 @@
 //! The sandbox profile that a decision means on this machine.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use brigade_core::Json;
@@ -30,8 +31,12 @@ pub(crate) struct Confinement {
     extent: Extent,
 }
 
-/// Returns the rules of a run, or none when the policy asks for no sandbox.
-pub(crate) fn confine(decision: &Decision, program: &Path, folders: &RunFolders<'_>) -> Option<Confinement> {
+/// Returns the rules of a run, or none when the policy asks for no sandbox. What the programs are installed in can be read.
+pub(crate) fn confine(
+    decision: &Decision,
+    programs: &[PathBuf],
+    folders: &RunFolders<'_>,
+) -> Option<Confinement> {
     let mode = match decision.sandbox.mode {
         SandboxMode::Off => return None,
         SandboxMode::Enforce => Mode::Enforce,
@@ -40,7 +45,7 @@ pub(crate) fn confine(decision: &Decision, program: &Path, folders: &RunFolders<
     let grants = &decision.sandbox.grants;
     let resolve = |path: &String| expand(path, folders);
     let mut read = system_read_paths();
-    read.extend(installation_of(program));
+    read.extend(installations(programs));
     read.push(folders.workspace.to_owned());
     read.extend(grants.read_paths.iter().map(resolve));
     let mut write = vec![folders.temporary.to_owned(), folders.checkpoints.to_owned()];
@@ -64,7 +69,7 @@ pub(crate) fn confine(decision: &Decision, program: &Path, folders: &RunFolders<
     let mut deny_write = Vec::new();
     let mut extent = Extent::Whole;
     if opened.iter().any(|path| is_open || kept.is_inside(path)) {
-        let repositories = Repositories::of(folders.workspace, folders.home);
+        let repositories = Repositories::of(folders.workspace, folders.home, STATE);
         let is_opened =
             |path: &PathBuf| !kept.covers(path) && opened.iter().any(|open| path.starts_with(open));
         // What the policy opens of a repository's own folder stays closed, too.
@@ -89,6 +94,11 @@ pub(crate) fn confine(decision: &Decision, program: &Path, folders: &RunFolders<
         landlock_at_most: None,
     };
     Some(Confinement { profile, extent })
+}
+
+/// Lists what programs are installed in, each once.
+fn installations(programs: &[PathBuf]) -> BTreeSet<PathBuf> {
+    programs.iter().flat_map(|program| installation_of(program)).collect()
 }
 
 /// Returns the limits of each process of a run.

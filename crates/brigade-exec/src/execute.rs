@@ -1,6 +1,6 @@
 //! One run from the last check to the receipt.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
 use brigade_core::redact::Redactor;
@@ -14,7 +14,7 @@ use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
 use crate::mcp::{self, Exchange, ListedTool, McpErrorKind, McpRequest, Pin};
 use crate::output::{Channel, Output, Summary};
-use crate::program::OpenedProgram;
+use crate::program::{OpenedProgram, programs_of};
 use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
 
 /// The family of tools that a server is asked for.
@@ -210,7 +210,7 @@ fn start(
         checkpoints: &checkpoints,
         home: execution.environment.get("HOME").map(Path::new),
     };
-    let confinement = confinement::confine(decision, execution.program.path(), &folders);
+    let confinement = confinement::confine(decision, &programs(execution), &folders);
     let mut spec = Spec::new(execution.program.program().clone(), execution.directory);
     spec.argv = words(execution.call).iter().map(Into::into).collect();
     spec.environment = child_environment(
@@ -252,6 +252,19 @@ fn start(
     let enforcement = outcome.as_ref().and_then(|outcome| outcome.enforcement.as_ref());
     let sandbox = confinement::to_json(confinement.as_ref(), enforcement, execution.fs.root());
     Ok(Started { outcome, exchange, sandbox, problem })
+}
+
+/// Lists the programs of the command that its approval binds.
+fn programs(execution: &Execution<'_>) -> Vec<PathBuf> {
+    let files = &execution.call.binding().files;
+    let root = execution.fs.root();
+    let is_bound = |path: &Path| {
+        let name = path.strip_prefix(root).unwrap_or(path);
+        name.to_str().is_some_and(|name| files.contains_key(name))
+    };
+    let path_variable = execution.environment.get("PATH");
+    let words = words(execution.call);
+    programs_of(execution.program.path(), words, execution.directory, path_variable, is_bound)
 }
 
 /// Compares the bytes of the open program and of the named files with the approval.

@@ -62,9 +62,9 @@ enum How {
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-type Resource = libc::__rlimit_resource_t;
+pub(crate) type Resource = libc::__rlimit_resource_t;
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-type Resource = libc::c_int;
+pub(crate) type Resource = libc::c_int;
 
 /// C strings and the array of pointers to them, ended by a null pointer.
 struct Strings {

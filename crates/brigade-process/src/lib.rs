@@ -38,6 +38,7 @@
 mod host;
 mod identity;
 mod outcome;
+mod own_limits;
 mod private;
 mod spec;
 

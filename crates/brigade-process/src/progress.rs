@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::background::kill_without_keeper;
 use crate::keeper::{Heard, Keeper, Report, exit_of};
+use crate::own_limits::OwnLimits;
 use crate::{Exit, ProcessIdentity, Spec, Usage};
 
 /// Says whether this variable names a run: `BRIGADE_RUN_ID`, or with a word of the caller in between.
@@ -27,9 +28,12 @@ pub(crate) struct Progress {
     pub(crate) finished: bool,
     /// `NAME=value` by which strays are recognised.
     marker: Option<String>,
+    /// What the caller could do before the program ran.
+    limits: OwnLimits,
 }
 
 impl Progress {
+    /// Begins to watch. Before the program is started, which may be able to lower the limits of the caller.
     pub(crate) fn new(spec: &Spec) -> Progress {
         let marker = spec.environment.iter().find_map(|(name, value)| {
             let (name, value) = (name.to_str()?, value.to_str()?);
@@ -37,6 +41,7 @@ impl Progress {
         });
         Progress {
             marker,
+            limits: OwnLimits::now(),
             exit: Exit::Unknown,
             usage: Usage::default(),
             outlived: 0,
@@ -55,6 +60,7 @@ impl Progress {
                 Heard::Gone => {
                     // Somebody killed the keeper. The kernel then kills the main process; the rest of its session
                     // and whatever carries the name of the run can still be found.
+                    self.limits.restore();
                     let marker = self.marker.as_deref();
                     let ended = kill_without_keeper(keeper.identity(), marker, GRACE_WITHOUT_KEEPER);
                     self.survivors = ended.survivors;
@@ -77,6 +83,7 @@ impl Progress {
                 self.survivors.extend(ProcessIdentity::from_record(pid, start_time, boot));
             }
             Report::Finished { outlived } => {
+                self.limits.restore();
                 self.outlived = outlived;
                 self.finished = true;
             }

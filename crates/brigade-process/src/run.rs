@@ -110,12 +110,13 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
     let mut image = Image::new(spec, program_ends, OnParentDeath::Kill)?;
     image.sandbox = prepare(spec, Keeping::Keeper).map_err(SpawnError::from)?;
     let enforcement = image.sandbox.as_ref().map(Prepared::enforcement);
+    let progress = Progress::new(spec);
     let keeper = Keeper::start(image, control.ending)?;
     let mut running = Running {
         control,
         deadline: control.timeout.and_then(|timeout| started.checked_add(timeout)),
         give_up: None,
-        progress: Progress::new(spec),
+        progress,
         ended_by: EndedBy::Itself,
         ending: Asked::No,
         sink_error: None,

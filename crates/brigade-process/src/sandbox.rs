@@ -10,6 +10,7 @@
 //! | configuration of git in the home, which git insists on reading, seems empty | mounts | where namespaces are permitted |
 //! | `/dev/shm` of the run's own | mounts | where namespaces are permitted |
 //! | signals to other processes, device control | Landlock 6 and 5 | Linux 6.12, 6.10 |
+//! | limits, priorities and processors of other processes | system call filter | |
 //! | tracing, mounting, kernel modules, keys, io_uring and the like | system call filter | |
 //!
 //! [`Mode::Enforce`] demands reading, writing, truncating, network and local sockets; what else a kernel lacks is
@@ -58,7 +59,7 @@ pub enum Network {
 /// Whether sockets of this machine (`AF_UNIX`) can be connected to.
 ///
 /// They lead out of every sandbox where a daemon listens that starts programs: a container engine, a session bus.
-/// Socket pairs between the run's own processes are always possible.
+/// Pairs of connected sockets (`socketpair`) between the run's own processes are always possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalSockets {
     /// Those with a path; abstract ones never.

@@ -3,9 +3,12 @@
 //! Usable between fork and exec: it fills memory that was reserved before and makes plain system calls.
 
 use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 
-use rustix::fs::{Mode, OFlags, RawDir};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::fs::{Mode, OFlags, RawDir, SeekFrom};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal, waitid,
+};
 
 use crate::identity::{Stat, parse_stat};
 use crate::launch::{join_path, read_full};
@@ -84,6 +87,11 @@ impl Table {
         }
     }
 
+    /// Says whether it could be read when this process was there.
+    pub(crate) fn holds(&self, pid: i32) -> bool {
+        self.find(pid).is_some()
+    }
+
     fn find(&self, pid: i32) -> Option<&Entry> {
         // `/proc` lists by number, so the table is sorted.
         let index = self.entries.binary_search_by_key(&pid, |entry| entry.pid).ok()?;
@@ -112,9 +120,41 @@ pub(crate) fn signal(entry: &Entry, signal: Signal) -> bool {
             // Before Linux 5.3 only the number is left to check by.
             let same =
                 stat(entry.pid).is_some_and(|now| now.start_time == entry.stat.start_time && now.runs());
-            same && rustix::process::kill_process(pid, signal).is_ok()
+            same && kill_process(pid, signal).is_ok()
         }
         Err(_) => false,
+    }
+}
+
+/// The list of processes, held open for when no descriptor can be opened any more.
+#[derive(Debug)]
+pub(crate) struct Numbers(OwnedFd);
+
+impl Numbers {
+    /// Opens it.
+    pub(crate) fn open() -> Option<Numbers> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::open(c"/proc", flags, Mode::empty()).ok().map(Numbers)
+    }
+
+    /// Kills every living child of the caller, whose children then become the caller's when it adopts orphans. Needs no
+    /// other descriptor, and no knowledge of who descends from whom.
+    pub(crate) fn kill_children(&self) {
+        if rustix::fs::seek(&self.0, SeekFrom::Start(0)).is_err() {
+            return;
+        }
+        let mut buffer = [MaybeUninit::uninit(); 8192];
+        let mut names = RawDir::new(&self.0, &mut buffer);
+        while let Some(Ok(name)) = names.next() {
+            let Some(pid) = number(name.file_name().to_bytes()).and_then(Pid::from_raw) else {
+                continue;
+            };
+            // Nobody else can have its number before it is collected, which this does not do.
+            let asked = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            if let Ok(None) = waitid(WaitId::Pid(pid), asked) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
     }
 }
 
@@ -176,6 +216,38 @@ mod tests {
         assert!(!table.living().any(|entry| entry.pid == me || entry.pid == 1));
         drop(child.stdin.take());
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn children_are_killed_without_opening_anything() {
+        // In a process of its own, whose children are its own alone.
+        let child = crate::launch::fork_into(|| {
+            // SAFETY: plain system calls; the limit outlives the call.
+            unsafe {
+                libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+                for _ in 0..2 {
+                    if libc::fork() == 0 {
+                        // A grandchild, which comes to this process when its parent is killed.
+                        libc::fork();
+                        loop {
+                            libc::pause();
+                        }
+                    }
+                }
+                let Some(numbers) = Numbers::open() else { libc::_exit(2) };
+                let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+                libc::setrlimit(libc::RLIMIT_NOFILE, &none);
+                if Numbers::open().is_some() {
+                    libc::_exit(3);
+                }
+                // Ends only when every descendant did.
+                while libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) != -1 {
+                    numbers.kill_children();
+                }
+                libc::_exit(0)
+            }
+        });
+        assert_eq!(crate::launch::reap_code(child.unwrap()), Some(0));
     }
 
     #[test]

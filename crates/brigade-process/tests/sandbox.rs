@@ -358,6 +358,62 @@ fn other_processes_are_out_of_reach() {
     check_blocked(&ground, ground.writing(), &attempts);
 }
 
+/// A process of the same user that has nothing to do with the run; killed in the end.
+struct Victim(std::process::Child);
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn how_other_processes_run_is_out_of_reach() {
+    let ground = Ground::new();
+    let victim = Victim(std::process::Command::new("/bin/sleep").arg("600").spawn().unwrap());
+    let pid = victim.0.id();
+    let call = |number: libc::c_long, arguments: &str| {
+        format!(
+            "lib = ctypes.CDLL(None, use_errno=True)\nnull = ctypes.c_void_p(0)\n\
+             zeros = ctypes.create_string_buffer(64)\nzeros[0] = b'\\1'\n\
+             if lib.syscall({number}, {arguments}) < 0: raise OSError(ctypes.get_errno(), 'x')"
+        )
+    };
+    let attempts = [
+        format!("import resource\nresource.prlimit({pid}, resource.RLIMIT_CPU, (1, 1))"),
+        format!("import resource\nresource.prlimit({pid}, resource.RLIMIT_NOFILE, (0, 0))"),
+        format!("import resource\nresource.prlimit({pid}, resource.RLIMIT_FSIZE, (0, 0))"),
+        "import resource\nresource.prlimit(os.getppid(), resource.RLIMIT_CORE, (0, 0))".to_owned(),
+        call(libc::SYS_prlimit64, &format!("{pid} + (1 << 32), 4, zeros, null")),
+        format!("os.setpriority(os.PRIO_PROCESS, {pid}, 19)"),
+        format!("os.setpriority(os.PRIO_PGRP, os.getpgid({pid}), 1)"),
+        "os.setpriority(os.PRIO_USER, 0, 1)".to_owned(),
+        format!("os.sched_setaffinity({pid}, {{0}})"),
+        format!("os.sched_setscheduler({pid}, os.SCHED_BATCH, os.sched_param(0))"),
+        format!("os.sched_setparam({pid}, os.sched_param(0))"),
+        call(libc::SYS_sched_setattr, &format!("{pid}, zeros, 0")),
+        call(libc::SYS_ioprio_set, &format!("1, {pid}, 3 << 13")),
+        call(libc::SYS_ioprio_set, "3, 0, 3 << 13"),
+        call(libc::SYS_migrate_pages, &format!("{pid}, 8, zeros, zeros")),
+        call(libc::SYS_move_pages, &format!("{pid}, 0, null, null, null, 0")),
+        format!("os.pidfd_open({pid})\n{}", call(libc::SYS_process_madvise, "3, null, 0, 4, 0")),
+    ];
+    check_blocked(&ground, ground.writing(), &attempts);
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    assert_eq!(limits, fs::read_to_string("/proc/self/limits").unwrap());
+    // What a program does to itself, and asking, is fine.
+    let script = "import os, resource\n\
+        resource.setrlimit(resource.RLIMIT_CPU, (100, 100))\n\
+        resource.prlimit(0, resource.RLIMIT_NOFILE, (64, 64))\n\
+        os.nice(1)\n\
+        os.setpriority(os.PRIO_PROCESS, 0, 2)\n\
+        os.sched_setaffinity(0, os.sched_getaffinity(0))\n\
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))\n\
+        print(resource.getrlimit(resource.RLIMIT_CPU), resource.prlimit(os.getppid(), resource.RLIMIT_CORE)[0])";
+    assert!(python_says(&ground, ground.writing(), script).starts_with("(100, 100)"));
+}
+
 #[test]
 fn enforce_refuses_where_best_effort_says_what_is_missing() {
     let ground = Ground::new();

@@ -4,10 +4,13 @@
 //! next writer goes on where it stopped: a receipt that is there is the run's outcome, an entry of the ledger that is
 //! there is used, and without a receipt the run was interrupted.
 
+use std::time::Duration;
+
 use brigade_call::CallStatus;
 use brigade_call::{Checkpoint, CheckpointStatus, Claim, LedgerLink, Receipt, RunEnd, Runner};
 use brigade_core::{CallId, Fingerprint, Json, Object, RunId, Timestamp};
 use brigade_fs::{Fs, FsError};
+use brigade_process::ProcessIdentity;
 
 use crate::checkpoints::{self, StoredCheckpoint};
 use crate::error::QueueError;
@@ -175,6 +178,7 @@ fn record_one(journal: &mut LockedJournal, mut stored: StoredCall, now: Timestam
         runner: None,
     });
     let run = claim.run_id.clone();
+    end_strays(claim);
     let path = layout::receipt(&run);
     let found = match fs.read(&path, runs::RECEIPT_LIMIT) {
         Err(error) if error.is_not_found() => None,
@@ -203,6 +207,19 @@ fn record_one(journal: &mut LockedJournal, mut stored: StoredCall, now: Timestam
     let created = checkpoints_of(&journal.view, &receipt.receipt)?;
     record(journal, stored, &receipt, InLedger::Perhaps, &created, now)?;
     Ok(())
+}
+
+/// How long what a killed runner left behind has to end after it was asked.
+const STRAYS_GRACE: Duration = Duration::from_millis(500);
+
+/// Ends what is left of a run whose runner is gone: processes that began after the runner, on this boot, with the run's id in
+/// their environment. Usually there are none, because the runner's keeper ends them; but somebody may have killed both.
+fn end_strays(claim: &Claim) {
+    let Some(runner) = &claim.runner else { return };
+    if let Ok(runner) = ProcessIdentity::from_record(runner.pid, runner.start_time, &runner.boot_id) {
+        let mark = format!("BRIGADE_TOOL_RUN_ID={}", claim.run_id);
+        brigade_process::kill_tree(&runner, Some(&mark), STRAYS_GRACE);
+    }
 }
 
 fn unnamed_run(call: &str, started_at: Option<Timestamp>) -> RunId {

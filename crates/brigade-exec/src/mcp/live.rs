@@ -11,7 +11,7 @@ use super::exchange::{Exchange, McpErrorKind, McpFault};
 use super::session::list_tools;
 use crate::confinement::{self, RunFolders};
 use crate::environment::{HostEnvironment, decided_environment};
-use crate::program::OpenedProgram;
+use crate::program::{OpenedProgram, programs_of};
 
 /// A server that is not called, only asked.
 pub struct LiveServer<'a> {
@@ -58,7 +58,9 @@ pub fn list_live(server: &LiveServer<'_>, sink: &mut dyn Sink) -> Exchange {
     spec.environment = variables.into_iter().collect();
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());
-    let confinement = confinement::confine(decision, server.program.path(), &folders);
+    let path_variable = server.environment.get("PATH");
+    let programs = programs_of(server.program.path(), server.argv, server.directory, path_variable, |_| true);
+    let confinement = confinement::confine(decision, &programs, &folders);
     spec.sandbox = confinement.map(|confinement| confinement.profile);
     let control = Control {
         timeout: Some(server.timeout.min(decision.effective_timeout.duration())),

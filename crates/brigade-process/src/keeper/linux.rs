@@ -10,7 +10,8 @@ use rustix::process::Signal;
 
 use crate::launch::{Image, each_possible_descriptor, fork_into, last_errno, read_full, reap};
 use crate::outcome::Step;
-use crate::tree::{Table, signal};
+use crate::own_limits::OwnLimits;
+use crate::tree::{Numbers, Table, signal};
 use crate::{Ending, KillMethod, SpawnError};
 
 use super::{Lines, Report, first_report, tell_start, usage_of};
@@ -86,6 +87,7 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
     }
     let mut caller = Caller::Here;
+    let limits = OwnLimits::now();
     if let Some(children) = child_signals()
         && let Some(main) = tell_start(image, reports)
     {
@@ -94,8 +96,17 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
         close_all_but(commands.as_raw_fd(), reports.as_raw_fd(), children.as_raw_fd(), kept);
         // SAFETY: the path ends with NUL. A keeper must not hold a folder of the caller in use.
         unsafe { libc::chdir(c"/".as_ptr()) };
-        let mut watch =
-            Watch { main, ending, reports, table, phase: Phase::Running, outlived: 0, exited: false };
+        let mut watch = Watch {
+            main,
+            ending,
+            reports,
+            table,
+            numbers: Numbers::open(),
+            limits,
+            phase: Phase::Running,
+            outlived: 0,
+            exited: false,
+        };
         caller = watch.until_all_ended(commands, &children);
     }
     if let Some(sandbox) = &image.sandbox {
@@ -161,6 +172,9 @@ struct Watch<'a> {
     ending: Ending,
     reports: &'a OwnedFd,
     table: &'a mut Table,
+    /// For when the table cannot be read.
+    numbers: Option<Numbers>,
+    limits: OwnLimits,
     phase: Phase,
     outlived: u32,
     exited: bool,
@@ -310,6 +324,12 @@ impl Watch<'_> {
         for entry in self.table.living() {
             signal(entry, Signal::KILL);
         }
+        // Somebody took the right to open files: what is left is found without.
+        if !self.table.holds(me)
+            && let Some(numbers) = &self.numbers
+        {
+            numbers.kill_children();
+        }
     }
 
     fn signal_all(&mut self, which: Signal) {
@@ -320,6 +340,7 @@ impl Watch<'_> {
     }
 
     fn read(&mut self) {
+        self.limits.restore();
         self.table.read();
         // SAFETY: no memory is involved.
         self.table.mark_descendants(unsafe { libc::getpid() });

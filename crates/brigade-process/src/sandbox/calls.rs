@@ -22,6 +22,8 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_process_vm_writev,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
     // Other views of the file system.
     libc::SYS_mount,
     libc::SYS_umount2,
@@ -53,6 +55,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_acct,
     libc::SYS_syslog,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_settimeofday,
     libc::SYS_clock_settime,
     libc::SYS_adjtimex,
@@ -72,6 +75,22 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
 ];
+
+/// Calls that change how a process runs, whose first argument names it by its number. With 0 they change the caller.
+///
+/// No filter can tell the caller's own number, or the number of one of its threads, from others.
+const OF_A_PROCESS: &[libc::c_long] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+];
+
+/// Calls with a kind, the number of a process, group or user, and a priority, and the kind that means a user.
+const OF_A_KIND: [(libc::c_long, u64); 2] =
+    [(libc::SYS_setpriority, libc::PRIO_USER as u64), (libc::SYS_ioprio_set, 3 /* IOPRIO_WHO_USER */)];
 
 /// Terminal controls that type into the terminal of somebody else.
 const DENIED_CONTROLS: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
@@ -158,6 +177,17 @@ pub(super) fn filters(
         controls.push(rule(vec![when(1, SeccompCmpOp::Eq, control)?])?);
     }
     refused.insert(libc::SYS_ioctl, controls);
+
+    for call in OF_A_PROCESS {
+        refused.insert(*call, vec![rule(vec![when(0, SeccompCmpOp::Ne, 0)?])?]);
+    }
+    for (call, user) in OF_A_KIND {
+        let others = rule(vec![when(1, SeccompCmpOp::Ne, 0)?])?;
+        refused.insert(call, vec![others, rule(vec![when(0, SeccompCmpOp::Eq, user)?])?]);
+    }
+    // Asking for the limits of others is harmless; with limits to set, they could end any process of the user.
+    let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0).map_err(wrong)?;
+    refused.insert(libc::SYS_prlimit64, vec![rule(vec![when(0, SeccompCmpOp::Ne, 0)?, sets])?]);
 
     let mut families = Vec::new();
     if network == Network::Allowed {

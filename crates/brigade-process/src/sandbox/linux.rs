@@ -111,7 +111,9 @@ fn build(
         enforced.push("attributes");
     } else {
         missing.push(
-            "mount namespaces are not permitted: mode, owner and times of files are not protected".to_owned(),
+            "mount namespaces are not permitted: mode, owner and times of files are not protected, nor is shared \
+             memory of the System V kind"
+                .to_owned(),
         );
     }
     if 5 <= version {

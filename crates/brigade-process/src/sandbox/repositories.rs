@@ -1,8 +1,11 @@
-//! What of a workspace git runs or believes besides its own folder: repositories within it, and folders of hooks.
+//! What of a workspace git and the caller run or believe besides their own folders: repositories and workspaces within
+//! it, and folders of hooks.
 //!
 //! A submodule, a worktree or another repository below the workspace has a `.git` of its own; who could write there
 //! would have their hooks and settings used by the next git command in it. The same holds for a folder that
-//! `core.hooksPath` names. Both are found by looking, as things are before a run.
+//! `core.hooksPath` names, and for a repository without files to work on, which is found by what it consists of. A
+//! workspace within has the caller's state in its own folder, with rules that the next command there would believe. All of
+//! them are found by looking, as things are before a run.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -22,6 +25,9 @@ const LONGEST_SETTINGS: u64 = 1 << 20;
 /// Folders with very many others, in which nobody keeps a repository to work in.
 const PASSED_OVER: &[&str] =
     &[".brigade", ".git", ".tox", ".venv", "__pycache__", "node_modules", "target", "venv"];
+
+/// What a repository without files to work on consists of, besides its settings and hooks.
+const BARE: &[&str] = &["HEAD", "objects", "refs"];
 
 /// What is to be kept from being written below a workspace that can be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,8 +51,9 @@ pub enum Extent {
 }
 
 impl Repositories {
-    /// Looks for repositories and folders of hooks below a workspace; `home` is where git's own settings are.
-    pub fn of(workspace: &Path, home: Option<&Path>) -> Repositories {
+    /// Looks for repositories, folders of hooks and other workspaces below a workspace; `home` is where git's own settings
+    /// are, and `state` the entry in which each workspace keeps its own.
+    pub fn of(workspace: &Path, home: Option<&Path>, state: &str) -> Repositories {
         let mut found = Repositories::default();
         let mut settings: Vec<PathBuf> = vec![PathBuf::from("/etc/gitconfig")];
         settings.extend(
@@ -65,16 +72,32 @@ impl Repositories {
                 found.extent = Extent::Part;
                 break;
             }
+            let mut parts = 0;
+            let mut below = Vec::new();
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let name = entry.file_name();
+                parts += usize::from(name.to_str().is_some_and(|name| BARE.contains(&name)));
                 if name == ".git" && folder != workspace {
                     found.repository(workspace, &folder, &settings, &mut seen);
+                } else if name == state && folder != workspace {
+                    found.close_entry(workspace, &folder, state);
                 } else if entry.file_type().is_ok_and(|kind| kind.is_dir())
                     && !name.to_str().is_some_and(|name| PASSED_OVER.contains(&name))
                 {
-                    folders.push_back(entry.path());
+                    below.push(entry.path());
                 }
             }
+            let is_bare = parts == BARE.len();
+            if is_bare && folder == workspace {
+                // Its work is to be written; what git runs is not.
+                for name in ["config", "hooks"] {
+                    found.close(workspace, &folder.join(name));
+                }
+            } else if is_bare {
+                found.close(workspace, &folder);
+                continue;
+            }
+            folders.extend(below);
         }
         found
     }
@@ -91,12 +114,7 @@ impl Repositories {
         if folder == workspace || !seen.insert(folder.to_owned()) || git.symlink_metadata().is_err() {
             return;
         }
-        if git.is_symlink() {
-            // Nothing can be mounted over a link, so the folder around it is closed.
-            self.close(workspace, folder);
-        } else {
-            self.close(workspace, &git);
-        }
+        self.close_entry(workspace, folder, ".git");
         self.hooks(workspace, folder, settings);
         if let Some(target) = named(&git, b"gitdir:") {
             let target = folder.join(target);
@@ -105,6 +123,13 @@ impl Repositories {
                 self.close(workspace, &target.join(shared));
             }
         }
+    }
+
+    /// Closes an entry of a folder that leads somewhere.
+    fn close_entry(&mut self, workspace: &Path, folder: &Path, name: &str) {
+        let entry = folder.join(name);
+        // Nothing can be mounted over a link, so the folder around it is closed.
+        self.close(workspace, if entry.is_symlink() { folder } else { &entry });
     }
 
     /// Closes the folder that `core.hooksPath` names for a repository.
@@ -260,7 +285,7 @@ mod tests {
         fs::create_dir_all(workspace.join(".git")).unwrap();
         fs::create_dir_all(workspace.join("deep/er")).unwrap();
         set_up(&workspace);
-        let found = Repositories::of(&workspace, Some(folder.path()));
+        let found = Repositories::of(&workspace, Some(folder.path()), ".state");
         let paths = |names: &[&str]| names.iter().map(|name| workspace.join(name)).collect::<BTreeSet<_>>();
         assert_eq!((found.closed, found.pinned), (paths(closed), paths(pinned)));
     }
@@ -295,6 +320,28 @@ mod tests {
         };
         check(worktree, &["deep/.git", "bare", "bare/worktrees/one"], &["deep", "bare", "bare/worktrees"]);
         check(|workspace| fs::create_dir_all(workspace.join("node_modules/x/.git")).unwrap(), &[], &[]);
+    }
+
+    #[test]
+    fn repositories_without_files_and_workspaces_are_closed() {
+        let bare = |path: &'static str| {
+            move |workspace: &Path| {
+                for folder in ["objects", "refs/heads", "hooks"] {
+                    fs::create_dir_all(workspace.join(path).join(folder)).unwrap();
+                }
+                fs::write(workspace.join(path).join("HEAD"), "ref: refs/heads/main").unwrap();
+            }
+        };
+        check(bare("deep/bare.git"), &["deep/bare.git"], &["deep"]);
+        check(bare(""), &["config", "hooks"], &[]);
+        check(|workspace| fs::create_dir(workspace.join("deep/objects")).unwrap(), &[], &[]);
+        check(
+            |workspace| fs::create_dir_all(workspace.join("deep/er/.state/x/.git")).unwrap(),
+            &["deep/er/.state"],
+            &["deep", "deep/er"],
+        );
+        check(|workspace| symlink("x", workspace.join("deep/er/.state")).unwrap(), &["deep/er"], &["deep"]);
+        check(|workspace| fs::create_dir(workspace.join(".state")).unwrap(), &[], &[]);
     }
 
     #[test]

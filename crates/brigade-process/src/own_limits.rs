@@ -1,0 +1,67 @@
+//! The limits of this very process, put back when somebody lowered them while a run went on.
+//!
+//! Without a sandbox, a program of the same user can lower the limits of the caller and of the keeper. A caller that may
+//! open no file could then not write down how the run ended.
+
+/// What a process needs to write down and tidy up after a run.
+const KEPT: [crate::launch::Resource; 2] = [libc::RLIMIT_NOFILE, libc::RLIMIT_FSIZE];
+
+/// Limits as they were.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnLimits([libc::rlimit; KEPT.len()]);
+
+impl OwnLimits {
+    /// Those of the calling process. Makes plain system calls only.
+    pub(crate) fn now() -> OwnLimits {
+        OwnLimits(KEPT.map(|resource| {
+            let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+            // SAFETY: `limit` is valid for writing.
+            unsafe { libc::getrlimit(resource, &mut limit) };
+            limit
+        }))
+    }
+
+    /// Raises what is lower than it was, as far as this process may: without privileges up to the hard limit that was
+    /// left. Makes plain system calls only.
+    pub(crate) fn restore(&self) {
+        let now = OwnLimits::now();
+        for ((resource, before), now) in KEPT.iter().zip(&self.0).zip(&now.0) {
+            if before.rlim_cur <= now.rlim_cur {
+                continue;
+            }
+            let partly = libc::rlimit { rlim_cur: before.rlim_cur.min(now.rlim_max), rlim_max: now.rlim_max };
+            // SAFETY: both limits outlive the calls, which only read them.
+            unsafe {
+                if libc::setrlimit(*resource, before) != 0 {
+                    libc::setrlimit(*resource, &partly);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_was_lowered_is_raised_again() {
+        // In a process of its own: limits are those of a whole process.
+        let child = crate::launch::fork_into(|| {
+            let before = OwnLimits::now();
+            for (resource, limit) in KEPT.into_iter().zip(before.0) {
+                let none = libc::rlimit { rlim_cur: 0, ..limit };
+                // SAFETY: the limit outlives the call.
+                unsafe { libc::setrlimit(resource, &none) };
+            }
+            let lowered = OwnLimits::now().0.iter().all(|limit| limit.rlim_cur == 0);
+            before.restore();
+            let same =
+                OwnLimits::now().0.iter().zip(&before.0).all(|(now, then)| now.rlim_cur == then.rlim_cur);
+            // SAFETY: ends the process, runs nothing.
+            unsafe { libc::_exit(i32::from(!(lowered && same))) }
+        });
+        assert_eq!(crate::launch::reap_code(child.unwrap()), Some(0));
+    }
+}
