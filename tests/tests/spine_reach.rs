@@ -50,8 +50,7 @@ fn a_run_that_lowers_the_limits_of_brigade_gets_its_receipt() {
         for which in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE):\n\
         \x20   for process in (keeper, brigade):\n\
         \x20       _, most = resource.prlimit(process, which)\n\
-        \x20       resource.prlimit(process, which, (0, most))\n\
-        print('lowered')\n";
+        \x20       resource.prlimit(process, which, (0, most))\n";
     let site = Site::script("");
     site.workspace.write("bin/lower.py", script);
     let lines = "effects = [\"local-read\", \"local-write\"]";

@@ -22,8 +22,9 @@ impl OwnLimits {
     }
 
     /// Raises what is lower than it was, as far as this process may: without privileges up to the hard limit that was
-    /// left. Makes plain system calls only.
-    pub(crate) fn restore(&self) {
+    /// left. Says whether all is as it was. Makes plain system calls only.
+    pub(crate) fn restore(&self) -> bool {
+        let mut restored = true;
         let now = OwnLimits::now();
         for ((resource, before), now) in KEPT.iter().zip(&self.0).zip(&now.0) {
             if before.rlim_cur <= now.rlim_cur {
@@ -33,10 +34,12 @@ impl OwnLimits {
             // SAFETY: both limits outlive the calls, which only read them.
             unsafe {
                 if libc::setrlimit(*resource, before) != 0 {
+                    restored = false;
                     libc::setrlimit(*resource, &partly);
                 }
             }
         }
+        restored
     }
 }
 
@@ -56,9 +59,8 @@ mod tests {
                 unsafe { libc::setrlimit(resource, &none) };
             }
             let lowered = OwnLimits::now().0.iter().all(|limit| limit.rlim_cur == 0);
-            before.restore();
-            let same =
-                OwnLimits::now().0.iter().zip(&before.0).all(|(now, then)| now.rlim_cur == then.rlim_cur);
+            let same = before.restore()
+                && OwnLimits::now().0.iter().zip(&before.0).all(|(now, then)| now.rlim_cur == then.rlim_cur);
             // SAFETY: ends the process, runs nothing.
             unsafe { libc::_exit(i32::from(!(lowered && same))) }
         });

@@ -29,7 +29,7 @@ pub(crate) struct Progress {
     /// `NAME=value` by which strays are recognised.
     marker: Option<String>,
     /// What the caller could do before the program ran.
-    limits: OwnLimits,
+    pub(crate) limits: OwnLimits,
 }
 
 impl Progress {

@@ -264,7 +264,13 @@ impl Running<'_> {
         let line = PollFd::from_borrowed_fd(line, PollFlags::IN);
         let mut watched = [line, stdout, stderr, feed, cancel];
         let timeout = self.patience();
-        match poll(&mut watched, timeout.as_ref()) {
+        let mut polled = poll(&mut watched, timeout.as_ref());
+        if polled == Err(rustix::io::Errno::INVAL) {
+            // No process may watch more descriptors than it may open: somebody lowered that limit.
+            self.progress.limits.restore();
+            polled = poll(&mut watched, timeout.as_ref());
+        }
+        match polled {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }

@@ -204,7 +204,16 @@ impl Watch<'_> {
                 .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
             let mut watched = [PollFd::new(children, PollFlags::IN), PollFd::new(commands, PollFlags::IN)];
             let count = if connected { 2 } else { 1 };
-            let _ = poll(&mut watched[..count], timeout.as_ref());
+            let polled = poll(&mut watched[..count], timeout.as_ref());
+            if polled == Err(rustix::io::Errno::INVAL) {
+                // No process may watch more descriptors than it may open: somebody lowered that limit.
+                if !self.limits.restore() {
+                    // Neither the end of the caller nor its commands can be seen any more.
+                    self.ask(Duration::ZERO);
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                continue;
+            }
             if !watched[0].revents().is_empty() {
                 // One read takes the signal away, however many children it stands for.
                 let mut information = [0u8; 128];
