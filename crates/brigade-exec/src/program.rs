@@ -175,7 +175,7 @@ pub fn resolve_program(
 /// Lists the program of a command, and those that the words behind it name and that may run, too: a launcher (`env`,
 /// `timeout`) executes what its words name as `PATH` is then.
 ///
-/// `may_run` tells of a path whether that program is part of what was approved.
+/// `may_run` tells of a path whether a program is there that is part of what was approved.
 pub(crate) fn programs_of(
     program: &Path,
     words: &[String],
@@ -183,48 +183,35 @@ pub(crate) fn programs_of(
     path_variable: Option<&OsStr>,
     may_run: impl Fn(&Path) -> bool,
 ) -> Vec<PathBuf> {
-    let is_program = |path: &Path| {
-        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o111 != 0)
-    };
-    let mut programs = vec![program.to_owned()];
     let named = words.iter().skip(1).filter(|word| !word.is_empty() && !word.starts_with('-'));
-    let found = named.filter_map(|word| resolve_program(word, directory, path_variable, is_program));
-    programs.extend(found.filter(|path| may_run(path)));
-    programs
+    let found = named.filter_map(|word| resolve_program(word, directory, path_variable, &may_run));
+    std::iter::once(program.to_owned()).chain(found).collect()
+}
+
+/// Tells whether a program is there now.
+pub(crate) fn is_program(path: &Path) -> bool {
+    Program::open(path).is_ok_and(|program| stamp(&program).is_ok_and(|stamp| stamp.mode & 0o111 != 0))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
-    fn programs_behind_a_launcher_are_those_that_were_approved() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        for (name, mode) in [("first", 0o755), ("second", 0o755), ("data", 0o644)] {
-            fs::write(path(name), "").unwrap();
-            fs::set_permissions(path(name), fs::Permissions::from_mode(mode)).unwrap();
-        }
-        let program = Path::new("/usr/bin/env");
-        let check = |words: &[&str], may_run: &dyn Fn(&Path) -> bool, expect: &[&str]| {
+    fn programs_behind_a_launcher_are_those_that_may_run() {
+        let check = |words: &[&str], may_run: &[&str], expect: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let variable = Some(folder.path().as_os_str());
-            let found = programs_of(program, &words, Path::new("/"), variable, may_run);
-            let expect = expect.iter().map(|name| path(name));
-            assert_eq!(
-                found,
-                [program.to_owned()].into_iter().chain(expect).collect::<Vec<_>>(),
-                "{words:?}"
-            );
+            let variable = Some(OsStr::new("/one:/two"));
+            let may_run = |path: &Path| may_run.iter().any(|name| path == Path::new(name));
+            let found = programs_of(Path::new("/bin/env"), &words, Path::new("/work"), variable, may_run);
+            let found: Vec<_> = found.iter().map(|path| path.to_str().unwrap_or_default()).collect();
+            assert_eq!(found, [&["/bin/env"], expect].concat(), "{words:?}");
         };
-        check(&["env", "A=b", "first", "second"], &|_| true, &["first", "second"]);
-        check(&["env", "first", "second"], &|path| path.ends_with("first"), &["first"]);
-        check(&["env", "-u", "data", "gone", ""], &|_| true, &[]);
-        check(&["first"], &|_| true, &[]);
-        let absolute = path("second").display().to_string();
-        check(&["env", &absolute], &|_| true, &["second"]);
+        let all = ["/one/first", "/two/first", "/two/second", "/work/bin/x"];
+        check(&["env", "A=b", "first", "second"], &all, &["/one/first", "/two/second"]);
+        check(&["env", "first", "second"], &["/two/first"], &["/two/first"]);
+        check(&["env", "-u", "data", "gone", ""], &all, &[]);
+        check(&["first"], &all, &[]);
+        check(&["env", "/two/second", "bin/x", "x"], &all, &["/two/second", "/work/bin/x"]);
     }
 }

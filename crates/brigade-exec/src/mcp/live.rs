@@ -11,7 +11,7 @@ use super::exchange::{Exchange, McpErrorKind, McpFault};
 use super::session::list_tools;
 use crate::confinement::{self, RunFolders};
 use crate::environment::{HostEnvironment, decided_environment};
-use crate::program::{OpenedProgram, programs_of};
+use crate::program::{OpenedProgram, is_program, programs_of};
 
 /// A server that is not called, only asked.
 pub struct LiveServer<'a> {
@@ -59,7 +59,8 @@ pub fn list_live(server: &LiveServer<'_>, sink: &mut dyn Sink) -> Exchange {
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());
     let path_variable = server.environment.get("PATH");
-    let programs = programs_of(server.program.path(), server.argv, server.directory, path_variable, |_| true);
+    let programs =
+        programs_of(server.program.path(), server.argv, server.directory, path_variable, is_program);
     let confinement = confinement::confine(decision, &programs, &folders);
     spec.sandbox = confinement.map(|confinement| confinement.profile);
     let control = Control {
