@@ -358,6 +358,36 @@ fn code(command: &str, files: &[(&str, &str)], path: &str, text: &str) {
     site.run_call(&id).expect(0);
 }
 
+/// Has a call of this command approved, changes a file or adds it, and expects that the run is refused because of it.
+#[track_caller]
+fn bound(command: &str, files: &[(&str, &str)], path: &str) {
+    let site = with_programs(command);
+    for (path, text) in files {
+        site.workspace.write(path, text);
+    }
+    let id = site.approved("tool", ARGS);
+    site.workspace.write(path, "changed\n");
+    let document = site.run_call(&id).expect(1);
+    let name = json!(format!("file {path}"));
+    assert!(document["changed"].as_array().is_some_and(|changed| changed.contains(&name)), "{document:#}");
+    assert_eq!(document["receipt"], json!(null));
+}
+
+/// Makes a workspace with a tool of this command, whose program is there whatever is installed.
+fn with_programs(command: &str) -> Site {
+    let site = site();
+    site.workspace.replace(CATALOG, "\"sh bin/tool.sh\"", &format!("{command:?}"));
+    let programs = site.beside("programs");
+    fs::create_dir_all(&programs).unwrap();
+    let program = programs.join(command.split(' ').next().unwrap());
+    fs::write(&program, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    site.env("PATH", format!("{PATH}:{}", programs.display()))
+}
+
+const TEST: &str =
+    "import unittest\nclass T(unittest.TestCase):\n  def test(self): open('ran.txt', 'a').write('ran')\n";
+const MAKEFILE: &str = "1:\n\techo ran >> ran.txt\n";
 const PYTHON: &str = "open('ran.txt', 'a').write('ran')\n";
 const SCRIPT: &str = "require('fs').appendFileSync('ran.txt', 'ran');\n";
 
@@ -407,6 +437,135 @@ fn files_that_are_glued_to_options_or_read_by_default() {
         code(command, &config, "conf.json", "{ }\n");
     }
     code("make -s", &[("Makefile", "1:\n\techo ran >> ran.txt\n")], "Makefile", "1:\n\techo evil\n");
+}
+
+#[test]
+fn compiled_modules_beside_a_module() {
+    let module = [("single.py", PYTHON)];
+    code("python3 -Bm single", &module, "__pycache__/single.cpython-311.pyc", "evil");
+    code("python3 -B -m cProfile -m single", &module, "__pycache__/single.cpython-311.pyc", "evil");
+}
+
+#[test]
+fn code_that_modules_of_python_run() {
+    let module = [("single.py", PYTHON)];
+    for command in [
+        "python3 -m cProfile -m single",
+        "python3 -m trace -t --module single",
+        "python3 -m runpy single",
+        "python3 -m profile single.py",
+    ] {
+        code(command, &module, "single.py", "print('evil')\n");
+    }
+    let passes = [("test_a.py", TEST), ("tests/test_b.py", TEST), ("tests/__init__.py", "")];
+    bound("python3 -m unittest test_a", &passes, "test_a.py");
+    bound("python3 -m unittest tests.test_b", &passes, "tests/test_b.py");
+    bound("python3 -m unittest discover -s tests", &passes, "tests/test_b.py");
+    bound("python3 -m unittest discover", &passes, "test_new.py");
+    bound("python3 -m pytest tests", &passes, "tests/test_b.py");
+    bound("python3 -m pytest tests/test_b.py::T::test", &passes, "conftest.py");
+    bound("pytest", &passes, "tests/test_b.py");
+}
+
+#[test]
+fn code_that_make_is_led_to() {
+    let files = [("s/Makefile", MAKEFILE), ("s/x.mk", MAKEFILE), ("x.mk", MAKEFILE), ("inc/y.mk", "")];
+    for command in ["make -C s 1", "make -Cs", "make --directory=s", "make --directory s -k"] {
+        bound(command, &files, "s/Makefile");
+    }
+    bound("make -C s -f x.mk", &files, "s/x.mk");
+    bound("make -sfx.mk", &files, "x.mk");
+    bound("make -I inc -f x.mk", &files, "inc/y.mk");
+    bound("make -s --include-dir=inc -f x.mk", &files, "inc/y.mk");
+}
+
+#[test]
+fn code_that_managers_of_packages_run() {
+    let files = [("p/package.json", "{}"), ("node_modules/.bin/foo", "1"), ("package.json", "{}")];
+    bound("npm --prefix p run x", &files, "p/package.json");
+    bound("npm -C p test", &files, "p/package.json");
+    bound("npm exec foo", &files, "node_modules/.bin/foo");
+    bound("npx foo", &files, "node_modules/.bin/foo");
+    bound("npx --yes foo@1.0", &files, "node_modules/.bin/foo");
+}
+
+#[test]
+fn code_that_options_name() {
+    let perl = [("a.pl", "1;"), ("l/Foo.pm", "1;")];
+    for command in ["perl -Il -MFoo a.pl", "perl -I l a.pl", "perl -Mlib=l a.pl"] {
+        bound(command, &perl, "l/Foo.pm");
+    }
+    let sed = [("a.sed", "p\n")];
+    bound("sed -nfa.sed bin/tool.sh", &sed, "a.sed");
+    bound("sed -sfa.sed bin/tool.sh", &sed, "a.sed");
+    bound("run-parts parts", &[("parts/one", "")], "parts/two");
+    bound("git --exec-path=ep foo", &[("ep/git-bar", "")], "ep/git-foo");
+    bound("gcc -Btools/ a.c", &[("tools/x", "")], "tools/as");
+    bound("env -C sub python3 a.py", &[("sub/a.py", "")], "sub/a.py");
+    bound("find . -exec sh ./a.sh {} ;", &[("a.sh", "")], "a.sh");
+}
+
+#[test]
+fn code_of_node_beside_the_script() {
+    let script = [("bin/t.js", SCRIPT), ("node_modules/foo/index.js", "")];
+    code("node bin/t.js", &script, "package.json", "{\"type\": \"module\"}");
+    code("node bin/t.js", &script, "bin/package.json", "{\"type\": \"module\"}");
+    code("node -r foo bin/t.js", &script, "node_modules/foo/index.js", "evil()\n");
+    bound("node --test", &[("a.test.js", SCRIPT)], "a.test.js");
+}
+
+#[test]
+fn code_that_cannot_be_bound_is_a_reason() {
+    for command in [
+        "env PYTHONPATH=lib python3 a.py",
+        "env PERL5LIB=l perl a.pl",
+        "env -i PERL5OPT=-MFoo perl a.pl",
+        "timeout 5 env NODE_OPTIONS=--require=./x.js node a.js",
+        "env RUBYLIB=l ruby a.rb",
+        "env LD_PRELOAD=./x.so ls",
+        "env PATH=bin:/usr/bin ls",
+        "env GIT_EXEC_PATH=ep git foo",
+        "env BASH_ENV=x.sh bash bin/tool.sh",
+        "env -S 'ENV=x.sh sh bin/tool.sh'",
+        "find bin -name *.sh -exec {} ;",
+        "find bin -name *.sh -exec sh {} ;",
+        "find bin -execdir ./a.sh ;",
+        "gcc -wrapper ./x a.c",
+    ] {
+        let site = with_programs(command);
+        let plan = site.json(["call", "plan", "tool", "--args", ARGS]);
+        assert!(
+            plan.json["blocker_details"].to_string().contains("code_not_bound"),
+            "{command}\n{}",
+            plan.run
+        );
+    }
+}
+
+#[test]
+fn variables_that_name_no_code_are_no_reason() {
+    for command in ["env X=1 PYTHONUNBUFFERED=1 sh bin/tool.sh", "env PAGER=cat TMPDIR=/tmp sh bin/tool.sh"] {
+        let site = site();
+        site.workspace.replace(CATALOG, "sh bin/tool.sh", command);
+        site.approved("tool", ARGS);
+    }
+}
+
+#[test]
+fn the_caller_in_the_record() {
+    let site = site();
+    let id = site.approved("tool", ARGS);
+    let path = ".brigade/tools/calls.jsonl";
+    let before = site.workspace.read_text(path);
+    for other in ["someone-else", "program:other"] {
+        let record = before
+            .replace(r#""caller":"command-line","command""#, &format!(r#""caller":"{other}","command""#));
+        assert_ne!(record, before);
+        site.workspace.write(path, record);
+        refused(&site, &id, &["caller"]);
+    }
+    site.workspace.write(path, before);
+    site.run_call(&id).expect(0);
 }
 
 #[test]

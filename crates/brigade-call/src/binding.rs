@@ -24,6 +24,8 @@ pub enum Caller {
     CommandLine,
     /// A program that embeds the library, by the name it gives itself.
     Program(String),
+    /// Whoever a record names in a word of its own; nobody who asks is called so.
+    Unknown(String),
 }
 
 impl Caller {
@@ -32,14 +34,18 @@ impl Caller {
         match self {
             Caller::CommandLine => "command-line".to_owned(),
             Caller::Program(name) => format!("program:{name}"),
+            Caller::Unknown(word) => word.clone(),
         }
     }
 
     /// Reads the word of a record; older records have none, and came from the command line.
     pub fn from_record(word: Option<&str>) -> Caller {
-        match word.and_then(|word| word.strip_prefix("program:")) {
-            Some(name) => Caller::Program(name.to_owned()),
-            None => Caller::CommandLine,
+        match word {
+            None | Some("command-line") => Caller::CommandLine,
+            Some(word) => match word.strip_prefix("program:") {
+                Some(name) => Caller::Program(name.to_owned()),
+                None => Caller::Unknown(word.to_owned()),
+            },
         }
     }
 }
@@ -294,6 +300,15 @@ mod tests {
         check(|binding| binding.pin = Some(other), &[Change::Pin]);
         check(|binding| binding.pin = None, &[Change::Pin]);
         check(|binding| binding.caller = Caller::Program("x".into()), &[Change::Caller]);
+    }
+
+    #[test]
+    fn a_caller_reads_back_whoever_it_is() {
+        for word in ["command-line", "program:", "program:x", "someone-else", ""] {
+            assert_eq!(Caller::from_record(Some(word)).as_record(), word);
+        }
+        assert_eq!(Caller::from_record(None), Caller::CommandLine);
+        assert_ne!(Caller::from_record(Some("someone-else")), Caller::CommandLine);
     }
 
     #[test]

@@ -272,6 +272,7 @@ impl Judgement {
                             self.shell_text(&text);
                         }
                         git::GitRuns::Words(words) => self.command(&words),
+                        git::GitRuns::Removes => self.risks.push(Risk::ForcedRemoval { word: head.at }),
                     }
                 }
             }

@@ -10,28 +10,55 @@ use crate::files::ToolReader;
 
 /// Programs whose words name another program to run.
 const LAUNCHERS: &[&str] = &[
+    "busybox",
+    "bwrap",
+    "catchsegv",
+    "chroot",
     "chrt",
     "command",
     "dumb-init",
+    "entr",
     "env",
     "exec",
+    "fakeroot",
+    "faketime",
+    "fd",
+    "fdfind",
+    "find",
+    "firejail",
     "flock",
+    "gfind",
+    "gtimeout",
     "hatch",
+    "hyperfine",
     "ionice",
+    "ltrace",
     "nice",
     "nohup",
+    "npm",
+    "npx",
+    "parallel",
     "pdm",
+    "perf",
     "pipenv",
+    "pnpm",
     "poetry",
+    "rlwrap",
+    "script",
     "setpriv",
     "setsid",
     "stdbuf",
+    "strace",
+    "systemd-run",
     "taskset",
     "time",
     "timeout",
     "tini",
+    "unbuffer",
     "unshare",
     "uv",
+    "valgrind",
+    "watch",
     "xargs",
     "xvfb-run",
 ];
@@ -39,7 +66,12 @@ const LAUNCHERS: &[&str] = &[
 /// Tells whether a word names a program whose words name another one.
 pub(crate) fn is_launcher(word: &str) -> bool {
     let name = Path::new(word).file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| LAUNCHERS.contains(&name))
+    name.is_some_and(|name| LAUNCHERS.contains(&name) || is_loader(name))
+}
+
+/// Tells whether a name is that of the loader of programs: `ld-linux-x86-64.so.2`, `ld-musl-x86_64.so.1`.
+fn is_loader(name: &str) -> bool {
+    name.starts_with("ld-") && name.contains(".so")
 }
 
 /// How many programs that lead to each other are followed.

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use brigade_catalog::Tool;
 use brigade_core::Fingerprint;
+use brigade_core::text::escape_terminal;
 use brigade_exec::{FolderFiles, file_fingerprint, folder_files};
 use brigade_fs::{DiskFs, FileKind, Fs, Location, RelPath};
 use brigade_policy::Blocker;
 
-use crate::code::code_paths;
+use crate::code::{NotBound, code_of};
 use crate::error::Error;
 use crate::files::ToolReader;
 use crate::launched::launched_programs;
@@ -23,22 +24,39 @@ pub(crate) struct NamedFiles {
     /// Their sha256, by their path in the workspace, or an absolute one when a link leads out. A name that ends with `/` is
     /// a folder with everything below it.
     pub(crate) files: BTreeMap<String, Fingerprint>,
-    /// Folders of code that hold more than is read.
-    pub(crate) too_much: BTreeSet<String>,
+    /// Code that cannot be bound.
+    pub(crate) too_much: BTreeSet<NotBound>,
 }
 
 impl NamedFiles {
     /// Lists why the call may not run: code that no approval can bind.
-    pub(crate) fn blockers(too_much: &BTreeSet<String>, tool: &Tool) -> Vec<Blocker> {
-        let blocker = |folder: &String| {
-            let folder = brigade_core::text::escape_terminal(folder);
-            let message = format!(
-                "the command runs code from the folder `{folder}`, which holds more than an approval binds"
-            );
-            Blocker::new("code_not_bound", message)
-                .at(tool.place_of("command"))
-                .field("command")
-                .hint("name the file to run in `command`, or a folder of less than 10000 files and 256 MiB")
+    pub(crate) fn blockers(too_much: &BTreeSet<NotBound>, tool: &Tool) -> Vec<Blocker> {
+        let blocker = |what: &NotBound| {
+            let (message, hint) = match what {
+                NotBound::Folder(folder) => (
+                    format!(
+                        "the command runs code from the folder `{}`, which holds more than an approval binds",
+                        escape_terminal(folder)
+                    ),
+                    "name the file to run in `command`, or a folder of less than 10000 files and 256 MiB",
+                ),
+                NotBound::Variable(name) => (
+                    format!(
+                        "the command sets `{}`, which says where code is found, and an approval does not bind that code",
+                        escape_terminal(name)
+                    ),
+                    "name the code in `command` itself, or set the variable in a script of the workspace that the command runs",
+                ),
+                NotBound::FoundFiles => (
+                    "the command runs files that `find` finds, and an approval does not bind them".to_owned(),
+                    "name the file to run in `command`",
+                ),
+                NotBound::Option(option) => (
+                    format!("the option `{option}` runs code that an approval does not bind"),
+                    "name the file to run in `command`",
+                ),
+            };
+            Blocker::new("code_not_bound", message).at(tool.place_of("command")).field("command").hint(hint)
         };
         too_much.iter().map(blocker).collect()
     }
@@ -53,15 +71,20 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     let Some(argv) = reader.argv() else {
         return Ok(named);
     };
+    let code = code_of(reader, &argv, directory);
+    let folders = BTreeSet::from([directory, code.directory.as_path()]);
     for word in argv.words() {
         for name in names_in(word) {
-            named.bind_file(fs, &directory.join(name))?;
+            for folder in &folders {
+                named.bind_file(fs, &folder.join(name))?;
+            }
         }
     }
-    for path in code_paths(reader, &argv, directory) {
-        named.bind_file(fs, &path)?;
-        named.bind_folder(fs, &path)?;
+    for path in &code.paths {
+        named.bind_file(fs, path)?;
+        named.bind_folder(fs, path)?;
     }
+    named.too_much.extend(code.unbound);
     for path in launched_programs(reader, &argv, directory) {
         let name = path.strip_prefix(fs.root()).unwrap_or(&path).to_string_lossy().into_owned();
         // One that cannot be read cannot be run, or is read by nobody but the system.
@@ -98,7 +121,7 @@ impl NamedFiles {
             Ok(Location::Inside(folder)) if !folder.is_root() => folder,
             Ok(Location::Outside(folder)) if is_written_inside(path, fs.root()) => {
                 if fs.metadata_outside(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory) {
-                    self.too_much.insert(folder.to_string_lossy().into_owned());
+                    self.too_much.insert(NotBound::Folder(folder.to_string_lossy().into_owned()));
                 }
                 return Ok(());
             }
@@ -109,7 +132,7 @@ impl NamedFiles {
         }
         match folder_files(fs, &folder)? {
             FolderFiles::TooMuch => {
-                self.too_much.insert(folder.as_str().to_owned());
+                self.too_much.insert(NotBound::Folder(folder.as_str().to_owned()));
             }
             FolderFiles::All(files) if files.len() <= MOST_BY_NAME => {
                 for file in files {
@@ -127,14 +150,22 @@ impl NamedFiles {
     }
 }
 
-/// Lists what may be the name of a file in a word: `file`, `--option=file`, `-ofile`, `@file`.
+/// How many letters of options may stand before the name of a file in one word.
+const BUNDLE: usize = 8;
+
+/// Lists what may be the name of a file in a word: `file`, `--option=file`, `-ofile`, `-nofile`, `@file`.
 fn names_in(word: &str) -> BTreeSet<&str> {
     let mut names = BTreeSet::from([word]);
     names.extend(word.split_once('=').map(|(_, value)| value));
     if let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) {
         let mut letters = bundle.chars();
-        letters.next();
-        names.insert(letters.as_str());
+        for _ in 0..BUNDLE {
+            let is_letter = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic());
+            names.insert(letters.as_str());
+            if !is_letter {
+                break;
+            }
+        }
     }
     let behind: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix('@')).collect();
     names.extend(behind);

@@ -1,6 +1,7 @@
 //! Errors: what went wrong, every reason, and what to do next.
 
 use brigade::core::Json;
+use brigade::core::redact::Redactor;
 use brigade::{Error, ErrorKind, Exit};
 use serde::Serialize;
 
@@ -28,7 +29,12 @@ impl ErrorReport {
             blockers: error.blockers().iter().map(ToString::to_string).collect(),
             blocker_details: error.blockers().iter().map(blockers::detail).collect(),
             candidates: error.could_be().to_vec(),
-            ..ErrorReport::new(error.to_string(), kind(error.kind()), error.exit(), error.hints().to_vec())
+            ..ErrorReport::new(
+                unsecret(&error.to_string()),
+                kind(error.kind()),
+                error.exit(),
+                error.hints().iter().map(|hint| unsecret(hint)).collect(),
+            )
         }
     }
 
@@ -56,6 +62,11 @@ impl ErrorReport {
     }
 }
 
+/// Masks secrets in a text that may repeat what was typed.
+fn unsecret(text: &str) -> String {
+    Redactor::new(&[]).redact_str(text)
+}
+
 fn kind(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotFound => "not-found",
@@ -69,12 +80,12 @@ fn kind(kind: ErrorKind) -> &'static str {
 
 /// Puts an error on a page.
 pub(crate) fn show_error(error: &Error, page: &mut Page) {
-    page.error(&error.to_string());
+    page.error(&unsecret(&error.to_string()));
     let details: Vec<Json> = error.blockers().iter().map(blockers::detail).collect();
     blockers::show(&details, &mut page.trouble);
     candidates(error.could_be(), page);
     for hint in error.hints() {
-        page.trouble.line(Text::new(Tone::Faint, "hint: ").then(Tone::Plain, hint));
+        page.trouble.line(Text::new(Tone::Faint, "hint: ").then(Tone::Plain, &unsecret(hint)));
     }
 }
 

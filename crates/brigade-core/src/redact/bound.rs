@@ -115,6 +115,13 @@ fn forms_of(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     if SHORTEST_VARIED <= trimmed.len() {
         forms.insert(trimmed.to_ascii_uppercase());
         forms.insert(trimmed.to_ascii_lowercase());
+        if let Some(text) = std::str::from_utf8(trimmed).ok().filter(|text| !text.is_ascii()) {
+            for text in [text.to_uppercase(), text.to_lowercase()] {
+                percent_forms(text.as_bytes(), forms);
+                forms.insert(text.into_bytes());
+            }
+        }
+        percent_forms(&trimmed.to_ascii_lowercase(), forms);
     }
     if 1 < lines.len() {
         for line in lines.iter().filter(|line| SHORTEST_VARIED <= line.len()) {
@@ -163,11 +170,37 @@ fn escaped(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
             .chars()
             .map(|c| if c.is_ascii() { c.to_string() } else { ascii_escape(c) })
             .collect::<String>();
-        forms.insert(json_keeping_escapes(&ascii));
-        forms.insert(json_keeping_escapes(&only_non_ascii));
-        forms.insert(text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").into_bytes());
+        for once in [json_keeping_escapes(&ascii), json_keeping_escapes(&only_non_ascii)] {
+            // Within JSON once more each backslash is doubled.
+            forms.insert(json(&once, false));
+            forms.insert(once);
+        }
+        html(text, forms);
     }
-    forms.insert(String::from_utf8_lossy(value).replace('\'', "'\\''").into_bytes());
+    for quote in ["'\\''", "'\"'\"'"] {
+        forms.insert(String::from_utf8_lossy(value).replace('\'', quote).into_bytes());
+    }
+}
+
+/// The value as HTML has it: writers differ in which quotes they escape, how, and what they do with what is not ASCII.
+fn html(text: &str, forms: &mut BTreeSet<Vec<u8>>) {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let numbered: String = text
+        .chars()
+        .map(|c| if c.is_ascii() { c.to_string() } else { format!("&#{};", u32::from(c)) })
+        .collect();
+    for text in [text, numbered] {
+        for (double, single) in [
+            ("\"", "'"),
+            ("&quot;", "'"),
+            ("&quot;", "&#x27;"),
+            ("&quot;", "&#39;"),
+            ("&quot;", "&apos;"),
+            ("&#34;", "&#39;"),
+        ] {
+            forms.insert(text.replace('"', double).replace('\'', single).into_bytes());
+        }
+    }
 }
 
 fn ascii_escape(c: char) -> String {
@@ -199,6 +232,11 @@ fn encoded(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     for width in [64, 76] {
         lines_of_base64(value, width, forms);
     }
+    percent_forms(value, forms);
+}
+
+/// The value as URLs have it.
+fn percent_forms(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     // What stays as it is differs: RFC 3986, JavaScript's two functions, Python's `quote`, HTML forms, nothing.
     for kept in [&b"-_.~"[..], b"-_.~!'()*", b"-_.~!'()*;,/?:@&=+$#", b"-_.~/", b"*-._"] {
         for upper in [true, false] {
@@ -249,6 +287,25 @@ fn base64_core(value: &[u8], offset: usize, alphabet: &[u8; 64]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_common_writers_make_of_a_value_is_masked() {
+        let redactor = super::super::Redactor::bound_only(&[SecretValue::from("v\u{e9}'4\"2<Ab/c")]);
+        for form in [
+            "v\u{e9}'4\"2<Ab/c",
+            "v\u{e9}&#x27;4&quot;2&lt;Ab/c",
+            "v\u{e9}&#39;4&#34;2&lt;Ab/c",
+            "v&#233;&#x27;4&quot;2&lt;Ab/c",
+            "v\u{e9}'\"'\"'4\"2<Ab/c",
+            "v\u{e9}'\\''4\"2<Ab/c",
+            "V\u{c9}'4\"2<AB/C",
+            "v\\\\u00e9'4\\\\\\\"2<Ab/c",
+            "v%c3%a9%274%222%3cAb%2fc",
+            "v%c3%a9%274%222%3cab%2fc",
+        ] {
+            assert_eq!(redactor.redact_str(form), MARK, "{form}");
+        }
+    }
 
     #[test]
     fn base64_cores_are_what_an_encoder_writes() {

@@ -43,16 +43,37 @@ impl fmt::Display for SecretKind {
 /// Finds the first thing in a text that looks like a secret.
 ///
 /// Tells exactly whether a [`Redactor`](super::Redactor) without bound values would change the text, apart from
-/// secrets that are masked already.
+/// secrets that are masked already; and finds those whose names are written in wide letters or with characters of no width
+/// in between, too.
 ///
 /// ```
 /// use brigade_core::redact::{SecretKind, looks_secret_value};
 ///
 /// assert_eq!(looks_secret_value("AKIAIOSFODNN7EXAMPLE"), Some(SecretKind::TokenPrefix { issuer: "AWS" }));
 /// assert_eq!(looks_secret_value("GITHUB_TOKEN"), None);
+/// assert_eq!(looks_secret_value("pass\u{200b}word=hunter2EXAMPLE"), Some(SecretKind::NamedValue));
+/// assert_eq!(looks_secret_value("\u{ff21}PI_KEY=hunter2EXAMPLE"), Some(SecretKind::NamedValue));
 /// ```
 pub fn looks_secret_value(text: &str) -> Option<SecretKind> {
-    if super::is_changed_by_rules(text) { first_kind(text) } else { None }
+    if super::is_changed_by_rules(text) {
+        return first_kind(text);
+    }
+    if text.is_ascii() {
+        return None;
+    }
+    let plain = plain_letters(text);
+    if plain != text && super::is_changed_by_rules(&plain) { first_kind(&plain) } else { None }
+}
+
+/// Takes out what has no width, and writes wide letters as ASCII, so that neither hides a name.
+fn plain_letters(text: &str) -> String {
+    let plain = text.chars().filter_map(|c| match c {
+        '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' => None,
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0),
+        '\u{3000}' => Some(' '),
+        c => Some(c),
+    });
+    plain.collect()
 }
 
 fn first_kind(text: &str) -> Option<SecretKind> {

@@ -8,6 +8,8 @@ pub(super) enum GitRuns {
     Text(Word),
     /// A command given as words.
     Words(Vec<Word>),
+    /// Nothing, but it removes folders without asking.
+    Removes,
 }
 
 /// Programs that are often named to switch something off, or to show it plainly; with options of letters only.
@@ -158,6 +160,16 @@ fn is_harmless(value: &str) -> bool {
         })
 }
 
+/// Tells whether the options of `git clean` ask for force and for folders, and not only to be told.
+fn cleans_folders(args: &[Word]) -> bool {
+    let options = || args.iter().map(|word| word.text.as_str()).take_while(|text| *text != "--");
+    let short = |letters: &[char]| {
+        options().any(|text| text.starts_with('-') && !text.starts_with("--") && text.contains(letters))
+    };
+    let asks = short(&['n', 'i']) || options().any(|text| matches!(text, "--dry-run" | "--interactive"));
+    (short(&['f']) || options().any(|text| text == "--force")) && short(&['d']) && !asks
+}
+
 fn by_subcommand(subcommand: &str, args: &[Word], found: &mut Vec<GitRuns>) {
     let options = || {
         RUN_BY_OPTION
@@ -168,6 +180,10 @@ fn by_subcommand(subcommand: &str, args: &[Word], found: &mut Vec<GitRuns>) {
     match subcommand {
         "bisect" if args.first().is_some_and(|word| word.text == "run") => {
             found.push(GitRuns::Words(args[1..].to_vec()));
+            return;
+        }
+        "clean" if cleans_folders(args) => {
+            found.push(GitRuns::Removes);
             return;
         }
         "submodule" => {

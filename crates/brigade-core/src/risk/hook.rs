@@ -56,10 +56,15 @@ const HOOKS: &[Hooks] = &[
     hooks("make", Value::Code, "", &["--eval"]),
     hooks("make", Value::File, "f", &["--file", "--makefile"]),
     hooks("mawk", Value::File, "f", &["--file"]),
+    hooks("nc", Value::ShellText, "e", &[]),
+    hooks("ncat", Value::ShellText, "ec", &["--exec", "--sh-exec"]),
+    hooks("netcat", Value::ShellText, "e", &[]),
     hooks("npx", Value::ShellText, "c", &["--call"]),
     hooks("rsync", Value::Command, "e", &["--rsh", "--rsync-path"]),
     hooks("script", Value::ShellText, "c", &["--command"]),
+    hooks("scp", Value::Command, "S", &[]),
     hooks("sed", Value::File, "f", &["--file"]),
+    hooks("sftp", Value::Command, "S", &[]),
     hooks("tar", Value::Command, "IF", &["--use-compress-program", "--info-script", "--new-volume-script"]),
     hooks("tar", Value::ShellText, "", &["--to-command", "--rsh-command", "--rmt-command"]),
 ];
@@ -110,6 +115,21 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
             found.extend(word.map(|word| Hooked::InlineCode { word, program: "vim" }));
         }
         "gdb" => found.extend(gdb(args)),
+        "npm" | "pnpm" if args.first().is_some_and(|word| matches!(word.text.as_str(), "exec" | "x")) => {
+            found.extend(hooked("npx", &args[1..]));
+        }
+        "less" | "more" | "sqlite3" => {
+            let program = if name == "sqlite3" { "sqlite3" } else { "less" };
+            let runs = if program == "sqlite3" { sqlite_runs } else { pager_runs };
+            let words = args.iter().filter(|word| runs(&word.text));
+            found.extend(words.map(|word| Hooked::InlineCode { word: word.at, program }));
+        }
+        "socat" => found.extend(args.iter().filter_map(socat)),
+        "zip" => {
+            let option = args.iter().position(|word| word.text == "-TT");
+            let text = option.and_then(|at| Some((args[at].at, args.get(at + 1)?.clone())));
+            found.extend(text.map(|(option, text)| Hooked::ShellText { option, program: "zip", text }));
+        }
         name => {
             if let Some(program) = SSH.iter().copied().find(|ssh| *ssh == name) {
                 ssh(program, args, &mut found);
@@ -117,6 +137,32 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
         }
     }
     found
+}
+
+/// Tells whether a text for sqlite3 holds a command that starts others: `.shell`, `.system`, `.once |…`.
+fn sqlite_runs(text: &str) -> bool {
+    text.lines().filter_map(|line| line.trim_start().strip_prefix('.')).any(|command| {
+        let name = command.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let pipes = command
+            .split_whitespace()
+            .skip(1)
+            .any(|word| word.starts_with(['|', '"', '\'']) && word.contains('|'));
+        matches!(name, "shell" | "shel" | "she" | "system" | "syste" | "syst" | "sys")
+            || (pipes && matches!(name, "import" | "once" | "output" | "read"))
+    })
+}
+
+/// Tells whether a word gives a pager a command at its start that begins another one: `+!ls`, `+|…`.
+fn pager_runs(word: &str) -> bool {
+    word.strip_prefix('+').is_some_and(|command| command.trim_start_matches('+').starts_with(['!', '|', '#']))
+}
+
+/// Finds the command in an address of socat: `EXEC:…`, `SYSTEM:…`, `SHELL:…`.
+fn socat(word: &Word) -> Option<Hooked> {
+    let (kind, command) = word.text.split_once(':')?;
+    let runs = ["exec", "shell", "system"].iter().any(|name| name.eq_ignore_ascii_case(kind));
+    let text = Word { text: command.split(',').next().unwrap_or(command).to_owned(), at: word.at };
+    runs.then_some(Hooked::ShellText { option: word.at, program: "socat", text })
 }
 
 /// Tells whether a file name stands for standard input.

@@ -196,12 +196,14 @@ const LAUNCHERS: &[&str] = &[
     "proxychains4",
     "rlwrap",
     "s6-envdir",
+    "screen",
     "script",
     "softlimit",
     "start-stop-daemon",
     "strace",
     "systemd-inhibit",
     "systemd-run",
+    "tmux",
     "torify",
     "torsocks",
     "unbuffer",
@@ -223,6 +225,7 @@ const LAUNCHING_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("lxc", &["exec"]),
     ("npm", &["exec", "x"]),
     ("pdm", &["run"]),
+    ("perf", &["c2c", "kmem", "kvm", "lock", "mem", "record", "sched", "stat", "trace"]),
     ("pixi", &["run"]),
     ("pnpm", &["dlx", "exec"]),
     ("pyenv", &["exec"]),
@@ -256,6 +259,11 @@ fn listed(name: &str, list: &[&'static str]) -> Option<&'static str> {
     list.iter().copied().find(|entry| *entry == name || (!plain.is_empty() && *entry == plain))
 }
 
+/// Tells whether a name is that of the loader of programs: `ld-linux-x86-64.so.2`, `ld-musl-x86_64.so.1`.
+fn is_loader(name: &str) -> bool {
+    (name.starts_with("ld-") && name.contains(".so")) || name == "ld.so"
+}
+
 /// Tells what a program is, given its name or path.
 pub(super) fn kind_of(program: &str) -> Kind {
     let name = base_name(program);
@@ -277,7 +285,7 @@ pub(super) fn kind_of(program: &str) -> Kind {
         Kind::Git
     } else if let Some(wrapper) = Wrapper::named(&name) {
         Kind::Wrapper(wrapper)
-    } else if LAUNCHERS.contains(&name.as_str()) {
+    } else if LAUNCHERS.contains(&name.as_str()) || is_loader(&name) {
         Kind::Launcher
     } else {
         Kind::Other

@@ -96,6 +96,16 @@ fn interpreter_from_stdin(program: &str, spelling: &Spelling, args: &[Word]) -> 
         }
         let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) else { break };
         if bundle.chars().any(|option| spelling.ends.contains(option)) && !bundle.starts_with('-') {
+            // Modules that are the interpreter itself.
+            let module = match bundle.split_once('m') {
+                Some((_, "")) => args.get(at + 1).map(|module| module.text.as_str()),
+                Some((_, attached)) => Some(attached),
+                None => None,
+            };
+            let python = matches!(program, "python" | "pypy" | "py" | "pythonw");
+            if python && module.is_some_and(|module| matches!(module, "asyncio" | "code")) {
+                return Some(FromStdin::Asked(at));
+            }
             let file = matches!(program, "php").then(|| args.get(at + 1)).flatten();
             return file.filter(|file| is_standard_input(&file.text)).map(|_| FromStdin::Asked(at + 1));
         }

@@ -72,7 +72,7 @@ pub(in crate::redact) const PREFIXES: &[Prefix] = &[
     token(b"AIza", "Google", dashed, AtLeast(30), Nothing),
     token(b"AGE-SECRET-KEY-1", "age", upper, AtLeast(30), Nothing),
     token(b"GOCSPX-", "Google", dashed, AtLeast(20), Nothing),
-    token(b"SG.", "SendGrid", dotted, AtLeast(32), Digit),
+    token(b"SG.", "SendGrid", dotted, AtLeast(32), NotOnlyLowerCase),
     token(b"dckr_pat_", "Docker", dashed, AtLeast(20), Nothing),
     token(b"dop_v1_", "DigitalOcean", alphanumeric, AtLeast(40), Nothing),
     token(b"doo_v1_", "DigitalOcean", alphanumeric, AtLeast(40), Nothing),

@@ -1,0 +1,66 @@
+//! What `find` runs: files that it finds are nobody's to approve.
+
+use std::path::Path;
+
+use super::{Code, NotBound, plain_name};
+
+/// Programs whose first operand is a script.
+const INTERPRETERS: &[&str] = &[
+    "ash", "bash", "csh", "dash", "fish", "ksh", "lua", "node", "perl", "php", "pypy", "python", "ruby",
+    "sh", "zsh",
+];
+
+/// Notes commands behind `-exec` and its like that run a file that was found, or one beside it.
+pub(super) fn find_runs(args: &[String], code: &mut Code) {
+    for (at, word) in args.iter().enumerate() {
+        let in_folder_of_file = match word.as_str() {
+            "-exec" | "-ok" | "-x" | "-X" | "--exec" | "--exec-batch" => false,
+            "-execdir" | "-okdir" => true,
+            _ => continue,
+        };
+        let command: Vec<&str> = args[at + 1..]
+            .iter()
+            .map(String::as_str)
+            .take_while(|word| !matches!(*word, ";" | "+"))
+            .collect();
+        let is_unknown =
+            |file: &str| file.contains('{') || (in_folder_of_file && !Path::new(file).is_absolute());
+        // `env` and its like may stand before the program.
+        let runs = command.iter().enumerate().any(|(at, word)| {
+            let script = command[at + 1..].iter().find(|word| !word.starts_with('-'));
+            INTERPRETERS.contains(&plain_name(word)) && script.is_some_and(|script| is_unknown(script))
+        });
+        let program = command
+            .first()
+            .is_some_and(|program| program.contains('{') || (program.contains('/') && is_unknown(program)));
+        if runs || program {
+            code.unbound.push(NotBound::FoundFiles);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_is_not_run() {
+        for (command, expect) in [
+            (". -name *.sh -exec {} ;", true),
+            (". -exec sh {} ;", true),
+            (". -exec env X=1 python3 -u {} +", true),
+            (". -execdir ./a.sh ;", true),
+            (". -execdir sh a.sh ;", true),
+            (". -exec sh ./a.sh {} ;", false),
+            (". -exec ./a.sh {} ;", false),
+            (". -execdir grep -l x {} +", false),
+            (". -execdir /usr/bin/sh /opt/a.sh {} ;", false),
+            (". -name {} -print", false),
+        ] {
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            let mut code = Code::default();
+            find_runs(&words, &mut code);
+            assert_eq!(code.unbound == [NotBound::FoundFiles], expect, "{command}");
+        }
+    }
+}

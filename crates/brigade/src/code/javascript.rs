@@ -1,0 +1,163 @@
+//! Where interpreters of JavaScript, and managers of its packages, find scripts.
+
+use std::path::{Path, PathBuf};
+
+use brigade_core::Json;
+use brigade_fs::Fs;
+
+use super::{Code, Finder, NotBound};
+use crate::files::parse_json;
+
+/// The largest `package.json` that is read.
+const PACKAGE_LIMIT: u64 = 1 << 20;
+
+/// What ends of names the interpreters of JavaScript try, in no order.
+const SCRIPT_ENDS: &[&str] =
+    &[".js", ".json", ".node", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts"];
+
+/// Options that name code to run before the script.
+const PRELOADING: &[&str] =
+    &["--require", "--import", "--loader", "--experimental-loader", "--preload", "-r"];
+
+/// Lists a path with each end that is tried.
+fn with_ends(path: &Path) -> impl Iterator<Item = PathBuf> {
+    SCRIPT_ENDS.iter().map(|end| {
+        let mut path = path.to_owned().into_os_string();
+        path.push(end);
+        path.into()
+    })
+}
+
+impl Finder<'_> {
+    /// Finds scripts of JavaScript by their names without an end, and by their folders.
+    pub(super) fn javascript(&self, args: &[String], code: &mut Code) {
+        let mut operands = 0;
+        let mut preloads_next = false;
+        let mut tests = false;
+        for word in args {
+            let preloaded = PRELOADING.iter().find_map(|option| {
+                let rest = word.strip_prefix(option)?;
+                if option.starts_with("--") {
+                    rest.strip_prefix('=')
+                } else {
+                    Some(rest).filter(|rest| !rest.is_empty())
+                }
+            });
+            if word == "--run" {
+                code.paths.push(self.directory.join("package.json"));
+            }
+            tests |= operands == 0 && word == "--test";
+            let preloads = std::mem::replace(&mut preloads_next, PRELOADING.contains(&word.as_str()));
+            let name = match preloaded {
+                Some(name) => name,
+                None if word.starts_with('-') => continue,
+                None => word.as_str(),
+            };
+            let preloads = preloads || preloaded.is_some();
+            let path = self.directory.join(name);
+            code.paths.extend(with_ends(&path));
+            if !preloads && matches!(name, "run" | "x" | "test" | "watch" | "inspect") {
+                continue;
+            }
+            // A name without a dot before it is that of an installed package.
+            if preloads && !name.starts_with(['.', '/']) {
+                for folder in self.upwards(&self.directory) {
+                    let installed = folder.join("node_modules").join(name);
+                    code.paths.extend(with_ends(&installed));
+                    self.package(&installed, code);
+                }
+            }
+            // What comes behind the script are its own arguments, where a folder is only a folder.
+            if preloads || operands == 0 {
+                self.package(&path, code);
+                if self.is_script(&path) {
+                    self.nearest_package(&path, code);
+                }
+            }
+            operands += usize::from(!preloads && self.is_script(&path));
+        }
+        if tests && operands == 0 {
+            self.tree(&self.directory, SCRIPT_ENDS, code);
+        }
+    }
+
+    /// Finds the `package.json` that says how a script is to be read, and the places before it where one may appear.
+    fn nearest_package(&self, script: &Path, code: &mut Code) {
+        for folder in self.upwards(script).skip(1) {
+            let package = folder.join("package.json");
+            let is_there = self.is_there(&package);
+            code.paths.push(package);
+            if is_there {
+                break;
+            }
+        }
+    }
+
+    /// Reads the words of a manager of packages: other folders, and programs of installed packages.
+    pub(super) fn packages(&self, manager: &str, args: &[String], code: &mut Code) {
+        let mut folders = vec![self.directory.clone()];
+        let mut operands = Vec::new();
+        let mut words = args.iter();
+        while let Some(word) = words.next() {
+            let (name, attached) = match word.split_once('=').filter(|_| word.starts_with('-')) {
+                Some((name, value)) => (name, Some(value)),
+                None => (word.as_str(), None),
+            };
+            match name {
+                "--node-options" => code.unbound.push(NotBound::Option("--node-options")),
+                "--script-shell" => code.unbound.push(NotBound::Option("--script-shell")),
+                "--prefix" | "-C" | "-w" | "--workspace" | "--dir" | "--cwd" => {
+                    if let Some(folder) = attached.or_else(|| words.next().map(String::as_str)) {
+                        folders.push(self.directory.join(folder));
+                    }
+                }
+                name if name.starts_with('-') => {}
+                name => operands.push(name),
+            }
+        }
+        for folder in &folders[1..] {
+            code.paths.extend(["package.json", ".npmrc"].map(|name| folder.join(name)));
+        }
+        let runs_program = match manager {
+            "npx" | "pnpx" | "bunx" => true,
+            _ => operands.first().is_some_and(|word| matches!(*word, "exec" | "x" | "dlx")),
+        };
+        if !runs_program && manager != "yarn" {
+            return;
+        }
+        for folder in folders.iter().flat_map(|folder| self.upwards(folder)) {
+            // The options of these are too many to know, so any of the first words may be the program.
+            for name in operands.iter().take(4) {
+                let name = name
+                    .rsplit_once('@')
+                    .filter(|(name, _)| !name.is_empty())
+                    .map_or(*name, |(name, _)| name);
+                let last = name.rsplit('/').next().unwrap_or(name);
+                code.paths.push(folder.join("node_modules/.bin").join(last));
+            }
+        }
+    }
+
+    /// Tells whether a path leads to a script, with its end, without it, or by its folder.
+    fn is_script(&self, path: &Path) -> bool {
+        self.is_there(path) || with_ends(path).any(|path| self.is_there(&path))
+    }
+
+    /// Finds what a folder stands for as a script: itself, and where its `package.json` says that it begins.
+    fn package(&self, folder: &Path, code: &mut Code) {
+        code.paths.push(folder.to_owned());
+        code.paths.push(folder.join("package.json"));
+        let main = self.inside(&folder.join("package.json")).and_then(|package| {
+            let bytes = self.fs.read(&package, PACKAGE_LIMIT).ok()?;
+            parse_json(&bytes).ok()?.get("main").and_then(Json::as_str).map(str::to_owned)
+        });
+        for name in main.iter().map(String::as_str).chain(["index"]) {
+            let path = folder.join(name);
+            code.paths.extend(with_ends(&path));
+            code.paths.extend(with_ends(&path.join("index")));
+            if name != "index" {
+                code.paths.push(path);
+            }
+        }
+    }
+}

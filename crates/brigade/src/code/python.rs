@@ -1,0 +1,172 @@
+//! Where Python finds scripts, modules and tests.
+
+use std::path::PathBuf;
+
+use brigade_fs::Fs;
+
+use super::{Code, Finder};
+
+/// Modules of Python that run the script or module that their arguments name.
+const LAUNCHING_MODULES: &[&str] = &[
+    "cProfile",
+    "debugpy",
+    "kernprof",
+    "memory_profiler",
+    "pdb",
+    "profile",
+    "pyinstrument",
+    "runpy",
+    "scalene",
+    "trace",
+    "viztracer",
+];
+
+/// What ends of names a runner of tests imports.
+const TEST_ENDS: &[&str] = &[".py", ".pyc", ".so"];
+
+impl Finder<'_> {
+    /// Reads the options of Python up to a module, a folder or a file.
+    pub(super) fn python(&self, args: &[String], code: &mut Code) {
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            at += 1;
+            if word == "--" {
+                break;
+            }
+            let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.is_empty()) else {
+                at -= 1;
+                break;
+            };
+            if bundle.starts_with('-') {
+                continue;
+            }
+            match bundle.find(['m', 'c', 'W', 'X']) {
+                Some(index) if bundle[index..].starts_with('m') => {
+                    let attached = &bundle[index + 1..];
+                    let (module, rest) = match args.get(at..).and_then(<[String]>::split_first) {
+                        Some((module, rest)) if attached.is_empty() => (module.as_str(), rest),
+                        _ => (attached, &args[at..]),
+                    };
+                    return self.python_run_module(module, rest, code);
+                }
+                Some(index) if bundle[index..].starts_with('c') => return,
+                Some(index) => at += usize::from(index + 1 == bundle.len()),
+                None => {}
+            }
+        }
+        if let Some(script) = args.get(at) {
+            self.python_script(script, code);
+        }
+    }
+
+    fn python_script(&self, script: &str, code: &mut Code) {
+        let script = self.directory.join(script);
+        code.paths.extend([script.join("__main__.py"), script.join("__main__.pyc"), script]);
+    }
+
+    /// Finds the code of `-m module arguments`, also where the module runs what its arguments name.
+    fn python_run_module(&self, module: &str, rest: &[String], code: &mut Code) {
+        self.python_module(module, code);
+        match module {
+            "unittest" | "unittest.__main__" | "pytest" | "pytest.__main__" | "nose2" => {
+                self.python_tests(rest, code);
+            }
+            "coverage" if rest.first().is_some_and(|word| word == "run") => {
+                self.python_launched(&rest[1..], code);
+            }
+            module if LAUNCHING_MODULES.contains(&module) => self.python_launched(rest, code),
+            _ => {}
+        }
+    }
+
+    /// Reads the words of a module that runs a script, or a module after `-m`. Its own options are not known, so every word may
+    /// be the script.
+    pub(super) fn python_launched(&self, args: &[String], code: &mut Code) {
+        for (at, word) in args.iter().enumerate() {
+            match word.strip_prefix("-m").or_else(|| word.strip_prefix("--module")) {
+                Some("") => {
+                    if let Some((module, rest)) = args[at + 1..].split_first() {
+                        self.python_run_module(module, rest, code);
+                    }
+                    return;
+                }
+                Some(module) if !word.starts_with("--") => {
+                    return self.python_run_module(module, &args[at + 1..], code);
+                }
+                Some(_) | None if word.starts_with('-') => {}
+                Some(_) | None => {
+                    self.python_script(word, code);
+                    self.python_module(word, code);
+                }
+            }
+        }
+    }
+
+    /// Finds the tests that a runner of tests is told to run, or finds by itself.
+    pub(super) fn python_tests(&self, args: &[String], code: &mut Code) {
+        let settings = ["conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"];
+        code.paths.extend(settings.map(|name| self.directory.join(name)));
+        let mut finds = true;
+        for word in args {
+            let word = match word.split_once('=').filter(|_| word.starts_with("--")) {
+                Some((_, value)) => value,
+                None if word.starts_with('-') => continue,
+                None => word,
+            };
+            let path = self.directory.join(word.split("::").next().unwrap_or(word));
+            if self.is_there(&path) {
+                finds = false;
+                let around = self.upwards(&path).skip(1);
+                code.paths.extend(around.map(|folder| folder.join("conftest.py")));
+                if self.is_folder(&path) {
+                    self.tree(&path, TEST_ENDS, code);
+                } else {
+                    code.paths.push(path);
+                }
+            } else if word != "discover" {
+                let before = code.paths.len();
+                self.python_module(word, code);
+                finds &= before == code.paths.len();
+            }
+        }
+        if finds {
+            self.tree(&self.directory, TEST_ENDS, code);
+        }
+    }
+
+    /// Finds what `python3 -m` imports from the folder that it starts in: a package, or files of the module's name.
+    fn python_module(&self, module: &str, code: &mut Code) {
+        let mut parts = module.split('.');
+        let top = parts.next().unwrap_or_default();
+        if top.is_empty() || top.contains('/') {
+            return;
+        }
+        let package = self.directory.join(top);
+        // A folder without these only counts when no package of this name is installed, and then for what it holds.
+        let begins = ["__init__.py", "__init__.pyc", "__main__.py", "__main__.pyc"];
+        let inner: PathBuf = parts.collect();
+        let mut signs: Vec<PathBuf> = begins.iter().map(|name| package.join(name)).collect();
+        if !inner.as_os_str().is_empty() {
+            signs.push(package.join(&inner));
+            signs.push(package.join(inner.with_extension("py")));
+        }
+        if signs.iter().any(|sign| self.is_there(sign)) {
+            code.paths.push(package.clone());
+        }
+        let beginning = format!("{top}.");
+        // Python runs what it compiled in place of the source, if that says that it need not be compared.
+        let compiled = self.directory.join("__pycache__");
+        if let Some(folder) = self.inside(&compiled) {
+            let entries = self.fs.list_dir(&folder).unwrap_or_default().into_iter();
+            let of_module = entries.filter(|entry| entry.name.starts_with(&beginning));
+            code.paths.extend(of_module.map(|entry| compiled.join(&entry.name)));
+        }
+        let Some(folder) = self.inside(&self.directory) else { return };
+        for entry in self.fs.list_dir(&folder).unwrap_or_default() {
+            let is_module = [".py", ".pyc", ".so"].iter().any(|end| entry.name.ends_with(end));
+            if is_module && entry.name.starts_with(&beginning) {
+                code.paths.push(self.directory.join(&entry.name));
+            }
+        }
+    }
+}
