@@ -378,10 +378,11 @@ fn with_programs(command: &str) -> Site {
     let site = site();
     site.workspace.replace(CATALOG, "\"sh bin/tool.sh\"", &format!("{command:?}"));
     let programs = site.beside("programs");
-    fs::create_dir_all(&programs).unwrap();
-    let program = programs.join(command.split(' ').next().unwrap());
-    fs::write(&program, "#!/bin/sh\n").unwrap();
-    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::create_dir_all(&programs).expect("the folder can be made");
+    let program = programs.join(command.split(' ').next().expect("a command has a program"));
+    fs::write(&program, "#!/bin/sh\n").expect("the program can be written");
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("the program can be made one");
     site.env("PATH", format!("{PATH}:{}", programs.display()))
 }
 

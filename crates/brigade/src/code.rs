@@ -63,7 +63,7 @@ pub(crate) enum NotBound {
 /// Finds the files and folders in which the programs of a command find their code.
 pub(crate) fn code_of(reader: &ToolReader<'_>, argv: &Argv, directory: &Path) -> Code {
     let mut code = Code::default();
-    let mut finder = Finder { fs: &*reader.workspace.fs, directory: directory.to_owned() };
+    let mut finder = Finder { fs: &reader.workspace.fs, directory: directory.to_owned() };
     let mut behind_launcher = true;
     for (at, word) in argv.words().iter().enumerate() {
         if behind_launcher {

@@ -188,7 +188,8 @@ mod tests {
         for (word, expect) in [
             ("bin/tool.sh", &["bin/tool.sh"][..]),
             ("--config=conf.json", &["--config=conf.json", "conf.json"]),
-            ("-cconf.json", &["-cconf.json", "conf.json"]),
+            ("-c1.json", &["-c1.json", ".json", "1.json"]),
+            ("-nf1.sed", &["-nf1.sed", ".sed", "1.sed", "f1.sed"]),
             ("@args.txt", &["@args.txt", "args.txt"]),
             ("--data=@args.txt", &["--data=@args.txt", "@args.txt", "args.txt"]),
             ("-d@args.txt", &["-d@args.txt", "@args.txt", "args.txt"]),

@@ -4,7 +4,7 @@ use brigade_policy::{LabelProblem, check_label};
 
 use super::{Code, Finder, NotBound};
 
-/// Variables of Python that say nothing about code.
+/// Variables that say nothing about code, although they change how programs behave.
 const HARMLESS: &[&str] = &[
     "HOME",
     "HOSTALIASES",
