@@ -160,3 +160,28 @@ fn words_that_only_sound_like_secrets_are_arguments() {
     run.assert_code(1);
     nowhere(&site, "x7-hunter2-4711", &run);
 }
+
+#[test]
+fn a_secret_in_the_place_of_an_id_is_not_repeated() {
+    let site = Site::script("true");
+    let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let commands: [&[&str]; 6] = [
+        &["show", token],
+        &["describe", token],
+        &["apply", token],
+        &["call", "plan", token],
+        &["call", "queue", token],
+        &["policy", "explain", token],
+    ];
+    for words in commands {
+        for json in [&[][..], &["--json"]] {
+            let run = site.tools(words.iter().chain(json));
+            run.assert_code(1);
+            assert!(
+                run.stdout_text().contains("no tool has the id")
+                    || run.stderr_text().contains("no tool has the id")
+            );
+            nowhere(&site, token, &run);
+        }
+    }
+}

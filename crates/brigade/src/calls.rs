@@ -17,6 +17,7 @@ use brigade_queue::{
 use crate::args::ArgsSource;
 use crate::error::{Error, ErrorKind};
 use crate::gather::{Config, Planned};
+use crate::load::shown_id;
 use crate::report::{CallReport, PlanReport, QueueReport, Report as _, ReviewReport};
 use crate::workspace::{CALLS, CATALOG, Workspace};
 
@@ -168,7 +169,7 @@ impl Workspace {
         if catalog.tool(id).is_some() {
             return Ok(None);
         }
-        let error = Error::new(ErrorKind::NotFound, format!("no tool has the id `{}`", escape_terminal(id)));
+        let error = Error::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
         Ok(Some(did_you_mean(error, id, catalog.ids()).with_hints()))
     }
 

@@ -1,6 +1,7 @@
 //! Reading the configuration files.
 
 use brigade_catalog::{Catalog, Level};
+use brigade_core::redact::Redactor;
 use brigade_core::{ConfigIssue, Place, Severity};
 use brigade_fs::{Fs, FsError, FsErrorKind};
 use brigade_policy::PolicyState;
@@ -68,7 +69,7 @@ impl Workspace {
         if let Some(tool) = catalog.tool(id.trim()).filter(|tool| tool.enabled) {
             return Ok(tool);
         }
-        let shown = brigade_core::text::escape_terminal(id);
+        let shown = shown_id(id);
         if catalog.tools().is_empty()
             && let Some(issue) = catalog.issues().first()
         {
@@ -92,6 +93,11 @@ impl Workspace {
             None => error.hint("brigade tools list"),
         })
     }
+}
+
+/// Shows an id that was typed and that nothing has: it may be anything, a secret that went astray included.
+pub(crate) fn shown_id(id: &str) -> String {
+    brigade_core::text::escape_terminal(&Redactor::new(&[]).redact_str(id)).into_owned()
 }
 
 /// Turns a configuration file that cannot be read into an issue, unless the disk is at fault.

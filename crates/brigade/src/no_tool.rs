@@ -9,6 +9,7 @@ use crate::args::ArgsSource;
 use crate::calls::{details, messages};
 use crate::error::Error;
 use crate::gather::Config;
+use crate::load::shown_id;
 use crate::report::{PlanReport, QueueReport};
 use crate::workspace::Workspace;
 
@@ -24,15 +25,16 @@ impl Workspace {
         args: &ArgsSource,
         missing: &Error,
     ) -> Result<PlanReport, Error> {
-        let tool = nameless(tool_id);
+        let tool_id = shown_id(tool_id);
+        let tool = nameless(&tool_id);
         let planned = self.plan_tool(config, &tool, self.args(args))?;
         let report = self.plan_report(config, &planned);
         let blockers = [blocker(missing)];
         let mut plan = report.plan;
-        forget(&mut plan, tool_id);
+        forget(&mut plan, &tool_id);
         Ok(PlanReport {
             valid: false,
-            tool_id: tool_id.to_owned(),
+            tool_id,
             plan,
             blockers: messages(&blockers),
             blocker_details: details(&blockers),
@@ -54,11 +56,12 @@ impl Workspace {
         args: &ArgsSource,
         missing: &Error,
     ) -> Result<QueueReport, Error> {
-        let tool = nameless(tool_id);
+        let tool_id = shown_id(tool_id);
+        let tool = nameless(&tool_id);
         let plan: Plan = self.plan_tool(config, &tool, self.args(args))?.plan;
         let blockers = [blocker(missing)];
         let mut call = self.call_json(&plan.shown_call(self.now()));
-        forget(&mut call, tool_id);
+        forget(&mut call, &tool_id);
         if let Json::Object(members) = &mut call {
             members.insert("blockers".to_owned(), Json::from(messages(&blockers)));
             members.insert("blocker_details".to_owned(), Json::Array(details(&blockers)));

@@ -18,6 +18,7 @@ use brigade_projection::{Depth, Orphan, Overwrite, ProjectionItem, plan_tool};
 use crate::catalog::{counts, enabled};
 use crate::error::Error;
 use crate::gather::Config;
+use crate::load::shown_id;
 use crate::report::{OrphanReport, ProjectionPlanReport, ProjectionReport, Report as _, SyncPlanReport};
 use crate::workspace::{CATALOG, Workspace};
 use facts::{Sources, refuse_shared};
@@ -44,7 +45,7 @@ impl Workspace {
             config_path: self.absolute(CATALOG),
             valid: selected.errors.is_empty(),
             errors: selected.errors,
-            tool_id: id.map(str::to_owned),
+            tool_id: id.map(shown_id),
             tools: tools.iter().map(|tool| tool.id.as_str().to_owned()).collect(),
             counts: counts(projections.iter().map(|item| item.status)),
             projections,

@@ -16,6 +16,7 @@ use super::places::Places;
 use super::staging::{Outcome, Write, sync_names, write_all};
 use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
+use crate::load::shown_id;
 use crate::report::{ApplyReport, FailedProjection, OrphanReport, ProjectionReport, Report as _};
 use crate::workspace::{CATALOG, Workspace, rel};
 
@@ -255,7 +256,7 @@ impl Workspace {
             valid: selected.errors.is_empty(),
             errors: selected.errors,
             tool_id: match &request.which {
-                Selection::One(id) => Some(id.clone()),
+                Selection::One(id) => Some(shown_id(id)),
                 Selection::All => None,
             },
             all: request.which == Selection::All,
