@@ -6,47 +6,17 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]
 
+mod mutation_common;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 
 use brigade_tests::{PATH, Site};
 use serde_json::{Value, json};
 
-const BODY: &str = "echo ran >> ran.txt\n";
-const LINES: &str = r#"argument_template = { a = "{a}" }
-supported_harnesses = ["claude"]
-projections = { claude = ".claude/commands/tool.md" }
-env_labels = ["GITHUB_TOKEN"]
-auth_label = "local-user"
-cwd = "."
-"#;
-const ARGS: &str = r#"{"a":"1"}"#;
-const CATALOG: &str = ".brigade/tools.toml";
+use mutation_common::{ARGS, BODY, CATALOG, refused, site};
+
 const POLICY: &str = ".brigade/tools/policy.toml";
-
-fn site() -> Site {
-    let site =
-        Site::script_with(BODY, LINES).env("CANARY", "canary-value-4711").env("OTHER", "other-value-0815");
-    site.workspace.write("lib/helper.sh", "echo help\n");
-    site
-}
-
-/// Runs a call that must be refused because of these changes, and no others.
-#[track_caller]
-fn refused(site: &Site, id: &str, changed: &[&str]) -> Value {
-    let document = site.run_call(id).expect(1);
-    assert_eq!(document["changed"], json!(changed), "{document:#}");
-    assert_eq!(document["receipt"], json!(null));
-    let run = site.tools(["call", "run", id]);
-    run.assert_code(1);
-    for name in changed {
-        assert!(run.stderr_text().contains(name), "the text does not name `{name}`\n{run}");
-    }
-    assert!(!site.workspace.exists("ran.txt"), "something ran");
-    assert_eq!(site.status(id), "approved");
-    assert_eq!(site.json(["run", "list"]).expect(0)["run_count"], 0);
-    document
-}
 
 /// Has a call approved, changes something, expects these names, and that the call runs when the change is taken back.
 #[track_caller]
@@ -338,220 +308,6 @@ fn a_program_of_the_workspace() {
     site.run_call(&id).expect(0);
 }
 
-/// Has a call of this command approved, writes a file, and expects that the run is refused because of it alone; then that the
-/// call runs again once the file is as it was.
-#[track_caller]
-fn code(command: &str, files: &[(&str, &str)], path: &str, text: &str) {
-    let site = site();
-    site.workspace.replace(CATALOG, "sh bin/tool.sh", command);
-    for (path, text) in files {
-        site.workspace.write(path, text);
-    }
-    let id = site.approved("tool", ARGS);
-    let before = site.workspace.exists(path).then(|| site.workspace.read(path));
-    site.workspace.write(path, text);
-    refused(&site, &id, &[&format!("file {path}")]);
-    match before {
-        Some(bytes) => site.workspace.write(path, bytes),
-        None => site.workspace.remove(path),
-    }
-    site.run_call(&id).expect(0);
-}
-
-/// Has a call of this command approved, changes a file or adds it, and expects that the run is refused because of it.
-#[track_caller]
-fn bound(command: &str, files: &[(&str, &str)], path: &str) {
-    let site = with_programs(command);
-    for (path, text) in files {
-        site.workspace.write(path, text);
-    }
-    let id = site.approved("tool", ARGS);
-    site.workspace.write(path, "changed\n");
-    let document = site.run_call(&id).expect(1);
-    let name = json!(format!("file {path}"));
-    assert!(document["changed"].as_array().is_some_and(|changed| changed.contains(&name)), "{document:#}");
-    assert_eq!(document["receipt"], json!(null));
-}
-
-/// Makes a workspace with a tool of this command, whose program is there whatever is installed.
-fn with_programs(command: &str) -> Site {
-    let site = site();
-    site.workspace.replace(CATALOG, "\"sh bin/tool.sh\"", &format!("{command:?}"));
-    let programs = site.beside("programs");
-    fs::create_dir_all(&programs).expect("the folder can be made");
-    let program = programs.join(command.split(' ').next().expect("a command has a program"));
-    fs::write(&program, "#!/bin/sh\n").expect("the program can be written");
-    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .expect("the program can be made one");
-    site.env("PATH", format!("{PATH}:{}", programs.display()))
-}
-
-const TEST: &str =
-    "import unittest\nclass T(unittest.TestCase):\n  def test(self): open('ran.txt', 'a').write('ran')\n";
-const MAKEFILE: &str = "1:\n\techo ran >> ran.txt\n";
-const PYTHON: &str = "open('ran.txt', 'a').write('ran')\n";
-const SCRIPT: &str = "require('fs').appendFileSync('ran.txt', 'ran');\n";
-
-#[test]
-fn code_that_python_finds_by_a_folder_or_a_module() {
-    let folder = [("app/__main__.py", "import helper\n"), ("app/helper.py", PYTHON)];
-    code("python3 app", &folder, "app/__main__.py", "print('evil')\n");
-    code("python3 app", &folder, "app/helper.py", "print('evil')\n");
-    code("env X=1 python3 -u app/", &folder, "app/deep/added.py", "print('evil')\n");
-    let package = [("pkg/__init__.py", ""), ("pkg/tool.py", PYTHON), ("pkg/deep/data.txt", "1\n")];
-    code("python3 -m pkg.tool", &package, "pkg/tool.py", "print('evil')\n");
-    code("timeout 20 python3 -Bm pkg.tool", &package, "pkg/__init__.py", "print('evil')\n");
-    code("python3 -m pkg.tool", &package, "pkg/deep/data.txt", "2\n");
-    code("python3 -Bm pkg.tool", &package, "pkg/__pycache__/tool.cpython-311.pyc", "evil");
-    let module = [("single.py", PYTHON)];
-    code("python3 -m single", &module, "single.py", "print('evil')\n");
-    code("python3 -m single", &module, "single/__init__.py", "print('evil')\n");
-    code("python3 .", &[("__main__.py", PYTHON)], "__main__.py", "print('evil')\n");
-}
-
-#[test]
-fn code_that_node_finds_by_a_part_of_its_name() {
-    code("node bin/t", &[("bin/t.js", SCRIPT)], "bin/t.js", "evil()\n");
-    code("node bin/t", &[("bin/t.js", SCRIPT)], "bin/t", "evil()\n");
-    let folder = [("bin/t/index.js", "require('./helper');\n"), ("bin/t/helper.js", SCRIPT)];
-    code("node bin/t", &folder, "bin/t/index.js", "evil()\n");
-    code("node bin/t", &folder, "bin/t/helper.js", "evil()\n");
-    let package = [("bin/t/package.json", r#"{"main": "../../lib/begin"}"#), ("lib/begin.js", SCRIPT)];
-    code(
-        "node bin/t",
-        &package,
-        "bin/t/package.json",
-        "{\"main\": \"../../lib/begin\", \"type\": \"module\"}",
-    );
-    code("node bin/t", &package, "lib/begin.js", "evil()\n");
-    let preloaded = [("bin/t.js", SCRIPT), ("lib/hook.js", "")];
-    code("node --require ./lib/hook bin/t.js", &preloaded, "lib/hook.js", "evil()\n");
-    code("node --require=./lib/hook bin/t.js", &preloaded, "lib/hook.js", "evil()\n");
-}
-
-#[test]
-fn files_that_are_glued_to_options_or_read_by_default() {
-    let config = [("conf.json", "{}\n")];
-    for command in
-        ["sh bin/tool.sh -cconf.json", "sh bin/tool.sh --config=conf.json", "sh bin/tool.sh @conf.json"]
-    {
-        code(command, &config, "conf.json", "{ }\n");
-    }
-    code("make -s", &[("Makefile", "1:\n\techo ran >> ran.txt\n")], "Makefile", "1:\n\techo evil\n");
-}
-
-#[test]
-fn compiled_modules_beside_a_module() {
-    let module = [("single.py", PYTHON)];
-    code("python3 -Bm single", &module, "__pycache__/single.cpython-311.pyc", "evil");
-    code("python3 -B -m cProfile -m single", &module, "__pycache__/single.cpython-311.pyc", "evil");
-}
-
-#[test]
-fn code_that_modules_of_python_run() {
-    let module = [("single.py", PYTHON)];
-    for command in [
-        "python3 -m cProfile -m single",
-        "python3 -m trace -t --module single",
-        "python3 -m runpy single",
-        "python3 -m profile single.py",
-    ] {
-        code(command, &module, "single.py", "print('evil')\n");
-    }
-    let passes = [("test_a.py", TEST), ("tests/test_b.py", TEST), ("tests/__init__.py", "")];
-    bound("python3 -m unittest test_a", &passes, "test_a.py");
-    bound("python3 -m unittest tests.test_b", &passes, "tests/test_b.py");
-    bound("python3 -m unittest discover -s tests", &passes, "tests/test_b.py");
-    bound("python3 -m unittest discover", &passes, "test_new.py");
-    bound("python3 -m pytest tests", &passes, "tests/test_b.py");
-    bound("python3 -m pytest tests/test_b.py::T::test", &passes, "conftest.py");
-    bound("pytest", &passes, "tests/test_b.py");
-}
-
-#[test]
-fn code_that_make_is_led_to() {
-    let files = [("s/Makefile", MAKEFILE), ("s/x.mk", MAKEFILE), ("x.mk", MAKEFILE), ("inc/y.mk", "")];
-    for command in ["make -C s 1", "make -Cs", "make --directory=s", "make --directory s -k"] {
-        bound(command, &files, "s/Makefile");
-    }
-    bound("make -C s -f x.mk", &files, "s/x.mk");
-    bound("make -sfx.mk", &files, "x.mk");
-    bound("make -I inc -f x.mk", &files, "inc/y.mk");
-    bound("make -s --include-dir=inc -f x.mk", &files, "inc/y.mk");
-}
-
-#[test]
-fn code_that_managers_of_packages_run() {
-    let files = [("p/package.json", "{}"), ("node_modules/.bin/foo", "1"), ("package.json", "{}")];
-    bound("npm --prefix p run x", &files, "p/package.json");
-    bound("npm -C p test", &files, "p/package.json");
-    bound("npm exec foo", &files, "node_modules/.bin/foo");
-    bound("npx foo", &files, "node_modules/.bin/foo");
-    bound("npx --yes foo@1.0", &files, "node_modules/.bin/foo");
-}
-
-#[test]
-fn code_that_options_name() {
-    let perl = [("a.pl", "1;"), ("l/Foo.pm", "1;")];
-    for command in ["perl -Il -MFoo a.pl", "perl -I l a.pl", "perl -Mlib=l a.pl"] {
-        bound(command, &perl, "l/Foo.pm");
-    }
-    let sed = [("a.sed", "p\n")];
-    bound("sed -nfa.sed bin/tool.sh", &sed, "a.sed");
-    bound("sed -sfa.sed bin/tool.sh", &sed, "a.sed");
-    bound("run-parts parts", &[("parts/one", "")], "parts/two");
-    bound("git --exec-path=ep foo", &[("ep/git-bar", "")], "ep/git-foo");
-    bound("gcc -Btools/ a.c", &[("tools/x", "")], "tools/as");
-    bound("env -C sub python3 a.py", &[("sub/a.py", "")], "sub/a.py");
-    bound("find . -exec sh ./a.sh {} ;", &[("a.sh", "")], "a.sh");
-}
-
-#[test]
-fn code_of_node_beside_the_script() {
-    let script = [("bin/t.js", SCRIPT), ("node_modules/foo/index.js", "")];
-    code("node bin/t.js", &script, "package.json", "{\"type\": \"module\"}");
-    code("node bin/t.js", &script, "bin/package.json", "{\"type\": \"module\"}");
-    code("node -r foo bin/t.js", &script, "node_modules/foo/index.js", "evil()\n");
-    bound("node --test", &[("a.test.js", SCRIPT)], "a.test.js");
-}
-
-#[test]
-fn code_that_cannot_be_bound_is_a_reason() {
-    for command in [
-        "env PYTHONPATH=lib python3 a.py",
-        "env PERL5LIB=l perl a.pl",
-        "env -i PERL5OPT=-MFoo perl a.pl",
-        "timeout 5 env NODE_OPTIONS=--require=./x.js node a.js",
-        "env RUBYLIB=l ruby a.rb",
-        "env LD_PRELOAD=./x.so ls",
-        "env PATH=bin:/usr/bin ls",
-        "env GIT_EXEC_PATH=ep git foo",
-        "env BASH_ENV=x.sh bash bin/tool.sh",
-        "env -S 'ENV=x.sh sh bin/tool.sh'",
-        "find bin -name *.sh -exec {} ;",
-        "find bin -name *.sh -exec sh {} ;",
-        "find bin -execdir ./a.sh ;",
-        "gcc -wrapper ./x a.c",
-    ] {
-        let site = with_programs(command);
-        let plan = site.json(["call", "plan", "tool", "--args", ARGS]);
-        assert!(
-            plan.json["blocker_details"].to_string().contains("code_not_bound"),
-            "{command}\n{}",
-            plan.run
-        );
-    }
-}
-
-#[test]
-fn variables_that_name_no_code_are_no_reason() {
-    for command in ["env X=1 PYTHONUNBUFFERED=1 sh bin/tool.sh", "env PAGER=cat TMPDIR=/tmp sh bin/tool.sh"] {
-        let site = site();
-        site.workspace.replace(CATALOG, "sh bin/tool.sh", command);
-        site.approved("tool", ARGS);
-    }
-}
-
 #[test]
 fn the_caller_in_the_record() {
     let site = site();
@@ -567,38 +323,6 @@ fn the_caller_in_the_record() {
     }
     site.workspace.write(path, before);
     site.run_call(&id).expect(0);
-}
-
-#[test]
-fn a_folder_that_is_only_an_argument_is_not_code() {
-    let site = site();
-    site.workspace.replace(CATALOG, "sh bin/tool.sh", "sh bin/tool.sh src");
-    site.workspace.write("src/data.txt", "1\n");
-    let id = site.approved("tool", ARGS);
-    site.workspace.write("src/data.txt", "2\n");
-    site.run_call(&id).expect(0);
-}
-
-#[test]
-fn many_files_are_bound_by_their_folder_and_too_many_are_a_reason() {
-    let site = site();
-    site.workspace.replace(CATALOG, "sh bin/tool.sh", "python3 app");
-    site.workspace.write("app/__main__.py", PYTHON);
-    for number in 0..300 {
-        site.workspace.write(format!("app/part{number}.py"), "");
-    }
-    let id = site.approved("tool", ARGS);
-    site.workspace.write("app/part7.py", "print('evil')\n");
-    refused(&site, &id, &["file app/"]);
-    site.workspace.write("app/part7.py", "");
-    site.run_call(&id).expect(0);
-    site.workspace.write("elsewhere/more.py", "");
-    let outside = site.beside("outside");
-    fs::create_dir_all(&outside).unwrap();
-    symlink(&outside, site.workspace.path().join("app/link")).unwrap();
-    let plan =
-        site.json(["call", "plan", "tool", "--args", ARGS]).refused("holds more than an approval binds");
-    assert_eq!(plan["blocker_details"][0]["code"], "code_not_bound", "{plan:#}");
 }
 
 #[test]
