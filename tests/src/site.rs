@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use brigade_testkit::{Brigade, Run, TempWorkspace};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::documents;
 
@@ -195,6 +195,14 @@ impl Site {
         let answer = self.run_call(&id);
         assert!(answer.json["receipt"].is_object(), "no receipt\n{}", answer.run);
         answer.json["receipt"].clone()
+    }
+
+    /// Runs a call of the tool `tool` with `what` as its argument `a`, and checks that it completed and the last line of its output.
+    #[track_caller]
+    pub fn tries(&self, what: &str, expect: &str) {
+        let receipt = self.receipt_of("tool", &json!({"a": what}).to_string());
+        assert_eq!(receipt["status"], "completed", "{receipt:#}");
+        assert_eq!(self.log_text(&receipt, "stdout").lines().last(), Some(expect), "{what}: {receipt:#}");
     }
 
     /// Returns where a call stands.

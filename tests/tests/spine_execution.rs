@@ -343,19 +343,12 @@ fn confined(mode: &str, effects: &str) -> Site {
     site
 }
 
-#[track_caller]
-fn tries(site: &Site, what: &str, expect: &str) {
-    let receipt = site.receipt_of("tool", &json!({"a": what}).to_string());
-    assert_eq!(receipt["status"], "completed", "{receipt:#}");
-    assert_eq!(site.log_text(&receipt, "stdout").lines().last(), Some(expect), "{what}: {receipt:#}");
-}
-
 #[test]
 fn a_reader_in_the_sandbox_reads_the_workspace_and_writes_nowhere() {
     let site = confined("enforce", r#"["local-read"]"#);
     let outside = site.beside("outside.txt");
-    tries(&site, "cat data.txt", "worked");
-    tries(&site, "echo x > \"$TMPDIR/x\" && cat \"$TMPDIR/x\"", "worked");
+    site.tries("cat data.txt", "worked");
+    site.tries("echo x > \"$TMPDIR/x\" && cat \"$TMPDIR/x\"", "worked");
     for what in [
         "echo x > data.txt",
         "echo x > new.txt",
@@ -370,7 +363,7 @@ fn a_reader_in_the_sandbox_reads_the_workspace_and_writes_nowhere() {
         &format!("cat '{}/private.txt'", site.workspace.home().display()),
         "ls /root",
     ] {
-        tries(&site, what, "failed");
+        site.tries(what, "failed");
     }
     assert!(!outside.exists() && !site.workspace.exists("new.txt"));
     assert_eq!(site.workspace.read_text("data.txt"), "data\n");
@@ -381,7 +374,7 @@ fn a_reader_in_the_sandbox_reads_the_workspace_and_writes_nowhere() {
 fn local_write_opens_the_workspace_and_neither_state_nor_git() {
     let site = confined("enforce", r#"["local-read", "local-write"]"#);
     let outside = site.beside("outside.txt");
-    tries(&site, "echo x > new.txt && mkdir sub && echo y > sub/z && rm data.txt", "worked");
+    site.tries("echo x > new.txt && mkdir sub && echo y > sub/z && rm data.txt", "worked");
     assert_eq!(site.workspace.read_text("new.txt"), "x\n");
     for what in [
         "echo x > .git/config",
@@ -396,7 +389,7 @@ fn local_write_opens_the_workspace_and_neither_state_nor_git() {
         &format!("echo x > '{}'", outside.display()),
         &format!("cat '{}/private.txt'", site.workspace.home().display()),
     ] {
-        tries(&site, what, "failed");
+        site.tries(what, "failed");
     }
     assert!(!outside.exists());
     assert_eq!(site.workspace.read_text(".git/config"), "[core]\n");
@@ -406,7 +399,7 @@ fn local_write_opens_the_workspace_and_neither_state_nor_git() {
 fn the_network_is_open_to_its_effects_only() {
     let python = "python3 -c 'import socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); s.listen()'";
     for (effects, expect) in [(r#"["local-read"]"#, "failed"), (r#"["local-read", "network"]"#, "worked")] {
-        tries(&confined("enforce", effects), python, expect);
+        confined("enforce", effects).tries(python, expect);
     }
 }
 

@@ -8,7 +8,6 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use brigade_tests::Site;
-use serde_json::json;
 
 /// A script that tries what its argument says and tells whether it worked.
 const TRY: &str = "if (eval \"$1\") 2>/dev/null; then echo worked; else echo failed; fi\n";
@@ -23,13 +22,6 @@ fn confined(set_up: impl Fn(&Path)) -> Site {
     site.workspace.write("sub/data.txt", "data\n");
     set_up(&site.workspace.join("."));
     site
-}
-
-#[track_caller]
-fn tries(site: &Site, what: &str, expect: &str) {
-    let receipt = site.receipt_of("tool", &json!({"a": what}).to_string());
-    assert_eq!(receipt["status"], "completed", "{receipt:#}");
-    assert_eq!(site.log_text(&receipt, "stdout").lines().last(), Some(expect), "{what}: {receipt:#}");
 }
 
 /// Makes a folder as git has it.
@@ -54,7 +46,7 @@ fn check_closed(site: &Site, folder: &str) {
         format!("ln {folder}/config copy && echo x > copy"),
         format!("ln -s {folder} sub/link && echo x > sub/link/config"),
     ] {
-        tries(site, &what, "failed");
+        site.tries(&what, "failed");
     }
     let config = site.workspace.join(".").join(folder).join("config");
     assert_eq!(fs::read_to_string(config).unwrap(), "[core]\n");
@@ -66,7 +58,7 @@ fn a_file_that_names_the_folder_closes_the_folder() {
         repository(&workspace.join("real.git"));
         fs::write(workspace.join(".git"), "gitdir: ./real.git\n").unwrap();
     });
-    tries(&site, "echo x > new.txt && echo y > sub/data.txt", "worked");
+    site.tries("echo x > new.txt && echo y > sub/data.txt", "worked");
     check_closed(&site, "real.git");
     assert_eq!(site.workspace.read_text(".git"), "gitdir: ./real.git\n");
 }
@@ -77,8 +69,8 @@ fn a_folder_that_lies_deeper_closes_what_is_around_it() {
         repository(&workspace.join("deep/er/real.git"));
         fs::write(workspace.join(".git"), "gitdir: deep/er/real.git").unwrap();
     });
-    tries(&site, "echo x > new.txt", "worked");
-    tries(&site, "mv deep/er deep/other", "failed");
+    site.tries("echo x > new.txt", "worked");
+    site.tries("mv deep/er deep/other", "failed");
     check_closed(&site, "deep/er/real.git");
 }
 
@@ -88,10 +80,10 @@ fn a_link_closes_the_folder_and_stays_where_it_is() {
         repository(&workspace.join("real.git"));
         symlink("real.git", workspace.join(".git")).unwrap();
     });
-    tries(&site, "echo x > data.txt && echo y > sub/new.txt", "worked");
-    tries(&site, "echo x > new.txt", "failed");
-    tries(&site, "rm .git && mkdir .git", "failed");
-    tries(&site, "ln -sfn sub .git", "failed");
+    site.tries("echo x > data.txt && echo y > sub/new.txt", "worked");
+    site.tries("echo x > new.txt", "failed");
+    site.tries("rm .git && mkdir .git", "failed");
+    site.tries("ln -sfn sub .git", "failed");
     check_closed(&site, "real.git");
     assert_eq!(fs::read_link(site.workspace.join(".git")).unwrap(), Path::new("real.git"));
 }
@@ -104,7 +96,7 @@ fn what_worktrees_share_is_closed() {
         fs::write(workspace.join("trees/one/commondir"), "../../.bare\n").unwrap();
         fs::write(workspace.join(".git"), "gitdir: trees/one\n").unwrap();
     });
-    tries(&site, "echo x > trees/one/commondir", "failed");
+    site.tries("echo x > trees/one/commondir", "failed");
     check_closed(&site, ".bare");
 }
 
@@ -112,9 +104,9 @@ fn what_worktrees_share_is_closed() {
 fn a_workspace_that_is_the_folder_is_closed() {
     let site = confined(|workspace| fs::write(workspace.join(".git"), "gitdir: .\n").unwrap());
     for what in ["echo x > config", "echo x > data.txt", "echo x > sub/data.txt"] {
-        tries(&site, what, "failed");
+        site.tries(what, "failed");
     }
-    tries(&site, "cat data.txt && echo x > \"$TMPDIR/x\"", "worked");
+    site.tries("cat data.txt && echo x > \"$TMPDIR/x\"", "worked");
 }
 
 #[test]
@@ -126,7 +118,7 @@ fn paths_of_the_policy_open_none_of_it() {
         fs::create_dir(workspace.join("out")).unwrap();
     });
     site.add_to_policy("write_paths = [\"real.git\", \"alias\", \"sub/../real.git\", \"..\", \"out\"]\n");
-    tries(&site, "echo x > out/new", "worked");
+    site.tries("echo x > out/new", "worked");
     check_closed(&site, "real.git");
 }
 
@@ -145,10 +137,10 @@ fn check_nested(site: &Site, folder: &str, git: &str) {
         format!("ln -s {git} link && echo x > link/config"),
         format!("echo x >> {folder}/.git"),
     ] {
-        tries(site, &what, "failed");
+        site.tries(&what, "failed");
     }
-    tries(site, &format!("echo x > {folder}/new.txt && mv {folder}/new.txt {folder}/newer.txt"), "worked");
-    tries(site, &format!("echo x > new.txt && mv new.txt {folder}/there.txt"), "worked");
+    site.tries(&format!("echo x > {folder}/new.txt && mv {folder}/new.txt {folder}/newer.txt"), "worked");
+    site.tries(&format!("echo x > new.txt && mv new.txt {folder}/there.txt"), "worked");
 }
 
 #[test]
@@ -194,9 +186,9 @@ fn the_folder_of_hooks_that_the_settings_name_is_closed() {
             fs::write(workspace.join(".git/config"), format!("[core]\n\thooksPath = {setting}\n")).unwrap();
             fs::create_dir_all(workspace.join(there)).unwrap();
         });
-        tries(&site, &format!("mkdir -p \"$(dirname {closed})\" && echo x > {closed}"), "failed");
-        tries(&site, &format!("mv {there} moved && mkdir -p {there} && echo x > {closed}"), "failed");
-        tries(&site, "echo x > new.txt && echo y > sub/new.txt", "worked");
+        site.tries(&format!("mkdir -p \"$(dirname {closed})\" && echo x > {closed}"), "failed");
+        site.tries(&format!("mv {there} moved && mkdir -p {there} && echo x > {closed}"), "failed");
+        site.tries("echo x > new.txt && echo y > sub/new.txt", "worked");
         assert!(!site.workspace.exists(closed));
     }
 }
@@ -205,8 +197,8 @@ fn the_folder_of_hooks_that_the_settings_name_is_closed() {
 fn paths_of_the_policy_open_no_repository_either() {
     let site = confined(|workspace| repository(&workspace.join("deep/er/.git")));
     site.add_to_policy("write_paths = [\"deep/er/.git\", \"deep/er\"]\n");
-    tries(&site, "echo x > deep/er/new", "worked");
-    tries(&site, "echo x > deep/er/.git/config", "failed");
+    site.tries("echo x > deep/er/new", "worked");
+    site.tries("echo x > deep/er/.git/config", "failed");
 }
 
 #[test]
@@ -223,9 +215,9 @@ fn a_workspace_below_the_workspace_keeps_its_state() {
         "mv deep/er deep/other",
         "mv deep moved",
     ] {
-        tries(&site, what, "failed");
+        site.tries(what, "failed");
     }
-    tries(&site, "cat deep/er/.brigade/tools/policy.toml && echo x > deep/er/new.txt", "worked");
+    site.tries("cat deep/er/.brigade/tools/policy.toml && echo x > deep/er/new.txt", "worked");
     assert_eq!(site.workspace.read_text("deep/er/.brigade/tools/policy.toml"), "allowed_effects = []\n");
 }
 
@@ -244,8 +236,8 @@ fn a_repository_without_files_is_closed() {
         "mv deep/bare.git deep/moved",
         "mv deep moved",
     ] {
-        tries(&site, what, "failed");
+        site.tries(what, "failed");
     }
-    tries(&site, "echo x > deep/new.txt", "worked");
+    site.tries("echo x > deep/new.txt", "worked");
     assert_eq!(site.workspace.read_text("deep/bare.git/config"), "[core]\n");
 }
