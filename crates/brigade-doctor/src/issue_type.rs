@@ -221,8 +221,10 @@ issue_types! {
         RuntimeHealthFailed = "runtime_health_failed", Warning, "A runtime that runs and is not healthy",
             "Calls that require it are refused.", "brigade tools runtime restart {runtime}";
         RuntimeLogTooLong = "runtime_log_too_long", Warning, "A runtime that writes more into a log than is kept",
-            "Only the end of the log is kept. Find out what it writes so much, or let it write less.",
-            "brigade tools runtime logs {runtime}";
+            "It writes its log itself, because an older version started it, and only the end is kept. Restarted, its log stays short.",
+            "brigade tools runtime restart {runtime}";
+        RuntimeLogWriterGone = "runtime_log_writer_gone", Warning, "A runtime whose log writer was killed",
+            "What it prints is lost, and ends it if it does not expect that.", "brigade tools runtime restart {runtime}";
         RuntimeLeft = "runtime_left", Warning, "A runtime that runs and has no entry any more",
             "Its entry was removed or renamed while it ran. It goes on until it is stopped by its old name.",
             "brigade tools runtime stop {runtime}";

@@ -192,6 +192,8 @@ pub struct RuntimeState {
     pub outside: Vec<&'static str>,
     /// What is to say of each log that is longer than is kept.
     pub long_logs: Vec<String>,
+    /// What is to say when the process that writes its logs is gone while it runs.
+    pub log_writer_gone: Option<String>,
     /// Whether its program is on PATH or at its path.
     pub program_found: bool,
     /// Its health.

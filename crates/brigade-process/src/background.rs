@@ -1,5 +1,6 @@
 //! Programs that outlive the caller, and ending them later by their recorded identity.
 
+#[cfg(target_os = "linux")]
 use std::fs::File;
 use std::io;
 #[cfg(target_os = "linux")]
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use crate::keeper::start_detached;
 use crate::launch::{Image, OnParentDeath, Streams};
+use crate::log_writer::{LogWriter, Logs};
 use crate::outcome::Step;
 use crate::sandbox::{Keeping, prepare};
 use crate::{KillMethod, ProcessIdentity, SpawnError, Spec};
@@ -23,13 +25,16 @@ mod platform;
 /// How long killing is repeated before what is left counts as survivors.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Where a detached program's output goes. Opened by the caller, usually for appending.
-#[derive(Debug)]
-pub struct Files<'a> {
-    /// Standard output.
-    pub stdout: &'a File,
-    /// Standard error; may be the same file.
-    pub stderr: &'a File,
+/// A program that was started and goes on without the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detached {
+    /// The program.
+    pub program: ProcessIdentity,
+    /// The process that writes its logs. It is no member of the program's tree; it ends when nobody has the program's output
+    /// open any more. When it is killed, whoever writes to the output gets a broken pipe.
+    pub writer: ProcessIdentity,
+    /// The numbers by which the system names the pipes to it: of standard output, of standard error.
+    pub pipes: [u64; 2],
 }
 
 /// How ending a tree went.
@@ -45,20 +50,21 @@ pub struct Ended {
     pub method: KillMethod,
 }
 
-/// Starts a program in a session of its own that goes on when the caller ends.
+/// Starts a program in a session of its own that goes on when the caller ends, and a process that writes its logs.
 ///
 /// Its input is open and silent for as long as it lives; [`Spec::stdin`] is not looked at. At the end of input, which
 /// `/dev/null` is, servers that speak over their standard streams exit, and so do many watchers. To find strays that were re-parented later, give it a
-/// variable of its own and pass that to [`kill_tree`].
-pub fn spawn_detached(spec: &Spec, files: &Files<'_>) -> Result<ProcessIdentity, SpawnError> {
+/// variable of its own and pass that to [`kill_tree`]. The process that writes the logs is a copy of the caller: what the caller
+/// holds in memory at this moment stays in use for as long as the program runs, as far as the caller changes it afterwards.
+pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<Detached, SpawnError> {
     let open = || {
-        let copy = |file: &File| file.try_clone().map(OwnedFd::from);
-        Ok(Streams { stdin: silent()?, stdout: copy(files.stdout)?, stderr: copy(files.stderr)? })
+        let (writer, [stdout, stderr]) = LogWriter::new(logs)?;
+        Ok((writer, Streams { stdin: silent()?, stdout, stderr }))
     };
-    let streams = open().map_err(|source: io::Error| SpawnError::at(Step::Pipes, source))?;
+    let (writer, streams) = open().map_err(|source: io::Error| SpawnError::at(Step::Pipes, source))?;
     let mut image = Image::new(spec, streams, OnParentDeath::LiveOn)?;
     image.sandbox = prepare(spec, Keeping::Nobody)?;
-    start_detached(image)
+    start_detached(image, writer)
 }
 
 /// An input that never says anything and never ends: a pipe whose only descriptor is open for reading and for writing, so

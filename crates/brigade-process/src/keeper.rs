@@ -326,13 +326,27 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_program_without_keeper_starts() {
-        use crate::launch::{OnParentDeath, Streams};
+        use std::fs::File;
 
-        let null = || crate::run::null().unwrap();
-        let streams = Streams { stdin: null(), stdout: null(), stderr: null() };
-        let spec = crate::Spec::new(crate::Program::at("/bin/true"), "/");
+        use crate::launch::{OnParentDeath, Streams};
+        use crate::log_writer::{LogFile, LogWriter, Logs};
+
+        let folder = tempfile::tempdir().unwrap();
+        let log = |name: &str| {
+            let file = File::options().append(true).create(true).open(folder.path().join(name)).unwrap();
+            LogFile::new(File::open(folder.path()).unwrap().into(), name.as_ref(), file).unwrap()
+        };
+        let logs = Logs { stdout: log("out"), stderr: log("err"), cap: 1 << 20 };
+        let (writer, [stdout, stderr]) = LogWriter::new(logs).unwrap();
+        let streams = Streams { stdin: crate::run::null().unwrap(), stdout, stderr };
+        let mut spec = crate::Spec::new(crate::Program::at("/bin/echo"), "/");
+        spec.argv = ["echo", "hello"].map(Into::into).to_vec();
         let image = Image::new(&spec, streams, OnParentDeath::LiveOn).unwrap();
-        assert!(thread::start_detached(image).is_ok());
+        let begun = thread::start_detached(image, writer).unwrap();
+        while begun.writer.is_alive() {
+            std::thread::yield_now();
+        }
+        assert_eq!(std::fs::read_to_string(folder.path().join("out")).unwrap(), "hello\n");
     }
 
     #[test]

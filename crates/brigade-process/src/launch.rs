@@ -316,6 +316,41 @@ fn close_on_exec_above_standard() {
     });
 }
 
+/// Closes every descriptor but these, in a process that was forked and drops nothing before it ends.
+pub(crate) fn close_all_but(kept: &[RawFd]) {
+    close_all_but_both(kept, &[]);
+}
+
+/// As [`close_all_but`], with two lists.
+pub(crate) fn close_all_but_both(kept: &[RawFd], others: &[RawFd]) {
+    let highest = kept.iter().chain(others).copied().fold(2, RawFd::max);
+    for descriptor in (0..=highest).filter(|number| !kept.contains(number) && !others.contains(number)) {
+        // SAFETY: nothing in this process uses it any more, and nothing is dropped before the process ends.
+        unsafe { libc::close(descriptor) };
+    }
+    close_from(highest + 1);
+}
+
+#[cfg(target_os = "linux")]
+fn close_from(first: RawFd) {
+    // SAFETY: as above.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) } == 0;
+    if !done {
+        // SAFETY: as above.
+        each_possible_descriptor(first, |descriptor| unsafe {
+            libc::close(descriptor);
+        });
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn close_from(first: RawFd) {
+    // SAFETY: as above.
+    each_possible_descriptor(first, |descriptor| unsafe {
+        libc::close(descriptor);
+    });
+}
+
 /// Calls for every number that may be an open descriptor, from `first` on.
 pub(crate) fn each_possible_descriptor(first: RawFd, mut each: impl FnMut(RawFd)) {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -11,6 +11,9 @@
 //! signal, and then ends the tree as well and removes the run's private folder ([`PrivateFolder`]). Elsewhere the process group is what can be ended, and
 //! [`Outcome::method`] says so.
 //!
+//! A program that outlives the caller gets no keeper, but a *log writer* ([`Logs`]): a small process of ours that keeps its
+//! output below a cap, whether or not anybody looks.
+//!
 //! ```
 //! use brigade_process::{Control, Exit, Program, Spec, Stream, run};
 //!
@@ -55,14 +58,16 @@ mod cancel;
 mod run;
 // The two other ways to run.
 mod background;
+mod log_writer;
 mod piped;
 // What a run may do.
 mod sandbox;
 
-pub use background::{Ended, Files, kill_tree, spawn_detached};
+pub use background::{Detached, Ended, kill_tree, spawn_detached};
 pub use cancel::{CancelSignal, CancelToken};
 pub use host::{current_dir, current_program, random_bytes, survive_file_size_limit, variables};
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
+pub use log_writer::{LogFile, Logs};
 pub use outcome::{Captured, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
 pub use piped::{Child, spawn_piped};
 pub use private::{Disposal, PrivateFolder};

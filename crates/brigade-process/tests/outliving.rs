@@ -11,11 +11,12 @@ mod common;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use brigade_process::{
-    CancelSignal, CancelToken, EndedBy, Ending, Exit, Files, ProcessIdentity, Program, Signal, Spec,
+    CancelSignal, CancelToken, EndedBy, Ending, Exit, LogFile, Logs, ProcessIdentity, Program, Signal, Spec,
     kill_tree, spawn_detached, spawn_piped,
 };
 use common::{Trial, fixture, living};
@@ -24,6 +25,27 @@ const GRACE: Duration = Duration::from_millis(150);
 
 fn ending() -> Ending {
     Ending { linger: Duration::ZERO, grace: GRACE, kill_limit: Duration::from_secs(10) }
+}
+
+const CAP: u64 = 1 << 20;
+
+/// The logs `log` and `errors` in a folder.
+fn logs(folder: &Path, cap: u64) -> Logs {
+    let open = |name: &str| {
+        let file = File::options().append(true).create(true).open(folder.join(name)).unwrap();
+        LogFile::new(File::open(folder).unwrap().into(), name.as_ref(), file).unwrap()
+    };
+    Logs { stdout: open("log"), stderr: open("errors"), cap }
+}
+
+/// Waits for what cannot be waited on; fails after a while.
+#[track_caller]
+fn until(what: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !what() {
+        assert!(start.elapsed() < Duration::from_secs(20));
+        std::thread::yield_now();
+    }
 }
 
 /// Waits until this many processes carry the mark; fails after a while.
@@ -138,10 +160,8 @@ fn a_keeper_that_is_stopped_again_and_again_is_given_up() {
 fn a_detached_tree_lives_until_it_is_ended() {
     for (name, marked) in [("grandchildren.sh", false), ("setsid.py", false), ("daemon.py", true)] {
         let folder = tempfile::tempdir().unwrap();
-        let log = File::create(folder.path().join("log")).unwrap();
         let trial = Trial::new(fixture(name));
-        let files = Files { stdout: &log, stderr: &log };
-        let identity = spawn_detached(&trial.spec, &files).unwrap();
+        let identity = spawn_detached(&trial.spec, logs(folder.path(), CAP)).unwrap().program;
         let start = Instant::now();
         while std::fs::read_to_string(folder.path().join("log")).unwrap() != "ready\n" {
             assert!(start.elapsed() < Duration::from_secs(20));
@@ -172,9 +192,8 @@ fn a_detached_tree_lives_until_it_is_ended() {
 #[test]
 fn a_stubborn_detached_tree_is_killed() {
     let folder = tempfile::tempdir().unwrap();
-    let log = File::create(folder.path().join("log")).unwrap();
     let trial = Trial::new(fixture("ignores-term.sh"));
-    let identity = spawn_detached(&trial.spec, &Files { stdout: &log, stderr: &log }).unwrap();
+    let identity = spawn_detached(&trial.spec, logs(folder.path(), CAP)).unwrap().program;
     wait_for_count(&trial.mark, |count| count == 2);
     let ended = kill_tree(&identity, None, GRACE);
     assert_eq!((ended.signalled, ended.killed, ended.survivors.len()), (2, 2, 0));
@@ -183,10 +202,142 @@ fn a_stubborn_detached_tree_is_killed() {
 
 #[test]
 fn a_detached_program_that_cannot_start_says_why() {
-    let null = File::options().write(true).open("/dev/null").unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let spec = Spec::new(Program::at("/does/not/exist"), "/");
-    let error = spawn_detached(&spec, &Files { stdout: &null, stderr: &null }).unwrap_err();
+    let error = spawn_detached(&spec, logs(folder.path(), CAP)).unwrap_err();
     assert!(error.to_string().contains("execute the program"), "{error}");
+}
+
+fn length(path: impl AsRef<Path>) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+#[test]
+fn whatever_is_printed_logs_stay_below_the_cap_and_lose_nothing_but_the_oldest() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, older) = (folder.path().join("log"), folder.path().join("log.1"));
+    let script = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); echo line $i; done; echo oops >&2";
+    let trial = Trial::shell(script);
+    let cap = 64 << 10;
+    let begun = spawn_detached(&trial.spec, logs(folder.path(), cap)).unwrap();
+    let mut rotations = 0;
+    let start = Instant::now();
+    while begun.writer.is_alive() {
+        assert!(start.elapsed() < Duration::from_secs(60));
+        let (now, before) = (length(&log), length(&older));
+        assert!(now <= cap && before <= cap, "{now} {before}");
+        rotations += usize::from(0 < before);
+    }
+    assert!(0 < rotations, "nobody looked in time");
+    assert!(!begun.program.is_alive());
+    let text = std::fs::read_to_string(older).unwrap() + &std::fs::read_to_string(log).unwrap();
+    let numbers: Vec<u32> =
+        text.lines().map(|line| line.strip_prefix("line ").unwrap().parse().unwrap()).collect();
+    assert!(numbers.is_sorted_by(|one, next| one + 1 == *next), "nothing is missing in between");
+    assert_eq!(numbers.last(), Some(&40_000));
+    assert!(cap < text.len() as u64);
+    assert_eq!(std::fs::read_to_string(folder.path().join("errors")).unwrap(), "oops\n");
+}
+
+#[test]
+fn a_line_that_never_ends_is_cut_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let trial = Trial::shell("head -c 1000000 /dev/zero");
+    let begun = spawn_detached(&trial.spec, logs(folder.path(), 1000)).unwrap();
+    until(|| !begun.writer.is_alive());
+    let (log, older) = (length(folder.path().join("log")), length(folder.path().join("log.1")));
+    assert!(0 < log && log <= 1000 && older == 1000, "{log} {older}");
+}
+
+#[test]
+fn a_writer_holds_nothing_of_its_caller_and_takes_no_requests_to_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut trial = Trial::shell("read line; echo never");
+    trial.spec.directory = "/".into();
+    let begun = spawn_detached(&trial.spec, logs(folder.path(), CAP)).unwrap();
+    let process = std::path::PathBuf::from(format!("/proc/{}", begun.writer.pid()));
+    let read = |name: &str| std::fs::read_to_string(process.join(name)).unwrap();
+    until(|| read("comm") == "brigade-log\n");
+    until(|| read("environ").bytes().all(|byte| byte == 0));
+    until(|| read("cmdline").trim_end_matches('\0') == "brigade: log writer");
+    let descriptors = || {
+        let names = std::fs::read_dir(process.join("fd")).unwrap();
+        let links = names.filter_map(|name| std::fs::read_link(name.unwrap().path()).ok());
+        let mut links: Vec<String> = links.map(|link| link.to_string_lossy().into_owned()).collect();
+        links.retain(|link| !link.starts_with("pipe:"));
+        links.sort();
+        links
+    };
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let whole = folder.path().to_string_lossy().into_owned();
+    let expect = [whole.clone(), whole, at("errors"), at("log")];
+    until(|| descriptors() == expect);
+    assert_eq!(std::fs::read_link(process.join("cwd")).unwrap(), Path::new("/"));
+    for signal in [Signal::Terminate, Signal::Interrupt, Signal::Hangup] {
+        begun.writer.signal(signal).unwrap();
+    }
+    assert!(begun.writer.is_alive());
+    kill_tree(&begun.program, Some(&trial.mark), GRACE);
+    until(|| !begun.writer.is_alive());
+}
+
+#[test]
+fn a_log_that_is_taken_away_begins_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let fifo = folder.path().join("go");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let trial = Trial::shell(&format!("echo one; cat {0}; echo two; cat {0}; echo three", fifo.display()));
+    let begun = spawn_detached(&trial.spec, logs(folder.path(), CAP)).unwrap();
+    let text = || std::fs::read_to_string(&log).unwrap_or_default();
+    until(|| text() == "one\n");
+    std::fs::remove_file(&log).unwrap();
+    std::fs::write(&fifo, "").unwrap();
+    until(|| text() == "two\n");
+    // An alias of another file is none of its logs.
+    std::fs::remove_file(&log).unwrap();
+    std::fs::write(folder.path().join("precious"), "mine\n").unwrap();
+    std::os::unix::fs::symlink("precious", &log).unwrap();
+    std::fs::write(&fifo, "").unwrap();
+    until(|| !begun.writer.is_alive());
+    assert_eq!(std::fs::read_to_string(folder.path().join("precious")).unwrap(), "mine\n");
+}
+
+#[test]
+fn what_cannot_be_written_is_read_all_the_same_and_missed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+    assert!(Command::new("mkfifo").args([&first, &second]).status().unwrap().success());
+    // More than a pipe holds, so it only comes further when somebody reads.
+    let script = format!(
+        "echo one; cat {}; head -c 1000000 /dev/zero; cat {}; echo two",
+        first.display(),
+        second.display()
+    );
+    let trial = Trial::shell(&script);
+    let begun = spawn_detached(&trial.spec, logs(folder.path(), CAP)).unwrap();
+    until(|| length(&log) == 4);
+    let limit = |size: &str| {
+        let mut command = Command::new("prlimit");
+        command.args(["--pid", &begun.writer.pid().to_string(), &format!("--fsize={size}:unlimited")]);
+        assert!(command.status().unwrap().success());
+    };
+    limit("4");
+    std::fs::write(&first, "").unwrap();
+    // Opens for writing only once the program opens it for reading, by when all the zeroes are gone.
+    let second = File::options().write(true).open(&second).unwrap();
+    limit("unlimited");
+    drop(second);
+    until(|| !begun.writer.is_alive());
+    let text = std::fs::read_to_string(&log).unwrap();
+    let (before, after) = text.split_once("[brigade: ").unwrap();
+    assert_eq!((before, after.matches("missing").count()), ("one\n", 1), "{text}");
+    let missing: usize = after.split_once(' ').unwrap().0.parse().unwrap();
+    let zeroes = after.bytes().filter(|byte| *byte == 0).count();
+    assert!(900_000 <= missing && missing + zeroes == 1_000_000, "{missing} {zeroes}");
+    assert!(after.contains("bytes of output are missing here: the limit of a file's size was reached]\n"));
+    assert!(text.ends_with("two\n"));
 }
 
 /// The name of the test below, run by the one after it as a program of its own.

@@ -26,6 +26,8 @@ pub enum IssueType {
     HealthFailed,
     /// It writes more into a log than is kept.
     LogTooLong,
+    /// It runs, and the process that wrote its logs was killed.
+    LogWriterGone,
     /// It runs, and no entry names it any more.
     Left,
 }
@@ -44,6 +46,7 @@ impl IssueType {
             IssueType::PortConflict => "runtime_port_conflict",
             IssueType::HealthFailed => "runtime_health_failed",
             IssueType::LogTooLong => "runtime_log_too_long",
+            IssueType::LogWriterGone => "runtime_log_writer_gone",
             IssueType::Left => "runtime_left",
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Owns: whether a runtime runs and whether that is proved ([`Supervisor::facts`]), starting, stopping and restarting it,
 //! its health, its logs, and its files under `.brigade/tools/runtime/`. Does not know: queue, calls, runs, policy, or how
-//! anything is shown. Nothing starts by itself, and nothing of this crate outlives a call of it.
+//! anything is shown. Nothing starts by itself. What outlives a call of this crate is a runtime and the small process that writes its
+//! logs, which ends with it.
 //!
 //! A runtime is a process in a session of its own that stays in the foreground. Who it is, is recorded as number, start
 //! time and boot: only exactly that process counts as running, and only it, what descends from it and what carries the
@@ -14,7 +15,7 @@
 //! | --- | --- |
 //! | `ID.pid` (`pid_path`) | the process's number |
 //! | `ID.json` | the metadata, and the last health check unless `health_path` names another file |
-//! | `ID.log.stdout`, `ID.log.stderr` (`log_path`) | what it wrote; `.1` behind the name is an older one |
+//! | `ID.log.stdout`, `ID.log.stderr` (`log_path`) | what it wrote, at most 16 MiB; `.1` behind the name is an older one |
 //! | `ID.lock` | held while it is started or stopped |
 //!
 //! ```

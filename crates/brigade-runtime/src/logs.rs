@@ -1,9 +1,13 @@
 //! The logs of runtimes.
 //!
-//! A runtime appends to its logs itself, so they grow while nobody looks. One of [`LOG_CAP`] bytes or more makes room when
-//! its runtime is started: its last [`LOG_CAP`] bytes become `.1`, in the place of an older one. A status, a doctor, a look at
-//! the logs and a stop that find one that is longer copy its end to `.1`, too, and empty it; what is written between the two
-//! steps is lost. A status and a doctor say so.
+//! What a runtime prints goes through its log writer ([`brigade_process::Logs`]), which lives as long as somebody holds the runtime's
+//! output open. It keeps each log below [`LOG_CAP`] at every moment: where a line would not fit any more, the log becomes `.1`, in
+//! the place of an older one. A look at the last lines goes on in `.1` where the log itself has too few, and following one
+//! goes over rotations.
+//!
+//! A process that 0.30.0 started appends to its log itself, so that one can grow. A log of more than [`LOG_CAP`] bytes is cut when its
+//! runtime is started, by a status, a doctor, a look at it, and a stop: its end is copied to `.1`, and it is emptied; what is written
+//! between the two steps is lost. A status and a doctor say so.
 
 mod follow;
 
@@ -14,7 +18,8 @@ use std::time::Duration;
 
 use brigade_catalog::Runtime;
 use brigade_core::redact::Redactor;
-use brigade_fs::{Fs, FsError, ReadFile, RelPath};
+use brigade_fs::{FileId, Fs, FsError, ReadFile, RelPath};
+use brigade_process::LogFile;
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::RuntimeError;
@@ -81,28 +86,17 @@ pub struct LogEnd {
 impl Supervisor<'_> {
     /// Returns the last lines of a log. A log that is not there is empty.
     ///
-    /// Looks at no more than 4 MiB, and into the older, rotated file only when the log is empty. A log that is too long makes
-    /// room afterwards.
+    /// Looks at no more than 4 MiB, and goes on in the older, rotated file where the log has fewer lines. A log that is too
+    /// long makes room afterwards.
     ///
     /// # Errors
     /// When the log cannot be read, or its path leads out of the workspace.
     pub fn tail(&self, runtime: &Runtime, stream: LogStream, lines: usize) -> Result<LogTail, RuntimeError> {
         let path = self.log_path(runtime, stream)?;
-        let tail = match self.fs.open(&path) {
-            Ok(file) => last_lines(&*file, 0, lines, TAIL_LIMIT)?,
-            Err(error) if error.is_not_found() => return Ok(LogTail::default()),
-            Err(error) => return Err(error.into()),
-        };
+        let (tail, _) = tail_of(self.fs, &path, lines)?;
         // Making room is a convenience: a workspace that cannot be written can still be looked at.
         let _ = make_room(self.fs, &Paths::find(self.fs, self.host, runtime));
-        if 0 < tail.end {
-            return Ok(tail);
-        }
-        // It was emptied, and its end moved away.
-        Ok(match self.fs.open(&older(&path)) {
-            Ok(file) => LogTail { end: 0, ..last_lines(&*file, 0, lines, TAIL_LIMIT)? },
-            Err(_) => tail,
-        })
+        Ok(tail)
     }
 
     fn log_path(&self, runtime: &Runtime, stream: LogStream) -> Result<RelPath, RuntimeError> {
@@ -119,6 +113,47 @@ impl Supervisor<'_> {
         let read = self.fs.open(path).and_then(|file| last_lines(&*file, since, END_LINES, END_LIMIT));
         let bytes = read.map(|tail| tail.bytes).unwrap_or_default();
         Redactor::new(&[]).redact_str(&String::from_utf8_lossy(&bytes))
+    }
+}
+
+/// Reads the last lines of a log and, where it has fewer, of the older part before it. Returns the open log, too.
+fn tail_of(
+    fs: &dyn Fs,
+    path: &RelPath,
+    lines: usize,
+) -> Result<(LogTail, Option<Box<dyn ReadFile>>), FsError> {
+    let log = open_if_there(fs, path)?;
+    let tail = match &log {
+        Some(file) => last_lines(&**file, 0, lines, TAIL_LIMIT)?,
+        None => LogTail::default(),
+    };
+    let found = tail.bytes.iter().filter(|byte| **byte == b'\n').count()
+        + usize::from(tail.bytes.last().is_some_and(|last| *last != b'\n'));
+    let id = |file: &dyn ReadFile| -> Result<FileId, FsError> { file.id() };
+    let Some(before) = (if tail.is_cut || lines == 0 { None } else { open_if_there(fs, &older(path))? })
+    else {
+        return Ok((tail, log));
+    };
+    // It was rotated between the two looks.
+    if let Some(log) = &log
+        && id(&**log)? == id(&*before)?
+    {
+        return Ok((tail, Some(before)));
+    }
+    let missing = lines.saturating_sub(found);
+    if missing == 0 {
+        return Ok((LogTail { is_cut: 0 < before.len()?, ..tail }, log));
+    }
+    let earlier = last_lines(&*before, 0, missing, TAIL_LIMIT)?;
+    let bytes = [earlier.bytes, tail.bytes].concat();
+    Ok((LogTail { bytes, is_cut: earlier.is_cut, end: tail.end }, log))
+}
+
+fn open_if_there(fs: &dyn Fs, path: &RelPath) -> Result<Option<Box<dyn ReadFile>>, FsError> {
+    match fs.open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -148,8 +183,8 @@ fn start_of_last_lines(bytes: &[u8], lines: usize) -> usize {
     ends.map(|(at, _)| at + 1).nth(lines - 1).unwrap_or(0)
 }
 
-/// Opens a log for a runtime to append to, rotated where it is too long; tells how long it is.
-pub(crate) fn open_log(fs: &dyn Fs, path: &RelPath) -> Result<(File, u64), RuntimeError> {
+/// Opens a log for the writer to append to, rotated where it is too long; tells how long it is.
+pub(crate) fn open_log(fs: &dyn Fs, path: &RelPath) -> Result<(LogFile, u64), RuntimeError> {
     rotate(fs, path)?;
     match fs.create(path, 0o600) {
         Ok(_) => {}
@@ -158,8 +193,14 @@ pub(crate) fn open_log(fs: &dyn Fs, path: &RelPath) -> Result<(File, u64), Runti
     }
     let opened = fs.open(path)?;
     let refuse = |source: std::io::Error| RuntimeError::Log { path: path.to_string(), source };
+    let folder = match path.parent() {
+        parent if parent.is_root() => fs.root().to_owned(),
+        parent => fs.root().join(parent.as_path()),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let folder = rustix::fs::open(folder, flags, Mode::empty()).map_err(|errno| refuse(errno.into()))?;
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NOCTTY;
-    let file = rustix::fs::open(fs.root().join(path.as_path()), flags, Mode::empty())
+    let file = rustix::fs::openat(&folder, path.name(), flags, Mode::empty())
         .map_err(|errno| refuse(errno.into()))?;
     // The seam hands out no descriptors, so the file is opened once more by its path and compared.
     let stat = rustix::fs::fstat(file.as_fd()).map_err(|errno| refuse(errno.into()))?;
@@ -169,7 +210,8 @@ pub(crate) fn open_log(fs: &dyn Fs, path: &RelPath) -> Result<(File, u64), Runti
     if !is_same {
         return Err(refuse(std::io::Error::other("it was replaced while it was opened")));
     }
-    Ok((File::from(file), opened.len()?))
+    let log = LogFile::new(folder, path.name().as_ref(), File::from(file)).map_err(refuse)?;
+    Ok((log, opened.len()?))
 }
 
 fn rotate(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {

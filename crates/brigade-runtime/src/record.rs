@@ -7,6 +7,7 @@
 //! | `version` | 1; absent in what 0.30.0 wrote |
 //! | `start_time boot_id` | with `pid`, who the process is |
 //! | `instance` | the mark in the environment of everything that this start brought up |
+//! | `log_writer` | `pid` and `start_time` of the process that writes the logs, and the system's numbers of the `pipes` to it; absent where the runtime writes them itself |
 //! | `starting` | when a process is being created: when the starter itself started, to find what it left if it was killed |
 //! | `health_ok health_detail health_checked_at` | the last health check, when no other file is configured for it |
 //!
@@ -15,7 +16,7 @@
 use brigade_catalog::Runtime;
 use brigade_core::{Dialect, Json, Object, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
-use brigade_process::ProcessIdentity;
+use brigade_process::{Detached, ProcessIdentity};
 
 /// The version that this program writes.
 const VERSION: i64 = 1;
@@ -120,6 +121,13 @@ impl Record {
         ProcessIdentity::from_record(i32::MAX as u32, since, self.text("boot_id")?).ok()
     }
 
+    /// Returns the numbers of the pipes to the process that writes the logs.
+    pub(crate) fn log_pipes(&self) -> Vec<u64> {
+        let pipes =
+            self.json.get("log_writer").and_then(|writer| writer.as_object()?.get("pipes")?.as_array());
+        pipes.into_iter().flatten().filter_map(|number| u64::try_from(number.as_i64()?).ok()).collect()
+    }
+
     /// Tells whether the file may be rewritten.
     pub(crate) fn is_newer(&self) -> bool {
         self.source == Source::Newer
@@ -131,6 +139,7 @@ impl Record {
         for gone in [
             "pid",
             "start_time",
+            "log_writer",
             "stopped_at",
             "stop_reason",
             "health_ok",
@@ -159,10 +168,25 @@ impl Record {
     }
 
     /// Returns the record as it is once there is a process.
-    pub(crate) fn started(mut self, identity: &ProcessIdentity) -> Record {
+    pub(crate) fn started(mut self, begun: &Detached) -> Record {
         self.json.remove("starting");
-        self.set_identity(identity);
+        self.set_identity(&begun.program);
+        let writer = [
+            ("pid", Json::from(begun.writer.pid())),
+            ("start_time", begun.writer.start_time().into()),
+            ("pipes", begun.pipes.map(Json::from).to_vec().into()),
+        ];
+        let writer = writer.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
+        self.json.insert("log_writer".to_owned(), Json::Object(writer));
         self
+    }
+
+    /// Returns who writes the logs, when that was recorded.
+    pub(crate) fn log_writer(&self) -> Option<ProcessIdentity> {
+        let writer = self.json.get("log_writer")?.as_object()?;
+        let number = |key: &str| u64::try_from(writer.get(key)?.as_i64()?).ok();
+        let pid = u32::try_from(number("pid")?).ok()?;
+        ProcessIdentity::from_record(pid, number("start_time")?, self.text("boot_id")?).ok()
     }
 
     fn set_identity(&mut self, identity: &ProcessIdentity) {
@@ -265,9 +289,12 @@ mod tests {
         let leftover = starting.unfinished_start().unwrap();
         assert_eq!((leftover.start_time(), leftover.boot_id()), (5, "boot"));
         assert!(!leftover.is_alive());
-        let identity = ProcessIdentity::from_record(99, 6, "boot").unwrap();
-        let started = Record::parse(&starting.started(&identity).bytes());
-        assert_eq!(started.identity(), Some(identity));
+        let identity = |pid| ProcessIdentity::from_record(pid, 6, "boot").unwrap();
+        let begun = Detached { program: identity(99), writer: identity(98), pipes: [4, 5] };
+        let started = Record::parse(&starting.started(&begun).bytes());
+        assert_eq!((started.identity(), started.log_writer()), (Some(begun.program), Some(begun.writer)));
+        assert_eq!(started.log_pipes(), [4, 5]);
+        assert_eq!(started.starting(&start("j"), &starter).log_writer(), None);
         assert_eq!(started.unfinished_start(), None);
         assert!(started.json.contains_key("note") && !started.json.contains_key("stopped_at"));
         let stopped = started.stopped(Timestamp::from_unix_micros(9_000_000), "stopped");
@@ -294,7 +321,7 @@ mod tests {
         #[test]
         fn any_bytes_are_a_record_and_a_pid_file(bytes in any::<Vec<u8>>()) {
             let record = Record::parse(&bytes);
-            let _ = (record.identity(), record.started_at(), record.unfinished_start(), PidFile::parse(&bytes));
+            let _ = (record.identity(), record.log_writer(), record.log_pipes(), record.started_at(), record.unfinished_start(), PidFile::parse(&bytes));
         }
     }
 }

@@ -1,13 +1,12 @@
 //! Starting a runtime.
 
 use std::fmt;
-use std::fs::File;
 use std::time::{Duration, Instant};
 
 use brigade_catalog::Runtime;
 use brigade_core::{Fingerprint, Json, Object};
 use brigade_fs::{FileMode, RelPath};
-use brigade_process::{CancelToken, Files, ProcessIdentity, kill_tree, spawn_detached};
+use brigade_process::{CancelToken, Detached, Logs, ProcessIdentity, kill_tree, spawn_detached};
 
 use crate::command::Command;
 use crate::error::RuntimeError;
@@ -15,10 +14,10 @@ use crate::facts::RuntimeFacts;
 use crate::health::{self, Check, Health, Probe};
 use crate::host::INSTANCE_VARIABLE;
 use crate::issue::RuntimeIssue;
-use crate::logs::{LogEnd, open_log};
+use crate::logs::{LOG_CAP, LogEnd, open_log};
 use crate::record::{Record, Start};
 use crate::standing::Standing;
-use crate::stop::GRACE;
+use crate::stop::{GRACE, await_log_writer};
 use crate::supervisor::{Seen, Supervisor, object, standing_issue};
 use crate::system;
 
@@ -186,22 +185,23 @@ impl StartOutcome {
 /// A process that was started a moment ago.
 struct Begun {
     process: ProcessIdentity,
+    log_writer: ProcessIdentity,
     instance: String,
     at: Instant,
-    logs: OpenLogs,
+    logs: LogsBefore,
 }
 
-/// The logs, and how long they were before.
-struct OpenLogs {
-    stdout: (RelPath, File, u64),
-    stderr: (RelPath, File, u64),
+/// Where the logs are, and how long they were before.
+struct LogsBefore {
+    stdout: (RelPath, u64),
+    stderr: (RelPath, u64),
 }
 
-impl OpenLogs {
+impl LogsBefore {
     fn end(&self, supervisor: &Supervisor<'_>) -> LogEnd {
         LogEnd {
-            stdout: supervisor.log_end(&self.stdout.0, self.stdout.2),
-            stderr: supervisor.log_end(&self.stderr.0, self.stderr.2),
+            stdout: supervisor.log_end(&self.stdout.0, self.stdout.1),
+            stderr: supervisor.log_end(&self.stderr.0, self.stderr.1),
         }
     }
 }
@@ -308,7 +308,11 @@ impl Supervisor<'_> {
             // Each of these has an issue when it is absent.
             return Ok(Err(StartOutcome::Refused { blockers: seen.blockers.clone() }));
         };
-        let logs = OpenLogs { stdout: self.open(stdout)?, stderr: self.open(stderr)? };
+        let (stdout_log, stdout_length) = open_log(self.fs, stdout)?;
+        let (stderr_log, stderr_length) = open_log(self.fs, stderr)?;
+        let open = Logs { stdout: stdout_log, stderr: stderr_log, cap: LOG_CAP };
+        let logs =
+            LogsBefore { stdout: (stdout.clone(), stdout_length), stderr: (stderr.clone(), stderr_length) };
         let starter = ProcessIdentity::current().map_err(RuntimeError::Identity)?;
         let instance = self.instance(runtime, &starter);
         let start = Start {
@@ -325,8 +329,8 @@ impl Supervisor<'_> {
         let record = seen.record.starting(&start, &starter);
         self.save(&record, &seen.paths.metadata)?;
         let at = Instant::now();
-        let process = match self.spawn(command, &instance, &logs) {
-            Ok(process) => process,
+        let begun = match self.spawn(command, &instance, open) {
+            Ok(begun) => begun,
             Err(error) => {
                 let reason = NotReady::NotSpawned { detail: error.to_string() };
                 self.save(&record.stopped(self.clock.now(), &reason.to_string()), &seen.paths.metadata)?;
@@ -334,32 +338,29 @@ impl Supervisor<'_> {
                 return Ok(Err(StartOutcome::Failed { reason, log, survivors: Vec::new() }));
             }
         };
-        let saved = self.save(&record.started(&process), &seen.paths.metadata).and_then(|()| {
-            let text = format!("{}\n", process.pid());
+        let saved = self.save(&record.started(&begun), &seen.paths.metadata).and_then(|()| {
+            let text = format!("{}\n", begun.program.pid());
             Ok(self.fs.write_atomic(pid_path, text.as_bytes(), FileMode::Private)?)
         });
         if let Err(error) = saved {
             // Without a record nobody could stop it.
-            kill_tree(&process, Some(&mark(&instance)), GRACE);
+            kill_tree(&begun.program, Some(&mark(&instance)), GRACE);
+            await_log_writer(&begun.writer);
             return Err(error);
         }
-        Ok(Ok(Begun { process, instance, at, logs }))
-    }
-
-    fn open(&self, path: &RelPath) -> Result<(RelPath, File, u64), RuntimeError> {
-        let (file, length) = open_log(self.fs, path)?;
-        Ok((path.clone(), file, length))
+        let Detached { program: process, writer: log_writer, .. } = begun;
+        Ok(Ok(Begun { process, log_writer, instance, at, logs }))
     }
 
     fn spawn(
         &self,
         command: &Command,
         instance: &str,
-        logs: &OpenLogs,
-    ) -> Result<ProcessIdentity, brigade_process::SpawnError> {
+        logs: Logs,
+    ) -> Result<Detached, brigade_process::SpawnError> {
         let mut spec = command.spec(self.host);
         spec.environment.push((INSTANCE_VARIABLE.into(), instance.into()));
-        spawn_detached(&spec, &Files { stdout: &logs.stdout.1, stderr: &logs.stderr.1 })
+        spawn_detached(&spec, logs)
     }
 
     fn await_ready(
@@ -426,6 +427,9 @@ impl Supervisor<'_> {
         options: &StartOptions,
     ) -> Result<Vec<u32>, RuntimeError> {
         let ended = kill_tree(&begun.process, Some(&mark(&begun.instance)), GRACE);
+        if ended.survivors.is_empty() {
+            await_log_writer(&begun.log_writer);
+        }
         let seen = self.look(runtime)?;
         let _lock = self.fs.lock(&seen.paths.lock, &self.holder("start"), options.lock_timeout)?;
         let seen = self.look(runtime)?;

@@ -1,11 +1,11 @@
 //! Stopping a runtime, and starting it anew.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brigade_catalog::Runtime;
 use brigade_core::{Json, Object};
 use brigade_fs::{FileMode, RelPath};
-use brigade_process::{Ended, KillMethod, ProcessIdentity, kill_tree};
+use brigade_process::{Ended, KillMethod, ProcessIdentity, Signal, kill_tree};
 
 use crate::error::RuntimeError;
 use crate::facts::RuntimeFacts;
@@ -15,9 +15,13 @@ use crate::record::{LIMIT, PidFile, Record, Source};
 use crate::standing::Standing;
 use crate::start::{StartOptions, StartOutcome, StartProgress, mark};
 use crate::supervisor::{Seen, Supervisor, object, standing_issue};
+use crate::system;
 
 /// How long the processes of a runtime may take to end when they are asked to.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
+/// How long the process that writes the logs may take to write the last of them, once nothing of the runtime is left.
+const LOG_WRITER_GRACE: Duration = Duration::from_secs(2);
 
 /// What came of a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +132,9 @@ impl Supervisor<'_> {
                     let survivors = ended.survivors.iter().map(ProcessIdentity::pid).collect();
                     return Ok(StopOutcome::Survived { process: process.clone(), survivors });
                 }
+                if let Some(writer) = seen.record.log_writer() {
+                    await_log_writer(&writer);
+                }
                 self.keep_copy(&seen.record, &seen.paths.metadata)?;
                 self.forget(&seen, "stopped")?;
                 let Ended { signalled, killed, method, .. } = ended;
@@ -181,6 +188,9 @@ impl Supervisor<'_> {
         let root = seen.record.identity().or_else(|| seen.record.unfinished_start());
         if let (false, Some(root), Some(instance)) = (was_stopped, root, seen.record.instance()) {
             found |= 0 < kill_tree(&root, Some(&mark(instance)), GRACE).signalled;
+            if let Some(writer) = seen.record.log_writer() {
+                await_log_writer(&writer);
+            }
         }
         if let (Standing::Stale(_), Some(path)) = (&seen.standing, &seen.paths.pid) {
             found |= self.remove(path)?;
@@ -228,5 +238,19 @@ impl Supervisor<'_> {
             self.fs.write_atomic(&copy, &bytes, FileMode::Private)?;
         }
         Ok(())
+    }
+}
+
+/// Waits until the logs of a runtime of which nothing is left are written. When somebody else holds its output open, the writer
+/// is ended all the same.
+pub(crate) fn await_log_writer(writer: &ProcessIdentity) {
+    let since = Instant::now();
+    while writer.is_alive() {
+        let left = LOG_WRITER_GRACE.saturating_sub(since.elapsed());
+        if left.is_zero() {
+            let _ = writer.signal(Signal::Kill);
+            return;
+        }
+        system::wait(Some(writer), None, left);
     }
 }

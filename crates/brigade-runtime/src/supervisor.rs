@@ -41,7 +41,8 @@ pub enum Checks {
     Run,
 }
 
-/// Looks after the runtimes of one workspace. Does nothing by itself: no process, no thread outlives a call of it.
+/// Looks after the runtimes of one workspace. Does nothing by itself: no thread outlives a call of it, and
+/// no process but a runtime and the writer of its logs.
 #[derive(Clone, Copy)]
 pub struct Supervisor<'a> {
     pub(crate) fs: &'a dyn Fs,
@@ -280,7 +281,8 @@ impl<'a> Supervisor<'a> {
         found
     }
 
-    /// Tells which logs are too long; what checks the health makes room in them.
+    /// Tells which logs are too long; what checks the health makes room in them. Only a runtime that writes its logs itself has such
+    /// logs, one that 0.30.0 started.
     fn log_issues(&self, runtime: &Runtime, seen: &Seen) -> Vec<RuntimeIssue> {
         let of_log = |(path, length): (RelPath, u64)| {
             let detail = format!(
@@ -311,6 +313,7 @@ impl<'a> Supervisor<'a> {
         };
         let mut issues = seen.blockers.clone();
         issues.extend(standing_issue(runtime, &seen));
+        issues.extend(log_writer_issue(runtime, &seen));
         issues.extend(port_issue(runtime, &seen.standing, holders));
         if let Some(health) = health.as_ref().filter(|health| !health.ok) {
             let detail = health.detail.as_str();
@@ -412,6 +415,19 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
             Some(issue.with_fix(fix))
         }
     }
+}
+
+/// Returns the issue about who writes the logs, when nobody does any more. What a runtime prints then ends it, or is lost.
+fn log_writer_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+    let process = seen.process()?;
+    seen.record.log_writer().filter(|writer| !writer.is_alive())?;
+    // One that put its output elsewhere needs no writer, and none is left then.
+    if !system::holds_pipe(process, &seen.record.log_pipes()) {
+        return None;
+    }
+    let detail = "the process that writes its logs was killed: what it prints is lost and may end it";
+    let issue = RuntimeIssue::of_runtime(runtime, IssueType::LogWriterGone, Severity::Warning, detail);
+    Some(issue.with_fix(advice("restart", runtime)))
 }
 
 fn port_issue(runtime: &Runtime, standing: &Standing, holders: &Holders) -> Option<RuntimeIssue> {

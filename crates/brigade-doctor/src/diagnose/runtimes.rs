@@ -107,6 +107,9 @@ fn one(runtime: &Runtime, state: Option<&RuntimeState>, found: &mut Vec<Issue>) 
         // How long it is changes with every look.
         say(IssueType::RuntimeLogTooLong, "log_path", detail.clone(), String::new());
     }
+    if let Some(detail) = &state.log_writer_gone {
+        say(IssueType::RuntimeLogWriterGone, "log_path", detail.clone(), String::new());
+    }
     if let Some(port) = runtime.port.filter(|_| state.port_taken) {
         let detail = format!("port {port} is taken by another program");
         say(IssueType::RuntimePortConflict, "port", detail, port.to_string());

@@ -343,6 +343,7 @@ fn runtime_state() -> RuntimeState {
         directory: DirectoryFact::Present,
         outside: Vec::new(),
         long_logs: Vec::new(),
+        log_writer_gone: None,
         program_found: true,
         health: Health::Good,
     }
@@ -369,6 +370,8 @@ fn runtimes_and_their_users_are_looked_at() {
     with(read(), stale, &["runtime_stale_pid helper", "runtime_unhealthy greet"]);
     let loud = RuntimeState { long_logs: vec!["too long".to_owned()], ..runtime_state() };
     with(read(), loud, &["runtime_log_too_long helper"]);
+    let silenced = RuntimeState { log_writer_gone: Some("gone".to_owned()), ..runtime_state() };
+    with(read(), silenced, &["runtime_log_writer_gone helper"]);
     let unmanaged = RuntimeState { is_managed: false, ..runtime_state() };
     with(read(), unmanaged, &["runtime_unhealthy greet"]);
     let broken = RuntimeState {

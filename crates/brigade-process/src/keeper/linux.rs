@@ -2,13 +2,15 @@
 //!
 //! Forked from the caller without exec, it keeps to plain system calls and to memory that was reserved before.
 
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
-use crate::launch::{Image, each_possible_descriptor, fork_into, last_errno, read_full, reap};
+use crate::background::Detached;
+use crate::launch::{Image, close_all_but_both, fork_into, last_errno, read_full, reap};
+use crate::log_writer::LogWriter;
 use crate::outcome::Step;
 use crate::own_limits::OwnLimits;
 use crate::tree::{Numbers, Table, signal};
@@ -62,20 +64,35 @@ pub(super) fn start(
     Ok((reports, commands, Hold(pid)))
 }
 
-/// Starts a program that no keeper watches: a process in between forks it, tells who it is, and ends.
-pub(crate) fn start_detached(image: Image) -> Result<crate::ProcessIdentity, SpawnError> {
+/// Starts a program that no keeper watches, and the writer of its logs: a process in between forks both, tells who they are,
+/// and ends.
+pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Detached, SpawnError> {
     let Lines { reports: (reports, reports_end), .. } =
         Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;
     let pid = fork_into(|| {
         // SAFETY: no memory is involved. Fails only for a group leader, which a fresh child is not.
         unsafe { libc::setsid() };
-        tell_start(&image, &reports_end);
+        match writer.fork() {
+            Ok(pid) => {
+                // Nobody collects it before this process ends, so the number is the writer for certain.
+                let start_time = crate::tree::stat(pid).map_or(0, |stat| stat.start_time);
+                Report::Started { pid: pid as u32, start_time }.send(&reports_end);
+                tell_start(&image, &reports_end);
+            }
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(0);
+                Report::Failed { step: Step::Fork, errno }.send(&reports_end);
+            }
+        }
     })
     .map_err(|source| SpawnError::at(Step::Fork, source))?;
-    drop((image, reports_end));
-    let identity = first_report(&reports);
+    let pipes = writer.pipes;
+    // With the caller's ends of the pipes: the writer ends when the program's are closed.
+    drop((image, writer, reports_end));
+    let begun = first_report(&reports)
+        .and_then(|writer| first_report(&reports).map(|program| Detached { program, writer, pipes }));
     reap(pid);
-    identity
+    begun
 }
 
 /// The keeper's life. Returns when the tree is gone.
@@ -93,7 +110,9 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
     {
         let placeholders = image.sandbox.as_ref().map(|sandbox| sandbox.placeholders());
         let kept = placeholders.unwrap_or_default();
-        close_all_but(commands.as_raw_fd(), reports.as_raw_fd(), children.as_raw_fd(), kept);
+        // Other runs' pipes that were copied by the fork would otherwise never end.
+        let own = [commands.as_raw_fd(), reports.as_raw_fd(), children.as_raw_fd()];
+        close_all_but_both(&own, kept);
         // SAFETY: the path ends with NUL. A keeper must not hold a folder of the caller in use.
         unsafe { libc::chdir(c"/".as_ptr()) };
         let mut watch = Watch {
@@ -133,25 +152,6 @@ fn child_signals() -> Option<OwnedFd> {
         libc::sigaddset(&mut set, libc::SIGCHLD);
         let descriptor = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         (0 <= descriptor).then(|| OwnedFd::from_raw_fd(descriptor))
-    }
-}
-
-/// Closes everything else: other runs' pipes that were copied by the fork would otherwise never end.
-fn close_all_but(first: RawFd, second: RawFd, third: RawFd, others: &[RawFd]) {
-    let kept =
-        |descriptor: RawFd| [first, second, third].contains(&descriptor) || others.contains(&descriptor);
-    let highest = others.iter().copied().fold(first.max(second).max(third), RawFd::max);
-    for descriptor in (0..=highest).filter(|descriptor| !kept(*descriptor)) {
-        // SAFETY: nothing in this process uses it any more, and nothing is dropped before the process ends.
-        unsafe { libc::close(descriptor) };
-    }
-    // SAFETY: as above.
-    let done = unsafe { libc::syscall(libc::SYS_close_range, highest + 1, libc::c_uint::MAX, 0) } == 0;
-    if !done {
-        // SAFETY: as above.
-        each_possible_descriptor(highest + 1, |descriptor| unsafe {
-            libc::close(descriptor);
-        });
     }
 }
 

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::background::Detached;
 use crate::launch::{Image, read_full};
+use crate::log_writer::LogWriter;
 use crate::outcome::Step;
 use crate::{Ending, KillMethod, ProcessIdentity, SpawnError};
 
@@ -56,13 +58,23 @@ pub(super) fn start(
     Ok((reports, commands, Hold(thread)))
 }
 
-/// Starts a program that nobody watches. It stays a child of ours, so a thread collects it if it ends before us.
-pub(crate) fn start_detached(image: Image) -> Result<ProcessIdentity, SpawnError> {
+/// Starts a program that nobody watches, and the writer of its logs. Both stay children of ours, so threads collect them if
+/// they end before us.
+pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Detached, SpawnError> {
+    let identity_of = |pid: libc::pid_t| {
+        ProcessIdentity::of(pid as u32).map_err(|source| SpawnError::at(Step::Session, source))
+    };
+    let collect_later = |pid: libc::pid_t| {
+        let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || crate::launch::reap(pid));
+    };
+    let pid = writer.fork().map_err(|source| SpawnError::at(Step::Fork, source))?;
+    let written = identity_of(pid);
+    collect_later(pid);
     let (pid, _) = crate::launch::start_program(&image)
         .map_err(|failure| SpawnError::at(failure.step, io::Error::from_raw_os_error(failure.errno)))?;
-    let identity = ProcessIdentity::of(pid as u32).map_err(|source| SpawnError::at(Step::Session, source));
-    let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || crate::launch::reap(pid));
-    identity
+    let program = identity_of(pid);
+    collect_later(pid);
+    Ok(Detached { program: program?, writer: written?, pipes: writer.pipes })
 }
 
 fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedFd) {

@@ -4,10 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use brigade_catalog::Runtime;
-use brigade_fs::{Fs, FsError, ReadFile, RelPath};
+use brigade_fs::{Fs, ReadFile, RelPath};
 use brigade_process::CancelToken;
 
-use super::{LogStream, PIECE, TAIL_LIMIT, last_lines};
+use super::{LogStream, PIECE, older, open_if_there, tail_of};
 use crate::error::RuntimeError;
 use crate::supervisor::Supervisor;
 use crate::system;
@@ -41,18 +41,16 @@ impl Supervisor<'_> {
     ) -> Result<(), RuntimeError> {
         let mut followed = Vec::new();
         for stream in streams {
-            let mut log = Followed { path: self.log_path(runtime, *stream)?, open: None };
+            let path = self.log_path(runtime, *stream)?;
             let lines = match from {
                 FollowFrom::End => 0,
                 FollowFrom::LastLines(lines) => lines,
             };
-            if let Some(file) = open(self.fs, &log.path)? {
-                let tail = last_lines(&*file, 0, lines, TAIL_LIMIT)?;
-                if !tail.bytes.is_empty() {
-                    sink(*stream, &tail.bytes).map_err(RuntimeError::Sink)?;
-                }
-                log.open = Some((file, tail.end));
+            let (tail, file) = tail_of(self.fs, &path, lines)?;
+            if !tail.bytes.is_empty() {
+                sink(*stream, &tail.bytes).map_err(RuntimeError::Sink)?;
             }
+            let log = Followed { path, open: file.map(|file| (file, tail.end)) };
             followed.push((*stream, log));
         }
         while !cancel.is_cancelled() {
@@ -81,20 +79,31 @@ impl Followed {
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<(), RuntimeError> {
         // The name first: whatever is in the old file when it has lost its name is still passed on.
-        let named = open(fs, &self.path)?;
-        let is_other = match (&self.open, &named) {
-            (Some((open, _)), Some(named)) => open.id()? != named.id()?,
-            (None, Some(_)) => true,
-            (_, None) => false,
+        let named = open_if_there(fs, &self.path)?;
+        let Some(named) = named else {
+            return match &mut self.open {
+                Some((file, offset)) => pass_rest(&**file, offset, cancel, sink),
+                None => Ok(()),
+            };
         };
+        let mut known = None;
         if let Some((file, offset)) = &mut self.open {
             pass_rest(&**file, offset, cancel, sink)?;
+            known = Some(file.id()?);
         }
-        if is_other && let Some(file) = named {
-            let (file, offset) = self.open.insert((file, 0));
-            pass_rest(&**file, offset, cancel, sink)?;
+        let next = named.id()?;
+        if known == Some(next) {
+            return Ok(());
         }
-        Ok(())
+        // Where it was rotated more than once since the last look, the older part was never seen. What came before that is gone.
+        if known.is_some()
+            && let Some(older) = open_if_there(fs, &older(&self.path))?
+            && ![known, Some(next)].contains(&Some(older.id()?))
+        {
+            pass_rest(&*older, &mut 0, cancel, sink)?;
+        }
+        let (file, offset) = self.open.insert((named, 0));
+        pass_rest(&**file, offset, cancel, sink)
     }
 }
 
@@ -118,12 +127,4 @@ fn pass_rest(
         sink(&bytes).map_err(RuntimeError::Sink)?;
     }
     Ok(())
-}
-
-fn open(fs: &dyn Fs, path: &RelPath) -> Result<Option<Box<dyn ReadFile>>, FsError> {
-    match fs.open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
 }

@@ -1,11 +1,12 @@
 //! Logs of real runtimes.
 
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc::channel;
 
 use crate::workspace::{LONG, Workspace, until};
-use brigade_process::CancelToken;
-use brigade_runtime::{FollowFrom, LOG_CAP, LogStream, RuntimeError};
+use brigade_process::{CancelToken, ProcessIdentity, Signal};
+use brigade_runtime::{Checks, FollowFrom, LOG_CAP, LogStream, RuntimeError, StartOutcome};
 
 const STDOUT: &str = ".brigade/tools/runtime/r.log.stdout";
 
@@ -26,6 +27,109 @@ fn a_log_is_appended_to_and_rotated_when_it_is_long() {
     let third = workspace.must_start();
     until(|| workspace.read(STDOUT) == format!("pid {}\n", third.pid()));
     assert_eq!(std::fs::metadata(workspace.path(&format!("{STDOUT}.1"))).unwrap().len(), LOG_CAP);
+}
+
+#[test]
+fn a_runtime_that_never_stops_printing_has_logs_below_the_cap_at_every_moment() {
+    let workspace = Workspace::one("yes 'the same line again and again'", "");
+    workspace.must_start();
+    let (log, older) = (workspace.path(STDOUT), workspace.path(&format!("{STDOUT}.1")));
+    let look =
+        |path: &std::path::Path| std::fs::metadata(path).map_or((0, 0), |found| (found.len(), found.ino()));
+    let mut rotated = std::collections::BTreeSet::new();
+    until(|| {
+        for path in [&log, &older] {
+            assert!(look(path).0 <= LOG_CAP, "{}", look(path).0);
+        }
+        look(&older).0 != 0
+    });
+    while rotated.len() < 3 {
+        for path in [&log, &older] {
+            assert!(look(path).0 <= LOG_CAP, "{}", look(path).0);
+        }
+        rotated.insert(look(&older).1);
+    }
+    let issues = workspace.issue_types();
+    assert_eq!(issues, [""; 0]);
+    let tail = workspace.supervisor().tail(&workspace.runtimes[0], LogStream::Stdout, 3).unwrap();
+    // The last one may be being written.
+    assert!(tail.bytes.starts_with(&b"the same line again and again\n".repeat(2)));
+    assert!(workspace.stop().is_stopped());
+    assert!(!log_writer(&workspace).is_alive(), "a stop leaves nothing");
+    assert!(look(&log).0 + look(&older).0 <= 2 * LOG_CAP);
+}
+
+/// The process that writes the logs, as the metadata names it.
+fn log_writer(workspace: &Workspace) -> ProcessIdentity {
+    let metadata = workspace.metadata();
+    let metadata = metadata.as_object().unwrap();
+    let writer = metadata["log_writer"].as_object().unwrap();
+    let number = |key: &str| u64::try_from(writer[key].as_i64().unwrap()).unwrap();
+    let boot = metadata["boot_id"].as_str().unwrap();
+    ProcessIdentity::from_record(u32::try_from(number("pid")).unwrap(), number("start_time"), boot).unwrap()
+}
+
+#[test]
+fn a_killed_log_writer_is_told_until_the_runtime_is_restarted() {
+    let workspace = Workspace::one("python3 says.py", "");
+    let script = "import os, signal, time\nprint(os.getpid(), flush=True)\n\
+        signal.signal(signal.SIGUSR1, lambda *_: print('more', flush=True))\nwhile True: time.sleep(300)\n";
+    workspace.write("says.py", script);
+    let process = workspace.must_start();
+    until(|| workspace.read(STDOUT).ends_with('\n'));
+    assert_eq!(workspace.issue_types(), [""; 0]);
+    let writer = log_writer(&workspace);
+    writer.signal(Signal::Kill).unwrap();
+    until(|| !writer.is_alive());
+    assert!(process.is_alive(), "it is not ended before it prints");
+    assert_eq!(workspace.issue_types(), ["runtime_log_writer_gone"]);
+    assert_eq!(
+        workspace.facts(Checks::Skip).issues[0].fix.as_deref(),
+        Some("brigade tools runtime restart r")
+    );
+    // What it prints now meets a broken pipe, as anything does whose reader went.
+    let asked = std::process::Command::new("kill").args(["-USR1", &process.pid().to_string()]).status();
+    assert!(asked.unwrap().success());
+    until(|| !process.is_alive());
+    workspace.must_start();
+    assert!(log_writer(&workspace).is_alive());
+    assert_eq!(workspace.issue_types(), [""; 0]);
+}
+
+#[test]
+fn a_runtime_that_puts_its_output_elsewhere_needs_no_log_writer() {
+    let workspace = Workspace::one("sh quiet.sh", "");
+    workspace.write("quiet.sh", "echo last words\nexec sleep 300 > /dev/null 2>&1\n");
+    workspace.must_start();
+    let writer = log_writer(&workspace);
+    until(|| !writer.is_alive());
+    assert_eq!((workspace.read(STDOUT).as_str(), workspace.issue_types()), ("last words\n", vec![]));
+}
+
+#[test]
+fn a_start_that_fails_shows_the_last_words_however_many_come_before() {
+    let workspace = Workspace::one("sh dies.sh", "");
+    workspace.write("dies.sh", "head -c 3000000 /dev/zero\necho\necho last words\n");
+    let StartOutcome::Failed { log, .. } = workspace.start() else { panic!("it ended") };
+    assert!(log.stdout.ends_with("last words\n"), "{log:?}");
+    assert!(!log_writer(&workspace).is_alive());
+}
+
+#[test]
+fn the_last_lines_go_on_in_the_older_part() {
+    let workspace = Workspace::one("sleep 300", "");
+    let tail = |lines| {
+        let tail = workspace.supervisor().tail(&workspace.runtimes[0], LogStream::Stdout, lines).unwrap();
+        (String::from_utf8(tail.bytes).unwrap(), tail.is_cut, tail.end)
+    };
+    workspace.write(&format!("{STDOUT}.1"), "one\ntwo\n");
+    assert_eq!(tail(1), ("two\n".to_owned(), true, 0));
+    workspace.write(STDOUT, "three\nfour");
+    assert_eq!(tail(1), ("four".to_owned(), true, 10));
+    assert_eq!(tail(2), ("three\nfour".to_owned(), true, 10));
+    assert_eq!(tail(3), ("two\nthree\nfour".to_owned(), true, 10));
+    assert_eq!(tail(4), ("one\ntwo\nthree\nfour".to_owned(), false, 10));
+    assert_eq!(tail(0), (String::new(), true, 10));
 }
 
 #[test]
@@ -64,6 +168,13 @@ fn following_goes_on_over_a_rotation_until_it_is_cancelled() {
         workspace.write(STDOUT, "five\n");
         next("stdout:four\n");
         next("stdout:five\n");
+        // Twice between two looks: the one in between is still there.
+        std::fs::write(workspace.path("next"), "six\n").unwrap();
+        std::fs::write(workspace.path("next.1"), "seven\n").unwrap();
+        std::fs::rename(workspace.path("next"), workspace.path(&format!("{STDOUT}.1"))).unwrap();
+        std::fs::rename(workspace.path("next.1"), workspace.path(STDOUT)).unwrap();
+        next("stdout:six\n");
+        next("stdout:seven\n");
         workspace.write(".brigade/tools/runtime/r.log.stderr", "error\n");
         next("stderr:error\n");
         cancel.cancel();

@@ -71,6 +71,10 @@ fn state(facts: &RuntimeFacts) -> RuntimeState {
         let is_of = |of: Option<&str>| field.is_none_or(|field| of == Some(field));
         facts.issues.iter().any(|issue| issue.issue_type == kind && is_of(issue.field))
     };
+    let details = |kind: IssueType| {
+        let of_kind = facts.issues.iter().filter(move |issue| issue.issue_type == kind);
+        of_kind.map(|issue| issue.detail.clone())
+    };
     RuntimeState {
         process: match facts.state {
             brigade_runtime::RuntimeState::Running => ProcessState::Running,
@@ -93,12 +97,8 @@ fn state(facts: &RuntimeFacts) -> RuntimeState {
             .filter_map(|issue| issue.field)
             .filter(|field| *field != "cwd")
             .collect(),
-        long_logs: facts
-            .issues
-            .iter()
-            .filter(|issue| issue.issue_type == IssueType::LogTooLong)
-            .map(|issue| issue.detail.clone())
-            .collect(),
+        long_logs: details(IssueType::LogTooLong).collect(),
+        log_writer_gone: details(IssueType::LogWriterGone).next(),
         program_found: !has(IssueType::BadCommand, Some("command")),
         health: match &facts.health {
             None => Health::NotChecked,
