@@ -139,6 +139,128 @@ fn pins_are_compared_with_what_the_server_lists() {
     assert_eq!(codes(&site.json(["pins", "list", "--live"]).expect(0)["issues"]), ["[mcp_no_server]"]);
 }
 
+/// The types of the issues about MCP servers that a document has, and the commands that mend them.
+fn mcp_issues(document: &Value) -> Vec<(String, String)> {
+    let issues = document["issues"].as_array().expect("issues are a list");
+    let of_servers = issues.iter().filter(|issue| text(issue, "issue_type").starts_with("mcp_"));
+    of_servers.map(|issue| (text(issue, "issue_type").to_owned(), text(issue, "fix").to_owned())).collect()
+}
+
+#[test]
+fn tools_that_appear_or_vanish_are_issues_until_somebody_accepts_them() {
+    let spoken = Spoken::fickle("echo");
+    let site = &spoken.site;
+    assert_eq!(spoken.say(HELLO).0, 0);
+    let list = site.json(["pins", "list"]).expect(0);
+    let server = &list["servers"][0];
+    assert_eq!((&server["id"], &server["state"]), (&json!("servers/voice"), &json!("known")));
+    assert_eq!((&server["tool_count"], &list["issue_count"]), (&json!(12), &json!(0)));
+
+    spoken.turn("good", "more-tools");
+    assert_eq!(spoken.say(HELLO).0, 0, "the tool itself is as it was");
+    let show = "brigade tools pins show servers/voice".to_owned();
+    let appeared = ("mcp_tool_appeared".to_owned(), show.clone());
+    assert_eq!(mcp_issues(&site.json(["doctor"]).json), [appeared.clone()]);
+    assert_eq!(mcp_issues(&site.json(["contracts"]).expect(0)), [appeared.clone()]);
+    let list = site.json(["pins", "list"]).expect(0);
+    assert_eq!(
+        (codes(&list["issues"]), &list["is_live"]),
+        (vec!["mcp_tool_appeared".to_owned()], &json!(false))
+    );
+    assert_eq!((&list["issues"][0]["tool"], &list["issues"][0]["hint"]), (&json!("whisper"), &json!(show)));
+    let words = site.tools(["pins", "list"]).assert_code(0).stdout_text();
+    assert!(words.contains("the tool `whisper` appeared in the server's list"), "{words}");
+    let live = site.json(["pins", "list", "--live"]).expect(1);
+    assert_eq!(codes(&live["issues"]), ["[mcp_tool_new]", "mcp_tool_appeared"]);
+
+    let shown = site.tools(["pins", "show", "servers/voice"]);
+    shown.assert_code(0);
+    assert!(shown.stdout_text().contains("`whisper` appeared"), "{shown}");
+    assert!(shown.stderr_text().contains("next: brigade tools pins accept servers/voice"), "{shown}");
+    let accepted = site.json(["pins", "accept", "servers/voice"]).expect(0);
+    assert_eq!((&accepted["accepted"], &accepted["server"]["state"]), (&json!(true), &json!("known")));
+    site.json(["pins", "accept", "servers/voice"]).refused("nothing of the list");
+    assert_eq!(mcp_issues(&site.json(["doctor"]).json), []);
+    site.json(["pins", "list", "--live"]).expect(0);
+
+    // Seen by a look at the servers alone; `whisper` and `numbers` are pinned by nobody.
+    spoken.turn("more-tools", "fewer-tools");
+    site.json(["contracts", "--live"]).expect(1);
+    let vanished = ("mcp_tool_vanished".to_owned(), show);
+    assert_eq!(mcp_issues(&site.json(["doctor"]).json), [vanished]);
+    let list = site.json(["pins", "list"]).expect(0);
+    assert_eq!(list["servers"][0]["vanished"], json!(["numbers", "whisper"]));
+    site.json(["pins", "accept", "servers/voice"]).expect(0);
+    assert_eq!(mcp_issues(&site.json(["doctor"]).json), []);
+
+    spoken.turn("fewer-tools", "good");
+    assert_eq!(spoken.say(HELLO).0, 0);
+    assert_eq!(site.json(["pins", "list"]).expect(0)["servers"][0]["appeared"], json!(["numbers"]));
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    site.workspace.write(".brigade/tools.toml", catalog + &entry("count", "numbers", "", ""));
+    assert_eq!(mcp_issues(&site.json(["doctor"]).json), [], "the catalog has it now");
+}
+
+#[test]
+fn what_a_server_lists_is_known_from_the_first_import_on() {
+    let spoken = importable("");
+    let site = &spoken.site;
+    site.json(["import", "mcp", "voice", "--tool", "echo", "--dry-run"]).expect(0);
+    assert_eq!(site.json(["pins", "list"]).expect(0)["server_count"], 0);
+    site.json(["import", "mcp", "voice", "--tool", "echo"]).expect(0);
+    assert_eq!(site.json(["pins", "list"]).expect(0)["servers"][0]["tool_count"], 12);
+    site.workspace.replace("server.py", "FAULTS = sys.argv[1:]", "FAULTS = ['more-tools']");
+    site.json(["import", "mcp", "voice", "--tool", "add"]).expect(0);
+    assert_eq!(codes(&site.json(["pins", "list"]).expect(0)["issues"]), ["mcp_tool_appeared"]);
+    site.json(["import", "mcp", "voice", "--tool", "whisper"]).expect(0);
+    assert_eq!(codes(&site.json(["pins", "list"]).expect(0)["issues"]), [""; 0]);
+}
+
+#[test]
+fn two_servers_that_share_a_runtime_have_pins_of_their_own() {
+    let spoken = Spoken::new("echo", "mark=called", "");
+    let site = &spoken.site;
+    let one = entry("say", "echo", "mark=called", "");
+    let other = entry("shout", "echo", "mark=called changed-description", "");
+    let names = || {
+        let files = site.workspace.files(".brigade/tools/pins").into_iter().map(|(path, _)| path);
+        files.filter(|path| !path.contains("servers")).collect::<Vec<_>>()
+    };
+    assert_eq!(spoken.say(HELLO).0, 0);
+    let first = site.workspace.read(".brigade/tools/pins/voice--echo.json");
+    // A pin of an older version does not say whose it is: that of the first entry.
+    let mut older: Value = serde_json::from_slice(&first).unwrap();
+    older.as_object_mut().unwrap().retain(|key, _| !matches!(key.as_str(), "command" | "variant"));
+    site.workspace.write(".brigade/tools/pins/voice--echo.json", older.to_string());
+
+    site.workspace.write(".brigade/tools.toml", format!("{one}\n{other}"));
+    let shouted = site.receipt_of("shout", HELLO);
+    assert_eq!(
+        (&shouted["status"], &shouted["mcp_pin"]["state"]),
+        (&json!("completed"), &json!("first use"))
+    );
+    assert_eq!(names().len(), 2, "{:?}", names());
+    assert_eq!(site.receipt_of("say", HELLO)["mcp_pin"]["state"], "unchanged");
+    assert_eq!(site.receipt_of("shout", HELLO)["mcp_pin"]["state"], "unchanged");
+    let ids = ["say", "shout"].map(|id| site.json(["pins", "show", id]).expect(0)["pin"]["id"].clone());
+    assert_eq!(ids[0], "voice--echo");
+    assert!(text(&json!({"id": ids[1]}), "id").starts_with("voice--echo--"), "{ids:?}");
+    let live = site.json(["pins", "list", "--live"]).expect(0);
+    assert_eq!(codes(&live["issues"]), ["[mcp_tool_new]", "[mcp_tool_new]"], "{live:#}");
+
+    // The other way round in the file, alone, and with an edited command, each keeps its pin.
+    site.workspace.write(".brigade/tools.toml", format!("{other}\n{one}"));
+    assert_eq!(site.receipt_of("say", HELLO)["mcp_pin"]["state"], "unchanged");
+    site.workspace.write(".brigade/tools.toml", &other);
+    assert_eq!(site.receipt_of("shout", HELLO)["mcp_pin"]["state"], "unchanged");
+    site.workspace.write(".brigade/tools.toml", entry("say", "echo", "mark=called text-ids reordered", ""));
+    assert_eq!(site.receipt_of("say", HELLO)["mcp_pin"]["state"], "unchanged");
+    assert_eq!(names().len(), 2);
+    site.workspace.write(".brigade/tools.toml", entry("say", "echo", "mark=called added-parameter", ""));
+    let (code, run) = spoken.say(HELLO);
+    assert_eq!((code, &run["receipt"]["mcp_error_kind"]), (1, &json!("pin_changed")), "{run:#}");
+}
+
 /// A workspace without tools, whose runtime is the server itself.
 fn importable(faults: &str) -> Spoken {
     let spoken = Spoken::stopped("echo", "", "");

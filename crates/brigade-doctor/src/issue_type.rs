@@ -173,8 +173,12 @@ issue_types! {
         McpToolChanged = "mcp_tool_changed", Error, "An MCP tool that its server lists differently than it is pinned",
             "Calls are refused until one is approved that was not before: the approval shows the change and takes it.",
             "brigade tools pins show {pin}";
-        McpToolVanished = "mcp_tool_vanished", Warning, "A pinned MCP tool that its server does not list any more",
-            "Calls are refused until the server lists the tool again.", "brigade tools pins show {pin}";
+        McpToolVanished = "mcp_tool_vanished", Warning, "An MCP tool that its server does not list any more",
+            "Calls are refused until the server lists the tool again. `pins accept` takes a list without tools that are not pinned.",
+            "brigade tools pins show {pin}";
+        McpToolAppeared = "mcp_tool_appeared", Warning, "An MCP tool that its server did not list before",
+            "Nobody calls it before the catalog has it. Take the new list with `pins accept`, or the tool with `import mcp`.",
+            "brigade tools pins show {pin}";
         McpPinUnreadable = "mcp_pin_unreadable", Error, "The pin of an MCP tool cannot be read",
             "Calls are refused as long as the file is there. Without it, the next call pins the tool anew.", "cat {file}";
     }

@@ -231,7 +231,7 @@ pub struct PolicyFacts<'a> {
     pub environment: &'a dyn Environment,
 }
 
-/// A pin of an MCP tool that does not hold.
+/// A pin of an MCP tool that does not hold, or a server whose list changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinState {
     /// Its id.
@@ -256,6 +256,10 @@ pub enum PinProblem {
     },
     /// The server does not list the tool.
     Vanished,
+    /// The server lists tools that it did not list before; the text names them.
+    Appeared(String),
+    /// The server does not list tools any more that are not pinned; the text names them.
+    Gone(String),
     /// The file cannot be read; the text says why.
     Unreadable(String),
 }

@@ -75,6 +75,8 @@ pub struct Finished {
     pub fault: Option<McpErrorKind>,
     /// The MCP tool that was called, or was not because of its pin, as the server lists it now.
     pub listed_tool: Option<ListedTool>,
+    /// The names of all tools that the server of an MCP call lists, when it came to listing them.
+    pub listed_names: Vec<String>,
 }
 
 /// Runs the call. Never fails: whatever goes wrong is in the receipt.
@@ -151,6 +153,10 @@ pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: Option<&Pin>) 
         timed_out: outcome.as_ref().is_some_and(Outcome::timed_out),
         failure,
         fault: exchange.as_ref().and_then(|exchange| exchange.fault.as_ref()).map(|fault| fault.kind),
+        listed_names: exchange
+            .as_ref()
+            .map(|exchange| exchange.tools.iter().map(|tool| tool.name.clone()).collect())
+            .unwrap_or_default(),
         listed_tool: exchange.and_then(|exchange| exchange.tool),
     }
 }

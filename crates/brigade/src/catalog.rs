@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_catalog::{ApprovalMode, Catalog, Level, Tool};
 use brigade_core::{Fingerprint, Json, Object};
-use brigade_doctor::{ConfigFile, Issue, Snapshot, diagnose};
+use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
 use brigade_schema::Requirement;
 
 use crate::error::Error;
@@ -109,7 +109,7 @@ impl Workspace {
             }
         };
         let surveyed = self.survey(&config, &[tool]);
-        let issues = self.tool_issues(&config, &surveyed);
+        let issues = self.tool_issues(&config, &surveyed, Vec::new());
         report.arguments = surveyed.first().map(arguments).unwrap_or_default();
         report.tool = surveyed.into_iter().next().map(|surveyed| DescribedTool {
             contract: self.contract(tool),
@@ -134,7 +134,7 @@ impl Workspace {
         let config = self.config()?;
         let tools = enabled(&config.catalog);
         let surveyed = self.survey(&config, &tools);
-        let issues = self.tool_issues(&config, &surveyed);
+        let issues = self.tool_issues(&config, &surveyed, self.pin_states(&config)?);
         let mut by_tool: BTreeMap<&str, Vec<&Issue>> = BTreeMap::new();
         for issue in &issues {
             if let Some(tool_id) = &issue.tool_id {
@@ -164,9 +164,10 @@ impl Workspace {
         })
     }
 
-    /// Diagnoses the catalog and the files that its tools name, and nothing else.
-    fn tool_issues(&self, config: &Config, surveyed: &[Surveyed<'_>]) -> Vec<Issue> {
+    /// Diagnoses the catalog, the files that its tools name, and these pins, and nothing else.
+    fn tool_issues(&self, config: &Config, surveyed: &[Surveyed<'_>], pins: Vec<PinState>) -> Vec<Issue> {
         let mut snapshot = Snapshot::new(self.now());
+        snapshot.pins = pins;
         snapshot.catalog = Some(ConfigFile::Read(&config.catalog));
         snapshot.files =
             // Of entries with the same id, the first one is the tool.

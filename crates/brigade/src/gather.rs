@@ -116,7 +116,7 @@ impl Workspace {
             decision,
             policy,
             bound_values,
-            pin: self.pin_fact(tool)?,
+            pin: self.pin_fact(&config.catalog, tool)?,
             caller: self.context.caller.clone(),
         };
         Ok(GatheredTool { facts, projections, program, directory })

@@ -16,7 +16,7 @@ use brigade_fs::{FileMode, Fs};
 use crate::error::{Error, ErrorKind};
 use crate::files::compile_schema;
 use crate::live::server_name;
-use crate::pins::McpTool;
+use crate::pins::{FirstTime, McpTool};
 use crate::report::{ImportMcpReport, ImportedTool, Report as _};
 use crate::workspace::{CATALOG, CONFIG_LIMIT, Workspace, rel};
 
@@ -109,6 +109,12 @@ impl Workspace {
             }
             self.fs.write_atomic(&rel(CATALOG), new.as_bytes(), FileMode::KeepOr(0o600))?;
         }
+        if !request.dry_run {
+            // The catalog as it is now: what was imported did not appear.
+            let catalog = self.catalog()?;
+            let names = exchange.tools.iter().map(|tool| tool.name.as_str());
+            self.note_names(&catalog, &asking(runtime), names, FirstTime::Begin)?;
+        }
         let count = |action: &str| tools.iter().filter(|tool| tool.action == action).count();
         Ok(ImportMcpReport {
             schema: ImportMcpReport::SCHEMA,
@@ -172,7 +178,7 @@ fn ids<'e>(runtime: &Runtime, exchange: &'e Exchange, catalog: &Catalog) -> BTre
     let mut taken: BTreeSet<String> =
         catalog.tools().iter().map(|tool| tool.id.as_str().to_owned()).collect();
     let known = |name: &str| {
-        let wanted = McpTool { server: runtime.id.as_str().to_owned(), tool: name.to_owned() };
+        let wanted = McpTool { server: runtime.id.as_str().to_owned(), tool: name.to_owned(), variant: None };
         let known = catalog.tools().iter().find(|tool| McpTool::of_tool(tool).as_ref() == Some(&wanted));
         known.map(|tool| tool.id.as_str().to_owned())
     };

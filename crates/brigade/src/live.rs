@@ -22,7 +22,7 @@ use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};
 use crate::files::ToolReader;
 use crate::gather::Config;
-use crate::pins::McpTool;
+use crate::pins::{McpTool, ServerCommand};
 use crate::report::{ContractsReport, DescribeReport, LiveReport, PinListReport};
 use crate::workspace::Workspace;
 use compare::Against;
@@ -40,6 +40,10 @@ const SHOWN: usize = 300;
 pub(crate) struct Asked<'c> {
     pub(crate) server: String,
     pub(crate) tools: Vec<&'c Tool>,
+    /// Whose pins theirs are, in the same order.
+    pub(crate) keys: Vec<McpTool>,
+    /// What starts it.
+    pub(crate) command: ServerCommand,
     /// What it said, or why it said nothing.
     pub(crate) said: Result<Exchange, String>,
 }
@@ -61,7 +65,7 @@ impl Workspace {
             let message = format!("tool `{shown}` names no MCP server and tool, so nothing can be asked");
             return Err(Error::new(ErrorKind::Refused, message).hint("set `runtime_id` and `mcp_tool_name`"));
         }
-        let asked = self.ask_servers(&config, &[tool]);
+        let asked = self.ask_servers(&config, &[tool])?;
         report.live = Some(self.compare(&config, &asked, Against::ContractsAndPins)?);
         Ok(report)
     }
@@ -93,23 +97,24 @@ impl Workspace {
 
     fn live(&self, against: Against) -> Result<LiveReport, Error> {
         let config = self.config()?;
-        let asked = self.ask_servers(&config, &enabled(&config.catalog));
+        let asked = self.ask_servers(&config, &enabled(&config.catalog))?;
         self.compare(&config, &asked, against)
     }
 
     /// Asks the servers of tools; those that are no whole MCP tools are passed over.
-    fn ask_servers<'c>(&self, config: &'c Config, tools: &[&'c Tool]) -> Vec<Asked<'c>> {
-        let mut groups: BTreeMap<Started<'c>, Vec<&'c Tool>> = BTreeMap::new();
+    fn ask_servers<'c>(&self, config: &'c Config, tools: &[&'c Tool]) -> Result<Vec<Asked<'c>>, Error> {
+        let mut groups: BTreeMap<Started<'c>, Vec<(&'c Tool, McpTool)>> = BTreeMap::new();
         for tool in tools {
-            if let Some(mcp) = McpTool::of_tool(tool) {
-                groups.entry(Started::of(mcp.server, tool)).or_default().push(tool);
+            if let Some(mcp) = self.pin_key(&config.catalog, tool)? {
+                groups.entry(Started::of(mcp.server.clone(), tool)).or_default().push((tool, mcp));
             }
         }
-        let ask = |(started, tools): (Started<'c>, Vec<&'c Tool>)| {
+        let ask = |(started, tools): (Started<'c>, Vec<(&'c Tool, McpTool)>)| {
+            let (tools, keys): (Vec<&Tool>, Vec<McpTool>) = tools.into_iter().unzip();
             let said = self.ask(&config.policy, tools[0]);
-            Asked { server: started.server, tools, said }
+            Asked { server: started.server, command: ServerCommand::of(tools[0]), tools, keys, said }
         };
-        groups.into_iter().map(ask).collect()
+        Ok(groups.into_iter().map(ask).collect())
     }
 
     /// Asks the server of one tool.

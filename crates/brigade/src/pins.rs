@@ -8,12 +8,14 @@
 //! Calls that were approved for another listing do not run any more. A server that stops listing a pinned tool is noted beside
 //! the pin, until it lists the tool again.
 //!
-//! The server is named as receipts name it: `mcp_server_id`, else `runtime_id`.
+//! Beside the pins, `servers/` keeps which tools each server listed at first and lists since ([`servers`]).
 
+mod key;
+mod servers;
 mod store;
 
 use brigade_call::{Call, PinFact, VerifiedCall};
-use brigade_catalog::Tool;
+use brigade_catalog::{Catalog, Tool};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Timestamp, closest};
 use brigade_doctor::{PinProblem, PinState};
@@ -23,13 +25,27 @@ use brigade_policy::Blocker;
 
 use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
-use crate::report::{BrokenPin, OfferedTool, PinListReport, PinReport, PinSummary, Report as _};
+use crate::report::{
+    BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinSummary, Report as _, ServerSummary,
+};
 use crate::workspace::{Workspace, rel};
 
-pub(crate) use store::{McpTool, PinRecord, PinTrouble};
+pub(crate) use key::{McpTool, ServerCommand};
+pub(crate) use servers::FirstTime;
+use servers::ServerState;
+pub(crate) use store::{PinRecord, PinTrouble};
 
 /// The folder of the pins.
 const PINS: &str = ".brigade/tools/pins";
+
+/// What a call asks for.
+struct McpOfCall {
+    /// Whose pin it needs.
+    key: McpTool,
+    /// The tool, as far as the catalog has it.
+    tool: Option<Tool>,
+    catalog: Catalog,
+}
 
 /// Digits of a fingerprint that name what is offered.
 const SHORTEST: usize = 8;
@@ -41,6 +57,9 @@ impl Workspace {
     /// When the disk fails.
     pub fn pin_list(&self) -> Result<PinListReport, Error> {
         let (pins, errors) = self.pins()?;
+        let states = self.server_states(&self.catalog()?, &pins)?;
+        let issues: Vec<LiveIssue> = states.iter().flat_map(ServerState::issues).collect();
+        let servers: Vec<ServerSummary> = states.iter().map(|state| self.server_summary(state)).collect();
         let summaries: Vec<PinSummary> = pins.iter().map(|pin| self.pin_summary(pin)).collect();
         Ok(PinListReport {
             schema: PinListReport::SCHEMA,
@@ -52,8 +71,10 @@ impl Workspace {
             error_count: errors.len(),
             errors,
             is_live: false,
-            issue_count: 0,
-            issues: Vec::new(),
+            server_count: servers.len(),
+            servers,
+            issue_count: issues.len(),
+            issues,
         })
     }
 
@@ -62,6 +83,9 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn pin_show(&self, id: &str) -> Result<PinReport, Error> {
+        if let Some(state) = self.find_server(id)? {
+            return Ok(self.server_report(&state));
+        }
         Ok(match self.find_pin(id)? {
             Ok(pin) => self.pin_report(&pin),
             Err(error) => self.no_pin(&error),
@@ -74,6 +98,9 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn pin_accept(&self, id: &str, fingerprint: Option<&str>) -> Result<PinReport, Error> {
+        if let Some(state) = self.find_server(id)? {
+            return self.accept_server(state, fingerprint);
+        }
         let pin = match self.find_pin(id)? {
             Ok(pin) => pin,
             Err(error) => return Ok(self.no_pin(&error)),
@@ -100,6 +127,45 @@ impl Workspace {
         let accepted = self.renew(pin, &offered)?;
         let PinReport { changes, offered, .. } = before;
         Ok(PinReport { accepted: true, changes, offered, ..self.pin_report(&accepted) })
+    }
+
+    fn accept_server(&self, state: ServerState, fingerprint: Option<&str>) -> Result<PinReport, Error> {
+        let before = self.server_report(&state);
+        let id = state.listing.id();
+        let message = if fingerprint.is_some() {
+            "the list of a server has no fingerprint".to_owned()
+        } else if state.is_changed() {
+            let accepted = self.accept_names(state)?;
+            return Ok(PinReport {
+                accepted: true,
+                changes: before.changes,
+                ..self.server_report(&accepted)
+            });
+        } else {
+            format!("nothing of the list `{}` changed", escape_terminal(&id))
+        };
+        let error = Error::new(ErrorKind::Refused, message).hint("brigade tools pins list --live");
+        Ok(PinReport { error: Some(error.with_hints()), ..before })
+    }
+
+    /// Finds what a server lists by its id, which no pin has.
+    fn find_server(&self, id: &str) -> Result<Option<ServerState>, Error> {
+        let id = id.trim();
+        if !id.contains('/') {
+            return Ok(None);
+        }
+        let (pins, _) = self.pins()?;
+        let states = self.server_states(&self.catalog()?, &pins)?;
+        Ok(states.into_iter().find(|state| state.listing.id() == id))
+    }
+
+    fn server_report(&self, state: &ServerState) -> PinReport {
+        PinReport {
+            server: Some(self.server_summary(state)),
+            changes: state.changes(),
+            error: None,
+            ..self.no_pin(&Error::new(ErrorKind::NotFound, ""))
+        }
     }
 
     /// Makes what a server said differently the pin.
@@ -130,15 +196,29 @@ impl Workspace {
 
     /// Returns the pin of the tool that a stored call asks for, when it can be read.
     pub(crate) fn pin_beside(&self, call: &Call) -> Result<Option<PinRecord>, Error> {
-        match McpTool::of_contract(&call.family, &call.contract) {
-            Some(tool) => Ok(self.read_pin(&tool)?.unwrap_or_default()),
+        match self.mcp_of_call(call)? {
+            Some(mcp) => Ok(self.read_pin(&mcp.key)?.unwrap_or_default()),
             None => Ok(None),
         }
     }
 
+    /// Returns whose pin a call needs; none for what is no MCP call.
+    fn mcp_of_call(&self, call: &Call) -> Result<Option<McpOfCall>, Error> {
+        let Some(named) = McpTool::of_contract(&call.family, &call.contract) else { return Ok(None) };
+        let catalog = self.catalog()?;
+        // What the call was made of may be gone from the catalog, or be another tool by now.
+        let tool = catalog.tool(&call.tool_id).filter(|tool| McpTool::of_tool(tool).as_ref() == Some(&named));
+        let tool = tool.cloned();
+        let key = match &tool {
+            Some(tool) => self.pin_key(&catalog, tool)?.unwrap_or(named),
+            None => named,
+        };
+        Ok(Some(McpOfCall { key, tool, catalog }))
+    }
+
     /// Returns what a plan needs to know of the pin of a tool. One that cannot be read refuses the run, not the plan.
-    pub(crate) fn pin_fact(&self, tool: &Tool) -> Result<PinFact, Error> {
-        let Some(mcp) = McpTool::of_tool(tool) else { return Ok(PinFact::None) };
+    pub(crate) fn pin_fact(&self, catalog: &Catalog, tool: &Tool) -> Result<PinFact, Error> {
+        let Some(mcp) = self.pin_key(catalog, tool)? else { return Ok(PinFact::None) };
         Ok(match self.read_pin(&mcp)?.unwrap_or_default() {
             None => PinFact::None,
             Some(PinRecord { offered: Some(offered), .. }) => PinFact::Changed(offered.fingerprint()),
@@ -152,7 +232,7 @@ impl Workspace {
     /// # Errors
     /// With the reason why the call may not run, when there is a pin and it cannot be read.
     pub(crate) fn pin_of(&self, call: &VerifiedCall) -> Result<Result<Option<PinRecord>, Blocker>, Error> {
-        let Some(tool) = McpTool::of_contract(call.plan().family(), call.plan().contract()) else {
+        let Some(McpOfCall { key: tool, .. }) = self.mcp_of_call(call.call())? else {
             return Ok(Ok(None));
         };
         let approval = call.call().approval.as_ref();
@@ -182,9 +262,21 @@ impl Workspace {
         pinned: Option<PinRecord>,
         finished: &Finished,
     ) -> Result<Option<String>, Error> {
-        let Some(tool) = McpTool::of_contract(call.plan().family(), call.plan().contract()) else {
-            return Ok(None);
-        };
+        let Some(mcp) = self.mcp_of_call(call.call())? else { return Ok(None) };
+        let changed = self.keep_tool(&mcp, pinned, finished)?;
+        if let Some(tool) = &mcp.tool {
+            let names = finished.listed_names.iter().map(String::as_str);
+            self.note_names(&mcp.catalog, tool, names, FirstTime::Begin)?;
+        }
+        Ok(changed)
+    }
+
+    fn keep_tool(
+        &self,
+        mcp: &McpOfCall,
+        pinned: Option<PinRecord>,
+        finished: &Finished,
+    ) -> Result<Option<String>, Error> {
         let Some(listed) = &finished.listed_tool else {
             if finished.fault == Some(McpErrorKind::ToolNotListed)
                 && let Some(record) = pinned
@@ -193,13 +285,15 @@ impl Workspace {
             }
             return Ok(None);
         };
+        let command = mcp.tool.as_ref().map(ServerCommand::of);
         let record = match pinned {
-            None => match self.read_pin(&tool)? {
+            None => match self.read_pin(&mcp.key)? {
                 // Somebody else used it for the first time meanwhile.
                 Ok(Some(record)) => record,
                 Ok(None) => {
                     let pin = Pin::of(listed, finished.completed_at);
-                    self.write_pin(&PinRecord { tool, pin, offered: None, missing_since: None })?;
+                    let tool = mcp.key.clone();
+                    self.write_pin(&PinRecord { tool, pin, offered: None, missing_since: None, command })?;
                     return Ok(None);
                 }
                 Err(_) => return Ok(None),
@@ -207,23 +301,29 @@ impl Workspace {
             Some(record) => record,
         };
         let changed = (!record.pin.holds(listed)).then(|| record.id());
-        self.note_listing(&record, listed, finished.completed_at)?;
+        self.note_listing(&record, listed, command, finished.completed_at)?;
         Ok(changed)
     }
 
-    /// Keeps a listing beside a pin as what is offered when it is another one, and forgets an older offer when it is not.
+    /// Keeps a listing beside a pin as what is offered when it is another one, and forgets an older offer when it is not. A pin that
+    /// holds is known to be of the server that has this command.
     pub(crate) fn note_listing(
         &self,
         record: &PinRecord,
         listed: &ListedTool,
+        command: Option<ServerCommand>,
         seen_at: Timestamp,
     ) -> Result<(), Error> {
         let offered = (!record.pin.holds(listed)).then(|| Pin::of(listed, seen_at));
+        let command = if offered.is_none() { command.or(record.command) } else { record.command };
         let known = record.offered.as_ref().map(Pin::fingerprint);
-        if known == offered.as_ref().map(Pin::fingerprint) && record.missing_since.is_none() {
+        if known == offered.as_ref().map(Pin::fingerprint)
+            && record.missing_since.is_none()
+            && record.command == command
+        {
             return Ok(());
         }
-        self.write_pin(&PinRecord { offered, missing_since: None, ..record.clone() })
+        self.write_pin(&PinRecord { offered, missing_since: None, command, ..record.clone() })
     }
 
     /// Keeps beside a pin that its server does not list the tool any more.
@@ -263,10 +363,14 @@ impl Workspace {
     /// Lists the pins that do not hold, as a diagnosis sees them.
     pub(crate) fn pin_states(&self, config: &Config) -> Result<Vec<PinState>, Error> {
         let (pins, broken) = self.pins()?;
+        let mut keys = Vec::new();
+        if !pins.is_empty() || !broken.is_empty() {
+            for tool in config.catalog.tools() {
+                keys.extend(self.pin_key(&config.catalog, tool)?.map(|key| (key, tool.id.as_str())));
+            }
+        }
         let asks_for = |wanted: &dyn Fn(&McpTool) -> bool| {
-            let mut tools = config.catalog.tools().iter();
-            let tool = tools.find(|tool| McpTool::of_tool(tool).is_some_and(|mcp| wanted(&mcp)));
-            tool.map(|tool| tool.id.as_str().to_owned())
+            keys.iter().find(|(key, _)| wanted(key)).map(|(_, id)| (*id).to_owned())
         };
         let of_pins = pins.iter().filter_map(|pin| {
             let problem = match (&pin.missing_since, &pin.offered) {
@@ -288,7 +392,8 @@ impl Workspace {
                 problem: PinProblem::Unreadable(broken.error.clone()),
             }
         });
-        Ok(of_pins.chain(of_broken).collect())
+        let of_servers = self.server_problems(&config.catalog, &pins)?;
+        Ok(of_pins.chain(of_broken).chain(of_servers).collect())
     }
 
     fn broken_pin(&self, path: &str, trouble: &PinTrouble) -> BrokenPin {
@@ -302,8 +407,13 @@ impl Workspace {
         if let Some(pin) = pins.iter().find(|pin| pin.id() == id) {
             return Ok(Ok(pin.clone()));
         }
-        if let Some(tool) = self.catalog()?.tool(id).and_then(McpTool::of_tool)
-            && let Some(pin) = pins.iter().find(|pin| pin.tool == tool)
+        let catalog = self.catalog()?;
+        let key = match catalog.tool(id) {
+            Some(tool) => self.pin_key(&catalog, tool)?,
+            None => None,
+        };
+        if let Some(key) = key
+            && let Some(pin) = pins.iter().find(|pin| pin.tool == key)
         {
             return Ok(Ok(pin.clone()));
         }
@@ -361,6 +471,7 @@ impl Workspace {
             pins_path: self.absolute(PINS),
             changes: summary.changes.clone(),
             pin: Some(summary),
+            server: None,
             description: record.pin.tool().description.clone(),
             input_schema: record.pin.tool().input_schema.clone(),
             offered: record.offered.as_ref().map(|offered| OfferedTool {
@@ -381,6 +492,7 @@ impl Workspace {
             target: self.target(),
             pins_path: self.absolute(PINS),
             pin: None,
+            server: None,
             description: None,
             input_schema: brigade_core::Json::Null,
             offered: None,

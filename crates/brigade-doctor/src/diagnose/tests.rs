@@ -16,9 +16,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    BrokenFile, CallState, CheckpointState, Health, OTHER_FIXES, PinProblem, PinState, PolicyFacts,
-    ProcessState, Quarantine, RunState, RunnerState, RuntimeFacts, RuntimeState, ToolFiles, inspect_mcp,
-    quiet, top_issue,
+    BrokenFile, CallState, CheckpointState, Health, OTHER_FIXES, PolicyFacts, ProcessState, Quarantine,
+    RunState, RunnerState, RuntimeFacts, RuntimeState, ToolFiles, inspect_mcp, quiet, top_issue,
 };
 
 const HOUR: i64 = 3_600_000_000;
@@ -498,29 +497,6 @@ fn calls_that_need_somebody_are_found() {
     check(running.clone(), RunnerState::Alive, &["call_running_stale greet"]);
     check(running.clone(), RunnerState::Gone, &["call_interrupted greet"]);
     check(Call { started_at: Some(hours_ago(1)), ..running }, RunnerState::Alive, &[]);
-}
-
-#[test]
-fn a_pin_that_does_not_hold_is_an_issue_and_another_change_of_it_another_one() {
-    let state = |problem: PinProblem| PinState {
-        id: "voice--echo".to_owned(),
-        file: ".brigade/tools/pins/voice--echo.json".to_owned(),
-        tool_id: Some("say".to_owned()),
-        problem,
-    };
-    let changed = |offered: &[u8]| {
-        let changes = vec!["the description changed".to_owned()];
-        state(PinProblem::Changed { changes, offered: Fingerprint::of_bytes(offered) })
-    };
-    let issues = |pin: PinState| diagnose(&Snapshot { pins: vec![pin], ..Snapshot::new(now()) });
-    let found = issues(changed(b"one"));
-    assert_eq!(marks(&found), ["mcp_tool_changed say voice--echo"]);
-    assert_eq!(found[0].fix(), "brigade tools pins show voice--echo");
-    assert_ne!(found[0].fingerprint(), issues(changed(b"two"))[0].fingerprint());
-    assert_eq!(marks(&issues(state(PinProblem::Vanished))), ["mcp_tool_vanished say voice--echo"]);
-    let broken = issues(state(PinProblem::Unreadable("it is not JSON".to_owned())));
-    assert_eq!(marks(&broken), ["mcp_pin_unreadable say voice--echo"]);
-    assert_eq!(broken[0].fix(), "cat .brigade/tools/pins/voice--echo.json");
 }
 
 #[test]

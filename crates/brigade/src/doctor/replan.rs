@@ -116,7 +116,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
             outside: found.outside.iter().map(|field| (*field).to_owned()).collect(),
             program,
             files,
-            pin: workspace.pin_fact(tool)?,
+            pin: workspace.pin_fact(&config.catalog, tool)?,
             projections: projection_facts(&surveyed.projections),
             decision,
             policy,

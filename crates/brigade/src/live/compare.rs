@@ -11,7 +11,7 @@ use super::{Asked, server_name};
 use crate::error::Error;
 use crate::files::{ToolReader, parse_json};
 use crate::gather::Config;
-use crate::pins::{McpTool, PinRecord};
+use crate::pins::{FirstTime, McpTool, PinRecord};
 use crate::report::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport};
 use crate::workspace::Workspace;
 
@@ -42,8 +42,11 @@ impl Workspace {
         if against == Against::Pins {
             self.note_listings(asked, &pins)?;
         }
+        self.note_servers(config, asked, &pins, against)?;
+        let states = self.server_states(&config.catalog, &pins)?;
         let mut report = LiveReport::default();
-        for asked in asked {
+        for (index, one) in asked.iter().enumerate() {
+            let (all, asked) = (asked, one);
             report.servers.push(summary(asked));
             let exchange = match &asked.said {
                 Ok(exchange) => exchange,
@@ -60,21 +63,32 @@ impl Workspace {
                     continue;
                 }
             };
-            for tool in &asked.tools {
-                let Some(mcp) = McpTool::of_tool(tool) else { continue };
-                let pin = pins.iter().find(|pin| pin.tool == mcp);
-                let line = self.live_tool(tool, &mcp, pin, &exchange.tools, against, &mut report.issues);
+            for (tool, mcp) in asked.tools.iter().zip(&asked.keys) {
+                let pin = pins.iter().find(|pin| pin.tool == *mcp);
+                let line = self.live_tool(tool, mcp, pin, &exchange.tools, against, &mut report.issues);
                 report.tools.push(line);
             }
-            let asked_for: BTreeSet<McpTool> =
-                asked.tools.iter().filter_map(|tool| McpTool::of_tool(tool)).collect();
-            let of_server = |pin: &&PinRecord| pin.tool.server == asked.server;
-            let others = pins.iter().filter(of_server).filter(|pin| !asked_for.contains(&pin.tool));
+            let others =
+                pins.iter().filter(|pin| answers_for(all, index, pin) && !asked.keys.contains(&pin.tool));
             for pin in others.filter(|_| against == Against::Pins) {
                 let listed = exchange.tools.iter().find(|listed| listed.name == pin.tool.tool);
                 report.issues.extend(pin_issue(pin, listed, against));
             }
-            report.issues.extend(new_tools(config, asked, &pins, &exchange.tools));
+            let appeared: BTreeSet<&str> = states
+                .iter()
+                .filter(|state| state.listing.server == asked.server)
+                .flat_map(|state| state.appeared.iter().map(String::as_str))
+                .collect();
+            report.issues.extend(new_tools(config, asked, &pins, &exchange.tools, &appeared));
+        }
+        let is_asked = |server: &str| asked.iter().any(|asked| asked.server == server && asked.said.is_ok());
+        for state in states.iter().filter(|state| is_asked(&state.listing.server)) {
+            // What vanished and is in the catalog was said of that tool.
+            let is_said = |issue: &LiveIssue| {
+                report.issues.iter().any(|said| said.code == issue.code && said.tool == issue.tool)
+            };
+            let fresh: Vec<LiveIssue> = state.issues().into_iter().filter(|issue| !is_said(issue)).collect();
+            report.issues.extend(fresh);
         }
         if against == Against::Pins {
             let reached: BTreeSet<&str> = asked.iter().map(|asked| asked.server.as_str()).collect();
@@ -92,16 +106,36 @@ impl Workspace {
 
     /// Keeps what changed beside the pins, so that exactly what is shown can be accepted.
     fn note_listings(&self, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result<(), Error> {
-        for asked in asked {
-            let Ok(exchange) = &asked.said else { continue };
-            for pin in pins.iter().filter(|pin| pin.tool.server == asked.server) {
+        for (index, one) in asked.iter().enumerate() {
+            let Ok(exchange) = &one.said else { continue };
+            for pin in pins.iter().filter(|pin| answers_for(asked, index, pin)) {
                 let mut listed = exchange.tools.iter().filter(|listed| listed.name == pin.tool.tool);
+                let own = one.keys.contains(&pin.tool).then_some(one.command);
                 match (listed.next(), listed.next()) {
-                    (Some(listed), None) => self.note_listing(pin, listed, self.now())?,
+                    (Some(listed), None) => self.note_listing(pin, listed, own, self.now())?,
                     (None, _) => self.note_vanished(pin, self.now())?,
                     (Some(_), Some(_)) => {}
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Keeps which names the servers list. Only a look at the pins begins with a server that nothing is known of.
+    fn note_servers(
+        &self,
+        config: &Config,
+        asked: &[Asked<'_>],
+        pins: &[PinRecord],
+        against: Against,
+    ) -> Result<(), Error> {
+        for (index, one) in asked.iter().enumerate() {
+            let Ok(exchange) = &one.said else { continue };
+            let is_pinned = pins.iter().any(|pin| answers_for(asked, index, pin));
+            let first_time =
+                if is_pinned && against == Against::Pins { FirstTime::Begin } else { FirstTime::Leave };
+            let names = exchange.tools.iter().map(|tool| tool.name.as_str());
+            self.note_names(&config.catalog, one.tools[0], names, first_time)?;
         }
         Ok(())
     }
@@ -182,9 +216,24 @@ impl Workspace {
     }
 }
 
+/// Tells whether what one of these servers said is about a pin: it was asked for the pinned tool, or nobody else is who has the
+/// server's name.
+fn answers_for(asked: &[Asked<'_>], index: usize, pin: &PinRecord) -> bool {
+    let one = &asked[index];
+    if one.server != pin.tool.server {
+        return false;
+    }
+    let others =
+        || asked.iter().enumerate().filter(|(other, asked)| *other != index && asked.server == one.server);
+    one.keys.contains(&pin.tool)
+        || !others().any(|(_, other)| other.keys.contains(&pin.tool))
+            && (pin.command.is_none_or(|command| command == one.command)
+                || !others().any(|(_, other)| Some(other.command) == pin.command))
+}
+
 /// Tells what does not fit a pin.
 fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> Option<LiveIssue> {
-    let McpTool { server, tool } = &pin.tool;
+    let McpTool { server, tool, .. } = &pin.tool;
     let Some(listed) = listed else {
         let message = "the server does not list the pinned tool any more".to_owned();
         return Some(issue("mcp_tool_vanished", server, Some(tool), message));
@@ -212,6 +261,7 @@ fn new_tools(
     asked: &Asked<'_>,
     pins: &[PinRecord],
     listed: &[ListedTool],
+    appeared: &BTreeSet<&str>,
 ) -> Option<LiveIssue> {
     let of_catalog = config.catalog.tools().iter().filter_map(McpTool::of_tool);
     let known: BTreeSet<String> = of_catalog
@@ -219,8 +269,11 @@ fn new_tools(
         .filter(|known| known.server == asked.server)
         .map(|known| known.tool)
         .collect();
-    let names: BTreeSet<&str> =
-        listed.iter().map(|listed| listed.name.as_str()).filter(|name| !known.contains(*name)).collect();
+    let names: BTreeSet<&str> = listed
+        .iter()
+        .map(|listed| listed.name.as_str())
+        .filter(|name| !known.contains(*name) && !appeared.contains(name))
+        .collect();
     if names.is_empty() {
         return None;
     }

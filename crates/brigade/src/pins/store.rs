@@ -1,12 +1,13 @@
-//! The files of pins: their names, their records, and what can be wrong with them.
+//! The files of pins: their records, and what can be wrong with them.
 
-use brigade_catalog::{Family, Tool};
+use brigade_catalog::{Catalog, Tool};
 use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_exec::{Pin, PinError};
 use brigade_fs::{FileMode, Fs, RelPath};
 use thiserror::Error as ThisError;
 
 use super::PINS;
+use super::key::{McpTool, ServerCommand, has_own_place};
 use crate::error::Error;
 use crate::files::parse_json;
 use crate::workspace::{Workspace, rel};
@@ -20,69 +21,6 @@ const SCHEMA_OF_ANY_VERSION: &str = "brigade.tool_pin.v";
 /// The largest file that is read; a listing is at most one line of a server, which is 16 MiB.
 const LIMIT: u64 = 64 << 20;
 
-/// The longest part of a file name that is taken as it is.
-const PART: usize = 80;
-
-/// One tool of one server.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct McpTool {
-    pub(crate) server: String,
-    pub(crate) tool: String,
-}
-
-impl McpTool {
-    /// Returns what a call with this contract asks for; none when it is no MCP call.
-    pub(crate) fn of_contract(family: &str, contract: &Json) -> Option<McpTool> {
-        let label = |key: &str| {
-            contract.get(key).and_then(Json::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
-        };
-        if family != Family::Mcp.as_str() {
-            return None;
-        }
-        let server = label("mcp_server_id").or_else(|| label("runtime_id"))?;
-        Some(McpTool { server, tool: label("mcp_tool_name")? })
-    }
-
-    /// Returns what a tool of the catalog asks for; none when it is no whole MCP tool.
-    pub(crate) fn of_tool(tool: &Tool) -> Option<McpTool> {
-        let name = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        if tool.family != Some(Family::Mcp) {
-            return None;
-        }
-        let server = name(&tool.mcp_server_id).or_else(|| name(&tool.runtime_id))?;
-        Some(McpTool { server, tool: name(&tool.mcp_tool_name)? })
-    }
-
-    /// Returns the name of its file.
-    pub(crate) fn file_name(&self) -> String {
-        file_name(&self.server, &self.tool)
-    }
-}
-
-/// Makes one file name of two names that may hold anything; different names never share a file.
-///
-/// Lower-case letters, digits, `_`, `.` and `-` stay; where anything else had to give way, or the two could be divided
-/// in another place, a fingerprint of both follows.
-fn file_name(server: &str, tool: &str) -> String {
-    let safe = |name: &str| -> String {
-        let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-');
-        name.chars().take(PART).map(|c| if legal(c) { c } else { '_' }).collect()
-    };
-    let is_plain = |name: &str| {
-        safe(name) == name
-            && !name.is_empty()
-            && !name.starts_with(['-', '.'])
-            && !name.ends_with('-')
-            && !name.contains("--")
-    };
-    let names = format!("{}--{}", safe(server).trim_start_matches(['-', '.']), safe(tool));
-    if is_plain(server) && is_plain(tool) {
-        return format!("{names}.json");
-    }
-    let both = Fingerprint::builder("brigade.pin-file.v1").text("server", server).text("tool", tool).finish();
-    format!("{names}--{}.json", both.short())
-}
-
 /// A file's content.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PinRecord {
@@ -94,6 +32,8 @@ pub(crate) struct PinRecord {
     pub(crate) offered: Option<Pin>,
     /// Since when the server does not list it at all, as far as is known.
     pub(crate) missing_since: Option<Timestamp>,
+    /// What started the server that listed it; unknown in older files.
+    pub(crate) command: Option<ServerCommand>,
 }
 
 impl PinRecord {
@@ -119,6 +59,8 @@ impl PinRecord {
             ("schema", Json::from(SCHEMA)),
             ("server", Json::from(self.tool.server.as_str())),
             ("tool", Json::from(self.tool.tool.as_str())),
+            ("variant", Json::from(self.tool.variant.clone())),
+            ("command", Json::from(self.command.map(|command| command.0.to_hex()))),
             ("pin", self.pin.to_json()),
             ("offered", self.offered.as_ref().map_or(Json::Null, Pin::to_json)),
             ("missing_since", Json::from(self.missing_since.map(|at| at.to_string()))),
@@ -146,7 +88,8 @@ impl PinRecord {
         };
         Ok(PinRecord {
             missing_since,
-            tool: McpTool { server: text("server")?, tool: text("tool")? },
+            tool: McpTool { server: text("server")?, tool: text("tool")?, variant: text("variant").ok() },
+            command: ServerCommand::from_json(json),
             pin: Pin::from_json(json.get("pin").unwrap_or(&Json::Null))?,
             offered,
         })
@@ -171,6 +114,17 @@ pub(crate) enum PinTrouble {
 }
 
 impl Workspace {
+    /// Returns whose pin a tool of the catalog has; none when it is no whole MCP tool.
+    pub(crate) fn pin_key(&self, catalog: &Catalog, tool: &Tool) -> Result<Option<McpTool>, Error> {
+        let Some(common) = McpTool::of_tool(tool) else { return Ok(None) };
+        let own = ServerCommand::of(tool);
+        let variant = McpTool { variant: Some(own.variant()), ..common.clone() };
+        let is_there = self.fs.exists(&path_of(&variant))?;
+        let all = common.commands(catalog);
+        let recorded = || self.read_pin_file(&path_of(&common)).ok()?.ok()??.command;
+        Ok(Some(if has_own_place(own, &all, is_there, recorded) { variant } else { common }))
+    }
+
     /// Reads the pin of a tool; none when there is none.
     pub(crate) fn read_pin(&self, tool: &McpTool) -> Result<Result<Option<PinRecord>, PinTrouble>, Error> {
         let read = self.read_pin_file(&path_of(tool))?;
@@ -216,23 +170,6 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn plain_names_are_file_names_and_others_are_told_apart() {
-        assert_eq!(file_name("voice", "say_it.v2"), "voice--say_it.v2.json");
-        let odd = ["a/b", "a_b", "A_b", "", "..", "-x", "x-", "a--b", "é", "a\u{0}", &"x".repeat(500)];
-        let names: Vec<String> =
-            odd.iter().flat_map(|server| odd.iter().map(|tool| file_name(server, tool))).collect();
-        let mut different = names.clone();
-        different.sort_unstable();
-        different.dedup();
-        assert_eq!(different.len(), names.len(), "different names never share a file");
-        for name in &names {
-            assert!(rel(PINS).join(name).is_ok() && name.len() < 255, "{name}");
-            assert!(!name.starts_with('.') && !name.contains(['/', '\0']), "{name}");
-        }
-        assert_ne!(file_name("a--b", "c"), file_name("a", "b--c"));
-    }
-
     fn pin(description: &str) -> Pin {
         let json = Json::object([("name", Json::from("echo")), ("description", Json::from(description))]);
         Pin::of(&ListedTool::from_json(&json).unwrap(), Timestamp::from_unix_micros(0))
@@ -240,10 +177,11 @@ mod tests {
 
     #[test]
     fn a_record_reads_back_the_same_and_every_part_of_it_is_needed() {
-        let tool = McpTool { server: "voice".to_owned(), tool: "echo".to_owned() };
+        let tool = McpTool { server: "voice".to_owned(), tool: "echo".to_owned(), variant: None };
         let moment = Timestamp::from_unix_micros(1_000_000);
         for (offered, missing_since) in [(None, None), (Some(pin("new")), None), (None, Some(moment))] {
-            let record = PinRecord { tool: tool.clone(), pin: pin("old"), offered, missing_since };
+            let command = Some(ServerCommand(Fingerprint::of_bytes(b"")));
+            let record = PinRecord { tool: tool.clone(), pin: pin("old"), offered, missing_since, command };
             let json = record.to_json();
             assert_eq!(PinRecord::from_json(&json), Ok(record.clone()));
             assert_eq!(record.changes().is_empty(), record.offered.is_none());

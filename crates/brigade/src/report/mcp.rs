@@ -22,13 +22,17 @@ pub struct PinListReport {
     pub pin_count: usize,
     /// How many of them a server listed differently since.
     pub changed_count: usize,
+    /// What servers list, as far as that is known, by name.
+    pub servers: Vec<ServerSummary>,
+    /// How many.
+    pub server_count: usize,
     /// Files that are no pins.
     pub errors: Vec<BrokenPin>,
     /// How many.
     pub error_count: usize,
     /// Whether the servers were asked.
     pub is_live: bool,
-    /// What the servers say now that does not fit; empty when they were not asked.
+    /// What the servers say now that does not fit; when they were not asked, which tools appeared or vanished when they were.
     pub issues: Vec<LiveIssue>,
     /// How many.
     pub issue_count: usize,
@@ -38,7 +42,8 @@ impl Report for PinListReport {
     const SCHEMA: &'static str = "brigade.pins.v1";
 
     fn exit(&self) -> Exit {
-        let is_good = self.errors.is_empty() && !self.issues.iter().any(LiveIssue::is_bad);
+        // What is only remembered shows; it fails nothing until somebody asks.
+        let is_good = self.errors.is_empty() && !(self.is_live && self.issues.iter().any(LiveIssue::is_bad));
         if is_good { Exit::Done } else { Exit::Refused }
     }
 }
@@ -70,6 +75,30 @@ pub struct PinSummary {
     pub pin_path: String,
     /// What changed, in sentences.
     pub changes: Vec<String>,
+}
+
+/// What a server lists, beside what is known of it.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ServerSummary {
+    /// The id for `pins show` and `pins accept`: the file below the folder of the pins, without its ending.
+    pub id: String,
+    /// The server.
+    pub server: String,
+    /// `known`; `changed` when tools appeared or vanished.
+    pub state: &'static str,
+    /// How many tools it lists.
+    pub tool_count: usize,
+    /// The tools that appeared since the list was known, and that the catalog does not have.
+    pub appeared: Vec<String>,
+    /// The tools that vanished since; pinned ones have their own state.
+    pub vanished: Vec<String>,
+    /// When the list became known, or was accepted.
+    pub known_at: String,
+    /// When what it lists was last seen to be different.
+    pub listed_at: String,
+    /// The file.
+    pub listing_path: String,
 }
 
 /// A file that is no pin.
@@ -108,6 +137,8 @@ pub struct PinReport {
     pub pins_path: String,
     /// The pin; `null` when none was found.
     pub pin: Option<PinSummary>,
+    /// What a server lists, when that was asked for instead of a pin.
+    pub server: Option<ServerSummary>,
     /// What the server says that the tool does, as it is pinned.
     pub description: Option<String>,
     /// The schema of its arguments, as it is pinned.
@@ -136,7 +167,7 @@ impl Report for PinReport {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LiveIssue {
-    /// `mcp_server_failed`, `mcp_tool_vanished`, `mcp_tool_changed`, `mcp_tool_duplicate`, `mcp_tool_new`,
+    /// `mcp_server_failed`, `mcp_tool_vanished`, `mcp_tool_appeared`, `mcp_tool_changed`, `mcp_tool_duplicate`, `mcp_tool_new`,
     /// `mcp_contract_differs` or `mcp_no_server`.
     pub code: &'static str,
     /// `warning`, or `info` for what is only worth knowing.

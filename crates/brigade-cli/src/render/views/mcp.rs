@@ -1,6 +1,6 @@
 //! What MCP servers list: pins, comparisons, imports.
 
-use brigade::{ImportMcpReport, LiveIssue, LiveReport, PinListReport, PinReport, PinSummary};
+use brigade::{ImportMcpReport, LiveIssue, LiveReport, PinListReport, PinReport, PinSummary, ServerSummary};
 
 use crate::render::failure::candidates;
 use crate::render::page::Page;
@@ -10,7 +10,7 @@ use crate::render::{View, when};
 
 /// Shows whether a pin still holds.
 fn state(word: &str) -> Text {
-    Text::new(if word == "pinned" { Tone::Good } else { Tone::Bad }, word)
+    Text::new(if matches!(word, "pinned" | "known") { Tone::Good } else { Tone::Bad }, word)
 }
 
 /// Lists what changed.
@@ -69,7 +69,28 @@ impl View for PinListReport {
             }
             page.data.table(table);
         }
-        if self.is_live {
+        if !self.servers.is_empty() {
+            let mut table = Table::new([
+                ("list of tools", Fit::Whole),
+                ("server", Fit::Whole),
+                ("tools", Fit::Whole),
+                ("state", Fit::Whole),
+                ("since", Fit::Cut),
+            ]);
+            for server in &self.servers {
+                let since = if server.state == "known" { &server.known_at } else { &server.listed_at };
+                table.row([
+                    Text::new(Tone::Accent, &server.id),
+                    Text::from(&server.server),
+                    Text::from(server.tool_count.to_string()),
+                    state(server.state),
+                    when::moment(since, page.now),
+                ]);
+            }
+            page.data.gap();
+            page.data.table(table);
+        }
+        if self.is_live || 0 < self.issue_count {
             page.data.gap();
             page.data.field("issues", self.issue_count.to_string());
             live_issues(&self.issues, page);
@@ -85,6 +106,9 @@ impl View for PinReport {
         if let Some(error) = &self.error {
             page.error(error);
             candidates(&self.candidates, page);
+        }
+        if let Some(server) = &self.server {
+            listed(server, &self.changes, self.accepted, page);
         }
         let Some(pin) = &self.pin else { return };
         let now = page.now;
@@ -108,6 +132,27 @@ impl View for PinReport {
             // The fingerprint lets only what is shown here be taken.
             let fingerprint: String = offered.fingerprint.chars().take(16).collect();
             page.next(&format!("brigade tools pins accept {} --fingerprint {fingerprint}", pin.id));
+        }
+    }
+}
+
+/// Shows what a server lists.
+fn listed(server: &ServerSummary, changed: &[String], accepted: bool, page: &mut Page) {
+    let now = page.now;
+    let sheet = &mut page.data;
+    sheet.field("list of tools", Text::new(Tone::Accent, &server.id));
+    sheet.field("server", Text::new(Tone::Strong, &server.server));
+    sheet.field("tools", server.tool_count.to_string());
+    sheet.field("state", if accepted { Text::new(Tone::Good, "accepted") } else { state(server.state) });
+    sheet.field("known", when::moment(&server.known_at, now));
+    sheet.field("listed", when::moment(&server.listed_at, now));
+    sheet.field("file", Text::new(Tone::Accent, &server.listing_path));
+    if !changed.is_empty() {
+        page.data.gap();
+        page.data.line(if accepted { "accepted:" } else { "the server lists other tools:" });
+        changes(changed, page);
+        if !accepted {
+            page.next(&format!("brigade tools pins accept {}", server.id));
         }
     }
 }

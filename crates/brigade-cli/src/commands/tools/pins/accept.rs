@@ -7,10 +7,10 @@ use crate::session::Session;
 
 /// Accept what a server changed of a pinned tool, so that calls may use it again
 ///
-/// Accepts exactly what `pins show` shows; no server is asked.
+/// With the id of a server's list, tools that appeared or vanished there are accepted: they are no issue any more. Accepts exactly what `pins show` shows; no server is asked.
 #[derive(Args, Debug)]
 pub(crate) struct AcceptArgs {
-    /// Id of the pin, its beginning, or the id of a tool in the catalog
+    /// Id of the pin, its beginning, the id of a tool in the catalog, or that of a server's list (`servers/NAME`)
     #[arg(value_name = "PIN")]
     id: String,
 

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// List the tools of MCP servers as they were first used, and which of them changed since
+/// List the tools of MCP servers as they were first used, and which of them changed, appeared or vanished since
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// Start the MCP servers of enabled tools and compare what is listed now; calls nothing

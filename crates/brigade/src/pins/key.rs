@@ -1,0 +1,200 @@
+//! Whose pin a pin is: which file belongs to which tool of which server.
+//!
+//! A server is named as receipts name it: `mcp_server_id`, else `runtime_id`. Two entries of the catalog may use one name for servers
+//! with different commands. A pin records the command that it was made with; when that command belongs to another entry, a
+//! tool has a pin of its own, whose name ends in a fingerprint. An entry whose command is edited keeps its pin.
+
+use brigade_catalog::{Catalog, Family, Tool};
+use brigade_core::{Fingerprint, Json};
+
+/// The longest part of a file name that is taken as it is.
+const PART: usize = 80;
+
+/// Tells what starts a server: command and folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ServerCommand(pub(crate) Fingerprint);
+
+impl ServerCommand {
+    /// Returns what starts the server of a tool.
+    pub(crate) fn of(tool: &Tool) -> ServerCommand {
+        let builder = Fingerprint::builder("brigade.mcp-command.v1");
+        ServerCommand(
+            builder.text("command", tool.command.as_deref()).text("cwd", tool.cwd.as_deref()).finish(),
+        )
+    }
+
+    /// Reads what a record holds; none in records that were written before commands were kept.
+    pub(crate) fn from_json(json: &Json) -> Option<ServerCommand> {
+        json.get("command")?.as_str()?.parse().ok().map(ServerCommand)
+    }
+
+    /// Returns what tells a place of its own from the common one.
+    pub(crate) fn variant(self) -> String {
+        self.0.short()
+    }
+}
+
+/// Returns the name of a tool's server; none when it is no MCP tool of one.
+pub(crate) fn server_of(tool: &Tool) -> Option<&str> {
+    let name = |text: &'_ Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
+    if tool.family != Some(Family::Mcp) {
+        return None;
+    }
+    if name(&tool.mcp_server_id) { tool.mcp_server_id.as_deref() } else { tool.runtime_id.as_deref() }
+        .filter(|text| !text.is_empty())
+}
+
+/// One tool of one server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct McpTool {
+    pub(crate) server: String,
+    pub(crate) tool: String,
+    /// Which of several servers of this name, when it is not the one that has the plain name.
+    pub(crate) variant: Option<String>,
+}
+
+impl McpTool {
+    /// Returns what a call with this contract asks for; none when it is no MCP call.
+    pub(crate) fn of_contract(family: &str, contract: &Json) -> Option<McpTool> {
+        let label = |key: &str| {
+            contract.get(key).and_then(Json::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        if family != Family::Mcp.as_str() {
+            return None;
+        }
+        let server = label("mcp_server_id").or_else(|| label("runtime_id"))?;
+        Some(McpTool { server, tool: label("mcp_tool_name")?, variant: None })
+    }
+
+    /// Returns what a tool of the catalog asks for, by its names alone; none when it is no whole MCP tool.
+    pub(crate) fn of_tool(tool: &Tool) -> Option<McpTool> {
+        let name = tool.mcp_tool_name.clone().filter(|text| !text.is_empty());
+        Some(McpTool { server: server_of(tool)?.to_owned(), tool: name?, variant: None })
+    }
+
+    /// Tells whether a tool of the catalog asks for a tool of these names.
+    fn has_names_of(&self, tool: &Tool) -> bool {
+        server_of(tool) == Some(&self.server) && tool.mcp_tool_name.as_ref() == Some(&self.tool)
+    }
+
+    /// Returns what starts the servers of all entries that ask for a tool of these names.
+    pub(crate) fn commands(&self, catalog: &Catalog) -> Vec<ServerCommand> {
+        catalog.tools().iter().filter(|tool| self.has_names_of(tool)).map(ServerCommand::of).collect()
+    }
+
+    /// Returns the name of its file.
+    pub(crate) fn file_name(&self) -> String {
+        file_name(&self.server, &self.tool, self.variant.as_deref())
+    }
+}
+
+/// Tells whether something has a place of its own beside the common one of its name.
+///
+/// `all` are the commands of all entries of that name in the order of the catalog; `recorded` is the one that the common
+/// place was made with, as far as that is known.
+pub(crate) fn has_own_place(
+    own: ServerCommand,
+    all: &[ServerCommand],
+    is_there: bool,
+    recorded: impl FnOnce() -> Option<ServerCommand>,
+) -> bool {
+    if !is_there && all.iter().all(|command| *command == own) {
+        return false;
+    }
+    match recorded() {
+        Some(recorded) if recorded == own => false,
+        Some(_) | None if is_there => true,
+        // Where nobody has the command any more that it was made with, it was edited.
+        Some(recorded) => all.contains(&recorded),
+        None => all.first().is_some_and(|first| *first != own),
+    }
+}
+
+/// Makes one file name of two names that may hold anything; different names never share a file.
+///
+/// Lower-case letters, digits, `_`, `.` and `-` stay; where anything else had to give way, or the two could be divided
+/// in another place, a fingerprint of both follows, and so it does of a variant.
+fn file_name(server: &str, tool: &str, variant: Option<&str>) -> String {
+    let names = format!("{}--{}", safe(server).trim_start_matches(['-', '.']), safe(tool));
+    if is_plain(server) && is_plain(tool) && variant.is_none() {
+        return format!("{names}.json");
+    }
+    let both = Fingerprint::builder("brigade.pin-file.v1").text("server", server).text("tool", tool);
+    let all = match variant {
+        Some(variant) => both.text("variant", variant),
+        None => both,
+    };
+    format!("{names}--{}.json", all.finish().short())
+}
+
+/// Makes a file name of the name of a server.
+pub(crate) fn server_file_name(server: &str, variant: Option<&str>) -> String {
+    let name = safe(server);
+    let name = name.trim_start_matches(['-', '.']);
+    if is_plain(server) && variant.is_none() {
+        return format!("{name}.json");
+    }
+    let whole = Fingerprint::builder("brigade.listing-file.v1").text("server", server);
+    format!("{name}--{}.json", whole.text("variant", variant).finish().short())
+}
+
+fn safe(name: &str) -> String {
+    let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-');
+    name.chars().take(PART).map(|c| if legal(c) { c } else { '_' }).collect()
+}
+
+fn is_plain(name: &str) -> bool {
+    safe(name) == name
+        && !name.is_empty()
+        && !name.starts_with(['-', '.'])
+        && !name.ends_with('-')
+        && !name.contains("--")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pins::PINS;
+    use crate::workspace::rel;
+
+    #[test]
+    fn plain_names_are_file_names_and_others_are_told_apart() {
+        assert_eq!(file_name("voice", "say_it.v2", None), "voice--say_it.v2.json");
+        assert_eq!(server_file_name("voice", None), "voice.json");
+        let odd = ["a/b", "a_b", "A_b", "", "..", "-x", "x-", "a--b", "é", "a\u{0}", &"x".repeat(500)];
+        let variants = [None, Some("1"), Some("2")];
+        let mut names: Vec<String> = odd
+            .iter()
+            .flat_map(|server| odd.iter().map(move |tool| (server, tool)))
+            .flat_map(|(server, tool)| variants.map(|variant| file_name(server, tool, variant)))
+            .collect();
+        names.extend(odd.iter().flat_map(|server| variants.map(|variant| server_file_name(server, variant))));
+        let mut different = names.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), names.len(), "different names never share a file");
+        for name in &names {
+            assert!(rel(PINS).join(name).is_ok() && name.len() < 255, "{name}");
+            assert!(!name.starts_with('.') && !name.contains(['/', '\0']), "{name}");
+        }
+        assert_ne!(file_name("a--b", "c", None), file_name("a", "b--c", None));
+    }
+
+    #[test]
+    fn a_place_of_its_own_is_for_another_server_of_the_same_name() {
+        let [one, two, three] =
+            ["1", "2", "3"].map(|text| ServerCommand(Fingerprint::of_bytes(text.as_bytes())));
+        let check = |own, all: &[ServerCommand], is_there, recorded, expect, why: &str| {
+            assert_eq!(has_own_place(own, all, is_there, || recorded), expect, "{why}");
+        };
+        check(one, &[one], false, None, false, "the only one");
+        check(two, &[two], false, Some(one), false, "the only one, whose command was edited");
+        check(one, &[one, two], false, Some(one), false, "whose the common place is");
+        check(two, &[one, two], false, Some(one), true, "another one");
+        check(three, &[three, two], false, Some(one), false, "edited beside another one");
+        check(one, &[one, two], false, None, false, "the first one of two that nothing is known of");
+        check(two, &[one, two], false, None, true, "the second one");
+        check(two, &[two], true, Some(one), true, "whose other one was removed");
+        check(two, &[two], true, Some(two), false, "recorded is recorded");
+    }
+}

@@ -1,0 +1,378 @@
+//! What servers list: the names that are known of each, and what it lists since then.
+//!
+//! One file for each server, `.brigade/tools/pins/servers/<server>.json`, begins with the first pin of one of its tools or the first
+//! import from it: what is listed then is known. Whoever speaks to the server later keeps what it lists by then. A name that is not
+//! among the known ones *appeared*, unless the catalog has it; one that is not listed any more *vanished*.
+//! [`Workspace::pin_accept`] takes what is listed as known. Calls do not depend on any of this, so a file that is damaged begins
+//! anew.
+
+use std::collections::BTreeSet;
+
+use brigade_catalog::{Catalog, Tool};
+use brigade_core::text::{escape_terminal, short};
+use brigade_core::{Json, Timestamp};
+use brigade_doctor::{PinProblem, PinState};
+use brigade_fs::{FileMode, Fs, RelPath};
+
+use super::key::{ServerCommand, has_own_place, server_file_name, server_of};
+use super::{PINS, PinRecord};
+use crate::error::Error;
+use crate::files::parse_json;
+use crate::report::{LiveIssue, ServerSummary};
+use crate::workspace::{Workspace, rel};
+
+/// The schema id of the files.
+const SCHEMA: &str = "brigade.mcp_listing.v1";
+
+/// What the ids of all versions of the files start with.
+const SCHEMA_OF_ANY_VERSION: &str = "brigade.mcp_listing.v";
+
+/// The folder of the files, in the folder of the pins; the ids that people use begin with it, too.
+const SERVERS: &str = "servers";
+
+/// The largest file that is read.
+const LIMIT: u64 = 64 << 20;
+
+/// How many names a sentence holds.
+const NAMES: usize = 20;
+
+/// Characters of a name that a sentence shows.
+const NAME: usize = 80;
+
+/// Whether a server that nothing is known of becomes known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FirstTime {
+    /// What it lists is known from now on.
+    Begin,
+    /// Nothing is kept.
+    Leave,
+}
+
+/// A file's content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listing {
+    pub(crate) server: String,
+    variant: Option<String>,
+    command: ServerCommand,
+    known: BTreeSet<String>,
+    known_at: Timestamp,
+    listed: BTreeSet<String>,
+    listed_at: Timestamp,
+}
+
+/// A listing beside what is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServerState {
+    pub(crate) listing: Listing,
+    /// What was not listed when the listing became known, and is in no entry of the catalog.
+    pub(crate) appeared: Vec<String>,
+    /// What was listed then and is not any more; pinned tools say that themselves.
+    pub(crate) vanished: Vec<String>,
+}
+
+impl Listing {
+    /// Returns the id that people use.
+    pub(crate) fn id(&self) -> String {
+        let name = server_file_name(&self.server, self.variant.as_deref());
+        format!("{SERVERS}/{}", name.strip_suffix(".json").unwrap_or(&name))
+    }
+
+    fn path(&self) -> RelPath {
+        path_of(&self.server, self.variant.as_deref())
+    }
+
+    fn to_json(&self) -> Json {
+        let names =
+            |names: &BTreeSet<String>| Json::from(names.iter().map(String::as_str).collect::<Vec<_>>());
+        Json::object([
+            ("schema", Json::from(SCHEMA)),
+            ("server", Json::from(self.server.as_str())),
+            ("variant", Json::from(self.variant.clone())),
+            ("command", Json::from(self.command.0.to_hex())),
+            ("known", names(&self.known)),
+            ("known_at", Json::from(self.known_at.to_string())),
+            ("listed", names(&self.listed)),
+            ("listed_at", Json::from(self.listed_at.to_string())),
+        ])
+    }
+
+    fn from_json(json: &Json) -> Option<Listing> {
+        let text = |key: &str| json.get(key).and_then(Json::as_str);
+        let names = |key: &str| -> Option<BTreeSet<String>> {
+            json.get(key)?.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+        };
+        text("schema").filter(|schema| *schema == SCHEMA)?;
+        Some(Listing {
+            server: text("server")?.to_owned(),
+            variant: text("variant").map(str::to_owned),
+            command: ServerCommand::from_json(json)?,
+            known: names("known")?,
+            known_at: text("known_at")?.parse().ok()?,
+            listed: names("listed")?,
+            listed_at: text("listed_at")?.parse().ok()?,
+        })
+    }
+}
+
+impl ServerState {
+    pub(crate) fn is_changed(&self) -> bool {
+        !self.appeared.is_empty() || !self.vanished.is_empty()
+    }
+
+    /// Returns what changed, in sentences.
+    pub(crate) fn changes(&self) -> Vec<String> {
+        let said = [("appeared", &self.appeared), ("vanished", &self.vanished)];
+        let said = said.into_iter().filter(|(_, names)| !names.is_empty());
+        said.map(|(what, names)| sentence(names, what)).collect()
+    }
+
+    /// Returns what a person should know.
+    pub(crate) fn issues(&self) -> Vec<LiveIssue> {
+        let issue = |code: &'static str, names: &[String], what: &str| {
+            (!names.is_empty()).then(|| LiveIssue {
+                code,
+                severity: "warning",
+                server: self.listing.server.clone(),
+                tool: if let [name] = names { Some(name.clone()) } else { None },
+                message: sentence(names, what),
+                changes: Vec::new(),
+                hint: Some(format!("brigade tools pins show {}", escape_terminal(&self.listing.id()))),
+            })
+        };
+        let appeared = issue("mcp_tool_appeared", &self.appeared, "appeared");
+        let vanished = issue("mcp_tool_vanished", &self.vanished, "vanished");
+        appeared.into_iter().chain(vanished).collect()
+    }
+
+    /// Returns it as a diagnosis sees it.
+    fn problems(&self) -> impl Iterator<Item = PinState> {
+        let problem = |names: &[String], what: &str, of: fn(String) -> PinProblem| {
+            (!names.is_empty()).then(|| PinState {
+                id: self.listing.id(),
+                file: self.listing.path().to_string(),
+                tool_id: None,
+                problem: of(sentence(names, what)),
+            })
+        };
+        let appeared = problem(&self.appeared, "appeared", PinProblem::Appeared);
+        appeared.into_iter().chain(problem(&self.vanished, "vanished", PinProblem::Gone))
+    }
+}
+
+/// Says which tools did what since the list was known.
+fn sentence(names: &[String], what: &str) -> String {
+    let shown: Vec<String> =
+        names.iter().take(NAMES).map(|name| format!("`{}`", escape_terminal(&short(name, NAME)))).collect();
+    let more = if NAMES < names.len() { ", …" } else { "" };
+    match names.len() {
+        1 => format!("the tool {} {what} in the server's list", shown.join("")),
+        count => format!("{count} tools {what} in the server's list: {}{more}", shown.join(", ")),
+    }
+    .replace("vanished in", "vanished from")
+}
+
+impl Workspace {
+    /// Keeps which names the server of a tool lists. An empty list says nothing: no server is asked for none.
+    pub(crate) fn note_names<'n>(
+        &self,
+        catalog: &Catalog,
+        tool: &Tool,
+        names: impl Iterator<Item = &'n str>,
+        first_time: FirstTime,
+    ) -> Result<(), Error> {
+        let listed: BTreeSet<String> = names.map(str::to_owned).collect();
+        let Some(server) = server_of(tool).filter(|_| !listed.is_empty()) else { return Ok(()) };
+        let command = ServerCommand::of(tool);
+        let variant = self.variant_of_server(catalog, server, command)?;
+        let path = path_of(server, variant.as_deref());
+        let now = self.now();
+        let listing = match self.read_listing(&path)? {
+            Found::Newer => return Ok(()),
+            Found::Nothing if first_time == FirstTime::Leave => return Ok(()),
+            Found::Nothing => Listing {
+                server: server.to_owned(),
+                variant,
+                command,
+                known: listed.clone(),
+                known_at: now,
+                listed,
+                listed_at: now,
+            },
+            Found::Listing(known) if known.listed == listed && known.command == command => return Ok(()),
+            Found::Listing(known) => Listing { command, listed, listed_at: now, ..*known },
+        };
+        self.write_listing(&listing)
+    }
+
+    /// Reads what is known of every server, by name, beside what it lists.
+    pub(crate) fn server_states(
+        &self,
+        catalog: &Catalog,
+        pins: &[PinRecord],
+    ) -> Result<Vec<ServerState>, Error> {
+        let folder = rel(PINS).join(SERVERS).expect("it is a name");
+        let entries = match self.fs.list_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.is_not_found() => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let Ok(path) = folder.join(&entry.name) else { continue };
+            if let Found::Listing(listing) = self.read_listing(&path)?
+                && listing.path() == path
+            {
+                found.push(state(*listing, catalog, pins));
+            }
+        }
+        found.sort_by_key(|state| state.listing.id());
+        Ok(found)
+    }
+
+    /// Takes what a server lists as known.
+    pub(super) fn accept_names(&self, state: ServerState) -> Result<ServerState, Error> {
+        let listing = state.listing;
+        let listing = Listing { known: listing.listed.clone(), known_at: self.now(), ..listing };
+        self.write_listing(&listing)?;
+        Ok(ServerState { listing, appeared: Vec::new(), vanished: Vec::new() })
+    }
+
+    pub(super) fn server_summary(&self, state: &ServerState) -> ServerSummary {
+        let listing = &state.listing;
+        ServerSummary {
+            id: listing.id(),
+            server: listing.server.clone(),
+            state: if state.is_changed() { "changed" } else { "known" },
+            tool_count: listing.listed.len(),
+            appeared: state.appeared.clone(),
+            vanished: state.vanished.clone(),
+            known_at: listing.known_at.to_string(),
+            listed_at: listing.listed_at.to_string(),
+            listing_path: self.absolute(listing.path().as_str()),
+        }
+    }
+
+    /// Lists what a diagnosis is told of servers.
+    pub(super) fn server_problems(
+        &self,
+        catalog: &Catalog,
+        pins: &[PinRecord],
+    ) -> Result<Vec<PinState>, Error> {
+        let states = self.server_states(catalog, pins)?;
+        Ok(states.iter().flat_map(ServerState::problems).collect())
+    }
+
+    fn variant_of_server(
+        &self,
+        catalog: &Catalog,
+        server: &str,
+        own: ServerCommand,
+    ) -> Result<Option<String>, Error> {
+        let of_server = catalog.tools().iter().filter(|tool| server_of(tool) == Some(server));
+        let all: Vec<ServerCommand> = of_server.map(ServerCommand::of).collect();
+        let variant = own.variant();
+        let is_there = self.fs.exists(&path_of(server, Some(&variant)))?;
+        let common = self.read_listing(&path_of(server, None))?;
+        let recorded = || if let Found::Listing(listing) = common { Some(listing.command) } else { None };
+        Ok(has_own_place(own, &all, is_there, recorded).then_some(variant))
+    }
+
+    fn read_listing(&self, path: &RelPath) -> Result<Found, Error> {
+        let bytes = match self.fs.read(path, LIMIT) {
+            Ok(bytes) => bytes,
+            Err(_) => return Ok(Found::Nothing),
+        };
+        let Ok(json) = parse_json(&bytes) else { return Ok(Found::Nothing) };
+        let schema = json.get("schema").and_then(Json::as_str).unwrap_or_default();
+        if schema != SCHEMA && schema.starts_with(SCHEMA_OF_ANY_VERSION) {
+            return Ok(Found::Newer);
+        }
+        Ok(Listing::from_json(&json).map_or(Found::Nothing, |listing| Found::Listing(Box::new(listing))))
+    }
+
+    fn write_listing(&self, listing: &Listing) -> Result<(), Error> {
+        let path = listing.path();
+        self.fs.create_dir_all(&path.parent())?;
+        let text = listing.to_json().to_pretty();
+        Ok(self.fs.write_atomic(&path, text.as_bytes(), FileMode::Private)?)
+    }
+}
+
+/// What a file was found to be.
+enum Found {
+    /// None, or one that is damaged.
+    Nothing,
+    /// Of a newer version, which is left alone.
+    Newer,
+    Listing(Box<Listing>),
+}
+
+fn path_of(server: &str, variant: Option<&str>) -> RelPath {
+    let folder = rel(PINS).join(SERVERS).expect("it is a name");
+    folder.join(&server_file_name(server, variant)).expect("the name was made to be a file name")
+}
+
+fn state(listing: Listing, catalog: &Catalog, pins: &[PinRecord]) -> ServerState {
+    let of_server = catalog.tools().iter().filter(|tool| server_of(tool) == Some(&listing.server));
+    let in_catalog: BTreeSet<&str> = of_server.filter_map(|tool| tool.mcp_tool_name.as_deref()).collect();
+    let of_server = pins.iter().filter(|pin| pin.tool.server == listing.server);
+    let pinned: BTreeSet<&str> = of_server.map(|pin| pin.tool.tool.as_str()).collect();
+    let difference = |from: &BTreeSet<String>, without: &BTreeSet<String>, but: &BTreeSet<&str>| {
+        from.difference(without).filter(|name| !but.contains(name.as_str())).cloned().collect()
+    };
+    ServerState {
+        appeared: difference(&listing.listed, &listing.known, &in_catalog),
+        vanished: difference(&listing.known, &listing.listed, &pinned),
+        listing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_catalog::Level;
+
+    use super::*;
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn listing(known: &[&str], listed: &[&str]) -> Listing {
+        Listing {
+            server: "voice".to_owned(),
+            variant: None,
+            command: ServerCommand(brigade_core::Fingerprint::of_bytes(b"")),
+            known: names(known),
+            known_at: Timestamp::from_unix_micros(0),
+            listed: names(listed),
+            listed_at: Timestamp::from_unix_micros(1_000_000),
+        }
+    }
+
+    #[test]
+    fn a_record_reads_back_the_same_and_every_part_of_it_is_needed() {
+        let listing = listing(&["a"], &["a", "b"]);
+        let json = listing.to_json();
+        assert_eq!(Listing::from_json(&json), Some(listing));
+        for key in ["schema", "server", "command", "known", "known_at", "listed", "listed_at"] {
+            let mut members = json.as_object().unwrap().clone();
+            members.remove(key);
+            assert_eq!(Listing::from_json(&Json::Object(members)), None, "{key}");
+        }
+    }
+
+    #[test]
+    fn what_the_catalog_has_did_not_appear() {
+        let text = "[[tool]]\nid = 'x'\nfamily = 'mcp'\nruntime_id = 'voice'\nmcp_tool_name = 'c'\n";
+        let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
+        let state = state(listing(&["a", "b"], &["b", "c", "d"]), &catalog, &[]);
+        assert_eq!(
+            (state.appeared.as_slice(), state.vanished.as_slice()),
+            (&["d".to_owned()][..], &["a".to_owned()][..])
+        );
+        assert_eq!(
+            state.changes(),
+            ["the tool `d` appeared in the server's list", "the tool `a` vanished from the server's list"]
+        );
+    }
+}
