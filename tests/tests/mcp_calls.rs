@@ -81,6 +81,31 @@ fn an_entry_that_says_too_little_is_planned_and_not_queued() {
 }
 
 #[test]
+fn floods_of_messages_are_read_in_bounded_memory() {
+    // Enough for whatever a call needs; without a bound a flood takes gigabytes within seconds.
+    let limited = |spoken: &Spoken, id: &str| {
+        let run = spoken.site.brigade.command(["tools", "call", "run", id, "--json"]);
+        let mut command = std::process::Command::new("prlimit");
+        command.arg("--as=1000000000").arg(run.get_program()).args(run.get_args());
+        command.env_clear().envs(run.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        command.current_dir(run.get_current_dir().unwrap());
+        let output = command.output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    };
+    for what in ["notes", "progress", "pings", "big-pings"] {
+        let spoken = Spoken::new("echo", &format!("floods={what}"), "timeout = 3");
+        let id = spoken.site.approved("say", HELLO);
+        let run = limited(&spoken, &id);
+        assert_eq!(run["receipt"]["status"], "timed-out", "{what}: {run:#}");
+    }
+    for (what, count) in [("notes", 50_000), ("pings", 5_000)] {
+        let spoken = Spoken::new("echo", &format!("floods={what} count={count}"), "timeout = 60");
+        let id = spoken.site.approved("say", HELLO);
+        assert_eq!(limited(&spoken, &id)["receipt"]["status"], "completed", "{what}");
+    }
+}
+
+#[test]
 fn a_stopped_runtime_refuses_the_call() {
     let spoken = Spoken::stopped("echo", "mark=called", "");
     let id = spoken.site.approved("say", HELLO);

@@ -160,8 +160,9 @@ fn tools_that_appear_or_vanish_are_issues_until_somebody_accepts_them() {
     assert_eq!(spoken.say(HELLO).0, 0, "the tool itself is as it was");
     let show = "brigade tools pins show servers/voice".to_owned();
     let appeared = ("mcp_tool_appeared".to_owned(), show.clone());
-    assert_eq!(mcp_issues(&site.json(["doctor"]).json), [appeared.clone()]);
-    assert_eq!(mcp_issues(&site.json(["contracts"]).expect(0)), [appeared.clone()]);
+    let appeared = [appeared];
+    assert_eq!(mcp_issues(&site.json(["doctor"]).json), appeared);
+    assert_eq!(mcp_issues(&site.json(["contracts"]).expect(0)), appeared);
     let list = site.json(["pins", "list"]).expect(0);
     assert_eq!(
         (codes(&list["issues"]), &list["is_live"]),
@@ -223,7 +224,7 @@ fn two_servers_that_share_a_runtime_have_pins_of_their_own() {
     let one = entry("say", "echo", "mark=called", "");
     let other = entry("shout", "echo", "mark=called changed-description", "");
     let names = || {
-        let files = site.workspace.files(".brigade/tools/pins").into_iter().map(|(path, _)| path);
+        let files = site.workspace.files(".brigade/tools/pins").into_keys();
         files.filter(|path| !path.contains("servers")).collect::<Vec<_>>()
     };
     assert_eq!(spoken.say(HELLO).0, 0);

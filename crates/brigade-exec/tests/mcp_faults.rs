@@ -86,6 +86,11 @@ fn broken_answers_fail_at_once() {
         "the answer to tools/call is not a message of the protocol",
     );
     check(
+        &["not-a-number"],
+        McpErrorKind::MalformedMessage,
+        "the answer to tools/call is not a message of the protocol",
+    );
+    check(
         &["odd-result"],
         McpErrorKind::MalformedMessage,
         "`isError` of the result is neither true nor false",

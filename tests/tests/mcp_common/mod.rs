@@ -74,6 +74,13 @@ impl Spoken {
         let id = self.site.approved("say", args);
         let answer = self.site.run_call(&id);
         assert!(answer.json["receipt"].is_object(), "no receipt\n{}", answer.run);
+        // Whatever a server says, receipts are JSON for strict readers, which know no `NaN`.
+        for (path, bytes) in self.site.workspace.files(".brigade/tools/runs") {
+            if path.ends_with(".json") {
+                let strict = serde_json::from_slice::<Value>(&bytes);
+                assert!(strict.is_ok(), "{path} is no JSON: {}", String::from_utf8_lossy(&bytes));
+            }
+        }
         (answer.code, answer.json)
     }
 

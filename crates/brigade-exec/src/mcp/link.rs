@@ -38,6 +38,19 @@ pub(super) struct Known {
     awaited: HashSet<i64>,
     initialize_id: Option<i64>,
     answers: HashMap<i64, Json>,
+    /// Requests of the server that were not replied to yet, and how long all since there last were none are, in bytes.
+    asked: (usize, usize),
+}
+
+/// How many requests of the server may wait for a reply, and how long they may be together, before no more are read.
+const ASKED: usize = 64;
+const ASKED_BYTES: usize = 1 << 20;
+
+impl Known {
+    fn replied(&mut self) {
+        let left = self.asked.0.saturating_sub(1);
+        self.asked = (left, if left == 0 { 0 } else { self.asked.1 });
+    }
 }
 
 /// Both directions of one conversation.
@@ -63,8 +76,19 @@ impl Link {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of what arrived; returns the message that the SDK is to see.
-    pub(super) fn note(&self, received: Received) -> Option<Json> {
+    /// Tells whether so many requests of the server wait for a reply that no more should be read.
+    pub(super) fn is_stuffed(&self) -> bool {
+        let (requests, bytes) = self.known().asked;
+        ASKED < requests || ASKED_BYTES < bytes
+    }
+
+    /// Expects no more replies to what the server has asked so far.
+    pub(super) fn forget_asked(&self) {
+        self.known().asked = (0, 0);
+    }
+
+    /// Takes note of what arrived in a line of this length; returns the message that the SDK is to see.
+    pub(super) fn note(&self, received: Received, length: usize) -> Option<Json> {
         let mut known = self.known();
         match received {
             Received::Response { id, message } => {
@@ -79,7 +103,13 @@ impl Link {
                 members.insert("id".to_owned(), Json::from(id));
                 Some(Json::Object(members))
             }
-            Received::Other(message) => Some(message),
+            // Nobody here reads notifications, however many they are.
+            Received::Other(message) if message.get("id").is_none() => None,
+            Received::Other(message) => {
+                let (requests, bytes) = known.asked;
+                known.asked = (requests + 1, bytes.saturating_add(length));
+                Some(message)
+            }
             Received::Broken(Broken::Response) if !known.awaited.is_empty() => {
                 known.lost.get_or_insert(McpErrorKind::MalformedMessage);
                 None
@@ -134,7 +164,7 @@ impl Link {
                     shift(id, first_id);
                 }
             }
-            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => {}
+            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => self.known().replied(),
         }
         let mut line = serde_json::to_vec(&message)?;
         if is_call {
@@ -176,7 +206,10 @@ impl Link {
                     serde_json::json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": ""}});
                 serde_json::from_value(error).ok()
             }
-            Err(_) => None,
+            Err(_) => {
+                self.known().replied();
+                None
+            }
         }
     }
 }

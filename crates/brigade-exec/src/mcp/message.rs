@@ -38,9 +38,9 @@ pub(super) fn read_line(line: &[u8], mut take: impl FnMut(Received)) {
     }
     match Json::parse_bytes(line, Dialect::Lenient) {
         Ok(Json::Array(elements)) if !elements.is_empty() && elements.iter().all(claims) => {
-            elements.into_iter().map(understand).for_each(take);
+            elements.into_iter().map(judge).for_each(take);
         }
-        Ok(json) => take(understand(json)),
+        Ok(json) => take(judge(json)),
         Err(_) => take(broken_text(line)),
     }
 }
@@ -52,6 +52,26 @@ pub(super) fn read_beginning(beginning: &[u8]) -> Received {
 
 fn claims(json: &Json) -> bool {
     json.get("jsonrpc").is_some()
+}
+
+/// Understands a message, unless it holds numbers that JSON does not have: what a careless server writes for "not a number" would make
+/// of a receipt something that strict readers refuse.
+fn judge(json: Json) -> Received {
+    let is_strict = is_finite(&json);
+    match understand(json) {
+        Received::Response { .. } if !is_strict => Received::Broken(Broken::Response),
+        Received::Other(_) if !is_strict => Received::Broken(Broken::Other),
+        received => received,
+    }
+}
+
+fn is_finite(json: &Json) -> bool {
+    match json {
+        Json::Number(number) => number.is_finite(),
+        Json::Array(elements) => elements.iter().all(is_finite),
+        Json::Object(members) => members.values().all(is_finite),
+        Json::Null | Json::Bool(_) | Json::String(_) => true,
+    }
 }
 
 fn understand(json: Json) -> Received {
@@ -153,6 +173,11 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":{},"result":1}"#, "broken response");
         check(r#"{"jsonrpc":"2.0","result":1}"#, "broken response");
         check(r#"{"jsonrpc":"2.0"}"#, "broken");
+        check(r#"{"jsonrpc":"2.0","id":3,"result":{"a":[NaN]}}"#, "broken response");
+        check(r#"{"id":3,"result":{"a":-Infinity}}"#, "broken response");
+        check(r#"{"jsonrpc":"2.0","id":3,"result":{"a":1e999}}"#, "response Some(3)");
+        check(r#"[{"jsonrpc":"2.0","method":"x","params":[Infinity]}]"#, "broken");
+        check(r#"{"level":NaN}"#, "log");
     }
 
     proptest! {

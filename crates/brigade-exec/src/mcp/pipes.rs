@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use brigade_core::Json;
 use brigade_process::{Captured, Child, Sink, Stream};
@@ -15,6 +16,13 @@ use super::message::{read_beginning, read_line};
 
 /// How much is read at once.
 const READ_SIZE: usize = 64 * 1024;
+
+/// How much may wait to be written to the server before nothing more is read from it: lines, and bytes of those behind them.
+const UNSENT_LINES: usize = 256;
+const UNSENT: usize = 1 << 20;
+
+/// How long replies may take to be made while nothing is read.
+const REPLY_PATIENCE: Duration = Duration::from_millis(20);
 
 /// Bytes of the longest line that is read as a message.
 pub(super) const LINE_LIMIT: usize = 16 << 20;
@@ -64,8 +72,13 @@ impl<'a> Pipes<'a> {
         })
     }
 
-    /// Closes the server's input.
-    pub(super) fn close_stdin(&mut self) {
+    /// Closes the server's input once the conversation is over: what it says from now on is only for the log.
+    pub(super) fn hang_up(&mut self) {
+        self.close_stdin();
+        self.incoming = None;
+    }
+
+    fn close_stdin(&mut self) {
         self.stdin = None;
         self.unsent.clear();
     }
@@ -81,11 +94,17 @@ impl<'a> Pipes<'a> {
     /// When the output cannot be stored.
     pub(super) async fn step(&mut self) -> io::Result<()> {
         let wants_to_write = self.stdin.is_some() && !self.unsent.is_empty();
+        let may_read = !self.is_stuffed();
         tokio::select! {
-            () = readable(self.stdout.as_ref()) => self.read_stdout(),
+            () = readable(self.stdout.as_ref()), if may_read => self.read_stdout(),
             () = readable(self.stderr.as_ref()) => self.read_stderr(),
             () = writable(self.stdin.as_ref()), if wants_to_write => {
                 self.write();
+                Ok(())
+            }
+            // Whatever is not replied to by then never will be: of requests with the same id, only one is.
+            () = tokio::time::sleep(REPLY_PATIENCE), if !may_read => {
+                self.link.forget_asked();
                 Ok(())
             }
             Some(line) = self.outgoing.recv() => {
@@ -96,6 +115,13 @@ impl<'a> Pipes<'a> {
             }
             else => std::future::pending().await,
         }
+    }
+
+    /// Tells whether the server asks faster than it takes replies. It must take some before more of it is read, or they would pile
+    /// up here.
+    fn is_stuffed(&self) -> bool {
+        self.incoming.is_some()
+            && (self.link.is_stuffed() || UNSENT < self.unsent.len() || UNSENT_LINES < self.outgoing.len())
     }
 
     fn read_stdout(&mut self) -> io::Result<()> {
@@ -140,8 +166,8 @@ fn pass(line: Line<'_>, link: &Link, incoming: Option<&UnboundedSender<Json>>) {
     match line {
         Line::Whole(line) if line.trim_ascii().is_empty() => {}
         Line::Whole(line) => read_line(line, |received| {
-            if let (Some(message), Some(incoming)) = (link.note(received), incoming) {
-                // Nobody listens any more once the conversation is over.
+            if let (Some(message), Some(incoming)) = (link.note(received, line.len()), incoming) {
+                // Nobody may listen any more.
                 let _ = incoming.send(message);
             }
         }),

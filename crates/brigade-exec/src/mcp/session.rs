@@ -184,7 +184,7 @@ async fn end(
     stop: &Stop,
     control: &Control,
 ) -> Result<Outcome, RunError> {
-    pipes.close_stdin();
+    pipes.hang_up();
     let ending = control.ending;
     let hurry = || Hurry::new(control.cancel.as_ref());
     let outcome = match stop {
