@@ -81,7 +81,7 @@ impl<'a, 's> Output<'a, 's> {
     pub(crate) fn finish<R: Report + View>(&mut self, result: Result<R, Error>) -> Exit {
         match result {
             Ok(report) if self.shape.json => {
-                let exit = self.document(&report, report.exit());
+                let exit = self.write(report.exit(), |out| report.write_json(out));
                 // The process is about to end, and giving thousands of rows back piece by piece takes longer.
                 std::mem::forget(report);
                 exit

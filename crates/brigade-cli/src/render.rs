@@ -18,10 +18,22 @@ mod values;
 mod views;
 pub(crate) mod when;
 
+use std::io::{self, Write};
+
+use serde::Serialize;
+
 use page::Page;
 
 /// A report that people can read.
 pub(crate) trait View {
     /// Puts the report on a page.
     fn show(&self, page: &mut Page);
+
+    /// Writes the report as a document.
+    fn write_json(&self, out: &mut dyn Write) -> io::Result<()>
+    where
+        Self: Serialize + Sized,
+    {
+        json::write(out, self)
+    }
 }

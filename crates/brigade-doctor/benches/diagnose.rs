@@ -1,13 +1,13 @@
 //! How long a diagnosis takes: 1,000 tools, 10,000 calls and 10,000 runs, all gathered.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use brigade_call::{Call, Receipt};
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{Json, Timestamp};
 use brigade_doctor::{
-    CallState, ConfigFile, PolicyFacts, RunState, RunnerState, Snapshot, ToolFiles, diagnose, import,
+    CallState, ConfigFile, PolicyFacts, RunState, RunnerState, Snapshot, ToolFiles, ToolIssues, ToolState,
+    diagnose, diagnose_tool, import,
 };
 use brigade_policy::PolicyState;
 
@@ -65,19 +65,27 @@ fn workspace(bencher: divan::Bencher<'_, '_>, what: &str) {
     let runs: Vec<RunState> = (0..10_000).map(run).collect();
     let state_of = |call| CallState { call, changes: Vec::new(), runner: RunnerState::NotChecked };
     let files = ToolFiles::default();
-    let files: BTreeMap<&str, &ToolFiles> = catalog.ids().map(|id| (id, &files)).collect();
     let now = "2026-02-01".parse::<Timestamp>().expect("it is a date");
-    let snapshot = Snapshot {
+    let policy = Some(PolicyFacts { state: &state, environment: &|_: &str| true });
+    let of_tools = || {
+        let mut found = ToolIssues::default();
+        for tool in catalog.tools() {
+            let state = ToolState { catalog: &catalog, tool, files: Some(&files), projections: &[], policy };
+            diagnose_tool(&state, now, &mut found);
+        }
+        found
+    };
+    let snapshot = || Snapshot {
         catalog: Some(ConfigFile::Read(&catalog)),
-        files,
-        policy: Some(PolicyFacts { state: &state, environment: &|_: &str| true }),
+        tools: Some(of_tools()),
+        policy,
         calls: calls.iter().map(state_of).collect(),
         runs: &runs,
         ..Snapshot::new(now)
     };
-    let issues = diagnose(&snapshot);
+    let issues = diagnose(snapshot());
     match what {
-        "diagnose" => bencher.bench_local(|| diagnose(&snapshot)),
+        "diagnose" => bencher.bench_local(|| diagnose(snapshot())),
         _ => bencher.bench_local(|| import(&issues, &[], now)),
     }
 }

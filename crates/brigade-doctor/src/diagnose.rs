@@ -3,7 +3,6 @@
 mod config;
 mod contract;
 mod files;
-mod many;
 mod pins;
 mod policy;
 mod projections;
@@ -12,41 +11,34 @@ mod runtimes;
 mod state;
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Timestamp;
-use brigade_projection::ProjectionItem;
 
-use crate::{ConfigFile, Issue, Snapshot, ToolFiles, source_item_key};
+use crate::{ConfigFile, Issue, Snapshot, ToolIssues, ToolState, source_item_key};
 
 /// Lists every issue of a workspace.
 ///
 /// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, calls, runs, checkpoints, the
 /// state as a whole. Disabled tools have no issues, and broken ones only those of their entry. No two issues have the same
 /// [key](source_item_key) or fingerprint.
-pub fn diagnose(snapshot: &Snapshot<'_>) -> Vec<Issue> {
-    // Room for what there is most of in a workspace that was never projected.
-    let mut found = Vec::with_capacity(snapshot.projections.len());
+pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
+    let mut of_tools = snapshot.tools.take().unwrap_or_else(|| of_entries(&snapshot));
+    let snapshot = &snapshot;
+    let mut found = Vec::new();
     config::catalog(snapshot, &mut found);
+    if found.is_empty() {
+        // Thousands of issues stay where they are.
+        found = of_tools.own;
+    } else {
+        found.append(&mut of_tools.own);
+    }
     let tools = usable_tools(snapshot);
-    let projections = by_tool(&snapshot.projections);
-    let unknown = match &snapshot.catalog {
-        Some(ConfigFile::Read(catalog)) => catalog.issues(),
-        Some(ConfigFile::Missing { .. } | ConfigFile::Unreadable { .. }) | None => &[],
-    };
-    let (files, now) = (&snapshot.files, snapshot.now);
-    let of_tool = |tool: &Tool, found: &mut Vec<Issue>| {
-        let items = projections.get(tool.id.as_str()).map_or(&[][..], Vec::as_slice);
-        contract::unsafe_fields(tool, unknown, found);
-        if !tool.is_broken {
-            tool_issues(files.get(tool.id.as_str()).copied(), now, tool, items, found);
-        }
-    };
-    many::for_all(&tools, of_tool, &mut found);
     projections::orphans(snapshot, &mut found);
     runtimes::runtimes(snapshot, &tools, &mut found);
     pins::pins(snapshot, &mut found);
-    policy::policy(snapshot, &tools, &mut found);
+    policy::policy(snapshot, &tools, of_tools.policy, &mut found);
     queue::calls(snapshot, &mut found);
     queue::runs(snapshot, &mut found);
     queue::checkpoints(snapshot, &mut found);
@@ -55,33 +47,57 @@ pub fn diagnose(snapshot: &Snapshot<'_>) -> Vec<Issue> {
     found
 }
 
+/// Lists the issues of one tool.
+///
+/// An entry that is disabled has none, nor has a further one with an id that is taken: that is reported with the catalog.
+pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssues) {
+    let tool = state.tool;
+    if !is_usable(state.catalog, tool) {
+        return;
+    }
+    contract::unsafe_fields(tool, state.catalog.issues(), &mut found.own);
+    if tool.is_broken {
+        return;
+    }
+    contract::contract(tool, state.files, &mut found.own);
+    if let Some(files) = state.files {
+        files::files(tool, files, now, &mut found.own);
+        files::command(tool, files, &mut found.own);
+    }
+    projections::projections(tool, state.projections, &mut found.own);
+    if let Some(files) = state.files {
+        files::mcp_servers(tool, files, &mut found.own);
+    }
+    if let Some(facts) = &state.policy {
+        policy::refusals(facts, tool, &mut found.policy);
+    }
+}
+
+/// Diagnoses tools by their entries alone.
+fn of_entries(snapshot: &Snapshot<'_>) -> ToolIssues {
+    let mut found = ToolIssues::default();
+    if let Some(ConfigFile::Read(catalog)) = snapshot.catalog {
+        for tool in catalog.tools() {
+            let policy = snapshot.policy;
+            let state = ToolState { catalog, tool, files: None, projections: &[], policy };
+            diagnose_tool(&state, snapshot.now, &mut found);
+        }
+    }
+    found
+}
+
 /// Numbers issues that would share a key, such as those of two entries without an id.
 fn tell_apart(issues: &mut [Issue]) {
-    let mut seen: HashMap<String, usize> = HashMap::with_capacity(issues.len());
+    // The keys need not be kept: a number that is not needed does no harm.
+    let mut seen: HashMap<u64, usize> = HashMap::with_capacity(issues.len());
     for issue in issues {
-        let count = seen.entry(source_item_key(issue)).or_insert(0);
+        let mut hasher = DefaultHasher::new();
+        source_item_key(issue).hash(&mut hasher);
+        let count = seen.entry(hasher.finish()).or_insert(0);
         *count += 1;
         if 1 < *count {
             issue.subject = format!("{} #{count}", issue.subject).trim_start().to_owned();
         }
-    }
-}
-
-fn tool_issues(
-    files: Option<&ToolFiles>,
-    now: Timestamp,
-    tool: &Tool,
-    items: &[&ProjectionItem],
-    found: &mut Vec<Issue>,
-) {
-    contract::contract(tool, files, found);
-    if let Some(files) = files {
-        files::files(tool, files, now, found);
-        files::command(tool, files, found);
-    }
-    projections::projections(tool, items, found);
-    if let Some(files) = files {
-        files::mcp_servers(tool, files, found);
     }
 }
 
@@ -91,22 +107,15 @@ fn usable_tools<'a>(snapshot: &Snapshot<'a>) -> Vec<&'a Tool> {
         Some(ConfigFile::Read(catalog)) => Some(catalog),
         Some(ConfigFile::Missing { .. } | ConfigFile::Unreadable { .. }) | None => None,
     };
-    // A further entry with an id that is taken is no tool, and is reported as that.
-    let is_tool = |catalog: &Catalog, tool: &Tool| {
-        catalog.tool(tool.id.as_str()).is_some_and(|first| std::ptr::eq(first, tool))
-    };
-    let tools = catalog.into_iter().flat_map(|catalog| {
-        catalog.tools().iter().filter(move |tool| tool.enabled && is_tool(catalog, tool))
-    });
+    let tools = catalog
+        .into_iter()
+        .flat_map(|catalog| catalog.tools().iter().filter(|tool| is_usable(catalog, tool)));
     tools.collect()
 }
 
-fn by_tool<'a>(items: &[&'a ProjectionItem]) -> HashMap<&'a str, Vec<&'a ProjectionItem>> {
-    let mut by_tool: HashMap<&str, Vec<&ProjectionItem>> = HashMap::new();
-    for item in items {
-        by_tool.entry(item.tool_id.as_str()).or_default().push(item);
-    }
-    by_tool
+fn is_usable(catalog: &Catalog, tool: &Tool) -> bool {
+    // Of entries with the same id, the first one is the tool.
+    tool.enabled && catalog.tool(tool.id.as_str()).is_some_and(|first| std::ptr::eq(first, tool))
 }
 
 #[cfg(test)]

@@ -155,23 +155,28 @@ fn normal(text: &str) -> String {
 /// The key as the Python program has it: empty parts are kept.
 fn base_key(issue: &Issue) -> String {
     let tool = issue.tool_id.as_deref().unwrap_or("catalog");
-    let part = |part: &Option<String>| part.clone().unwrap_or_default();
-    format!(
-        "{INBOX_SOURCE}:{tool}:{}:{}:{}:{}:{}",
+    let parts = [
+        INBOX_SOURCE,
+        tool,
         issue.kind.code(),
         issue.harness().unwrap_or_default(),
-        part(&issue.call_id),
-        part(&issue.run_id),
-        part(&issue.checkpoint_id)
-    )
+        issue.call_id.as_deref().unwrap_or_default(),
+        issue.run_id.as_deref().unwrap_or_default(),
+        issue.checkpoint_id.as_deref().unwrap_or_default(),
+    ];
+    parts.join(":")
 }
 
 /// Names an issue, so that the same one has the same key in every import, and two never share one.
 ///
 /// That of the Python program, and the subject where there is one.
 pub fn source_item_key(issue: &Issue) -> String {
-    let base = base_key(issue);
-    if issue.subject.is_empty() { base } else { format!("{base}:{}", issue.subject) }
+    let mut key = base_key(issue);
+    if !issue.subject.is_empty() {
+        key.push(':');
+        key.push_str(&issue.subject);
+    }
+    key
 }
 
 /// Says what is to be done; names the call, run, checkpoint or file, so that the texts of two issues differ.

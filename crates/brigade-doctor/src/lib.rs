@@ -1,6 +1,7 @@
 //! Diagnoses a workspace from facts that were read once.
 //!
-//! Owns the kinds of issues ([`IssueType`], one table), the checks that find them ([`diagnose`] on a [`Snapshot`]), what tells
+//! Owns the kinds of issues ([`IssueType`], one table), the checks that find them ([`diagnose`] on a
+//! [`Snapshot`], [`diagnose_tool`] on one tool), what tells
 //! one issue from another ([`Issue::fingerprint`]), closeouts of projection issues ([`quiet`]), and the rows that issues
 //! become in the work inbox ([`import`]). Knows no disk, clock or process: whoever asks gathers the facts, and parts that
 //! were not gathered give no issues.
@@ -14,7 +15,7 @@
 //! let catalog = Catalog::parse(".brigade/tools.toml", Level::Project, file);
 //! let now = Timestamp::from_unix_micros(0);
 //! let snapshot = Snapshot { catalog: Some(ConfigFile::Read(&catalog)), ..Snapshot::new(now) };
-//! let issues = diagnose(&snapshot);
+//! let issues = diagnose(snapshot);
 //! assert_eq!(issues[0].kind, IssueType::MissingCommand);
 //! assert_eq!(issues[0].fix(), "${EDITOR:-vi} +1 .brigade/tools.toml");
 //! ```
@@ -34,7 +35,7 @@ mod diagnose;
 mod inbox;
 mod parity;
 
-pub use diagnose::diagnose;
+pub use diagnose::{diagnose, diagnose_tool};
 pub use inbox::{INBOX_SOURCE, Import, InboxRow, RowStatus, import, source_item_key};
 pub use issue::{Issue, OTHER_FIXES, ProjectionMark, Typed, top_issue};
 pub use issue_type::{Area, IssueType};
@@ -42,5 +43,6 @@ pub use mcp::{McpProblem, McpServer, inspect_mcp};
 pub use parity::{Quieted, quiet};
 pub use snapshot::{
     BrokenFile, CallState, CheckpointState, ConfigFile, Health, PinProblem, PinState, PolicyFacts,
-    ProcessState, Quarantine, RunState, RunnerState, RuntimeFacts, RuntimeState, Snapshot, ToolFiles, asks,
+    ProcessState, Quarantine, RunState, RunnerState, RuntimeFacts, RuntimeState, Snapshot, ToolFiles,
+    ToolIssues, ToolState, asks,
 };

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, SchemaFact};
-use brigade_catalog::{Catalog, Runtimes};
+use brigade_catalog::{Catalog, Runtimes, Tool};
 use brigade_core::{Fingerprint, Json, JsonError, Timestamp};
 use brigade_policy::{Environment, PolicyState};
 use brigade_projection::{Orphan, ProjectionItem};
 
-use crate::McpServer;
+use crate::{Issue, McpServer};
 
 /// Everything that can be diagnosed. Parts that were not gathered are empty or absent, and give no issues.
 #[derive(Clone)]
@@ -18,10 +18,9 @@ pub struct Snapshot<'a> {
     pub now: Timestamp,
     /// The catalog.
     pub catalog: Option<ConfigFile<'a, Catalog>>,
-    /// What was found of the files that tools name, by the tool's id.
-    pub files: BTreeMap<&'a str, &'a ToolFiles>,
-    /// The projections of all tools.
-    pub projections: Vec<&'a ProjectionItem>,
+    /// What is wrong with the tools, by [`diagnose_tool`](crate::diagnose_tool()) of each in the order of the catalog; when absent, they are
+    /// diagnosed by their entries alone.
+    pub tools: Option<ToolIssues>,
     /// Managed files that no tool asks for.
     pub orphans: &'a [Orphan],
     /// The runtimes and how they stand.
@@ -60,8 +59,7 @@ impl<'a> Snapshot<'a> {
         Snapshot {
             now,
             catalog: None,
-            files: BTreeMap::new(),
-            projections: Vec::new(),
+            tools: None,
             orphans: &[],
             runtimes: None,
             policy: None,
@@ -107,6 +105,38 @@ impl<T> Clone for ConfigFile<'_, T> {
             ConfigFile::Unreadable { file, why } => ConfigFile::Unreadable { file, why: why.clone() },
             ConfigFile::Read(read) => ConfigFile::Read(read),
         }
+    }
+}
+
+/// An entry of the catalog, and what was found of it.
+#[derive(Clone, Copy)]
+pub struct ToolState<'a> {
+    /// The catalog.
+    pub catalog: &'a Catalog,
+    /// One of its entries.
+    pub tool: &'a Tool,
+    /// The files that it names; absent when they were not looked at.
+    pub files: Option<&'a ToolFiles>,
+    /// Its projections.
+    pub projections: &'a [ProjectionItem],
+    /// The policy, and which variables are set.
+    pub policy: Option<PolicyFacts<'a>>,
+}
+
+/// What is wrong with tools, in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolIssues {
+    /// Issues of entries, files and projections.
+    pub(crate) own: Vec<Issue>,
+    /// What the policy refuses.
+    pub(crate) policy: Vec<Issue>,
+}
+
+impl ToolIssues {
+    /// Adds what is wrong with the tools that come next.
+    pub fn append(&mut self, mut next: ToolIssues) {
+        self.own.append(&mut next.own);
+        self.policy.append(&mut next.policy);
     }
 }
 
@@ -228,7 +258,7 @@ pub struct PolicyFacts<'a> {
     /// The policy.
     pub state: &'a PolicyState,
     /// Which variables are set.
-    pub environment: &'a dyn Environment,
+    pub environment: &'a (dyn Environment + Sync),
 }
 
 /// A pin of an MCP tool that does not hold, or a server whose list changed.

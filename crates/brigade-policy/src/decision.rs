@@ -176,6 +176,15 @@ pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Env
     Explanation { tool_id: facts.tool_id.to_owned(), rulings: judge.rulings, decision }
 }
 
+/// Returns what the rules refuse, and no more: thousands of tools are asked about at once for health.
+pub fn refusals(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Vec<Ruling> {
+    let mut judge =
+        Judge { file: state.file(), policy: state.policy(), facts, environment, rulings: Vec::new() };
+    judge.judge();
+    judge.rulings.retain(|ruling| ruling.blocker.is_some());
+    judge.rulings
+}
+
 /// The decision without the rules: how the call would run.
 fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
     let nothing = Policy::default();

@@ -65,7 +65,7 @@ mod ruling;
 pub use blocker::Blocker;
 pub use decision::{
     DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, SandboxRequest,
-    TimeoutSource, decide, explain,
+    TimeoutSource, decide, explain, refusals,
 };
 pub use document::Located;
 pub use facts::{CallFacts, Environment};

@@ -163,8 +163,7 @@ pub fn wanted(tool: &Tool) -> Vec<Wanted<'_>> {
 /// # Errors
 /// When the text alone shows that the path may not be used: outside the workspace or the workspace itself, a home folder
 /// (`~`), or within `.git` or `.brigade`.
-pub fn relative_path(root: &str, path: &str) -> Result<String, PathRefusal> {
-    let mut parts: Vec<&str> = Vec::new();
+pub fn relative_path<'p>(root: &str, path: &'p str) -> Result<Cow<'p, str>, PathRefusal> {
     let rest = if path.starts_with('/') {
         let inside = path.strip_prefix(root.trim_end_matches('/')).filter(|rest| rest.starts_with('/'));
         inside.ok_or(PathRefusal::OutsideWorkspace)?
@@ -174,23 +173,29 @@ pub fn relative_path(root: &str, path: &str) -> Result<String, PathRefusal> {
     if rest == "~" || rest.starts_with("~/") {
         return Err(PathRefusal::OutsideWorkspace);
     }
-    for part in rest.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop().ok_or(PathRefusal::OutsideWorkspace)?;
+    let relative = if rest.split('/').all(|part| !matches!(part, "" | "." | "..")) {
+        Cow::Borrowed(rest)
+    } else {
+        let mut parts: Vec<&str> = Vec::new();
+        for part in rest.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    parts.pop().ok_or(PathRefusal::OutsideWorkspace)?;
+                }
+                part => parts.push(part),
             }
-            part => parts.push(part),
         }
-    }
+        Cow::Owned(parts.join("/"))
+    };
     // Some file systems do not tell upper from lower case.
-    if parts.iter().any(|part| part.eq_ignore_ascii_case(".git")) {
+    if relative.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
         return Err(PathRefusal::InGit);
     }
-    if parts.first().is_some_and(|part| part.eq_ignore_ascii_case(".brigade")) {
+    if relative.split('/').next().is_some_and(|part| part.eq_ignore_ascii_case(".brigade")) {
         return Err(PathRefusal::InBrigade);
     }
-    if parts.is_empty() { Err(PathRefusal::OutsideWorkspace) } else { Ok(parts.join("/")) }
+    if relative.is_empty() { Err(PathRefusal::OutsideWorkspace) } else { Ok(relative) }
 }
 
 /// One wanted projection and what stands at its path.
@@ -228,7 +233,7 @@ impl<'a> ToolFacts<'a> {
             let (path, facts) = match relative_path(root, path) {
                 Ok(relative) => {
                     let facts = look(&relative);
-                    (Cow::Owned(relative), facts)
+                    (relative, facts)
                 }
                 Err(refusal) => (Cow::Borrowed(path), TargetFacts::Refused(refusal)),
             };
@@ -253,7 +258,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, expect: Result<&str, PathRefusal>) {
-        assert_eq!(relative_path("/home/me/project", path), expect.map(str::to_owned), "{path}");
+        assert_eq!(relative_path("/home/me/project", path), expect.map(Cow::from), "{path}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Managed files that no entry of the catalog wants any more.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use brigade_catalog::Catalog;
@@ -92,8 +93,12 @@ pub fn orphans<'a>(
     found: impl IntoIterator<Item = FoundFile<'a>>,
     catalog: &Catalog,
 ) -> Vec<Orphan> {
+    let mut found = found.into_iter().peekable();
+    if found.peek().is_none() {
+        return Vec::new();
+    }
     let in_use = catalog.tools().iter().filter(|tool| tool.enabled || tool.is_broken);
-    let claimed: HashSet<String> = in_use
+    let claimed: HashSet<Cow<'_, str>> = in_use
         .flat_map(|tool| tool.projections.values())
         .filter_map(|path| relative_path(root, path).ok())
         .collect();
@@ -114,7 +119,7 @@ pub fn orphans<'a>(
         let fingerprint = Fingerprint::of_bytes(file.bytes);
         Some(Orphan { path: file.path.to_owned(), header, cause, prunable, body, fingerprint })
     };
-    found.into_iter().filter_map(orphan).collect()
+    found.filter_map(orphan).collect()
 }
 
 fn cause(header: &Header, catalog: &Catalog) -> Option<OrphanCause> {

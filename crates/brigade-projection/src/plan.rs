@@ -32,7 +32,10 @@ use crate::text;
 /// Without it, two tools with one path would replace each other's text at every turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
-    holders: HashMap<String, String>,
+    /// The ids of the tools that hold paths.
+    ids: Vec<String>,
+    /// By path, which of these ids.
+    holders: HashMap<String, usize>,
     /// The paths of whichever come in two forms that differ in case alone, by the later form.
     alike: HashMap<String, String>,
 }
@@ -40,21 +43,36 @@ pub struct Claims {
 impl Claims {
     /// Reads the claims of a catalog's tools in their order; `root` is the absolute path of the workspace.
     pub fn of<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>) -> Claims {
-        let mut holders: HashMap<String, String> = HashMap::new();
-        let mut alike = HashMap::new();
-        let mut first_forms: HashMap<String, String> = HashMap::new();
-        for tool in tools.into_iter().filter(|tool| tool.enabled && !tool.is_broken) {
+        let tools = tools.into_iter();
+        // Most tools have a file for each of two harnesses.
+        let holders = HashMap::with_capacity(tools.size_hint().0 * 2);
+        let mut claims = Claims { holders, ..Claims::default() };
+        // The first path that is not in lower case itself, by its form in lower case.
+        let mut lowered: HashMap<String, String> = HashMap::new();
+        for tool in tools.filter(|tool| tool.enabled && !tool.is_broken) {
             for path in wanted(tool).into_iter().filter_map(|wanted| wanted.path) {
-                if let Ok(path) = relative_path(root, path) {
-                    let form = first_forms.entry(path.to_lowercase()).or_insert_with(|| path.clone());
-                    if *form != path {
-                        alike.insert(path.clone(), form.clone());
-                    }
-                    holders.entry(path).or_insert_with(|| tool.id.as_str().to_owned());
+                let Ok(path) = relative_path(root, path) else { continue };
+                if claims.holders.contains_key(&*path) {
+                    continue;
                 }
+                let lower = path.to_lowercase();
+                let earlier = match lowered.get(&lower) {
+                    Some(form) => Some(claims.alike.get(form).unwrap_or(form).clone()),
+                    None => claims.holders.contains_key(&lower).then(|| lower.clone()),
+                };
+                if let Some(form) = earlier {
+                    claims.alike.insert(path.to_string(), form);
+                }
+                if lower != path {
+                    lowered.entry(lower).or_insert_with(|| path.to_string());
+                }
+                if claims.ids.last().is_none_or(|last| *last != tool.id.as_str()) {
+                    claims.ids.push(tool.id.as_str().to_owned());
+                }
+                claims.holders.insert(path.into_owned(), claims.ids.len() - 1);
             }
         }
-        Claims { holders, alike }
+        claims
     }
 
     /// Returns the path that another projection goes to and that differs from this one in case alone: one file on some disks.
@@ -64,7 +82,7 @@ impl Claims {
 
     /// Returns the id of the tool that a path, relative to the workspace, belongs to.
     pub fn holder(&self, path: &str) -> Option<&str> {
-        self.holders.get(path).map(String::as_str)
+        self.holders.get(path).map(|index| self.ids[*index].as_str())
     }
 }
 

@@ -30,7 +30,11 @@ pub(crate) fn one_line(text: &str) -> String {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.extend(word.chars().filter(|c| !c.is_control()));
+        if word.bytes().all(|byte| byte.is_ascii_graphic()) {
+            line.push_str(word);
+        } else {
+            line.extend(word.chars().filter(|c| !c.is_control()));
+        }
     }
     line
 }

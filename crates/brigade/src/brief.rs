@@ -22,8 +22,8 @@ impl Workspace {
     /// When the disk fails.
     pub fn brief(&self) -> Result<BriefReport, Error> {
         let config = self.config()?;
-        let gathered = self.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
-        let found = self.diagnose(&gathered);
+        let mut gathered = self.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
+        let found = self.diagnose(&mut gathered);
         let issues = brigade_doctor::quiet(found, self.closeouts()?.fingerprints().as_ref()).issues;
         let inbox = self.read_inbox()?;
         let queue = &gathered.queue;

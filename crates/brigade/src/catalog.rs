@@ -14,7 +14,7 @@ use crate::report::{
     ArgumentDescription, Contract, ContractHealth, ContractsReport, DescribeReport, DescribedTool,
     McpSummary, Origin, Report as _, SearchReport, ShowReport, ToolLine, ToolLinesReport, ToolSummary,
 };
-use crate::survey::{SummaryFacts, Surveyed};
+use crate::survey::{Keep, SummaryFacts, Surveyed};
 use crate::workspace::{CATALOG, Workspace};
 
 impl Workspace {
@@ -108,8 +108,7 @@ impl Workspace {
                 return Ok(report);
             }
         };
-        let surveyed = self.survey(&config, &[tool]);
-        let issues = self.tool_issues(&config, &surveyed, Vec::new());
+        let (surveyed, issues) = self.examine_tools(&config, &[tool], Vec::new(), Keep::All);
         report.arguments = surveyed.first().map(arguments).unwrap_or_default();
         report.tool = surveyed.into_iter().next().map(|surveyed| DescribedTool {
             contract: self.contract(tool),
@@ -133,8 +132,7 @@ impl Workspace {
     pub fn contracts(&self) -> Result<ContractsReport, Error> {
         let config = self.config()?;
         let tools = enabled(&config.catalog);
-        let surveyed = self.survey(&config, &tools);
-        let issues = self.tool_issues(&config, &surveyed, self.pin_states(&config)?);
+        let (_, issues) = self.examine_tools(&config, &tools, self.pin_states(&config)?, Keep::Summaries);
         let mut by_tool: BTreeMap<&str, Vec<&Issue>> = BTreeMap::new();
         for issue in &issues {
             if let Some(tool_id) = &issue.tool_id {
@@ -164,16 +162,18 @@ impl Workspace {
         })
     }
 
-    /// Diagnoses the catalog, the files that its tools name, and these pins, and nothing else.
-    fn tool_issues(&self, config: &Config, surveyed: &[Surveyed<'_>], pins: Vec<PinState>) -> Vec<Issue> {
-        let mut snapshot = Snapshot::new(self.now());
-        snapshot.pins = pins;
-        snapshot.catalog = Some(ConfigFile::Read(&config.catalog));
-        snapshot.files =
-            // Of entries with the same id, the first one is the tool.
-            surveyed.iter().rev().map(|surveyed| (surveyed.tool.id.as_str(), &surveyed.files)).collect();
-        snapshot.projections = surveyed.iter().flat_map(|surveyed| &surveyed.projections).collect();
-        diagnose(&snapshot)
+    /// Reads the files of tools, and diagnoses them, the catalog and these pins, and nothing else.
+    fn examine_tools<'c>(
+        &self,
+        config: &'c Config,
+        tools: &[&'c Tool],
+        pins: Vec<PinState>,
+        keep: Keep,
+    ) -> (Vec<Surveyed<'c>>, Vec<Issue>) {
+        let examined = self.examine(config, tools, None, keep);
+        let catalog = Some(ConfigFile::Read(&config.catalog));
+        let tools = Some(examined.issues);
+        (examined.surveyed, diagnose(Snapshot { catalog, tools, pins, ..Snapshot::new(self.now()) }))
     }
 
     /// Writes issues as reports have them.
@@ -183,7 +183,7 @@ impl Workspace {
 
     fn tool_summary(&self, surveyed: Surveyed<'_>) -> ToolSummary {
         let tool = surveyed.tool;
-        tool_summary(tool, &surveyed.into_summary(), |path| self.absolute(path))
+        tool_summary(tool, &surveyed.summary(), |path| self.absolute(path))
     }
 
     fn contract(&self, tool: &Tool) -> Contract {

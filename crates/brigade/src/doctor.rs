@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
 use crate::policy_json::{errors, policy_json};
 use crate::report::{CatalogReport, IssueReport, PolicyHealthReport, Report as _, Rows, ToolSummary};
-use crate::survey::{SummaryFacts, Surveyed};
+use crate::survey::SummaryFacts;
 use crate::workspace::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Workspace};
 
 pub(crate) use gathered::{Gathered, Ledger, Parts};
@@ -108,8 +108,8 @@ impl Workspace {
     /// When the disk fails.
     pub fn policy_doctor(&self) -> Result<PolicyHealthReport, Error> {
         let config = self.config()?;
-        let gathered = self.gather(&config, &Parts { sandbox: true, ..Parts::none() })?;
-        let mut found = self.diagnose(&gathered);
+        let mut gathered = self.gather(&config, &Parts { sandbox: true, ..Parts::none() })?;
+        let mut found = self.diagnose(&mut gathered);
         found.retain(|issue| issue.area() == Area::Policy);
         let issues = self.issues_json(&found);
         let state = &config.policy;
@@ -130,8 +130,8 @@ impl Workspace {
 
     fn catalog_report(&self, parts: &Parts, request: &DoctorRequest) -> Result<CatalogReport, Error> {
         let config = self.config()?;
-        let gathered = self.gather(&config, parts)?;
-        let mut found = self.diagnose(&gathered);
+        let mut gathered = self.gather(&config, parts)?;
+        let mut found = self.diagnose(&mut gathered);
         request.check_tool(&config, &gathered, &found)?;
         found.retain(|issue| request.wants(issue));
         let closeouts = self.closeouts()?;
@@ -151,7 +151,7 @@ impl Workspace {
             ("changed_issue_count", Json::from(changed.len())),
             ("changed_issues", Json::Array(self.issues_json(&changed))),
         ]);
-        let facts: Vec<SummaryFacts> = gathered.surveyed.into_iter().map(Surveyed::into_summary).collect();
+        let facts = gathered.summaries;
         Ok(CatalogReport {
             schema: CatalogReport::SCHEMA,
             target: self.target(),

@@ -65,8 +65,8 @@ impl Workspace {
             _ => self.change_inbox(|_| ())?.1,
         };
         let config = self.config()?;
-        let gathered = self.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
-        let found = self.diagnose(&gathered);
+        let mut gathered = self.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
+        let found = self.diagnose(&mut gathered);
         let issues = quiet(found, self.closeouts()?.fingerprints().as_ref()).issues;
         let imported = if issues.is_empty() {
             Import::default()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use brigade_core::redact::Redactor;
 use brigade_core::{Json, Timestamp};
-use brigade_doctor::{ConfigFile, Issue, Snapshot, diagnose, quiet};
+use brigade_doctor::{ConfigFile, Issue, Snapshot, ToolIssues, ToolState, diagnose, diagnose_tool, quiet};
 use brigade_fs::{Fs, RelPath};
 use brigade_projection::Depth;
 
@@ -179,13 +179,20 @@ impl Workspace {
         let tools = enabled(&config.catalog);
         let orphans = self.find_orphans(&config, &places)?.orphans;
         let items = self.plan_projections(&config, &tools, &places, Depth::Full, |item| item);
-        let snapshot = Snapshot {
-            catalog: Some(ConfigFile::Read(&config.catalog)),
-            projections: items.iter().collect(),
+        let (catalog, now) = (&config.catalog, self.now());
+        let mut of_tools = ToolIssues::default();
+        for projections in items.chunk_by(|left, right| left.tool_id == right.tool_id) {
+            if let Some(tool) = catalog.tool(projections[0].tool_id.as_str()) {
+                let state = ToolState { catalog, tool, files: None, projections, policy: None };
+                diagnose_tool(&state, now, &mut of_tools);
+            }
+        }
+        let mut issues = diagnose(Snapshot {
+            catalog: Some(ConfigFile::Read(catalog)),
+            tools: Some(of_tools),
             orphans: &orphans,
-            ..Snapshot::new(self.now())
-        };
-        let mut issues = diagnose(&snapshot);
+            ..Snapshot::new(now)
+        });
         issues.retain(|issue| issue.projection.is_some());
         Ok(issues)
     }

@@ -1,14 +1,15 @@
 //! Reading the files of many tools at once, for lists and health.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use brigade_call::{FileFact, ProgramFact, SchemaFact};
 use brigade_catalog::{Family, Tool};
 use brigade_core::{Fingerprint, JsonError};
-use brigade_doctor::{McpServer, ToolFiles, inspect_mcp};
-use brigade_fs::in_parallel;
+use brigade_doctor::{McpServer, PolicyFacts, ToolFiles, ToolIssues, ToolState, diagnose_tool, inspect_mcp};
+use brigade_fs::in_parts;
 use brigade_projection::{Depth, ProjectionItem, ProjectionStatus};
 
 use crate::files::{Found, ToolReader, compile_schema, parse_json};
@@ -30,6 +31,51 @@ pub(crate) struct Surveyed<'c> {
 impl Workspace {
     /// Reads the files of tools, on all processors when there are many.
     pub(crate) fn survey<'c>(&self, config: &Config, tools: &[&'c Tool]) -> Vec<Surveyed<'c>> {
+        let mut surveyed = Vec::with_capacity(tools.len());
+        let part = |tools: &mut dyn Iterator<Item = Surveyed<'c>>| tools.collect::<Vec<_>>();
+        self.survey_parts(config, tools, part, |mut part| surveyed.append(&mut part));
+        surveyed
+    }
+
+    /// Reads the files of tools, and finds what is wrong with them while they are at hand.
+    pub(crate) fn examine<'c>(
+        &self,
+        config: &'c Config,
+        tools: &[&'c Tool],
+        policy: Option<PolicyFacts<'_>>,
+        keep: Keep,
+    ) -> Examined<'c> {
+        let (catalog, now) = (&config.catalog, self.now());
+        let part = |tools: &mut dyn Iterator<Item = Surveyed<'c>>| {
+            let mut examined = Examined::default();
+            for surveyed in tools {
+                let Surveyed { tool, files, projections, .. } = &surveyed;
+                let state = ToolState { catalog, tool, files: Some(files), projections, policy };
+                diagnose_tool(&state, now, &mut examined.issues);
+                examined.summaries.push(surveyed.summary());
+                if keep == Keep::All {
+                    examined.surveyed.push(surveyed);
+                }
+            }
+            examined
+        };
+        let mut examined = Examined::default();
+        self.survey_parts(config, tools, part, |mut part| {
+            examined.issues.append(part.issues);
+            examined.summaries.append(&mut part.summaries);
+            examined.surveyed.append(&mut part.surveyed);
+        });
+        examined
+    }
+
+    /// Reads the files of tools in parts, and hands on in order what `part` made of each.
+    fn survey_parts<'c, P: Send>(
+        &self,
+        config: &Config,
+        tools: &[&'c Tool],
+        part: impl Fn(&mut dyn Iterator<Item = Surveyed<'c>>) -> P + Sync,
+        mut take: impl FnMut(P),
+    ) {
         let outside: Vec<String> = config
             .policy
             .policy()
@@ -37,7 +83,18 @@ impl Workspace {
             .unwrap_or_default();
         let shared = Shared::default();
         let places = self.places();
-        in_parallel(tools.len(), |index| self.survey_one(config, tools[index], &outside, &shared, &places))
+        let one = |index: usize| self.survey_one(config, tools[index], &outside, &shared, &places);
+        let never_refused: Result<(), Infallible> = in_parts(
+            tools.len(),
+            |range| part(&mut range.map(one)),
+            |made| {
+                take(made);
+                Ok(())
+            },
+        );
+        match never_refused {
+            Ok(()) => {}
+        }
     }
 
     fn survey_one<'c>(
@@ -94,18 +151,36 @@ impl Surveyed<'_> {
         SchemaFact::schema(&self.files.input_schema)
     }
 
-    /// Returns what the tool's summary says of its files, and leaves the rest.
-    pub(crate) fn into_summary(self) -> SummaryFacts {
+    /// Returns what the tool's summary says of its files.
+    pub(crate) fn summary(&self) -> SummaryFacts {
         let servers = self.mcp_server_ids.as_ref().map(Vec::len).filter(|count| 0 < *count);
         SummaryFacts {
             source_fingerprint: self.files.source.fingerprint(),
             schema_available: matches!(self.files.schema, FileFact::Present(_)),
             manifest_available: matches!(self.files.manifest, FileFact::Present(_)),
             tool_count: self.listed_tools.or(servers).unwrap_or(1),
-            coverage: self.projections.into_iter().map(|item| (item.harness, item.status)).collect(),
-            mcp_server_ids: self.mcp_server_ids,
+            coverage: self.projections.iter().map(|item| (item.harness.clone(), item.status)).collect(),
+            mcp_server_ids: self.mcp_server_ids.clone(),
         }
     }
+}
+
+/// What was found of tools, and what is wrong with them.
+#[derive(Default)]
+pub(crate) struct Examined<'c> {
+    pub(crate) issues: ToolIssues,
+    pub(crate) summaries: Vec<SummaryFacts>,
+    /// None when nothing was to be kept.
+    pub(crate) surveyed: Vec<Surveyed<'c>>,
+}
+
+/// What of the files of tools is kept, when thousands were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// All that plans are made of.
+    All,
+    /// What lists say.
+    Summaries,
 }
 
 /// What the summary of a tool says of its files.

@@ -122,6 +122,8 @@ fn labels(tool: &Tool, found: &mut Vec<Issue>) {
 
 fn templates(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<Issue>) {
     let schema = files.and_then(|files| files.input_schema.schema());
+    let described: Vec<&str> =
+        schema.into_iter().flat_map(|schema| schema.properties()).map(|property| property.name).collect();
     let mut say = |name: &str, subject: String, detail: String| {
         let field = format!("argument_template.{name}");
         found.push(Issue::of_tool(IssueType::BadArgumentTemplate, tool, &field, detail).subject(subject));
@@ -138,9 +140,11 @@ fn templates(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<Issue>) {
             let detail = format!("argument_template.{name}: {{{word}}} is not the name of an argument");
             say(name, format!("{name}:{word}"), detail);
         }
-        let Some(schema) = schema.filter(|schema| schema.properties().next().is_some()) else { continue };
+        if described.is_empty() {
+            continue;
+        }
         for word in Template::parse(template).names() {
-            if schema.property(word).is_none() {
+            if !described.contains(&word) {
                 let detail =
                     format!("argument_template.{name}: the input schema describes no argument {word}");
                 say(name, format!("{name}:{word}"), detail);

@@ -43,7 +43,7 @@ mod tests {
     use crate::diagnose;
 
     fn issues(pin: PinState) -> Vec<Issue> {
-        diagnose(&Snapshot { pins: vec![pin], ..Snapshot::new(Timestamp::from_unix_micros(0)) })
+        diagnose(Snapshot { pins: vec![pin], ..Snapshot::new(Timestamp::from_unix_micros(0)) })
     }
 
     fn marks(issues: &[Issue]) -> Vec<String> {

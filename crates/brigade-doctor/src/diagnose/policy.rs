@@ -2,17 +2,16 @@
 
 use brigade_catalog::Tool;
 use brigade_core::{Place, closest};
-use brigade_policy::{CallFacts, PolicyState, SandboxMode, explain};
+use brigade_policy::{CallFacts, PolicyState, SandboxMode};
 
 use super::config;
 use crate::{ConfigFile, Issue, IssueType, PolicyFacts, Snapshot};
 
-pub(super) fn policy(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
+/// `refusals` are those of the tools.
+pub(super) fn policy(snapshot: &Snapshot<'_>, tools: &[&Tool], refusals: Vec<Issue>, found: &mut Vec<Issue>) {
     let Some(facts) = &snapshot.policy else { return };
-    let executable: Vec<&Tool> =
-        tools.iter().copied().filter(|tool| tool.is_executable() && !tool.is_broken).collect();
     match facts.state {
-        PolicyState::Missing { file } => missing(snapshot, &executable, file, found),
+        PolicyState::Missing { file } => missing(snapshot, tools, file, found),
         PolicyState::Invalid { .. } | PolicyState::Valid(_) => {}
     }
     for issue in facts.state.issues() {
@@ -20,11 +19,7 @@ pub(super) fn policy(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<I
         found.push(Issue { tool_id: Some("policy".to_owned()), ..issue });
     }
     unknown_tools(snapshot, facts, found);
-    if facts.state.policy().is_some() {
-        for tool in executable {
-            refusals(facts, tool, found);
-        }
-    }
+    found.extend(refusals);
     sandbox(snapshot, facts, found);
 }
 
@@ -44,19 +39,24 @@ fn unknown_tools(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut V
 }
 
 /// A policy is missed only where something could run.
-fn missing(snapshot: &Snapshot<'_>, executable: &[&Tool], file: &str, found: &mut Vec<Issue>) {
+fn missing(snapshot: &Snapshot<'_>, tools: &[&Tool], file: &str, found: &mut Vec<Issue>) {
     let can_run = |tool: &&Tool| {
-        tool.has_contract() && tool.command.as_ref().is_some_and(|command| !command.is_empty())
+        let has_command = tool.command.as_ref().is_some_and(|command| !command.is_empty());
+        tool.is_executable() && !tool.is_broken && tool.has_contract() && has_command
     };
-    if snapshot.catalog.is_none() || executable.iter().any(can_run) {
+    if snapshot.catalog.is_none() || tools.iter().any(can_run) {
         let issue =
             Issue::new(IssueType::PolicyMissing, format!("{file} does not exist")).at(Place::file(file));
         found.push(Issue { tool_id: Some("policy".to_owned()), ..issue });
     }
 }
 
-fn refusals(facts: &PolicyFacts<'_>, tool: &Tool, found: &mut Vec<Issue>) {
-    for ruling in explain(facts.state, &CallFacts::of(tool), facts.environment).rulings {
+/// What a valid policy refuses to a tool that can run.
+pub(super) fn refusals(facts: &PolicyFacts<'_>, tool: &Tool, found: &mut Vec<Issue>) {
+    if facts.state.policy().is_none() || !tool.is_executable() {
+        return;
+    }
+    for ruling in brigade_policy::refusals(facts.state, &CallFacts::of(tool), facts.environment) {
         let Some(blocker) = ruling.blocker else { continue };
         let kind = match blocker.code.as_ref() {
             "policy_denied_effect" => IssueType::PolicyDeniedEffect,

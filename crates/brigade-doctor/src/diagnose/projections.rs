@@ -7,7 +7,7 @@ use brigade_projection::{AdviceWeight, OrphanCause, ProjectionItem, ProjectionSt
 use crate::issue::ProjectionMark;
 use crate::{Issue, IssueType, Snapshot};
 
-pub(super) fn projections(tool: &Tool, items: &[&ProjectionItem], found: &mut Vec<Issue>) {
+pub(super) fn projections(tool: &Tool, items: &[ProjectionItem], found: &mut Vec<Issue>) {
     missing_source(tool, items, found);
     for item in items {
         found.extend(unreadable(tool, item));
@@ -45,7 +45,7 @@ fn unreadable<'i>(tool: &'i Tool, item: &'i ProjectionItem) -> impl Iterator<Ite
 }
 
 /// A source that gives no text is reported once, not for every harness, and not when its file was reported already.
-fn missing_source(tool: &Tool, items: &[&ProjectionItem], found: &mut Vec<Issue>) {
+fn missing_source(tool: &Tool, items: &[ProjectionItem], found: &mut Vec<Issue>) {
     let is_reported = |issue: &&Issue| match issue.kind {
         IssueType::MissingSource => true,
         IssueType::PathOutside => issue.subject == "source_path",

@@ -10,7 +10,7 @@ use brigade_call::{
 use brigade_catalog::{Level, Runtimes};
 use brigade_core::{Dialect, Fingerprint, Json, Severity, Timestamp};
 use brigade_policy::PolicyState;
-use brigade_projection::{Advice, AdviceWeight, ProjectionAction, ProjectionStatus};
+use brigade_projection::{Advice, AdviceWeight, ProjectionAction, ProjectionItem, ProjectionStatus};
 use brigade_schema::Schema;
 use proptest::prelude::*;
 
@@ -59,15 +59,24 @@ fn marks(issues: &[Issue]) -> Vec<String> {
 
 #[track_caller]
 fn check(snapshot: &Snapshot<'_>, expect: &[&str]) {
-    assert_eq!(marks(&diagnose(snapshot)), expect);
+    assert_eq!(marks(&diagnose(snapshot.clone())), expect);
 }
 
 /// Checks a catalog and the files of its tool `greet`.
 #[track_caller]
 fn check_tool(entries: &str, files: ToolFiles, expect: &[&str]) {
-    let catalog = parse(entries);
-    let files = BTreeMap::from([("greet", &files)]);
-    check(&Snapshot { files, ..of_catalog(&catalog) }, expect);
+    check(&of_tools(&parse(entries), Some(&files), &[]), expect);
+}
+
+/// A catalog, what was found of the files of its tool `greet`, and the projections of that.
+fn of_tools<'c>(catalog: &'c Catalog, files: Option<&ToolFiles>, items: &[ProjectionItem]) -> Snapshot<'c> {
+    let mut found = ToolIssues::default();
+    for tool in catalog.tools() {
+        let (files, projections) = if tool.id == "greet" { (files, items) } else { (None, &[][..]) };
+        let state = ToolState { catalog, tool, files, projections, policy: None };
+        diagnose_tool(&state, now(), &mut found);
+    }
+    Snapshot { tools: Some(found), ..of_catalog(catalog) }
 }
 
 fn of_catalog(catalog: &Catalog) -> Snapshot<'_> {
@@ -145,7 +154,7 @@ fn the_configuration_of_an_mcp_tool_is_json() {
 fn fields_that_look_like_secrets_are_named_without_their_value() {
     let catalog =
         parse(&format!("{GREET}api_key = \"hunter2\"\nauth_label = \"ghp_{}\"\n", "a1B2".repeat(9)));
-    let issues = diagnose(&of_catalog(&catalog));
+    let issues = diagnose(of_catalog(&catalog));
     let kinds = [
         "unknown_key greet api_key",
         "unsafe_auth_fields greet api_key",
@@ -268,7 +277,7 @@ fn each_status_of_a_projection_has_its_type() {
     let catalog = parse(GREET);
     let check = |status, path, expect: &[&str]| {
         let items = [item(&catalog, status, path)];
-        check(&Snapshot { projections: items.iter().collect(), ..of_catalog(&catalog) }, expect);
+        check(&of_tools(&catalog, None, &items), expect);
     };
     let path = Some("x.md");
     check(ProjectionStatus::Missing, None, &["parity_gap greet"]);
@@ -293,9 +302,9 @@ fn a_skill_that_is_refused_is_said_and_what_is_only_odd_is_not() {
     let source_path = Some("a.md".to_owned());
     let items =
         [ProjectionItem { advice, source_path, ..item(&catalog, ProjectionStatus::Current, Some("x")) }];
-    let snapshot = Snapshot { projections: items.iter().collect(), ..of_catalog(&catalog) };
+    let snapshot = of_tools(&catalog, None, &items);
     check(&snapshot, &["skill_unreadable greet skill-name", "skill_unreadable greet skill-folder"]);
-    let fixes: Vec<String> = diagnose(&snapshot).iter().map(Issue::fix).collect();
+    let fixes: Vec<String> = diagnose(snapshot).iter().map(Issue::fix).collect();
     assert_eq!(fixes, ["${EDITOR:-vi} a.md", "${EDITOR:-vi} +1 tools.toml"]);
 }
 
@@ -307,15 +316,9 @@ fn a_missing_source_is_said_once() {
         item(&catalog, ProjectionStatus::MissingSource, None),
     ];
     let files = ToolFiles { source: FileFact::Missing, ..ToolFiles::default() };
-    let files = BTreeMap::from([("greet", &files)]);
-    check(
-        &Snapshot { projections: items.iter().collect(), ..of_catalog(&catalog) },
-        &["missing_source greet"],
-    );
-    check(
-        &Snapshot { projections: items.iter().collect(), files, ..of_catalog(&catalog) },
-        &["missing_source greet"],
-    );
+    for files in [None, Some(&files)] {
+        check(&of_tools(&catalog, files, &items), &["missing_source greet"]);
+    }
 }
 
 #[test]
@@ -324,8 +327,7 @@ fn a_closeout_quiets_projections_alone_and_until_they_change() {
     let items =
         [item(&catalog, ProjectionStatus::Missing, None), item(&catalog, ProjectionStatus::Stale, Some("x"))];
     let wide_modes = vec!["a".to_owned()];
-    let issues =
-        diagnose(&Snapshot { projections: items.iter().collect(), wide_modes, ..of_catalog(&catalog) });
+    let issues = diagnose(Snapshot { wide_modes, ..of_tools(&catalog, None, &items) });
     let listed = [issues[0].fingerprint().to_hex(), issues[2].fingerprint().to_hex()].into();
     let divided = quiet(issues.clone(), Some(&listed));
     assert_eq!(divided.quieted, issues[..1]);
@@ -441,7 +443,7 @@ fn what_is_wrong_in_a_file_is_about_that_file() {
     let read = Runtimes::parse("runtimes.toml", Level::Project, file);
     let runtimes =
         Some(RuntimeFacts { config: ConfigFile::Read(&read), states: BTreeMap::new(), left: Vec::new() });
-    let issues = diagnose(&Snapshot { policy, runtimes, ..of_catalog(&catalog) });
+    let issues = diagnose(Snapshot { policy, runtimes, ..of_catalog(&catalog) });
     let areas: Vec<&str> = issues.iter().map(|issue| issue.area().as_str()).collect();
     assert_eq!(areas, ["catalog", "runtime", "policy", "policy"]);
     assert_eq!(top_issue(&issues), issues.first());
@@ -458,7 +460,7 @@ fn a_sandbox_that_cannot_be_enforced_is_said() {
     let state = PolicyState::parse("policy.toml", Some(b"sandbox.mode = \"best-effort\""));
     let policy = Some(PolicyFacts { state: &state, environment: &|_: &str| false });
     let sandbox_gaps = Some(vec!["no Landlock".to_owned()]);
-    let issues = diagnose(&Snapshot { policy, sandbox_gaps, ..Snapshot::new(now()) });
+    let issues = diagnose(Snapshot { policy, sandbox_gaps, ..Snapshot::new(now()) });
     assert_eq!(issues[0].severity, Severity::Warning);
 }
 
@@ -627,7 +629,7 @@ fn the_state_as_a_whole_is_looked_at() {
 fn reports_have_the_keys_of_the_python_program() {
     let catalog = parse(GREET);
     let items = [item(&catalog, ProjectionStatus::Stale, Some("x.md"))];
-    let issues = diagnose(&Snapshot { projections: items.iter().collect(), ..of_catalog(&catalog) });
+    let issues = diagnose(of_tools(&catalog, None, &items));
     let json = issues[0].to_json(|path| format!("/w/{path}"));
     let text = |key: &str| json.get(key).and_then(Json::as_str).unwrap_or_default();
     assert_eq!(text("name"), "tool_stale_projection");
@@ -649,7 +651,7 @@ proptest! {
             .map(|call| CallState { call, changes: Vec::new(), runner: RunnerState::Alive })
             .into();
         let prints = |now| {
-            let issues = diagnose(&Snapshot { calls: calls.clone(), ..Snapshot::new(now) });
+            let issues = diagnose(Snapshot { calls: calls.clone(), ..Snapshot::new(now) });
             issues.iter().map(Issue::fingerprint).collect::<Vec<_>>()
         };
         prop_assert_eq!(prints(hours_ago(-hours)), prints(now()));
@@ -659,7 +661,7 @@ proptest! {
     fn the_place_of_an_entry_does_not_change_fingerprints(lines in 0usize..50) {
         let prints = |entries: &str| {
             let catalog = parse(&format!("{entries}api_key = \"x\"\nenv_labels = [\"PATH\"]\n"));
-            diagnose(&of_catalog(&catalog)).iter().map(Issue::fingerprint).collect::<Vec<_>>()
+            diagnose(of_catalog(&catalog)).iter().map(Issue::fingerprint).collect::<Vec<_>>()
         };
         prop_assert_eq!(prints(&format!("{}{GREET}", "# more\n".repeat(lines))), prints(GREET));
     }
@@ -668,7 +670,7 @@ proptest! {
     fn two_issues_never_share_a_key(labels in prop::collection::vec("[A-Z =]{1,4}", 0..6), names in "[a-z-]{1,3}") {
         let template = format!("argument_template = {{ {names} = \"{{a-b}}{{c-d}}\" }}");
         let catalog = parse(&format!("{GREET}env_labels = {labels:?}\n{template}\nsecret = 1\npassword = 1\n[[tool]]\n[[tool]]\n"));
-        let issues = diagnose(&of_catalog(&catalog));
+        let issues = diagnose(of_catalog(&catalog));
         let keys: std::collections::BTreeSet<String> = issues.iter().map(source_item_key).collect();
         prop_assert_eq!(keys.len(), issues.len());
     }

@@ -206,6 +206,20 @@ fn a_path_belongs_to_the_first_tool_that_wants_it() {
 }
 
 #[test]
+fn paths_that_differ_in_case_alone_name_the_first_of_them() {
+    let check = |paths: &[&str], expect: &[Option<&str>]| {
+        let tools: Vec<Tool> = paths.iter().map(|path| tool("claude", path)).collect();
+        let claims = Claims::of(ROOT, &tools);
+        let alike: Vec<_> = paths.iter().map(|path| claims.alike(path)).collect();
+        assert_eq!(alike, expect, "{paths:?}");
+    };
+    check(&["a/x.md", "a/y.md", "a/x.md"], &[None; 3]);
+    check(&["a/x.md", "a/X.md", "A/x.md"], &[None, Some("a/x.md"), Some("a/x.md")]);
+    check(&["a/X.md", "a/x.md", "A/X.md"], &[None, Some("a/X.md"), Some("a/X.md")]);
+    check(&["a/X.md", "A/x.md", "a/x.md"], &[None, Some("a/X.md"), Some("a/X.md")]);
+}
+
+#[test]
 fn the_order_is_that_of_the_entry_and_unsupported_harnesses_are_left_out() {
     let mut tool = tool("pi", "");
     tool.supported_harnesses = ["codex", "claude", "pi", "codex"].map(str::to_owned).into();

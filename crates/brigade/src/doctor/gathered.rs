@@ -2,8 +2,8 @@
 
 use brigade_core::Timestamp;
 use brigade_doctor::{
-    CallState, CheckpointState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot, Typed,
-    diagnose,
+    CallState, CheckpointState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot, ToolIssues,
+    Typed, diagnose,
 };
 use brigade_fs::Fs as _;
 use brigade_projection::Orphan;
@@ -16,8 +16,8 @@ use super::runtimes::{FoundRuntimes, doctor_facts};
 use crate::catalog::enabled;
 use crate::error::Error;
 use crate::gather::Config;
-use crate::survey::Surveyed;
-use crate::workspace::{CATALOG, Workspace, rel};
+use crate::survey::{Examined, Keep, SummaryFacts};
+use crate::workspace::{CALLS, CATALOG, RUNS, Workspace, rel};
 
 /// Which facts are gathered; what is left out gives no issues.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,10 @@ pub(crate) struct Gathered<'c> {
     pub(crate) now: Timestamp,
     pub(crate) config: &'c Config,
     is_catalog_there: bool,
-    pub(crate) surveyed: Vec<Surveyed<'c>>,
+    /// What lists say of the tools.
+    pub(crate) summaries: Vec<SummaryFacts>,
+    /// What is wrong with the tools; none when they were not asked for.
+    tool_issues: Option<ToolIssues>,
     orphans: Vec<Orphan>,
     pub(crate) runtimes: Option<FoundRuntimes>,
     pins: Vec<PinState>,
@@ -104,7 +107,17 @@ impl Gathered<'_> {
 impl Workspace {
     /// Reads everything that is asked for.
     pub(crate) fn gather<'c>(&self, config: &'c Config, parts: &Parts) -> Result<Gathered<'c>, Error> {
-        let surveyed = if parts.tools { self.survey(config, &enabled(&config.catalog)) } else { Vec::new() };
+        let is_set = |name: &str| self.context.environment.is_set(name);
+        let policy = Some(PolicyFacts { state: &config.policy, environment: &is_set });
+        // Without a history nothing is planned again.
+        let is_planned_again = parts.queue && (self.fs.exists(&rel(CALLS))? || self.fs.exists(&rel(RUNS))?);
+        let keep = if is_planned_again { Keep::All } else { Keep::Summaries };
+        let examined = if parts.tools {
+            self.examine(config, &enabled(&config.catalog), policy, keep)
+        } else {
+            Examined::default()
+        };
+        let Examined { issues, summaries, surveyed } = examined;
         let orphans =
             if parts.orphans { self.find_orphans(config, &self.places())?.orphans } else { Vec::new() };
         let runtimes = if parts.runtimes { Some(self.find_runtimes(config, parts.health)?) } else { None };
@@ -117,7 +130,8 @@ impl Workspace {
             now: self.now(),
             config,
             is_catalog_there: self.fs.exists(&rel(CATALOG))?,
-            surveyed,
+            summaries,
+            tool_issues: parts.tools.then_some(issues),
             orphans,
             runtimes,
             pins: if parts.tools { self.pin_states(config)? } else { Vec::new() },
@@ -137,7 +151,7 @@ impl Workspace {
     }
 
     /// Lists what is wrong.
-    pub(crate) fn diagnose(&self, gathered: &Gathered<'_>) -> Vec<Issue> {
+    pub(crate) fn diagnose(&self, gathered: &mut Gathered<'_>) -> Vec<Issue> {
         let is_set = |name: &str| self.context.environment.is_set(name);
         let queue = &gathered.queue;
         let catalog = if gathered.is_catalog_there {
@@ -148,14 +162,7 @@ impl Workspace {
         let snapshot = Snapshot {
             now: gathered.now,
             catalog: Some(catalog),
-            files: gathered
-                .surveyed
-                .iter()
-                // Of entries with the same id, the first one is the tool.
-                .rev()
-                .map(|surveyed| (surveyed.tool.id.as_str(), &surveyed.files))
-                .collect(),
-            projections: gathered.surveyed.iter().flat_map(|surveyed| &surveyed.projections).collect(),
+            tools: gathered.tool_issues.take(),
             orphans: &gathered.orphans,
             runtimes: gathered.runtimes.as_ref().map(doctor_facts),
             policy: Some(PolicyFacts { state: &gathered.config.policy, environment: &is_set }),
@@ -188,7 +195,7 @@ impl Workspace {
             wide_modes: gathered.wide_modes.clone(),
             left_locks: gathered.left_locks.clone(),
         };
-        let mut found = diagnose(&snapshot);
+        let mut found = diagnose(snapshot);
         let typed = self.typed();
         for issue in &mut found {
             issue.typed = typed.clone();

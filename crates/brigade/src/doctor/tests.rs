@@ -110,7 +110,7 @@ fn an_issue_has_the_same_members_in_every_document() {
     );
     let workspace = workspace(folder.path(), &tools);
     let config = workspace.config().unwrap();
-    let found = workspace.diagnose(&workspace.gather(&config, &Parts::all()).unwrap());
+    let found = workspace.diagnose(&mut workspace.gather(&config, &Parts::all()).unwrap());
     assert!(found.iter().any(|issue| issue.projection.is_some()), "{found:?}");
     for issue in &found {
         let absolute = |path: &str| workspace.absolute(path);

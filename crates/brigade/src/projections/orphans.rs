@@ -124,8 +124,15 @@ impl Workspace {
     fn neighbours(&self, config: &Config, places: &Places<'_>) -> Vec<RelPath> {
         let usual: Vec<RelPath> = folders().into_iter().map(crate::workspace::rel).collect();
         let root = self.target();
-        let wanted = config.catalog.tools().iter().flat_map(|tool| projected(tool, &root));
-        let unusual = wanted.filter(|path| !usual.iter().any(|folder| path.is_in(folder)));
+        let is_beneath = |path: &str, folder: &RelPath| {
+            path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        };
+        // Nearly all are in a usual folder by their first words, and thousands need not be taken apart.
+        let is_usual =
+            |path: &str| !path.contains("..") && usual.iter().any(|folder| is_beneath(path, folder));
+        let paths = config.catalog.tools().iter().flat_map(|tool| tool.projections.values());
+        let others = paths.filter(|path| !is_usual(path)).filter_map(|path| within(path, &root));
+        let unusual = others.filter(|path| !usual.iter().any(|folder| path.is_in(folder)));
         let beside: BTreeSet<RelPath> = unusual.map(|path| path.parent()).collect();
         let mut files = Vec::new();
         for folder in beside.iter().filter(|folder| folder.is_root() || places.is_plain_folder(folder)) {
@@ -150,8 +157,12 @@ impl Workspace {
 
 /// Lists where a tool's projections go by the words of their paths.
 pub(super) fn projected(tool: &Tool, root: &str) -> Vec<RelPath> {
-    let paths = tool.projections.values().filter_map(|path| relative_path(root, path).ok());
-    paths.filter_map(|path| path.parse().ok()).collect()
+    tool.projections.values().filter_map(|path| within(path, root)).collect()
+}
+
+/// Returns where a projection goes by the words of its path; `None` when it may not go there.
+fn within(path: &str, root: &str) -> Option<RelPath> {
+    relative_path(root, path).ok()?.parse().ok()
 }
 
 /// Lists the files that links of projection paths lead to.

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use brigade_fs::ahead;
-use serde::ser::SerializeSeq as _;
+use brigade_fs::in_parts;
 use serde::{Serialize, Serializer};
 
 /// A list in a document whose rows are made one at a time, when they are asked for: thousands of them need not stand in memory
@@ -35,6 +34,28 @@ impl<T> Rows<T> {
         (index < self.count).then(|| (self.make)(index))
     }
 
+    /// Returns a list without rows.
+    pub fn none() -> Rows<T> {
+        Rows { count: 0, make: Arc::new(|_| unreachable!("rows are made of indexes below their number")) }
+    }
+
+    /// Tells whether these are the same rows, and not only equal ones.
+    pub fn is(&self, other: &Rows<T>) -> bool {
+        self.count == other.count && Arc::ptr_eq(&self.make, &other.make)
+    }
+
+    /// Makes rows on all processors, and hands on in their order what `part` made of some at a time.
+    ///
+    /// # Errors
+    /// The first that `take` returns.
+    pub fn in_parts<P: Send, E>(
+        &self,
+        part: impl Fn(&mut dyn Iterator<Item = T>) -> P + Sync,
+        take: impl FnMut(P) -> Result<(), E>,
+    ) -> Result<(), E> {
+        in_parts(self.count, |range| part(&mut range.map(&*self.make)), take)
+    }
+
     /// Makes one row after the other.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = T> + '_ {
         (0..self.count).map(|index| (self.make)(index))
@@ -53,11 +74,9 @@ impl<T: fmt::Debug> fmt::Debug for Rows<T> {
     }
 }
 
-impl<T: Serialize + Send> Serialize for Rows<T> {
+impl<T: Serialize> Serialize for Rows<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.count))?;
-        ahead(self.count, &*self.make, |row| list.serialize_element(&row))?;
-        list.end()
+        serializer.collect_seq(self.iter())
     }
 }
 
@@ -71,8 +90,18 @@ mod tests {
         assert_eq!((rows.len(), rows.get(2), rows.get(3)), (3, Some(4), None));
         assert_eq!(serde_json::to_string(&rows).unwrap(), "[0,2,4]");
         assert_eq!(format!("{rows:?}"), "[0, 2, 4]");
-        assert!(Rows::new(0, |_| ()).is_empty());
-        let many = serde_json::to_string(&Rows::new(5_000, |index| index)).unwrap();
-        assert_eq!(serde_json::from_str::<Vec<usize>>(&many).unwrap(), (0..5_000).collect::<Vec<_>>());
+        assert!(Rows::<()>::none().is_empty());
+        assert!(rows.is(&rows.clone()) && !rows.is(&Rows::new(3, |index| index * 2)));
+    }
+
+    #[test]
+    fn parts_hold_the_rows_in_order() {
+        let mut found = Vec::new();
+        let take = |part: Vec<usize>| -> Result<(), ()> {
+            found.extend(part);
+            Ok(())
+        };
+        Rows::new(5_000, |index| index).in_parts(|rows| rows.collect(), take).unwrap();
+        assert_eq!(found, (0..5_000).collect::<Vec<_>>());
     }
 }

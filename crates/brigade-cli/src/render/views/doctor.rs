@@ -1,14 +1,15 @@
 //! Health: what is wrong, and what was mended.
 
 use std::collections::HashMap;
+use std::io::{self, Write};
 
 use brigade::core::Json;
-use brigade::{CatalogReport, Fix, FixReport, ImportReport, PolicyHealthReport};
+use brigade::{CatalogReport, Fix, FixReport, ImportReport, PolicyHealthReport, Rows};
 
 use super::catalog::config_errors;
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};
-use crate::render::{View, values};
+use crate::render::{View, json, values};
 
 impl View for CatalogReport {
     fn show(&self, page: &mut Page) {
@@ -34,6 +35,25 @@ impl View for CatalogReport {
         sheet.field("issues", count);
         let issues: Vec<Json> = self.issues.iter().map(|issue| issue.to_json()).collect();
         show_issues(&issues, page);
+    }
+
+    fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let bare = CatalogReport {
+            tools: Rows::none(),
+            raw_issues: Rows::none(),
+            issues: Rows::none(),
+            ..self.clone()
+        };
+        // Without a closeout all issues count, and are written once.
+        let are_all = self.issues.is(&self.raw_issues);
+        let mut written = Vec::new();
+        json::write_with_lists(out, &bare, &["tools", "raw_issues", "issues"], |key, out| match key {
+            "tools" => json::write_list(out, &self.tools, drop),
+            "raw_issues" if are_all => json::write_list(out, &self.issues, |piece| written.push(piece)),
+            "raw_issues" => json::write_list(out, &self.raw_issues, drop),
+            _ if are_all => written.iter().try_for_each(|piece| out.write_all(piece)),
+            _ => json::write_list(out, &self.issues, drop),
+        })
     }
 }
 
