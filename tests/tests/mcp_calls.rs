@@ -25,6 +25,7 @@ fn a_call_goes_the_whole_way() {
     assert_eq!(receipt["mcp_pin"]["state"], "first use");
     assert_eq!(receipt["argv"].as_array().unwrap().len(), 4, "arguments are no words of the command");
     assert_eq!(run["call"]["status"], "completed");
+    assert_eq!(run["call"]["contract"]["requires_runtime"], true, "no MCP tool is called without one");
     let (_, run) = spoken.say(HELLO);
     assert_eq!(run["receipt"]["mcp_pin"]["state"], "unchanged");
 }
@@ -93,7 +94,7 @@ fn floods_of_messages_are_read_in_bounded_memory() {
         serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
     };
     for what in ["notes", "progress", "pings", "big-pings"] {
-        let spoken = Spoken::new("echo", &format!("floods={what}"), "timeout = 3");
+        let spoken = Spoken::new("echo", &format!("floods={what}"), "timeout = 2");
         let id = spoken.site.approved("say", HELLO);
         let run = limited(&spoken, &id);
         assert_eq!(run["receipt"]["status"], "timed-out", "{what}: {run:#}");
@@ -415,6 +416,65 @@ fn a_pinned_tool_that_vanishes_is_an_issue_until_it_is_listed_again() {
 }
 
 #[test]
+fn an_approval_takes_no_change_that_came_after_the_call_was_queued() {
+    let spoken = Spoken::fickle("echo");
+    let site = &spoken.site;
+    assert_eq!(spoken.say(HELLO).0, 0);
+    let early = site.queue("say", r#"{"text":"early"}"#);
+    spoken.turn("good", "changed-description");
+    assert_eq!(spoken.say(HELLO).1["receipt"]["mcp_error_kind"], "pin_changed");
+    let refused = site.json(["call", "approve", &early]).expect(1);
+    assert_eq!(refused["blocker_details"][0]["code"], "changed_pin", "{refused:#}");
+    assert_eq!(site.json(["pins", "show", "say"]).expect(0)["pin"]["state"], "changed", "nothing was taken");
+
+    // One that was queued when it could be seen takes exactly that, and not what came after it was shown.
+    let later = site.queue("say", r#"{"text":"later"}"#);
+    spoken.turn("changed-description", "added-parameter");
+    site.json(["pins", "list", "--live"]).expect(1);
+    let refused = site.json(["call", "approve", &later]).expect(1);
+    assert_eq!(refused["blocker_details"][0]["code"], "changed_pin", "{refused:#}");
+    let again = site.queue("say", r#"{"text":"again"}"#);
+    site.json(["call", "approve", &again]).expect(0);
+    site.run_call(&again).expect(0);
+    // What was accepted by then is no change any more.
+    site.json(["call", "approve", &early]).expect(0);
+}
+
+#[test]
+fn of_first_uses_at_the_same_time_one_makes_the_pin_and_the_others_are_compared_with_it() {
+    let spoken = Spoken::new("echo", "mark=called", "");
+    let site = &spoken.site;
+    let description = "description = \"Says it again.\"\n";
+    let by_process = "description = f\"Says it again {os.getpid()}.\"\n";
+    site.workspace.replace("server.py", description, by_process);
+    let ids: Vec<String> =
+        (0..6).map(|number| site.approved("say", &format!(r#"{{"text":"{number}"}}"#))).collect();
+    let runs: Vec<_> = ids
+        .iter()
+        .map(|id| {
+            let mut command = site.brigade.command(["tools", "call", "run", id, "--json"]);
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    let receipts: Vec<Value> = runs
+        .into_iter()
+        .map(|run| serde_json::from_slice::<Value>(&run.wait_with_output().unwrap().stdout).unwrap())
+        .map(|run| run["receipt"].clone())
+        .collect();
+    let count = |key: &str, value: &str| receipts.iter().filter(|receipt| receipt[key] == value).count();
+    assert_eq!(
+        (count("status", "completed"), count("mcp_error_kind", "pin_changed")),
+        (1, 5),
+        "{receipts:#?}"
+    );
+    let first = receipts.iter().find(|receipt| receipt["status"] == "completed").unwrap();
+    assert_eq!(first["mcp_pin"]["state"], "first use");
+    let pin: Value = serde_json::from_slice(&site.workspace.read(PIN)).unwrap();
+    assert_eq!(pin["pin"]["fingerprint"], first["mcp_pin"]["listed"]);
+    assert_eq!(spoken.called(), "echo\n", "only one was called");
+}
+
+#[test]
 fn a_server_that_returns_to_what_was_pinned_may_be_called_again() {
     let spoken = changed("removed-parameter");
     spoken.turn("removed-parameter", "reordered");
@@ -436,6 +496,11 @@ fn a_pin_that_cannot_be_read_refuses_the_call() {
         assert_eq!(spoken.site.workspace.read_text(path), text, "it is never written over");
         assert_eq!(spoken.site.json(["pins", "list"]).expect(1)["error_count"], 1);
         assert_eq!(pin_issue(&spoken)["issue_type"], "mcp_pin_unreadable");
+        let plan = spoken.site.json(["call", "plan", "say", "--args", HELLO]).expect(1);
+        assert_eq!(
+            plan["blocker_details"][0]["code"], "mcp_pin_unreadable",
+            "it is found out early: {plan:#}"
+        );
     }
     assert_eq!(spoken.called(), "");
 }

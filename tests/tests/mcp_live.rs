@@ -225,7 +225,7 @@ fn two_servers_that_share_a_runtime_have_pins_of_their_own() {
     let other = entry("shout", "echo", "mark=called changed-description", "");
     let names = || {
         let files = site.workspace.files(".brigade/tools/pins").into_keys();
-        files.filter(|path| !path.contains("servers")).collect::<Vec<_>>()
+        files.filter(|path| path.ends_with(".json") && !path.contains("servers")).collect::<Vec<_>>()
     };
     assert_eq!(spoken.say(HELLO).0, 0);
     let first = site.workspace.read(".brigade/tools/pins/voice--echo.json");

@@ -126,7 +126,7 @@ impl fmt::Display for Change {
             Change::ProgramPath => "program path",
             Change::ProgramBytes => "program bytes",
             Change::File(path) => return write!(f, "file {}", brigade_core::text::escape_terminal(path)),
-            Change::Pin => "the tool as its server lists it",
+            Change::Pin => "tool as its server lists it",
             Change::Caller => "caller",
             Change::Approval => "approval record",
         })

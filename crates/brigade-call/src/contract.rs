@@ -8,7 +8,7 @@
 //! | sha256 of the input schema, the output schema and the examples | yes |
 //! | name, family, description, source, projections | no: the source and the projections are bound of their own |
 
-use brigade_catalog::{ApprovalMode, Tool};
+use brigade_catalog::{ApprovalMode, Family, Tool};
 use brigade_core::redact::MARK;
 use brigade_core::{Fingerprint, Json};
 use brigade_policy::{LabelProblem, check_label};
@@ -78,7 +78,8 @@ pub(crate) fn contract_labels(tool: &Tool) -> Json {
         ("cwd", Json::from(tool.cwd.clone())),
         ("timeout", Json::from(tool.timeout.map(|timeout| timeout.get()))),
         ("runtime_id", Json::from(tool.runtime_id.clone())),
-        ("requires_runtime", Json::from(tool.requires_runtime)),
+        // No MCP tool is called without its runtime, whatever its entry says.
+        ("requires_runtime", Json::from(tool.requires_runtime || tool.family == Some(Family::Mcp))),
         ("runtime_health_path", Json::from(tool.runtime_health_path.clone())),
         ("mcp_server_id", Json::from(tool.mcp_server_id.clone())),
         ("mcp_tool_name", Json::from(tool.mcp_tool_name.clone())),

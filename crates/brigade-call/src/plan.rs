@@ -13,7 +13,7 @@ use brigade_policy::{Blocker, Decision};
 
 use crate::binding::{Binding, Caller};
 use crate::contract::{ContractFiles, contract_fingerprint, contract_labels};
-use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PlanFacts, ProgramFact, SchemaFact};
+use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact};
 use crate::record::rendered_to_json;
 use crate::template::render_all;
 
@@ -38,6 +38,8 @@ pub struct Plan {
     policy: Json,
     projection_summary: Json,
     binding: Binding,
+    /// How the server of an MCP tool lists it by now, when that is not as it is pinned.
+    waiting_pin: Option<Fingerprint>,
     call_fingerprint: Fingerprint,
     program: ProgramFact,
     is_executable: bool,
@@ -145,11 +147,14 @@ fn finish(
         pin: facts.pin.fingerprint(),
         caller: facts.caller,
     };
+    let waiting_pin = match facts.pin {
+        PinFact::Changed(fingerprint) => Some(fingerprint),
+        PinFact::None | PinFact::Pinned(_) => None,
+    };
     let mut summary = contract_labels(tool).as_object().cloned().unwrap_or_default();
     summary.insert("tool_id".into(), Json::from(tool.id.as_str()));
     summary.insert("family".into(), Json::from(family.as_str()));
     summary.insert("command".into(), Json::from(tool.command.clone()));
-    summary.insert("requires_runtime".into(), Json::from(tool.requires_runtime || family == "mcp"));
     summary.insert("args".into(), args.clone());
     summary.insert("arguments".into(), rendered_to_json(&arguments));
     summary.insert("effective_timeout".into(), Json::from(facts.decision.effective_timeout.get()));
@@ -169,6 +174,7 @@ fn finish(
         policy: facts.policy,
         projection_summary: facts.projections.summary,
         binding,
+        waiting_pin,
         call_fingerprint,
         program: facts.program,
         is_executable: tool.is_executable(),
@@ -501,6 +507,11 @@ impl Plan {
     /// Returns everything that an approval of this plan binds.
     pub fn binding(&self) -> &Binding {
         &self.binding
+    }
+
+    /// Returns how the server of an MCP tool lists it by now, when that is not as it is pinned; an approval would take that.
+    pub(crate) fn waiting_pin(&self) -> Option<Fingerprint> {
+        self.waiting_pin
     }
 
     /// Returns the fingerprint of what is asked.

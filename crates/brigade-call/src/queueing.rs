@@ -123,6 +123,10 @@ impl Plan {
         if differs(&call.source_fingerprint, &self.binding().source) {
             changes.push(Change::Source);
         }
+        // An approval takes what a server changed of a tool. Only who queued the call after that change was shown it.
+        if self.waiting_pin().is_some() && self.waiting_pin() != call.planned_pin {
+            changes.push(Change::Pin);
+        }
         changes
     }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use brigade_core::Json;
 use brigade_core::redact::Redactor;
-use brigade_exec::{McpRequest, call_tool};
+use brigade_exec::{McpRequest, PinRule, call_tool};
 use brigade_process::{Control, Program, Spec, Stream};
 
 fn main() {
@@ -81,7 +81,7 @@ fn exchange(command: &[String]) -> (Duration, Duration) {
     spec.environment = std::env::vars_os().collect();
     let arguments = Json::object([("text", Json::from("hi"))]);
     let request =
-        McpRequest { server_id: "echo", tool_name: "echo", arguments: &arguments, expected_pin: None };
+        McpRequest { server_id: "echo", tool_name: "echo", arguments: &arguments, pin: PinRule::None };
     let mut sink = |_: Stream, _: &[u8]| Ok(());
     let started = Instant::now();
     let exchange = call_tool(&spec, &mut sink, &Control::default(), &request, &Redactor::new(&[]));

@@ -12,7 +12,7 @@ use crate::confinement::{self, RunFolders};
 use crate::dropped::{Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
-use crate::mcp::{self, Exchange, ListedTool, McpErrorKind, McpRequest, Pin};
+use crate::mcp::{self, Exchange, ListedTool, McpErrorKind, McpRequest, PinRule};
 use crate::output::{Channel, Output, Summary};
 use crate::program::{OpenedProgram, programs_of};
 use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
@@ -84,11 +84,11 @@ pub struct Finished {
 /// Immediately before the program is started, the open program and every workspace file that the command names are compared
 /// with the approval once more.
 pub fn execute(execution: &Execution<'_>, logs: Logs) -> Finished {
-    execute_pinned(execution, logs, None)
+    execute_pinned(execution, logs, PinRule::None)
 }
 
-/// Runs the call, and when it is one of an MCP tool, only if the server lists the tool as it was pinned.
-pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: Option<&Pin>) -> Finished {
+/// Runs the call, and when it is one of an MCP tool, only if the server lists the tool as the rule wants.
+pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: PinRule<'_>) -> Finished {
     let secrets = execution.environment.bound_values(execution.call.decision());
     let redactor = Redactor::new(&secrets);
     let mut output =
@@ -178,14 +178,14 @@ impl Started {
 }
 
 /// What an MCP call asks its server; `None` for a script.
-fn mcp_request<'a>(call: &'a VerifiedCall, pin: Option<&'a Pin>) -> Option<McpRequest<'a>> {
+fn mcp_request<'a>(call: &'a VerifiedCall, pin: PinRule<'a>) -> Option<McpRequest<'a>> {
     let plan = call.plan();
     let label = |key: &str| plan.contract().get(key).and_then(Json::as_str);
     (plan.family() == MCP).then(|| McpRequest {
         server_id: label("mcp_server_id").or_else(|| label("runtime_id")).unwrap_or_default(),
         tool_name: label("mcp_tool_name").unwrap_or_default(),
         arguments: plan.args(),
-        expected_pin: pin,
+        pin,
     })
 }
 

@@ -22,8 +22,8 @@ pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, Logs, execute, execute_pinned};
 pub use folder::{FolderFiles, file_fingerprint, folder_files};
 pub use mcp::{
-    Exchange, ListedTool, McpAnswer, McpErrorKind, McpFault, McpRequest, Pin, PinChange, PinChangeKind,
-    PinError, ServerExit, diff,
+    Exchange, KeepPin, ListedTool, McpAnswer, McpErrorKind, McpFault, McpRequest, Pin, PinChange,
+    PinChangeKind, PinError, PinRule, ServerExit, diff,
 };
 #[cfg(feature = "mcp")]
 pub use mcp::{LiveServer, call_tool, list_live, list_tools};

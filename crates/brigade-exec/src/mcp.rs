@@ -39,7 +39,7 @@ mod pipes;
 mod session;
 
 pub use content::McpAnswer;
-pub use exchange::{Exchange, McpErrorKind, McpFault, McpRequest, ServerExit};
+pub use exchange::{Exchange, KeepPin, McpErrorKind, McpFault, McpRequest, PinRule, ServerExit};
 #[cfg(feature = "mcp")]
 pub use live::{LiveServer, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};

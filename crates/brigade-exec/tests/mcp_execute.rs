@@ -20,8 +20,8 @@ use brigade_call::{
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{Fingerprint, Json, SystemClock, Timestamp};
 use brigade_exec::{
-    Execution, Finished, HostEnvironment, LiveServer, Logs, McpErrorKind, OpenedProgram, Pin, RunPaths,
-    execute, execute_pinned, list_live,
+    Execution, Finished, HostEnvironment, LiveServer, Logs, McpErrorKind, OpenedProgram, Pin, PinRule,
+    RunPaths, execute, execute_pinned, list_live,
 };
 use brigade_fs::{DiskFs, Fs};
 use brigade_policy::{CallFacts, PolicyState, decide};
@@ -135,7 +135,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
     };
     let finished = match pin {
         None => execute(&execution, logs),
-        pinned => execute_pinned(&execution, logs, pinned),
+        Some(pin) => execute_pinned(&execution, logs, PinRule::Holds(pin)),
     };
     let log = |name: &str| std::fs::read_to_string(workspace.path().join(name)).unwrap();
     Ran { finished, stdout: log("stdout.log"), stderr: log("stderr.log") }

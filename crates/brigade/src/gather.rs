@@ -95,6 +95,8 @@ impl Workspace {
                 (None, ProgramFact::NotExecuted, NamedFiles::default())
             };
         let NamedFiles { files, too_much } = files;
+        let (pin, untrusted) = self.pin_fact(&config.catalog, tool)?;
+        decision.blockers.extend(untrusted);
         decision.blockers.extend(NamedFiles::blockers(&too_much, tool));
         let source = reader.source();
         let source_fact = source.fact();
@@ -116,7 +118,7 @@ impl Workspace {
             decision,
             policy,
             bound_values,
-            pin: self.pin_fact(&config.catalog, tool)?,
+            pin,
             caller: self.context.caller.clone(),
         };
         Ok(GatheredTool { facts, projections, program, directory })

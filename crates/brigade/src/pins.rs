@@ -14,6 +14,8 @@ mod key;
 mod servers;
 mod store;
 
+use std::time::Duration;
+
 use brigade_call::{Call, PinFact, VerifiedCall};
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::text::escape_terminal;
@@ -38,6 +40,12 @@ pub(crate) use store::{PinRecord, PinTrouble};
 /// The folder of the pins.
 const PINS: &str = ".brigade/tools/pins";
 
+/// The file whose lock is held while a first use makes a pin.
+const LOCK: &str = ".lock";
+
+/// How long to wait for it; it is held for as long as a file takes to be written.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
 /// What a call asks for.
 struct McpOfCall {
     /// Whose pin it needs.
@@ -45,6 +53,13 @@ struct McpOfCall {
     /// The tool, as far as the catalog has it.
     tool: Option<Tool>,
     catalog: Catalog,
+}
+
+fn unreadable(tool: &McpTool, trouble: &PinTrouble) -> Blocker {
+    let path = format!("{PINS}/{}", tool.file_name());
+    Blocker::new("mcp_pin_unreadable", format!("the pin `{path}` cannot be trusted: {trouble}"))
+        .field("mcp_tool_name")
+        .hint("look at the file; without it, the next call pins the tool anew")
 }
 
 /// Digits of a fingerprint that name what is offered.
@@ -216,13 +231,20 @@ impl Workspace {
         Ok(Some(McpOfCall { key, tool, catalog }))
     }
 
-    /// Returns what a plan needs to know of the pin of a tool. One that cannot be read refuses the run, not the plan.
-    pub(crate) fn pin_fact(&self, catalog: &Catalog, tool: &Tool) -> Result<PinFact, Error> {
-        let Some(mcp) = self.pin_key(catalog, tool)? else { return Ok(PinFact::None) };
-        Ok(match self.read_pin(&mcp)?.unwrap_or_default() {
-            None => PinFact::None,
-            Some(PinRecord { offered: Some(offered), .. }) => PinFact::Changed(offered.fingerprint()),
-            Some(PinRecord { pin, .. }) => PinFact::Pinned(pin.fingerprint()),
+    /// Returns what a plan needs to know of the pin of a tool, and why it refuses every call, when it cannot be read.
+    pub(crate) fn pin_fact(
+        &self,
+        catalog: &Catalog,
+        tool: &Tool,
+    ) -> Result<(PinFact, Option<Blocker>), Error> {
+        let Some(mcp) = self.pin_key(catalog, tool)? else { return Ok((PinFact::None, None)) };
+        Ok(match self.read_pin(&mcp)? {
+            Ok(None) => (PinFact::None, None),
+            Ok(Some(PinRecord { offered: Some(offered), .. })) => {
+                (PinFact::Changed(offered.fingerprint()), None)
+            }
+            Ok(Some(PinRecord { pin, .. })) => (PinFact::Pinned(pin.fingerprint()), None),
+            Err(trouble) => (PinFact::None, Some(unreadable(&mcp, &trouble))),
         })
     }
 
@@ -239,13 +261,7 @@ impl Workspace {
         let bound = approval.and_then(|approval| approval.binding.pin);
         let record = match self.read_pin(&tool)? {
             Ok(record) => record,
-            Err(trouble) => {
-                let path = format!("{PINS}/{}", tool.file_name());
-                let message = format!("the pin `{path}` cannot be trusted: {trouble}");
-                return Ok(Err(Blocker::new("mcp_pin_unreadable", message)
-                    .field("mcp_tool_name")
-                    .hint("look at the file; without it, the next call pins the tool anew")));
-            }
+            Err(trouble) => return Ok(Err(unreadable(&tool, &trouble))),
         };
         let Some(record) = record else { return Ok(Ok(None)) };
         Ok(Ok(Some(match bound.and_then(|bound| record.waiting(bound)) {
@@ -271,6 +287,33 @@ impl Workspace {
         Ok(changed)
     }
 
+    /// Makes what the server says of a call's tool its pin, unless somebody else has done so meanwhile, whose pin then comes back.
+    ///
+    /// # Errors
+    /// With the reason why the tool may not be called.
+    pub(crate) fn first_use(&self, call: &VerifiedCall, listed: &ListedTool) -> Result<Option<Pin>, String> {
+        let text = |error: Error| error.to_string();
+        let Some(mcp) = self.mcp_of_call(call.call()).map_err(text)? else { return Ok(None) };
+        let lock = rel(PINS).join(LOCK).expect("it is a name");
+        let keep = || -> Result<Result<Option<Pin>, PinTrouble>, Error> {
+            self.fs.create_dir_all(&rel(PINS))?;
+            let holder = format!("process {} (brigade tools call run)", std::process::id());
+            let _lock = self.fs.lock(&lock, &holder, LOCK_PATIENCE)?;
+            let found = match self.read_pin(&mcp.key)? {
+                Ok(found) => found,
+                Err(trouble) => return Ok(Err(trouble)),
+            };
+            if let Some(record) = found {
+                return Ok(Ok(Some(record.pin)));
+            }
+            let pin = Pin::of(listed, self.now());
+            let (tool, command) = (mcp.key.clone(), mcp.tool.as_ref().map(ServerCommand::of));
+            self.write_pin(&PinRecord { tool, pin, offered: None, missing_since: None, command })?;
+            Ok(Ok(None))
+        };
+        keep().map_err(text)?.map_err(|trouble| trouble.to_string())
+    }
+
     fn keep_tool(
         &self,
         mcp: &McpOfCall,
@@ -287,16 +330,10 @@ impl Workspace {
         };
         let command = mcp.tool.as_ref().map(ServerCommand::of);
         let record = match pinned {
+            // Its first use, which made the pin, or somebody else's that did so meanwhile.
             None => match self.read_pin(&mcp.key)? {
-                // Somebody else used it for the first time meanwhile.
                 Ok(Some(record)) => record,
-                Ok(None) => {
-                    let pin = Pin::of(listed, finished.completed_at);
-                    let tool = mcp.key.clone();
-                    self.write_pin(&PinRecord { tool, pin, offered: None, missing_since: None, command })?;
-                    return Ok(None);
-                }
-                Err(_) => return Ok(None),
+                Ok(None) | Err(_) => return Ok(None),
             },
             Some(record) => record,
         };

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, Checkpoint, Claim, Purpose, Refusal, Runner, VerifiedCall, verify};
 use brigade_core::{CallId, Fingerprint, IdPrefix, Json, RunId, Timestamp};
-use brigade_exec::{Execution, Logs, RunPaths, execute_pinned, with_checkpoints};
+use brigade_exec::{Execution, ListedTool, Logs, PinRule, RunPaths, execute_pinned, with_checkpoints};
 use brigade_fs::{FileKind, Fs, RelPath, WriteFile};
 use brigade_process::ProcessIdentity;
 use brigade_queue::{Calls, ChainEnd, Queue, StoredCall};
@@ -188,6 +188,7 @@ impl Workspace {
             (files.logs, files.dropped)
         };
         tracing::debug!(call = %call.id(), run = %run_id, "claimed the call, and runs it");
+        let keep = |listed: &ListedTool| self.first_use(&call, listed);
         let finished = execute_pinned(
             &Execution {
                 call: &call,
@@ -203,7 +204,7 @@ impl Workspace {
                 clock: &*self.context.clock,
             },
             logs,
-            pinned.as_ref().map(|record| &record.pin),
+            pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin)),
         );
         self.keep_digests();
         tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");

@@ -12,7 +12,7 @@ use rmcp::model::{
 use rmcp::service::{ClientInitializeError, PeerRequestOptions, RunningService, ServiceError};
 use rmcp::{ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
 
-use super::exchange::{McpErrorKind, McpFault};
+use super::exchange::{McpErrorKind, McpFault, PinRule};
 use super::link::{LineTransport, Link};
 use super::pin::{ListedTool, Pin, PinChange};
 
@@ -27,7 +27,7 @@ pub(super) enum Goal<'a> {
     /// To know the tools.
     List,
     /// To call one.
-    Call { tool_name: &'a str, arguments: &'a Json, expected_pin: Option<&'a Pin> },
+    Call { tool_name: &'a str, arguments: &'a Json, pin: PinRule<'a> },
 }
 
 /// How a conversation ended that was not cut short.
@@ -59,15 +59,21 @@ pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redacto
     let tools = peer.list().await?;
     let tools: Vec<ListedTool> = tools.into_iter().map(|tool| tool.redacted(redactor)).collect();
     link.known().tools.clone_from(&tools);
-    let Goal::Call { tool_name, arguments, expected_pin } = goal else {
+    let Goal::Call { tool_name, arguments, pin } = goal else {
         return Ok(Said::Listed);
     };
     let tool = the_tool(tools, tool_name)?;
     link.known().tool = Some(tool.clone());
-    if let Some(pin) = expected_pin
-        && !pin.holds(&tool)
-    {
-        return Err(pin_failure(pin, &tool));
+    let pin = match pin {
+        PinRule::None => None,
+        PinRule::Holds(pin) => Some(pin.clone()),
+        PinRule::FirstUse(keep) => {
+            keep(&tool).map_err(|why| Failure::new(McpErrorKind::PinNotKept, not_kept(&why)))?
+        }
+    };
+    link.known().pin.clone_from(&pin);
+    if let Some(pin) = pin.filter(|pin| !pin.holds(&tool)) {
+        return Err(pin_failure(&pin, &tool));
     }
     peer.call(tool_name, arguments).await.map(Said::Answered)
 }
@@ -195,6 +201,10 @@ fn the_tool(tools: Vec<ListedTool>, name: &str) -> Result<ListedTool, Failure> {
             Err(Failure::new(McpErrorKind::ToolNotListed, message))
         }
     }
+}
+
+fn not_kept(why: &str) -> String {
+    format!("how the server lists the tool could not be kept, so it was not called: {why}")
 }
 
 fn pin_failure(pin: &Pin, tool: &ListedTool) -> Failure {

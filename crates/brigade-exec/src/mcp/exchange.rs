@@ -1,5 +1,6 @@
 //! What was asked of a server and what came of it, as the receipt holds it.
 
+use std::fmt;
 use std::time::Duration;
 
 use brigade_core::redact::Redactor;
@@ -10,6 +11,32 @@ use thiserror::Error;
 use super::content::McpAnswer;
 use super::pin::{ListedTool, Pin, PinChange};
 
+/// Keeps how a server lists a tool at its first use. Answers with the pin that somebody else has kept meanwhile, which counts
+/// instead; fails with the reason why nothing could be kept.
+pub type KeepPin<'a> = dyn Fn(&ListedTool) -> Result<Option<Pin>, String> + 'a;
+
+/// What the listing of a tool is compared with before the tool is called.
+#[derive(Clone, Copy)]
+pub enum PinRule<'a> {
+    /// Nothing.
+    None,
+    /// This pin; a tool that is listed differently is not called.
+    Holds(&'a Pin),
+    /// Nothing yet: the listing is kept before the call, so that of several first uses at the same time one makes the pin and
+    /// the others are compared with it.
+    FirstUse(&'a KeepPin<'a>),
+}
+
+impl fmt::Debug for PinRule<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PinRule::None => f.write_str("None"),
+            PinRule::Holds(pin) => f.debug_tuple("Holds").field(pin).finish(),
+            PinRule::FirstUse(_) => f.write_str("FirstUse"),
+        }
+    }
+}
+
 /// What is asked of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct McpRequest<'a> {
@@ -19,8 +46,8 @@ pub struct McpRequest<'a> {
     pub tool_name: &'a str,
     /// The arguments, an object, sent as they are.
     pub arguments: &'a Json,
-    /// How the tool was listed when it was approved; a tool that is listed differently is not called.
-    pub expected_pin: Option<&'a Pin>,
+    /// What its listing is compared with.
+    pub pin: PinRule<'a>,
 }
 
 /// What went wrong, as a stable word.
@@ -47,6 +74,8 @@ pub enum McpErrorKind {
     DuplicateTool,
     /// The server lists the tool differently than it was pinned; it was not called.
     PinChanged,
+    /// How the server lists the tool could not be kept at its first use; it was not called.
+    PinNotKept,
     /// The call was answered with an error of the protocol.
     JsonRpcError,
     /// The tool says that it failed (`isError`).
@@ -75,6 +104,7 @@ impl McpErrorKind {
             McpErrorKind::ToolNotListed => "tool_not_listed",
             McpErrorKind::DuplicateTool => "duplicate_tool",
             McpErrorKind::PinChanged => "pin_changed",
+            McpErrorKind::PinNotKept => "pin_not_kept",
             McpErrorKind::JsonRpcError => "json_rpc_error",
             McpErrorKind::ToolError => "tool_error",
             McpErrorKind::UnsupportedAnswer => "unsupported_answer",
@@ -134,6 +164,8 @@ pub struct Exchange {
     pub tools: Vec<ListedTool>,
     /// The tool that was asked for, when it is listed once.
     pub tool: Option<ListedTool>,
+    /// The pin that the tool was compared with; none at its first use, and when it did not come to that.
+    pub pin: Option<Pin>,
     /// What is listed differently than it was pinned.
     pub changes: Vec<PinChange>,
     /// The id of the call's request, when it was sent.
@@ -188,7 +220,7 @@ impl Exchange {
         put("mcp_listed_tools", Json::from(self.tools.len()));
         let answered = self.answered_after.map(|after| (after.as_secs_f64() * 1000.0).round() / 1000.0);
         put("mcp_answer_seconds", Json::from(answered));
-        put("mcp_pin", self.pin_key(request));
+        put("mcp_pin", self.pin_key());
         put(
             "mcp_pin_changes",
             self.changes.iter().take(CHANGES).map(|change| clean(&change.message)).collect::<Vec<_>>().into(),
@@ -196,9 +228,9 @@ impl Exchange {
         keys
     }
 
-    fn pin_key(&self, request: &McpRequest<'_>) -> Json {
+    fn pin_key(&self) -> Json {
         let seen = self.tool.as_ref().map(ListedTool::fingerprint);
-        let state = match (request.expected_pin, &seen) {
+        let state = match (&self.pin, &seen) {
             (_, None) => "unknown",
             (None, Some(_)) => "first use",
             (Some(pin), Some(seen)) if pin.fingerprint() == *seen => "unchanged",
@@ -207,8 +239,8 @@ impl Exchange {
         Json::object([
             ("state", Json::from(state)),
             ("listed", Json::from(seen.map(Fingerprint::to_hex))),
-            ("pinned", Json::from(request.expected_pin.map(|pin| pin.fingerprint().to_hex()))),
-            ("pinned_at", Json::from(request.expected_pin.map(|pin| pin.pinned_at().to_string()))),
+            ("pinned", Json::from(self.pin.as_ref().map(|pin| pin.fingerprint().to_hex()))),
+            ("pinned_at", Json::from(self.pin.as_ref().map(|pin| pin.pinned_at().to_string()))),
         ])
     }
 

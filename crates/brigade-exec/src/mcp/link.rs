@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::exchange::McpErrorKind;
 use super::message::{Broken, Received};
-use super::pin::ListedTool;
+use super::pin::{ListedTool, Pin};
 
 /// The revision of a server that does not say which it speaks.
 const UNNAMED_VERSION: &str = "2024-11-05";
@@ -25,6 +25,7 @@ pub(super) struct Known {
     pub(super) server: Option<Json>,
     pub(super) tools: Vec<ListedTool>,
     pub(super) tool: Option<ListedTool>,
+    pub(super) pin: Option<Pin>,
     pub(super) request_id: Option<i64>,
     pub(super) request: Option<Json>,
     pub(super) responses: u64,

@@ -42,11 +42,7 @@ pub fn call_tool(
     request: &McpRequest<'_>,
     redactor: &Redactor,
 ) -> Exchange {
-    let goal = Goal::Call {
-        tool_name: request.tool_name,
-        arguments: request.arguments,
-        expected_pin: request.expected_pin,
-    };
+    let goal = Goal::Call { tool_name: request.tool_name, arguments: request.arguments, pin: request.pin };
     speak(spec, sink, control, goal, redactor)
 }
 
@@ -334,6 +330,7 @@ fn conclude(
         tool.name = redactor.redact_str(&tool.name);
     }
     exchange.tool = known.tool;
+    exchange.pin = known.pin;
     exchange.request_id = known.request_id;
     exchange.request = known.request.map(|request| redactor.redact_json(&request));
     exchange.responses = known.responses;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use brigade_core::Json;
 use brigade_core::redact::{Redactor, SecretValue};
-use brigade_exec::{Exchange, McpErrorKind, McpRequest, Pin, ServerExit, call_tool, list_tools};
+use brigade_exec::{Exchange, McpErrorKind, McpRequest, Pin, PinRule, ServerExit, call_tool, list_tools};
 use brigade_process::{CancelToken, Control, Program, Spec, Stream};
 
 /// What a server may be told, and what becomes of it.
@@ -98,7 +98,7 @@ impl Trial {
             server_id: "misbehaving",
             tool_name: self.tool,
             arguments: &self.arguments,
-            expected_pin: self.pin.as_ref(),
+            pin: self.pin.as_ref().map_or(PinRule::None, PinRule::Holds),
         }
     }
 

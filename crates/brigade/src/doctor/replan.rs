@@ -102,6 +102,8 @@ impl<'a, 'c> Replanner<'a, 'c> {
             (ProgramFact::NotFound, NamedFiles::default())
         };
         let NamedFiles { files, too_much } = files;
+        let (pin, untrusted) = workspace.pin_fact(&config.catalog, tool)?;
+        decision.blockers.extend(untrusted);
         decision.blockers.extend(NamedFiles::blockers(&too_much, tool));
         let found = &surveyed.files;
         Ok(PlanFacts {
@@ -116,7 +118,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
             outside: found.outside.iter().map(|field| (*field).to_owned()).collect(),
             program,
             files,
-            pin: workspace.pin_fact(&config.catalog, tool)?,
+            pin,
             projections: projection_facts(&surveyed.projections),
             decision,
             policy,
