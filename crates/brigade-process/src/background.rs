@@ -30,11 +30,10 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 pub struct Detached {
     /// The program.
     pub program: ProcessIdentity,
-    /// The process that writes its logs. It is no member of the program's tree; it ends when nobody has the program's output
-    /// open any more. When it is killed, whoever writes to the output gets a broken pipe.
+    /// The process that writes its logs. It started the program and, on Linux, adopts what is orphaned within the program's
+    /// tree; it ends when nothing of that is left and nobody has the program's output open any more. When it is killed, whoever writes to the output gets a
+    /// broken pipe.
     pub writer: ProcessIdentity,
-    /// The numbers by which the system names the pipes to it: of standard output, of standard error.
-    pub pipes: [u64; 2],
 }
 
 /// How ending a tree went.
@@ -94,7 +93,19 @@ fn silent() -> io::Result<OwnedFd> {
 /// descends from those. When the root has ended, only the marker counts, because its number may mean another process by
 /// now. The caller itself is never signalled. Blocks until it is done.
 pub fn kill_tree(identity: &ProcessIdentity, marker: Option<&str>, grace: Duration) -> Ended {
-    platform::kill_tree(identity, marker, grace, platform::Root::Checked)
+    platform::kill_tree(identity, None, marker, grace, platform::Root::Checked)
+}
+
+/// Ends a detached program as [`kill_tree`] does, and everything that the writer of its logs has adopted: what was orphaned within
+/// the program's tree, whatever it did to its session and environment. The writer itself is not signalled; it ends when nothing
+/// of the program is left.
+pub fn kill_detached(
+    program: &ProcessIdentity,
+    writer: Option<&ProcessIdentity>,
+    marker: Option<&str>,
+    grace: Duration,
+) -> Ended {
+    platform::kill_tree(program, writer, marker, grace, platform::Root::Checked)
 }
 
 /// Ends what is left of a tree whose root lived a moment ago, so that its session's number still means that session.
@@ -103,5 +114,5 @@ pub(crate) fn kill_without_keeper(
     marker: Option<&str>,
     grace: Duration,
 ) -> Ended {
-    platform::kill_tree(identity, marker, grace, platform::Root::JustEnded)
+    platform::kill_tree(identity, None, marker, grace, platform::Root::JustEnded)
 }

@@ -63,7 +63,7 @@ mod piped;
 // What a run may do.
 mod sandbox;
 
-pub use background::{Detached, Ended, kill_tree, spawn_detached};
+pub use background::{Detached, Ended, kill_detached, kill_tree, spawn_detached};
 pub use cancel::{CancelSignal, CancelToken};
 pub use host::{current_dir, current_program, random_bytes, survive_file_size_limit, variables};
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};

@@ -4,7 +4,8 @@
 //! than the cap, the log becomes `NAME.1`, in the place of an older one, and a new one begins. Forked without exec like the
 //! keeper, it keeps to plain system calls and to memory that was reserved before, holds nothing of the caller (no
 //! descriptor, no folder, no terminal, no environment), takes no signal but `SIGKILL`, and ends by itself when nobody has
-//! the pipes open any more. What cannot be written is read all the same, so that the program never waits for a full disk; once
+//! the pipes open any more. On Linux it is the parent of the program and adopts the orphans of the program's tree, so that they are found when that is ended
+//! ([`kill_detached`](crate::kill_detached)), and it ends when they have ended, too. What cannot be written is read all the same, so that the program never waits for a full disk; once
 //! there is room again, a line in the log says how much is missing.
 
 use std::ffi::{CString, OsStr};
@@ -18,7 +19,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::launch::{close_all_but, fork_into, pipe};
+use crate::launch::{close_all_but, fork_into, last_errno, pipe};
 
 #[cfg(target_os = "linux")]
 #[path = "log_writer/linux.rs"]
@@ -127,8 +128,6 @@ pub struct Logs {
 /// The writer before it is a process: everything that it needs.
 pub(crate) struct LogWriter {
     channels: [Channel; 2],
-    /// The numbers by which the system names the two pipes.
-    pub(crate) pipes: [u64; 2],
     cap: u64,
     buffer: Vec<u8>,
 }
@@ -141,30 +140,30 @@ impl LogWriter {
         for end in [&stdout, &stderr] {
             rustix::io::ioctl_fionbio(end, true)?;
         }
-        #[allow(clippy::unnecessary_cast, reason = "the type of this field differs between platforms")]
-        let number = |end: &OwnedFd| rustix::fs::fstat(end).map(|stat| stat.st_ino as u64);
-        let pipes = [number(&stdout)?, number(&stderr)?];
         let channels = [Channel::new(stdout, logs.stdout), Channel::new(stderr, logs.stderr)];
         // Less than one line of the notice fits nothing.
         let cap = logs.cap.max(256);
-        Ok((LogWriter { channels, pipes, cap, buffer: vec![0; PIECE] }, [stdout_end, stderr_end]))
+        Ok((LogWriter { channels, cap, buffer: vec![0; PIECE] }, [stdout_end, stderr_end]))
     }
 
-    /// Becomes a process; returns its number.
-    pub(crate) fn fork(&mut self) -> io::Result<libc::pid_t> {
+    /// Becomes a process, which does this first and ends if that fails; returns its number.
+    pub(crate) fn fork(&mut self, begin: impl FnOnce() -> bool) -> io::Result<libc::pid_t> {
         fork_into(|| {
-            // SAFETY: no memory is involved, except for the path, which ends with NUL. A writer must not hold a folder of the
-            // caller in use, nor take what a terminal sends to the caller's group.
-            unsafe {
-                libc::setsid();
-                libc::chdir(c"/".as_ptr());
+            // SAFETY: no memory is involved. A writer must not take what a terminal sends to the caller's group.
+            unsafe { libc::setsid() };
+            if !begin() {
+                return;
             }
+            // SAFETY: the path ends with NUL. A writer must not hold a folder of the caller in use.
+            unsafe { libc::chdir(c"/".as_ptr()) };
+            collect_children();
             #[cfg(target_os = "linux")]
             surroundings::forget();
             let [first, second] = &self.channels;
             let kept = [first, second].map(|channel| channel.descriptors());
             close_all_but(kept.as_flattened());
             self.write_until_the_end();
+            wait_for_children();
         })
     }
 
@@ -175,6 +174,29 @@ impl LogWriter {
             for channel in &mut self.channels {
                 channel.pass(&mut self.buffer, self.cap);
             }
+        }
+    }
+}
+
+/// Lets the system collect every child that ends, now and later.
+fn collect_children() {
+    // SAFETY: the structure is plain data on the stack; the status is not asked for.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = libc::SIG_DFL;
+        action.sa_flags = libc::SA_NOCLDWAIT;
+        libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut());
+        while 0 < libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) {}
+    }
+}
+
+/// Waits until there are no children: of a program that put its output elsewhere, or of what it left behind.
+fn wait_for_children() {
+    loop {
+        // SAFETY: the status is not asked for.
+        let waited = unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
+        if waited < 0 && last_errno() != libc::EINTR {
+            return;
         }
     }
 }

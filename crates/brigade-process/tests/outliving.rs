@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use brigade_process::{
     CancelSignal, CancelToken, EndedBy, Ending, Exit, LogFile, Logs, ProcessIdentity, Program, Signal, Spec,
-    kill_tree, spawn_detached, spawn_piped,
+    kill_detached, kill_tree, spawn_detached, spawn_piped,
 };
 use common::{Trial, fixture, living};
 
@@ -237,6 +237,42 @@ fn whatever_is_printed_logs_stay_below_the_cap_and_lose_nothing_but_the_oldest()
     assert_eq!(numbers.last(), Some(&40_000));
     assert!(cap < text.len() as u64);
     assert_eq!(std::fs::read_to_string(folder.path().join("errors")).unwrap(), "oops\n");
+}
+
+#[test]
+fn orphans_of_a_detached_tree_are_found_whatever_they_did() {
+    let folder = tempfile::tempdir().unwrap();
+    // A daemon: a session and an environment of its own, its parent gone, its output elsewhere.
+    let script = "import os, sys, time\n\
+        if os.fork() == 0:\n\
+        \x20   os.setsid()\n\
+        \x20   if os.fork() == 0:\n\
+        \x20       print(os.getpid(), flush=True)\n\
+        \x20       null = os.open('/dev/null', os.O_RDWR)\n\
+        \x20       os.dup2(null, 1), os.dup2(null, 2)\n\
+        \x20       os.execve('/bin/sleep', ['sleep', '300'], {})\n\
+        \x20   os._exit(0)\n\
+        if sys.argv[1] == 'stays': time.sleep(300)\n";
+    for (main, expect) in [("stays", 2), ("goes", 1)] {
+        let mut trial = Trial::python(script);
+        trial.spec.argv.push(main.into());
+        let log = folder.path().join("log");
+        std::fs::write(&log, "").unwrap();
+        let begun = spawn_detached(&trial.spec, logs(folder.path(), CAP)).unwrap();
+        until(|| std::fs::read_to_string(&log).unwrap().ends_with('\n'));
+        let daemon: u32 = std::fs::read_to_string(&log).unwrap().trim().parse().unwrap();
+        let daemon = ProcessIdentity::of(daemon).unwrap();
+        until(|| std::fs::read(format!("/proc/{}/environ", daemon.pid())).unwrap().is_empty());
+        if main == "goes" {
+            until(|| !begun.program.is_alive());
+        }
+        assert!(begun.writer.is_alive(), "it waits for what the program left");
+        let ended = kill_detached(&begun.program, Some(&begun.writer), Some(&trial.mark), GRACE);
+        assert_eq!((ended.signalled, ended.survivors.len()), (expect, 0), "{main}");
+        assert!(!daemon.is_alive());
+        until(|| !begun.writer.is_alive());
+        trial.check_nothing_left();
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! | `version` | 1; absent in what 0.30.0 wrote |
 //! | `start_time boot_id` | with `pid`, who the process is |
 //! | `instance` | the mark in the environment of everything that this start brought up |
-//! | `log_writer` | `pid` and `start_time` of the process that writes the logs, and the system's numbers of the `pipes` to it; absent where the runtime writes them itself |
+//! | `log_writer` | `pid` and `start_time` of the process that writes the logs; absent where the runtime writes them itself |
 //! | `starting` | when a process is being created: when the starter itself started, to find what it left if it was killed |
 //! | `health_ok health_detail health_checked_at` | the last health check, when no other file is configured for it |
 //!
@@ -121,13 +121,6 @@ impl Record {
         ProcessIdentity::from_record(i32::MAX as u32, since, self.text("boot_id")?).ok()
     }
 
-    /// Returns the numbers of the pipes to the process that writes the logs.
-    pub(crate) fn log_pipes(&self) -> Vec<u64> {
-        let pipes =
-            self.json.get("log_writer").and_then(|writer| writer.as_object()?.get("pipes")?.as_array());
-        pipes.into_iter().flatten().filter_map(|number| u64::try_from(number.as_i64()?).ok()).collect()
-    }
-
     /// Tells whether the file may be rewritten.
     pub(crate) fn is_newer(&self) -> bool {
         self.source == Source::Newer
@@ -171,11 +164,8 @@ impl Record {
     pub(crate) fn started(mut self, begun: &Detached) -> Record {
         self.json.remove("starting");
         self.set_identity(&begun.program);
-        let writer = [
-            ("pid", Json::from(begun.writer.pid())),
-            ("start_time", begun.writer.start_time().into()),
-            ("pipes", begun.pipes.map(Json::from).to_vec().into()),
-        ];
+        let writer =
+            [("pid", Json::from(begun.writer.pid())), ("start_time", begun.writer.start_time().into())];
         let writer = writer.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
         self.json.insert("log_writer".to_owned(), Json::Object(writer));
         self
@@ -290,10 +280,9 @@ mod tests {
         assert_eq!((leftover.start_time(), leftover.boot_id()), (5, "boot"));
         assert!(!leftover.is_alive());
         let identity = |pid| ProcessIdentity::from_record(pid, 6, "boot").unwrap();
-        let begun = Detached { program: identity(99), writer: identity(98), pipes: [4, 5] };
+        let begun = Detached { program: identity(99), writer: identity(98) };
         let started = Record::parse(&starting.started(&begun).bytes());
         assert_eq!((started.identity(), started.log_writer()), (Some(begun.program), Some(begun.writer)));
-        assert_eq!(started.log_pipes(), [4, 5]);
         assert_eq!(started.starting(&start("j"), &starter).log_writer(), None);
         assert_eq!(started.unfinished_start(), None);
         assert!(started.json.contains_key("note") && !started.json.contains_key("stopped_at"));
@@ -321,7 +310,7 @@ mod tests {
         #[test]
         fn any_bytes_are_a_record_and_a_pid_file(bytes in any::<Vec<u8>>()) {
             let record = Record::parse(&bytes);
-            let _ = (record.identity(), record.log_writer(), record.log_pipes(), record.started_at(), record.unfinished_start(), PidFile::parse(&bytes));
+            let _ = (record.identity(), record.log_writer(), record.started_at(), record.unfinished_start(), PidFile::parse(&bytes));
         }
     }
 }

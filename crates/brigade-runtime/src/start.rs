@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use brigade_catalog::Runtime;
 use brigade_core::{Fingerprint, Json, Object};
 use brigade_fs::{FileMode, RelPath};
-use brigade_process::{CancelToken, Detached, Logs, ProcessIdentity, kill_tree, spawn_detached};
+use brigade_process::{CancelToken, Detached, Logs, ProcessIdentity, kill_detached, spawn_detached};
 
 use crate::command::Command;
 use crate::error::RuntimeError;
@@ -244,7 +244,7 @@ impl Supervisor<'_> {
         if seen.record.is_newer() {
             return Err(RuntimeError::Newer { path: seen.paths.metadata.to_string() });
         }
-        if self.clear(&seen)? {
+        if self.clear(&seen)?.found_anything() {
             progress(StartProgress::Cleared);
         }
         if let Some(conflict) = self.port_conflict(runtime, &seen) {
@@ -344,11 +344,11 @@ impl Supervisor<'_> {
         });
         if let Err(error) = saved {
             // Without a record nobody could stop it.
-            kill_tree(&begun.program, Some(&mark(&instance)), GRACE);
+            kill_detached(&begun.program, Some(&begun.writer), Some(&mark(&instance)), GRACE);
             await_log_writer(&begun.writer);
             return Err(error);
         }
-        let Detached { program: process, writer: log_writer, .. } = begun;
+        let Detached { program: process, writer: log_writer } = begun;
         Ok(Ok(Begun { process, log_writer, instance, at, logs }))
     }
 
@@ -426,7 +426,8 @@ impl Supervisor<'_> {
         reason: &str,
         options: &StartOptions,
     ) -> Result<Vec<u32>, RuntimeError> {
-        let ended = kill_tree(&begun.process, Some(&mark(&begun.instance)), GRACE);
+        let mark = mark(&begun.instance);
+        let ended = kill_detached(&begun.process, Some(&begun.log_writer), Some(&mark), GRACE);
         if ended.survivors.is_empty() {
             await_log_writer(&begun.log_writer);
         }

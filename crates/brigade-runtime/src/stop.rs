@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use brigade_catalog::Runtime;
 use brigade_core::{Json, Object};
 use brigade_fs::{FileMode, RelPath};
-use brigade_process::{Ended, KillMethod, ProcessIdentity, Signal, kill_tree};
+use brigade_process::{Ended, KillMethod, ProcessIdentity, Signal, kill_detached};
 
 use crate::error::RuntimeError;
 use crate::facts::RuntimeFacts;
@@ -95,6 +95,21 @@ impl StopOutcome {
     }
 }
 
+/// What a process that is gone had left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cleared {
+    /// How many processes were ended.
+    processes: u32,
+    /// Whether there was a pid file.
+    pid_file: bool,
+}
+
+impl Cleared {
+    pub(crate) fn found_anything(self) -> bool {
+        0 < self.processes || self.pid_file
+    }
+}
+
 /// What came of a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestartOutcome {
@@ -107,7 +122,8 @@ pub struct RestartOutcome {
 impl Supervisor<'_> {
     /// Stops a runtime: its whole tree is asked to end, and after 2 s killed. What an earlier process left is removed.
     ///
-    /// Only the recorded process is signalled, what descends from it, and what carries the mark of its start.
+    /// Only the recorded process is signalled, what descends from it, what was orphaned within its tree, and what carries the mark
+    /// of its start.
     ///
     /// # Errors
     /// When a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
@@ -127,12 +143,13 @@ impl Supervisor<'_> {
         match &seen.standing {
             Standing::Running(process) => {
                 let mark = seen.record.instance().map(mark);
-                let ended = kill_tree(process, mark.as_deref(), GRACE);
+                let writer = seen.record.log_writer();
+                let ended = kill_detached(process, writer.as_ref(), mark.as_deref(), GRACE);
                 if !ended.survivors.is_empty() {
                     let survivors = ended.survivors.iter().map(ProcessIdentity::pid).collect();
                     return Ok(StopOutcome::Survived { process: process.clone(), survivors });
                 }
-                if let Some(writer) = seen.record.log_writer() {
+                if let Some(writer) = writer {
                     await_log_writer(&writer);
                 }
                 self.keep_copy(&seen.record, &seen.paths.metadata)?;
@@ -145,13 +162,20 @@ impl Supervisor<'_> {
                 None => nothing(),
             }),
             Standing::Stale(_) => {
-                self.clear(&seen)?;
+                let ended = self.clear(&seen)?.processes;
                 self.keep_copy(&seen.record, &seen.paths.metadata)?;
                 self.forget(&seen, "stale pid")?;
-                Ok(StopOutcome::NotRunning { reason: "stale pid: what it left was removed".to_owned() })
+                let lived_on = match ended {
+                    0 => String::new(),
+                    1 => ", and 1 process that lived on was ended".to_owned(),
+                    ended => format!(", and {ended} processes that lived on were ended"),
+                };
+                Ok(StopOutcome::NotRunning {
+                    reason: format!("stale pid: what it left was removed{lived_on}"),
+                })
             }
             Standing::Stopped => {
-                if !self.clear(&seen)? {
+                if !self.clear(&seen)?.found_anything() {
                     return Ok(nothing());
                 }
                 self.forget(&seen, "an earlier start left processes behind")?;
@@ -180,22 +204,22 @@ impl Supervisor<'_> {
         Ok(RestartOutcome { stop: Some(stop), start })
     }
 
-    /// Ends and removes what a process that is gone has left: strays with the mark of its start, and the pid file. Tells
-    /// whether there was anything.
-    pub(crate) fn clear(&self, seen: &Seen) -> Result<bool, RuntimeError> {
-        let mut found = false;
+    /// Ends and removes what a process that is gone has left: strays of its tree or with the mark of its start, and the pid file.
+    pub(crate) fn clear(&self, seen: &Seen) -> Result<Cleared, RuntimeError> {
+        let mut cleared = Cleared { processes: 0, pid_file: false };
         let was_stopped = seen.record.json.contains_key("stopped_at");
         let root = seen.record.identity().or_else(|| seen.record.unfinished_start());
         if let (false, Some(root), Some(instance)) = (was_stopped, root, seen.record.instance()) {
-            found |= 0 < kill_tree(&root, Some(&mark(instance)), GRACE).signalled;
-            if let Some(writer) = seen.record.log_writer() {
+            let writer = seen.record.log_writer();
+            cleared.processes = kill_detached(&root, writer.as_ref(), Some(&mark(instance)), GRACE).signalled;
+            if let Some(writer) = writer {
                 await_log_writer(&writer);
             }
         }
         if let (Standing::Stale(_), Some(path)) = (&seen.standing, &seen.paths.pid) {
-            found |= self.remove(path)?;
+            cleared.pid_file = self.remove(path)?;
         }
-        Ok(found)
+        Ok(cleared)
     }
 
     /// Writes down that a runtime was stopped, and makes room in its logs. The caller holds its lock.

@@ -12,7 +12,7 @@ mod platform;
 #[path = "system/unix.rs"]
 mod platform;
 
-pub(crate) use platform::{holders, holds_pipe, wait};
+pub(crate) use platform::{holders, wait};
 
 /// A process that runs now, as far as the system tells of it.
 #[derive(Clone, Debug)]

@@ -27,6 +27,8 @@ type Key = (i32, u64);
 struct Hunt<'a> {
     root: Key,
     marker: Option<&'a str>,
+    /// Whose children are members.
+    adopter: Option<&'a ProcessIdentity>,
     /// Whether the root's number is known to mean its session and group.
     session: bool,
     /// Everything that was ever found: members stay members when their parents are gone.
@@ -36,6 +38,7 @@ struct Hunt<'a> {
 
 pub(super) fn kill_tree(
     identity: &ProcessIdentity,
+    adopter: Option<&ProcessIdentity>,
     marker: Option<&str>,
     grace: Duration,
     root: Root,
@@ -50,6 +53,7 @@ pub(super) fn kill_tree(
     let mut hunt = Hunt {
         root: (pid, identity.start_time()),
         marker,
+        adopter,
         session: root == Root::JustEnded || identity.is_alive(),
         known: HashSet::new(),
         table: Table::with_room(),
@@ -103,12 +107,15 @@ impl Hunt<'_> {
         self.table.read();
         let me = std::process::id() as i32;
         let (root, session, marker, known) = (self.root, self.session, self.marker, &self.known);
+        // After the table was read: while it lives, its number means it.
+        let adopter = self.adopter.filter(|adopter| adopter.is_alive()).map(|adopter| adopter.pid() as i32);
         let chosen = |entry: &Entry| {
             let own = session && (entry.stat.session == root.0 || entry.stat.group == root.0);
             let younger = root.1 <= entry.stat.start_time;
             entry.pid != me
                 && (key(entry) == root
                     || known.contains(&key(entry))
+                    || adopter == Some(entry.stat.parent)
                     || younger && (own || marker.is_some_and(|marker| carries(entry.pid, marker))))
         };
         self.table.mark(chosen);

@@ -17,6 +17,7 @@ pub(super) enum Root {
 
 pub(super) fn kill_tree(
     identity: &ProcessIdentity,
+    _adopter: Option<&ProcessIdentity>,
     _marker: Option<&str>,
     grace: Duration,
     root: Root,

@@ -64,33 +64,31 @@ pub(super) fn start(
     Ok((reports, commands, Hold(pid)))
 }
 
-/// Starts a program that no keeper watches, and the writer of its logs: a process in between forks both, tells who they are,
-/// and ends.
+/// Starts a program that no keeper watches, by the process that writes its logs; the one in between, which forks that, ends at once.
 pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Detached, SpawnError> {
     let Lines { reports: (reports, reports_end), .. } =
         Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;
     let pid = fork_into(|| {
-        // SAFETY: no memory is involved. Fails only for a group leader, which a fresh child is not.
-        unsafe { libc::setsid() };
-        match writer.fork() {
-            Ok(pid) => {
-                // Nobody collects it before this process ends, so the number is the writer for certain.
-                let start_time = crate::tree::stat(pid).map_or(0, |stat| stat.start_time);
-                Report::Started { pid: pid as u32, start_time }.send(&reports_end);
-                tell_start(&image, &reports_end);
-            }
-            Err(error) => {
-                let errno = error.raw_os_error().unwrap_or(0);
-                Report::Failed { step: Step::Fork, errno }.send(&reports_end);
-            }
+        let begin = || {
+            // SAFETY: no memory is involved.
+            let pid = unsafe {
+                libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+                libc::getpid()
+            };
+            let start_time = crate::tree::stat(pid).map_or(0, |stat| stat.start_time);
+            Report::Started { pid: pid as u32, start_time }.send(&reports_end);
+            tell_start(&image, &reports_end).is_some()
+        };
+        if let Err(error) = writer.fork(begin) {
+            let errno = error.raw_os_error().unwrap_or(0);
+            Report::Failed { step: Step::Fork, errno }.send(&reports_end);
         }
     })
     .map_err(|source| SpawnError::at(Step::Fork, source))?;
-    let pipes = writer.pipes;
     // With the caller's ends of the pipes: the writer ends when the program's are closed.
     drop((image, writer, reports_end));
     let begun = first_report(&reports)
-        .and_then(|writer| first_report(&reports).map(|program| Detached { program, writer, pipes }));
+        .and_then(|writer| first_report(&reports).map(|program| Detached { program, writer }));
     reap(pid);
     begun
 }

@@ -67,14 +67,14 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
     let collect_later = |pid: libc::pid_t| {
         let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || crate::launch::reap(pid));
     };
-    let pid = writer.fork().map_err(|source| SpawnError::at(Step::Fork, source))?;
+    let pid = writer.fork(|| true).map_err(|source| SpawnError::at(Step::Fork, source))?;
     let written = identity_of(pid);
     collect_later(pid);
     let (pid, _) = crate::launch::start_program(&image)
         .map_err(|failure| SpawnError::at(failure.step, io::Error::from_raw_os_error(failure.errno)))?;
     let program = identity_of(pid);
     collect_later(pid);
-    Ok(Detached { program: program?, writer: written?, pipes: writer.pipes })
+    Ok(Detached { program: program?, writer: written? })
 }
 
 fn watch(main: libc::pid_t, ending: Ending, commands: &OwnedFd, reports: &OwnedFd) {

@@ -171,22 +171,12 @@ fn names(folder: &str) -> Vec<String> {
 }
 
 fn open_sockets(pid: u32) -> Vec<u64> {
-    open_objects(pid, "socket:[")
-}
-
-/// The numbers of what a process has open of this kind.
-fn open_objects(pid: u32, kind: &str) -> Vec<u64> {
     let folder = format!("/proc/{pid}/fd");
-    let number = |name: String| -> Option<u64> {
+    let socket = |name: String| -> Option<u64> {
         let target = rustix::fs::readlinkat(CWD, format!("{folder}/{name}"), Vec::new()).ok()?;
-        target.to_str().ok()?.strip_prefix(kind)?.strip_suffix(']')?.parse().ok()
+        target.to_str().ok()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
     };
-    names(&folder).into_iter().filter_map(number).collect()
-}
-
-/// Tells whether the process has one of these pipes open.
-pub(crate) fn holds_pipe(process: &ProcessIdentity, pipes: &[u64]) -> bool {
-    open_objects(process.pid(), "pipe:[").iter().any(|number| pipes.contains(number))
+    names(&folder).into_iter().filter_map(socket).collect()
 }
 
 fn program_name(pid: u32) -> Option<String> {

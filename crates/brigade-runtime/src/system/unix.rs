@@ -44,11 +44,6 @@ pub(crate) fn holders(ports: &BTreeSet<u16>, _first: &[u32]) -> Holders {
         .collect()
 }
 
-/// Nothing tells here.
-pub(crate) fn holds_pipe(_process: &ProcessIdentity, _pipes: &[u64]) -> bool {
-    false
-}
-
 /// Waits until the process has ended or the end is asked for, at most so long.
 pub(crate) fn wait(process: Option<&ProcessIdentity>, cancel: Option<&CancelToken>, at_most: Duration) {
     let Some(until) = Instant::now().checked_add(at_most) else { return };

@@ -97,13 +97,12 @@ fn a_killed_log_writer_is_told_until_the_runtime_is_restarted() {
 }
 
 #[test]
-fn a_runtime_that_puts_its_output_elsewhere_needs_no_log_writer() {
+fn a_runtime_that_puts_its_output_elsewhere_is_no_issue() {
     let workspace = Workspace::one("sh quiet.sh", "");
     workspace.write("quiet.sh", "echo last words\nexec sleep 300 > /dev/null 2>&1\n");
     workspace.must_start();
-    let writer = log_writer(&workspace);
-    until(|| !writer.is_alive());
-    assert_eq!((workspace.read(STDOUT).as_str(), workspace.issue_types()), ("last words\n", vec![]));
+    until(|| workspace.read(STDOUT) == "last words\n");
+    assert_eq!(workspace.issue_types(), [""; 0]);
 }
 
 #[test]

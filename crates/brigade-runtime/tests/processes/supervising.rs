@@ -109,8 +109,9 @@ fn a_reused_number_is_neither_running_nor_signalled() {
         let facts = workspace.facts(Checks::Run);
         assert_eq!((facts.state, facts.managed, facts.running()), (RuntimeState::Stale, false, false));
         assert_eq!(workspace.issue_types(), ["runtime_stale_pid"]);
-        // The mark is the other way to find processes; here it is as old as the number.
-        workspace.edit_metadata(&[("instance", Json::from("of-another-start"))]);
+        // The mark and who wrote the logs are the other ways to find processes; here they are as old as the number.
+        let instance = ("instance", Json::from("of-another-start"));
+        workspace.edit_metadata(&[instance, ("log_writer", Json::Null)]);
         assert!(matches!(workspace.stop(), StopOutcome::NotRunning { .. }));
         assert!(process.0.is_alive());
         assert_eq!(workspace.facts(Checks::Run).state, RuntimeState::Stopped);
