@@ -62,7 +62,7 @@ const SHAPES: &[(&str, &str)] = &[
         "run",
         "id:str status:str call_id:str tool_id:str family:str started_at:str completed_at:str duration_seconds:num \
          exit_code:int|null timed_out:bool timeout:num|null policy:policy runtime:any mcp_server_id:str|null \
-         mcp_tool_name:str|null mcp_request_id:any mcp_response_summary:any stdout_summary:str stderr_summary:str \
+         mcp_tool_name:str|null mcp_request_id:any mcp_response_summary:{any}|null stdout_summary:str stderr_summary:str \
          stdout_log_path:str|null stderr_log_path:str|null output_compaction:compaction|null receipt_path:str",
     ),
     (

@@ -17,11 +17,14 @@ fn a_call_goes_the_whole_way() {
     let receipt = &run["receipt"];
     assert_eq!(code, 0, "{run:#}");
     assert_eq!(
-        (&receipt["status"], &receipt["mcp_response_summary"], &receipt["mcp_is_error"]),
+        (&receipt["status"], &receipt["mcp_response_text"], &receipt["mcp_is_error"]),
         (&json!("completed"), &json!("hello"), &json!(false))
     );
     assert_eq!((&receipt["mcp_server_id"], &receipt["mcp_tool_name"]), (&json!("voice"), &json!("echo")));
     assert_eq!(receipt["runtime"]["state"], "running");
+    let response = &receipt["mcp_response_summary"];
+    assert_eq!((&response["id"], &response["jsonrpc"]), (&receipt["mcp_request_id"], &json!("2.0")));
+    assert_eq!(response["result"]["content"][0], json!({"type": "text", "characters": 5, "text": "hello"}));
     assert_eq!(receipt["mcp_pin"]["state"], "first use");
     assert_eq!(receipt["argv"].as_array().unwrap().len(), 4, "arguments are no words of the command");
     assert_eq!(run["call"]["status"], "completed");
@@ -45,7 +48,7 @@ fn the_receipt_says_which_revision_was_spoken() {
         let (code, run) = spoken.say(HELLO);
         let receipt = &run["receipt"];
         assert_eq!((code, &receipt["mcp_protocol_version"]), (0, &json!(version)), "{faults}: {receipt:#}");
-        assert_eq!(receipt["mcp_response_summary"], "hello");
+        assert_eq!(receipt["mcp_response_text"], "hello");
     }
 }
 
@@ -192,7 +195,8 @@ fn a_tool_that_is_not_listed_is_not_called() {
 fn a_tool_that_says_that_it_failed_has_failed() {
     let receipt = fails("fail", "", "", "failed", "tool_error");
     assert_eq!(receipt["mcp_is_error"], true);
-    assert!(receipt["mcp_response_summary"].as_str().unwrap().starts_with("error: "));
+    assert!(receipt["mcp_response_text"].as_str().unwrap().starts_with("error: "));
+    assert_eq!(receipt["mcp_response_summary"]["result"]["isError"], true);
     fails("echo", "rpc-error", "", "failed", "json_rpc_error");
 }
 
@@ -223,7 +227,7 @@ fn a_server_that_will_not_exit_is_ended_and_its_answer_counts() {
     for fault in ["stays", "ignores-term"] {
         let spoken = Spoken::new("echo", fault, "");
         let (code, run) = spoken.say(HELLO);
-        assert_eq!((code, &run["receipt"]["mcp_response_summary"]), (0, &json!("hello")), "{run:#}");
+        assert_eq!((code, &run["receipt"]["mcp_response_text"]), (0, &json!("hello")), "{run:#}");
         assert_eq!(run["receipt"]["mcp_server_exit"], "ended: did not exit when its input was closed");
     }
 }

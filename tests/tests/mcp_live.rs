@@ -330,10 +330,7 @@ fn a_reviewed_import_runs() {
     // The server itself is the runtime: it waits for words that never come, and each call starts one of its own.
     site.tools(["runtime", "start", "voice"]).assert_code(0);
     let receipt = site.receipt_of("voice-echo", HELLO);
-    assert_eq!(
-        (&receipt["status"], &receipt["mcp_response_summary"]),
-        (&json!("completed"), &json!("hello"))
-    );
+    assert_eq!((&receipt["status"], &receipt["mcp_response_text"]), (&json!("completed"), &json!("hello")));
     assert_eq!(site.json(["runtime", "status"]).expect(0)["counts"]["running"], 1);
 }
 
@@ -390,6 +387,15 @@ fn a_name_that_is_listed_twice_and_a_broken_catalog_are_said() {
     site.json(["import", "mcp", "voice", "--tool", "add"]).refused("line 3: the TOML is broken there");
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), broken);
     assert!(!site.workspace.exists(".brigade/tools/schemas"));
+    for other in [
+        "tool = [ {id = \"x\", name = \"x\", family = \"script\", command = \"true\"} ]\n",
+        "[tool]\nid = \"x\"\n",
+    ] {
+        site.workspace.write(".brigade/tools.toml", other);
+        let refused = site.json(["import", "mcp", "voice", "--tool", "add"]);
+        refused.refused("line 1: the tools are not written as [[tool]] there");
+        assert_eq!(site.workspace.read_text(".brigade/tools.toml"), other);
+    }
 }
 
 #[test]

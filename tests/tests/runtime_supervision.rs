@@ -432,6 +432,23 @@ fn what_runs_under_a_name_that_no_entry_has_any_more_is_seen_and_stopped() {
 }
 
 #[test]
+fn a_runtime_whose_entry_changed_while_it_runs_is_an_issue_until_it_is_restarted() {
+    let runtimes = Runtimes::new("[[runtime]]\nid = 'helper'\nname = 'Helper'\ncommand = 'sleep 600'\n");
+    runtimes.json(&["start", "helper"], 0);
+    runtimes.site.workspace.replace(".brigade/tools/runtimes.toml", "sleep 600", "sleep 601");
+    let again = runtimes.json(&["start", "helper"], 0);
+    assert!(again["reason"].as_str().unwrap().contains("as an older entry said"), "{again:#}");
+    let doctor = runtimes.json(&["doctor"], 0);
+    assert_eq!(
+        (&doctor["top_issue"]["issue_type"], &doctor["top_issue"]["fix"]),
+        (&json!("runtime_outdated"), &json!("brigade tools runtime restart helper"))
+    );
+    assert!(runtimes.site.json(["doctor"]).json.to_string().contains("runtime_outdated"));
+    runtimes.json(&["restart", "helper"], 0);
+    assert_eq!(runtimes.json(&["doctor"], 0)["issue_count"], 0);
+}
+
+#[test]
 fn of_two_entries_with_one_id_none_is_started() {
     let runtimes = Runtimes::serving();
     let file = ".brigade/tools/runtimes.toml";

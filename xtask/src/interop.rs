@@ -103,7 +103,7 @@ fn drive(brigade: &std::path::Path, installed: &Installed, server: &Server) -> R
 fn check(receipt: &serde_json::Value, expect: &Expect) -> Option<String> {
     let text = |key: &str| receipt[key].as_str().unwrap_or_default().to_owned();
     let (status, kind) = (text("status"), text("mcp_error_kind"));
-    let summary = text("mcp_response_summary");
+    let summary = text("mcp_response_text");
     if status != expect.status || kind != expect.kind {
         return Some(format!("{status} {kind}, not {} {}: {summary}", expect.status, expect.kind));
     }

@@ -229,6 +229,9 @@ issue_types! {
             "brigade tools runtime restart {runtime}";
         RuntimeLogWriterGone = "runtime_log_writer_gone", Warning, "A runtime whose log writer was killed",
             "What it prints is lost, and ends it if it does not expect that.", "brigade tools runtime restart {runtime}";
+        RuntimeOutdated = "runtime_outdated", Warning, "A runtime that runs as an older entry said",
+            "Its command or folder was changed since it was started. Restarted, it is what the entry says.",
+            "brigade tools runtime restart {runtime}";
         RuntimeLeft = "runtime_left", Warning, "A runtime that runs and has no entry any more",
             "Its entry was removed or renamed while it ran. It goes on until it is stopped by its old name.",
             "brigade tools runtime stop {runtime}";

@@ -224,6 +224,8 @@ pub struct RuntimeState {
     pub long_logs: Vec<String>,
     /// What is to say when the process that writes its logs is gone while it runs.
     pub log_writer_gone: Option<String>,
+    /// What is to say when it runs as an older entry said.
+    pub outdated: Option<String>,
     /// Whether its program is on PATH or at its path.
     pub program_found: bool,
     /// Its health.

@@ -43,7 +43,8 @@ fn the_receipt_tells_it_all() {
             r#""mcp_pin_changes":[],"mcp_protocol_version":"2025-11-25","mcp_request_id":3,"#,
             r#""mcp_request_payload":{"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"_meta":{"progressToken":1},"#,
             r#""arguments":{"text":"hello"},"name":"echo"}},"mcp_response_count":3,"mcp_response_error":null,"#,
-            r#""mcp_response_summary":"hello","mcp_server":{"name":"misbehaving","version":"1.0"},"#,
+            r#""mcp_response_summary":{"id":3,"jsonrpc":"2.0","result":{"content":[{"characters":5,"text":"hello","type":"text"}],"#,
+            r#""isError":false}},"mcp_response_text":"hello","mcp_server":{"name":"misbehaving","version":"1.0"},"#,
             r#""mcp_server_exit":"by itself","mcp_server_id":"misbehaving","mcp_structured_content":null,"#,
             r#""mcp_tool_name":"echo"}"#
         )

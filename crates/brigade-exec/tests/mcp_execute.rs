@@ -148,7 +148,7 @@ fn an_approved_call_is_answered_and_receipted() {
     let ran = run("trace", "echo", r#"{"text": "good morning"}"#, POLICY, None);
     assert_eq!(ran.finished.failure, None);
     assert_eq!(ran.finished.status, CallStatus::Completed);
-    assert_eq!(ran.key("mcp_response_summary"), &Json::from("good morning"));
+    assert_eq!(ran.key("mcp_response_text"), &Json::from("good morning"));
     assert_eq!(ran.key("mcp_server_id"), &Json::from("voice"));
     assert_eq!(ran.key("mcp_request_id"), &Json::from(3));
     assert_eq!(ran.key("mcp_error_type"), &Json::Null);
@@ -202,7 +202,7 @@ fn a_failure_is_one_sentence_everywhere() {
     let sentence = "the call was answered with error -32602: the argument is bad";
     assert_eq!(ran.finished.failure.as_deref(), Some(sentence));
     assert_eq!(ran.key("failure"), &Json::from(sentence));
-    assert_eq!(ran.key("mcp_response_summary"), &Json::from(sentence));
+    assert_eq!(ran.key("mcp_response_text"), &Json::from(sentence));
     assert_eq!(ran.key("mcp_error_kind"), &Json::from("json_rpc_error"));
 }
 

@@ -28,6 +28,8 @@ pub enum IssueType {
     LogTooLong,
     /// It runs, and the process that wrote its logs was killed.
     LogWriterGone,
+    /// It runs as an older entry said.
+    Outdated,
     /// It runs, and no entry names it any more.
     Left,
 }
@@ -47,6 +49,7 @@ impl IssueType {
             IssueType::HealthFailed => "runtime_health_failed",
             IssueType::LogTooLong => "runtime_log_too_long",
             IssueType::LogWriterGone => "runtime_log_writer_gone",
+            IssueType::Outdated => "runtime_outdated",
             IssueType::Left => "runtime_left",
         }
     }

@@ -88,6 +88,10 @@ impl Record {
         self.text("command")
     }
 
+    pub(crate) fn cwd(&self) -> Option<&str> {
+        self.text("cwd")
+    }
+
     pub(crate) fn started_at(&self) -> Option<Timestamp> {
         self.text("started_at")?.parse().ok()
     }

@@ -66,6 +66,17 @@ impl Seen {
     pub(crate) fn process(&self) -> Option<&ProcessIdentity> {
         if let Standing::Running(identity) = &self.standing { Some(identity) } else { None }
     }
+
+    /// Tells whether what was started is not what the entry says now: another command, or another folder.
+    pub(crate) fn is_outdated(&self, runtime: &Runtime) -> bool {
+        let differs = |recorded: Option<&str>, now: Option<&str>| {
+            recorded.is_some() && now.is_some() && recorded != now
+        };
+        let directory = self.paths.directory.as_ref().map(|directory| directory.shown.as_str());
+        self.record.source == Source::Current
+            && (differs(self.record.command(), Some(&runtime.command))
+                || differs(self.record.cwd(), directory))
+    }
 }
 
 impl<'a> Supervisor<'a> {
@@ -314,6 +325,7 @@ impl<'a> Supervisor<'a> {
         let mut issues = seen.blockers.clone();
         issues.extend(standing_issue(runtime, &seen));
         issues.extend(log_writer_issue(runtime, &seen));
+        issues.extend(outdated_issue(runtime, &seen));
         issues.extend(port_issue(runtime, &seen.standing, holders));
         if let Some(health) = health.as_ref().filter(|health| !health.ok) {
             let detail = health.detail.as_str();
@@ -427,6 +439,17 @@ fn log_writer_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
     }
     let detail = "the process that writes its logs was killed: what it prints is lost and may end it";
     let issue = RuntimeIssue::of_runtime(runtime, IssueType::LogWriterGone, Severity::Warning, detail);
+    Some(issue.with_fix(advice("restart", runtime)))
+}
+
+/// Returns the issue about an entry that was changed since its runtime was started.
+fn outdated_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+    seen.process()?;
+    if !seen.is_outdated(runtime) {
+        return None;
+    }
+    let detail = "its entry was changed since it was started: what runs is what the older one said";
+    let issue = RuntimeIssue::of_runtime(runtime, IssueType::Outdated, Severity::Warning, detail);
     Some(issue.with_fix(advice("restart", runtime)))
 }
 

@@ -30,6 +30,7 @@ const SUMMARY_KEYS: &[&str] = &[
     "mcp_tool_name",
     "mcp_request_id",
     "mcp_response_summary",
+    "mcp_response_text",
     "stdout_summary",
     "stderr_summary",
     "stdout_log_path",

@@ -12,6 +12,7 @@ use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, closest};
 use brigade_exec::{Exchange, ListedTool};
 use brigade_fs::{FileMode, Fs};
+use brigade_policy::PolicyState;
 
 use crate::error::{Error, ErrorKind};
 use crate::files::compile_schema;
@@ -23,7 +24,7 @@ use crate::workspace::{CATALOG, CONFIG_LIMIT, Workspace, rel};
 /// The folder of imported input schemas.
 const SCHEMAS: &str = ".brigade/tools/schemas";
 
-/// How long a call of an imported tool may take, in seconds.
+/// How long a call of an imported tool may take when its runtime does not say, in seconds.
 const TIMEOUT: f64 = 30.0;
 
 /// Characters of a description that are taken from a server.
@@ -58,7 +59,9 @@ impl Workspace {
             let message = format!("the runtime `{shown}` {why}");
             return Err(Error::new(ErrorKind::InvalidConfig, message).hint("brigade tools runtime doctor"));
         }
-        let exchange = self.ask(&self.policy()?, &asking(runtime)).map_err(|why| {
+        let policy = self.policy()?;
+        let asking = asking(runtime, &policy);
+        let exchange = self.ask(&policy, &asking).map_err(|why| {
             let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
             let error = Error::new(ErrorKind::Refused, message);
             // Only what was not started may be for the policy to change.
@@ -72,13 +75,21 @@ impl Workspace {
             let message = format!("{CATALOG}: line {line}: the TOML is broken there, so nothing is added");
             return Err(Error::new(ErrorKind::InvalidConfig, message).hint("mend that line by hand first"));
         }
+        if let Some(line) = edit::other_form_line(&text) {
+            let message = format!(
+                "{CATALOG}: line {line}: the tools are not written as [[tool]] there, so nothing can be added"
+            );
+            return Err(
+                Error::new(ErrorKind::InvalidConfig, message).hint("write each as a table [[tool]] first")
+            );
+        }
         let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
         let ids = ids(runtime, &exchange, &catalog);
         let mut new = text.clone();
         let mut files = Vec::new();
         let mut tools = Vec::new();
         for listed in wanted {
-            let (mut line, tool) = entry(runtime, listed, &ids[listed.name.as_str()]);
+            let (mut line, tool) = entry(&asking, listed, &ids[listed.name.as_str()]);
             let same = |known: &&Tool| McpTool::of_tool(known) == McpTool::of_tool(&tool);
             let times = exchange.tools.iter().filter(|other| other.name == listed.name).count();
             let schema_path = tool.input_schema_path.clone().unwrap_or_default();
@@ -113,7 +124,7 @@ impl Workspace {
             // The catalog as it is now: what was imported did not appear.
             let catalog = self.catalog()?;
             let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-            self.note_names(&catalog, &asking(runtime), names, FirstTime::Begin)?;
+            self.note_names(&catalog, &asking, names, FirstTime::Begin)?;
         }
         let count = |action: &str| tools.iter().filter(|tool| tool.action == action).count();
         Ok(ImportMcpReport {
@@ -143,14 +154,22 @@ impl Workspace {
 }
 
 /// The tool whose command is asked for its list: nothing is read or written for it but what every run may.
-fn asking(runtime: &Runtime) -> Tool {
+///
+/// It may take as long as the runtime's own `timeout`, else 30 s, and no longer than the policy lets a call take.
+fn asking(runtime: &Runtime, policy: &PolicyState) -> Tool {
+    let own = runtime.timeout.or(Seconds::new(TIMEOUT).ok());
+    let most = policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
+    let timeout = match (own, most) {
+        (Some(own), Some(most)) if most.get() < own.get() => Some(most),
+        (own, _) => own,
+    };
     let tool = Tool::new(runtime.id.as_str(), Family::Mcp).expect("a runtime's id is one of a tool");
     Tool {
         command: Some(runtime.command.clone()),
         cwd: runtime.cwd.clone(),
         runtime_id: Some(runtime.id.as_str().to_owned()),
         requires_runtime: true,
-        timeout: Seconds::new(TIMEOUT).ok(),
+        timeout,
         approval_mode: Some(ApprovalMode::Always),
         ..tool
     }
@@ -231,14 +250,14 @@ impl Line {
     }
 }
 
-fn entry(runtime: &Runtime, listed: &ListedTool, id: &str) -> (Line, Tool) {
+fn entry(asking: &Tool, listed: &ListedTool, id: &str) -> (Line, Tool) {
     let schema_path = format!("{SCHEMAS}/{id}.input.json");
     let text = |text: &Option<String>, limit: usize| {
         let text =
             text.as_deref().map(|text| short(text, limit)).map(|text| escape_terminal(&text).into_owned());
         text.filter(|text| !text.is_empty())
     };
-    let asking = asking(runtime);
+    let asking = asking.clone();
     let bare = Tool::new(id, Family::Mcp).expect("letters, digits and dashes are an id");
     let tool = Tool {
         name: text(&listed.title, NAME)
@@ -294,6 +313,25 @@ fn slug(name: &str) -> String {
 mod tests {
     use super::*;
 
+    fn nothing() -> PolicyState {
+        PolicyState::parse("policy.toml", None)
+    }
+
+    #[test]
+    fn a_server_gets_the_time_of_its_runtime_and_no_more_than_the_policy_allows() {
+        let check = |own: Option<f64>, policy: &str, expect: f64| {
+            let timeout = own.map(|own| Seconds::new(own).unwrap());
+            let runtime = Runtime { timeout, ..Runtime::new("voice", "python3 server.py").unwrap() };
+            let policy = PolicyState::parse("policy.toml", Some(policy.as_bytes()));
+            assert_eq!(asking(&runtime, &policy).timeout.unwrap().get(), expect);
+        };
+        check(None, "", 30.0);
+        check(Some(2.0), "", 2.0);
+        check(Some(40.0), "max_timeout = 60", 40.0);
+        check(None, "max_timeout = 1", 1.0);
+        check(Some(5.0), "max_timeout = 3", 3.0);
+    }
+
     #[test]
     fn names_become_parts_of_ids() {
         for (name, expect) in [
@@ -320,7 +358,7 @@ mod tests {
             found,
             ["voice-a-b", "voice-a-b-2", "voice-a-b-3", "voice-tool", "voice-tool-2", "voice-a-b-2"]
         );
-        let (_, tool) = entry(&runtime, &exchange.tools[1], "voice-a-b-2");
+        let (_, tool) = entry(&asking(&runtime, &nothing()), &exchange.tools[1], "voice-a-b-2");
         let kept = edit::add_tool("", &tool).unwrap();
         let exchange = Exchange { tools: vec![listed("a.b"), listed("a-b")], ..Exchange::default() };
         let found = ids(&runtime, &exchange, &catalog(&kept));
@@ -333,13 +371,17 @@ mod tests {
         let listed = Json::parse(
             r#"{"name": "say it", "description": "a\u001b[31mb", "inputSchema": {"type": "object"}}"#,
         );
-        let (line, tool) = entry(&runtime, &ListedTool::from_json(&listed.unwrap()).unwrap(), "voice-say-it");
+        let (line, tool) = entry(
+            &asking(&runtime, &nothing()),
+            &ListedTool::from_json(&listed.unwrap()).unwrap(),
+            "voice-say-it",
+        );
         assert_eq!((tool.id.as_str(), tool.enabled, tool.requires_runtime), ("voice-say-it", false, true));
         assert_eq!(tool.approval_mode, Some(ApprovalMode::Always));
         assert!(tool.effects.is_empty() && tool.permissions.is_empty());
         assert!(!tool.description.unwrap().contains('\u{1b}'));
         assert_eq!(line.schema_problems, Vec::<String>::new());
-        let text = edit::add_tool("", &Tool { description: None, ..asking(&runtime) }).unwrap();
+        let text = edit::add_tool("", &Tool { description: None, ..asking(&runtime, &nothing()) }).unwrap();
         assert!(Catalog::parse(CATALOG, Level::Project, text.as_bytes()).is_valid());
     }
 }

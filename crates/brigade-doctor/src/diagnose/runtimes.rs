@@ -110,6 +110,9 @@ fn one(runtime: &Runtime, state: Option<&RuntimeState>, found: &mut Vec<Issue>) 
     if let Some(detail) = &state.log_writer_gone {
         say(IssueType::RuntimeLogWriterGone, "log_path", detail.clone(), String::new());
     }
+    if let Some(detail) = &state.outdated {
+        say(IssueType::RuntimeOutdated, "command", detail.clone(), String::new());
+    }
     if let Some(port) = runtime.port.filter(|_| state.port_taken) {
         let detail = format!("port {port} is taken by another program");
         say(IssueType::RuntimePortConflict, "port", detail, port.to_string());

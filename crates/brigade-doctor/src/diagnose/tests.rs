@@ -345,6 +345,7 @@ fn runtime_state() -> RuntimeState {
         outside: Vec::new(),
         long_logs: Vec::new(),
         log_writer_gone: None,
+        outdated: None,
         program_found: true,
         health: Health::Good,
     }
@@ -373,6 +374,8 @@ fn runtimes_and_their_users_are_looked_at() {
     with(read(), loud, &["runtime_log_too_long helper"]);
     let silenced = RuntimeState { log_writer_gone: Some("gone".to_owned()), ..runtime_state() };
     with(read(), silenced, &["runtime_log_writer_gone helper"]);
+    let outdated = RuntimeState { outdated: Some("older".to_owned()), ..runtime_state() };
+    with(read(), outdated, &["runtime_outdated helper"]);
     let unmanaged = RuntimeState { is_managed: false, ..runtime_state() };
     with(read(), unmanaged, &["runtime_unhealthy greet"]);
     let broken = RuntimeState {

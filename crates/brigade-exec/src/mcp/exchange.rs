@@ -187,6 +187,19 @@ pub struct Exchange {
 /// Changes of a pinned tool that a receipt lists; a pin shows all of them.
 const CHANGES: usize = 500;
 
+/// Gives the described members of a block of content the names that the protocol has for them.
+fn as_spoken(block: &Json) -> Json {
+    let members = block.as_object().into_iter().flatten();
+    Json::object(members.map(|(key, value)| {
+        let key = match key.as_str() {
+            "kind" => "type",
+            "media_type" => "mimeType",
+            key => key,
+        };
+        (key.to_owned(), value.clone())
+    }))
+}
+
 impl Exchange {
     /// Writes the keys that the receipt of an MCP call has besides those of every receipt.
     pub fn receipt_keys(&self, request: &McpRequest<'_>, redactor: &Redactor) -> Object {
@@ -204,7 +217,8 @@ impl Exchange {
         put("mcp_request_id", Json::from(self.request_id));
         put("mcp_request_payload", self.request.clone().unwrap_or_default());
         put("mcp_response_count", Json::from(self.responses));
-        put("mcp_response_summary", Json::from(self.response_summary()));
+        put("mcp_response_summary", self.response());
+        put("mcp_response_text", Json::from(self.response_text()));
         put("mcp_response_error", self.error.clone().unwrap_or_default());
         let answer = self.answer.as_ref();
         put("mcp_is_error", Json::from(answer.map(|answer| answer.is_error)));
@@ -244,8 +258,31 @@ impl Exchange {
         ])
     }
 
+    /// The response as 0.30.0 has it here, an object, with its content described as everywhere; empty when there was none.
+    fn response(&self) -> Json {
+        let mut response = Object::new();
+        let mut put = |key: &str, value: Json| drop(response.insert(key.to_owned(), value));
+        if let Some(answer) = &self.answer {
+            let mut result = Object::from([
+                ("content".to_owned(), answer.content.iter().map(as_spoken).collect::<Vec<_>>().into()),
+                ("isError".to_owned(), answer.is_error.into()),
+            ]);
+            if let Some(structured) = &answer.structured {
+                result.insert("structuredContent".to_owned(), structured.clone());
+            }
+            put("result", Json::Object(result));
+        } else if let Some(error) = &self.error {
+            put("error", error.clone());
+        } else {
+            return Json::Object(response);
+        }
+        put("jsonrpc", Json::from("2.0"));
+        put("id", Json::from(self.request_id));
+        Json::Object(response)
+    }
+
     /// The answer in one line, else why there is none.
-    fn response_summary(&self) -> Option<String> {
+    fn response_text(&self) -> Option<String> {
         let fault = || self.fault.as_ref().map(|fault| fault.message.clone());
         self.answer.as_ref().map(|answer| answer.summary.clone()).or_else(fault)
     }

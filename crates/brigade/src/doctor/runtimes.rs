@@ -99,6 +99,7 @@ fn state(facts: &RuntimeFacts) -> RuntimeState {
             .collect(),
         long_logs: details(IssueType::LogTooLong).collect(),
         log_writer_gone: details(IssueType::LogWriterGone).next(),
+        outdated: details(IssueType::Outdated).next(),
         program_found: !has(IssueType::BadCommand, Some("command")),
         health: match &facts.health {
             None => Health::NotChecked,

@@ -4,7 +4,7 @@ use brigade_catalog::{Runtime, Runtimes};
 use brigade_core::Json;
 use brigade_policy::Blocker;
 use brigade_runtime::{
-    Checks, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
+    Checks, IssueType, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
 };
 
 use super::{Configured, shown};
@@ -144,7 +144,12 @@ impl Workspace {
             StartOutcome::AlreadyRunning { process } => RuntimeStartReport {
                 skipped: 1,
                 pid: Some(process.pid()),
-                reason: Some("the runtime is running already".to_owned()),
+                reason: Some(if facts.issues.iter().any(|issue| issue.issue_type == IssueType::Outdated) {
+                    "the runtime is running already, as an older entry said: `runtime restart` takes the new one"
+                } else {
+                    "the runtime is running already"
+                }
+                .to_owned()),
                 ..empty
             },
             StartOutcome::Refused { blockers } => {

@@ -95,7 +95,7 @@ pub(super) fn show_receipt(receipt: &Json, page: &mut Page) {
     if let Some(tool) = values::some_text(receipt, "mcp_tool_name") {
         let server = values::text(receipt, "mcp_server_id");
         sheet.field("mcp tool", format!("{tool} of {server}"));
-        sheet.field_if("answer", values::some_text(receipt, "mcp_response_summary"));
+        sheet.field_if("answer", values::some_text(receipt, "mcp_response_text"));
         for change in values::list(receipt, "mcp_pin_changes").iter().filter_map(Json::as_str) {
             sheet.field("changed", Text::new(Tone::Warning, change));
         }
