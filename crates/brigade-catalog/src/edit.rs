@@ -5,6 +5,7 @@
 //! whose own TOML is broken cannot.
 
 mod apply;
+mod list;
 mod merge;
 mod place;
 
@@ -31,6 +32,14 @@ pub enum EditError {
     #[error("line {line}: the TOML is broken there; mend it by hand first")]
     Broken {
         /// Where the piece starts that cannot be taken apart.
+        line: usize,
+    },
+    /// `tool` is something else than a list of entries, so there is nothing to add to.
+    #[error(
+        "line {line}: `tool` is not a list of entries there; write every entry under its own [[tool]] header"
+    )]
+    NotAList {
+        /// Where it stands.
         line: usize,
     },
     /// The field is none that a tool has.
@@ -89,14 +98,14 @@ pub fn remove_field(text: &str, id: &str, field: &str) -> Result<String, EditErr
     })
 }
 
-/// Adds a tool at the end of the file.
+/// Adds a tool at the end of the file, or of the list where the file gives its tools as the value of a key.
 pub fn add_tool(text: &str, tool: &Tool) -> Result<String, EditError> {
     match place::find(text, tool.id.as_str()) {
         Ok(_) => return Err(EditError::Exists),
         Err(EditError::NotFound) => {}
         Err(other) => return Err(other),
     }
-    place::append(text, &tool.to_toml())
+    place::append(text, tool)
 }
 
 /// Removes a tool, with the comment lines directly above its header; those at the top of the file stay.

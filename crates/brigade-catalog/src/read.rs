@@ -37,7 +37,7 @@ impl Runtimes {
     /// Reads a runtimes.toml, by the rules of [`Catalog::parse`]; a file without any runtime is an error.
     pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Runtimes {
         let (runtimes, mut issues) = read::<Runtime>(file, level, bytes, Reader::PlainFirst);
-        if runtimes.is_empty() && issues.is_empty() {
+        if runtimes.is_empty() && issues.iter().all(|issue| issue.severity != Severity::Error) {
             issues.push(ConfigIssue {
                 severity: Severity::Error,
                 place: Place::file(file),

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_call::SchemaFact;
-use brigade_catalog::{ApprovalMode, Catalog, Family, Level, Runtime, Seconds, Tool, edit};
+use brigade_catalog::edit::{self, EditError};
+use brigade_catalog::{ApprovalMode, Catalog, Family, Level, Runtime, Seconds, Tool};
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, closest};
 use brigade_exec::{Exchange, ListedTool};
@@ -107,7 +108,10 @@ impl Workspace {
                         new = text;
                         files.push((schema_path, schema));
                     }
-                    Err(error) => line.skip(error.to_string()),
+                    Err(error @ EditError::Exists) => line.skip(error.to_string()),
+                    Err(error) => {
+                        return Err(Error::new(ErrorKind::InvalidConfig, format!("{CATALOG}: {error}")));
+                    }
                 }
             }
             tools.push(line.finish(request.dry_run, |path| self.absolute(path)));

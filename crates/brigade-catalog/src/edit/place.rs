@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-use super::{EditError, id_of};
-use crate::model::{Catalog, Level};
+use super::{EditError, id_of, list};
+use crate::model::{Catalog, Level, Tool};
 use crate::read::cut::{Piece, cut};
 
 /// A piece that holds an entry.
@@ -90,13 +90,29 @@ pub(super) fn remove(text: &str, id: &str) -> Result<String, EditError> {
 }
 
 /// Adds an entry after everything else.
-pub(super) fn append(text: &str, entry: &str) -> Result<String, EditError> {
+pub(super) fn append(text: &str, tool: &Tool) -> Result<String, EditError> {
     let end = if uses_crlf(text) { "\r\n" } else { "\n" };
     for (piece, range) in pieces(text) {
-        let is_list = !piece.starts_with_header
-            && text[range].parse::<DocumentMut>().is_ok_and(|document| document.contains_key("tool"));
-        if piece.is_uncertain || is_list {
+        if piece.is_uncertain {
             return Err(EditError::Broken { line: piece.first_line });
+        }
+        let part = &text[range.clone()];
+        if piece.starts_with_header && part.trim_start().starts_with("[[") {
+            continue;
+        }
+        let Ok(mut document) = part.parse::<DocumentMut>() else { continue };
+        match document.get_mut("tool") {
+            None | Some(Item::ArrayOfTables(_)) => {}
+            Some(Item::Value(Value::Array(list))) if list.iter().all(Value::is_inline_table) => {
+                list::push(list, tool);
+                return Ok(put_back(text, range, &document.to_string()));
+            }
+            Some(_) => {
+                let before = part
+                    .lines()
+                    .position(|line| line.trim_start_matches([' ', '\t', '[']).starts_with("tool"));
+                return Err(EditError::NotAList { line: piece.first_line + before.unwrap_or(0) });
+            }
         }
     }
     let mut all = text.to_owned();
@@ -107,7 +123,7 @@ pub(super) fn append(text: &str, entry: &str) -> Result<String, EditError> {
         all.push_str(end);
     }
     let start = all.len();
-    all.push_str(&entry.replace('\n', end));
+    all.push_str(&tool.to_toml().replace('\n', end));
     // What was there before may swallow what is added, as an unclosed string does.
     let is_seen = pieces(&all).iter().any(|(piece, range)| range.start == start && !piece.is_uncertain);
     if is_seen { Ok(all) } else { Err(EditError::Broken { line: 1 }) }
@@ -144,7 +160,7 @@ fn put_back(text: &str, range: Range<usize>, piece: &str) -> String {
 
 /// Returns where the comment lines directly above a position start.
 fn start_of_comments(text: &str, mut at: usize) -> usize {
-    while at > 0 {
+    while at > bom(text) {
         let start = text[..at - 1].rfind('\n').map_or(0, |before| before + 1);
         if !text[start..at].trim_start_matches('\u{feff}').trim_start().starts_with('#') {
             break;

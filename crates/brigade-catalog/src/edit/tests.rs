@@ -109,6 +109,7 @@ fn removing_a_tool_takes_its_comments_and_leaves_those_of_others() {
     assert_eq!(remove_tool(FILE, "b"), Ok(format!("{head}# about a\n{a}{c}")));
     assert_eq!(remove_tool(FILE, "c"), Ok(format!("{head}# about a\n{a}# about b\n{b}")));
     assert_eq!(remove_tool(FILE, "d"), Err(EditError::NotFound));
+    assert_eq!(remove_tool("\u{feff}[[tool]]\nid = 'a'\n", "a").as_deref(), Ok("\u{feff}"));
 }
 
 #[test]
@@ -121,7 +122,50 @@ fn adding_a_tool_appends_its_entry() {
     assert_eq!(add_tool("# x\r\n", &tool), Ok(format!("# x\n\n{entry}").replace('\n', "\r\n")));
     assert_eq!(add_tool(entry, &tool), Err(EditError::Exists));
     assert_eq!(add_tool("a = '''\n", &tool), Err(EditError::Broken { line: 1 }));
-    assert_eq!(add_tool("tool = []\n", &tool), Err(EditError::Broken { line: 1 }));
+}
+
+#[test]
+fn adding_to_a_list_writes_as_the_list_is_written() {
+    let tool = Tool::new("d", Family::Script).unwrap();
+    let (a, d) = (
+        r#"{ id = "a", name = "a", family = "mcp" }"#,
+        r#"{ id = "d", name = "d", family = "script", enabled = true }"#,
+    );
+    #[track_caller]
+    fn check(tool: &Tool, file: &str, expect: &str) {
+        for (file, expect) in
+            [(file.to_owned(), expect.to_owned()), (file.replace('\n', "\r\n"), expect.replace('\n', "\r\n"))]
+        {
+            assert_eq!(add_tool(&file, tool).as_deref(), Ok(expect.as_str()));
+            let catalog = Catalog::parse("", Level::Project, expect.as_bytes());
+            assert!(catalog.is_valid() && catalog.tool("d").is_some(), "{:?}", catalog.issues());
+        }
+    }
+    check(&tool, "# mine\ntool = []\n", &format!("# mine\ntool = [{d}]\n"));
+    check(&tool, &format!("tool = [ {a} ] # x\n"), &format!("tool = [ {a}, {d} ] # x\n"));
+    check(&tool, &format!("tool = [{a}]\n"), &format!("tool = [{a}, {d}]\n"));
+    check(&tool, &format!("tool = [\n  {a}\n]\n"), &format!("tool = [\n  {a},\n  {d}\n]\n"));
+    check(&tool, &format!("tool = [\n  {a},\n]\n"), &format!("tool = [\n  {a},\n  {d},\n]\n"));
+    check(
+        &tool,
+        &format!("tool = [\n  # a\n  {a}, # yes\n]\n"),
+        &format!("tool = [\n  # a\n  {a}, # yes\n  {d},\n]\n"),
+    );
+    check(&tool, &format!("tool = [\n  {a} # yes\n]\n"), &format!("tool = [\n  {a} # yes\n,\n  {d}\n]\n"));
+}
+
+#[test]
+fn nothing_is_added_to_what_is_no_list() {
+    let tool = Tool::new("d", Family::Script).unwrap();
+    for (file, line) in
+        [("tool = 'x'\n", 1), ("# x\n\ntool = [1]\n", 3), ("[tool]\nid = 'x'\n", 1), ("a = 1\n[tool.x]\n", 2)]
+    {
+        let (read, added) = (Catalog::parse("", Level::Project, file.as_bytes()), add_tool(file, &tool));
+        match added {
+            Err(error) => assert_eq!(error, EditError::NotAList { line }, "{file}"),
+            Ok(added) => panic!("{file}{:?}{added}", read.issues()),
+        }
+    }
 }
 
 #[test]

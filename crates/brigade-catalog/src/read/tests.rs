@@ -381,6 +381,9 @@ fn runtimes_are_read_by_the_same_rules() {
         empty.issues()[0].to_string(),
         "r.toml: runtime: no runtime is configured (add a [[runtime]] entry)"
     );
+    // A header that is misspelt gives no runtime, either.
+    let misspelt = Runtimes::parse("r.toml", Level::Project, b"[[runtim]]\nid = 'a'\n");
+    assert!(!misspelt.is_valid(), "{:?}", misspelt.issues());
 }
 
 #[test]
