@@ -43,6 +43,11 @@ impl<'a> Reader<'a> {
         self.issues
     }
 
+    /// Tells whether nothing was found so far.
+    pub(crate) fn is_content(&self) -> bool {
+        self.issues.is_empty()
+    }
+
     /// Parses the whole document; every syntax error becomes an issue.
     pub(crate) fn parse(&mut self) -> DeTable<'a> {
         let (table, errors) = DeTable::parse_recoverable(self.text);

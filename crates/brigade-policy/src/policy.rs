@@ -23,6 +23,8 @@ pub enum PolicyState {
         file: String,
         /// What is wrong, in the order of the file; at least one is an error.
         issues: Vec<ConfigIssue>,
+        /// What is understood of it, to be shown and never to decide by; none of what is no TOML.
+        part: Option<Box<Policy>>,
     },
     /// There is a file, and it is understood.
     Valid(Box<Policy>),
@@ -54,7 +56,7 @@ impl PolicyState {
             message: format!("cannot be read: {message}"),
             hint: None,
         };
-        PolicyState::Invalid { file: file.to_owned(), issues: vec![issue] }
+        PolicyState::Invalid { file: file.to_owned(), issues: vec![issue], part: None }
     }
 
     /// Returns the name of the file.
@@ -70,6 +72,15 @@ impl PolicyState {
         match self {
             PolicyState::Valid(policy) => Some(policy),
             PolicyState::Missing { .. } | PolicyState::Invalid { .. } => None,
+        }
+    }
+
+    /// Returns what is understood of the file, also when that is only a part of it: to be shown, never to decide by.
+    pub fn shown(&self) -> Option<&Policy> {
+        match self {
+            PolicyState::Valid(policy) => Some(policy),
+            PolicyState::Invalid { part, .. } => part.as_deref(),
+            PolicyState::Missing { .. } => None,
         }
     }
 

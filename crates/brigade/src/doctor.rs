@@ -120,7 +120,7 @@ impl Workspace {
             enabled: is_enabled(state),
             valid: state.policy().is_some(),
             errors: errors(state),
-            policy: state.policy().map_or(Json::Null, policy_json),
+            policy: state.shown().map_or(Json::Null, policy_json),
             issue_count: issues.len(),
             issues,
             top_issue: self.top_json(&found),

@@ -21,7 +21,7 @@ impl Workspace {
             policy_path: self.absolute(POLICY),
             valid: state.policy().is_some(),
             errors: errors(&state),
-            policy: state.policy().map_or(Json::Null, policy_json),
+            policy: state.shown().map_or(Json::Null, policy_json),
         })
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn decision_json(state: &PolicyState, decision: &Decision, tool: &Too
         ),
         ("fingerprint", Json::from(decision.fingerprint().to_hex())),
     ];
-    if let Some(policy) = state.policy() {
+    if let Some(policy) = state.shown() {
         members.extend(rules(policy));
         let required = tool.env_labels.iter().map(|label| brigade_call::shown_label(label));
         members.push(("env_labels_required", Json::from(required.collect::<Vec<_>>())));

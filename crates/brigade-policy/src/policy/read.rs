@@ -40,11 +40,13 @@ pub(super) fn policy(file: &str, bytes: &[u8]) -> PolicyState {
     };
     let mut reader = Reader::new(file, text);
     let table = reader.parse();
+    let is_toml = reader.is_content();
     let mut policy = Policy { file: file.to_owned(), ..Policy::default() };
     top(&mut reader, &table, &mut policy);
     let issues = reader.into_issues();
     if issues.iter().any(|issue| issue.severity == Severity::Error) {
-        return PolicyState::Invalid { file: file.to_owned(), issues };
+        let part = is_toml.then(|| Box::new(policy));
+        return PolicyState::Invalid { file: file.to_owned(), issues, part };
     }
     policy.issues = issues;
     PolicyState::Valid(Box::new(policy))
@@ -55,7 +57,7 @@ fn not_utf8(file: &str, bytes: &[u8], at: usize) -> PolicyState {
     let place = Reader::new(file, &before).place(&(at..at));
     let (severity, message) = (Severity::Error, "not UTF-8 text".to_owned());
     let issue = ConfigIssue { severity, place, entry: None, field: None, message, hint: None };
-    PolicyState::Invalid { file: file.to_owned(), issues: vec![issue] }
+    PolicyState::Invalid { file: file.to_owned(), issues: vec![issue], part: None }
 }
 
 fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
