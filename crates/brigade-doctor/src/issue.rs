@@ -209,9 +209,7 @@ impl Issue {
     }
 
     fn edit(&self, typed: &Typed) -> String {
-        let Some(place) = &self.place else { return "brigade tools doctor".into() };
-        let line = place.line.map_or_else(String::new, |line| format!("+{line} "));
-        format!("${{EDITOR:-vi}} {line}{}", quote(&typed.path(&place.file)))
+        self.place.as_ref().map_or_else(|| "brigade tools doctor".into(), |place| typed.edit(place))
     }
 
     /// Writes the issue with the keys of reports; `absolute` makes a path as reports have it.
@@ -302,6 +300,12 @@ impl Typed {
             }
             (Typed::InWorkspace | Typed::Below { .. } | Typed::Elsewhere { .. }, _) => command,
         }
+    }
+
+    /// Returns the command that opens an editor at a place of the workspace, as it is typed there.
+    pub fn edit(&self, place: &Place) -> String {
+        let line = place.line.map_or_else(String::new, |line| format!("+{line} "));
+        format!("${{EDITOR:-vi}} {line}{}", quote(&self.path(&place.file)))
     }
 
     /// Returns a path of the workspace as it is typed there. What begins with `-` must not look like an option.

@@ -122,10 +122,12 @@ impl Workspace {
 
     fn summary(&self, runtimes: &Runtimes, facts: &[RuntimeFacts]) -> RuntimesSummary {
         let errors = runtimes.issues().iter().filter(|issue| issue.severity == Severity::Error);
-        let of_config = runtimes.issues().iter().map(|issue| (issue.severity, shown::config_issue(issue)));
+        let typed = self.typed();
+        let of_config =
+            runtimes.issues().iter().map(|issue| (issue.severity, shown::config_issue(issue, &typed)));
         let of_facts = facts.iter().flat_map(|facts| &facts.issues);
         let all: Vec<(Severity, Json)> =
-            of_config.chain(of_facts.map(|issue| (issue.severity, shown::issue(issue)))).collect();
+            of_config.chain(of_facts.map(|issue| (issue.severity, shown::issue(issue, &typed)))).collect();
         // The first of the worst.
         let top = all.iter().rev().max_by_key(|(severity, _)| *severity).map(|(_, issue)| issue.clone());
         RuntimesSummary {
@@ -183,7 +185,7 @@ impl Workspace {
             return Ok(runtime);
         }
         if runtimes.runtimes().is_empty()
-            && let Some(issue) = runtimes.issues().first()
+            && let Some(issue) = runtimes.issues().iter().max_by_key(|issue| issue.severity)
         {
             return Err(Error::new(ErrorKind::InvalidConfig, issue.to_string()));
         }

@@ -3,7 +3,8 @@
 use brigade_catalog::{Runtime, Runtimes};
 use brigade_core::argv::Argv;
 use brigade_core::redact::Redactor;
-use brigade_core::{ConfigIssue, Fingerprint, Json, Object, Severity};
+use brigade_core::{ConfigIssue, Fingerprint, Json, Object, Place, Severity};
+use brigade_doctor::Typed;
 use brigade_policy::Blocker;
 use brigade_runtime::{RuntimeError, RuntimeFacts, RuntimeIssue};
 
@@ -50,7 +51,8 @@ pub(super) fn receipt_json(facts: &RuntimeFacts) -> Json {
     if let Some(Json::Object(metadata)) = members.get_mut("metadata") {
         mask_command(&redactor, metadata);
     }
-    members.insert("issues".to_owned(), facts.issues.iter().map(issue).collect::<Vec<_>>().into());
+    let issues = facts.issues.iter().map(|found| issue(found, &Typed::InWorkspace));
+    members.insert("issues".to_owned(), issues.collect::<Vec<_>>().into());
     Json::Object(members)
 }
 
@@ -60,8 +62,16 @@ fn mask_command(redactor: &Redactor, members: &mut Object) {
     }
 }
 
+/// Returns the command that mends an issue, as it is typed in some place: what is not a command already is mended in the file.
+fn fix(advice: Option<&str>, place: &Place, typed: &Typed) -> Json {
+    Json::from(match advice.filter(|advice| advice.starts_with("brigade ")) {
+        Some(command) => typed.command(command),
+        None => typed.edit(place),
+    })
+}
+
 /// Writes an issue of a runtime.
-pub(super) fn issue(issue: &RuntimeIssue) -> Json {
+pub(super) fn issue(issue: &RuntimeIssue, typed: &Typed) -> Json {
     let mut members = issue.to_json();
     // The detail may name processes, so it does not enter.
     let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
@@ -70,21 +80,29 @@ pub(super) fn issue(issue: &RuntimeIssue) -> Json {
         .text("field", issue.field)
         .finish();
     members.insert("fingerprint".to_owned(), fingerprint.to_hex().into());
+    let advice = issue.fix.as_deref().filter(|advice| !advice.starts_with("brigade "));
+    if let Some(advice) = advice {
+        members.insert("detail".to_owned(), Json::from(format!("{} ({advice})", issue.detail)));
+    }
+    members.insert("fix".to_owned(), fix(issue.fix.as_deref(), &issue.place, typed));
     Json::Object(members)
 }
 
 /// Writes an issue of the file of the runtimes, with the keys of an issue of a runtime.
-pub(super) fn config_issue(issue: &ConfigIssue) -> Json {
+pub(super) fn config_issue(issue: &ConfigIssue, typed: &Typed) -> Json {
     let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
         .text("type", "runtime_config")
         .text("runtime_id", issue.entry.as_deref())
         .text("field", issue.field.as_deref())
         .text("message", issue.message.as_str())
         .finish();
-    let detail = match &issue.field {
+    let mut detail = match &issue.field {
         Some(field) => format!("{}: {}", brigade_core::text::escape_terminal(field), issue.message),
         None => issue.message.clone(),
     };
+    if let Some(advice) = issue.hint.as_deref().filter(|hint| !hint.starts_with("brigade ")) {
+        detail = format!("{detail} ({advice})");
+    }
     Json::object([
         ("status", Json::from("warn")),
         ("name", "runtime_config".into()),
@@ -99,7 +117,7 @@ pub(super) fn config_issue(issue: &ConfigIssue) -> Json {
         ("file", issue.place.file.as_str().into()),
         ("line", issue.place.line.into()),
         ("field", issue.field.clone().into()),
-        ("fix", issue.hint.clone().into()),
+        ("fix", fix(issue.hint.as_deref(), &issue.place, typed)),
         ("fingerprint", fingerprint.to_hex().into()),
     ])
 }
@@ -155,29 +173,49 @@ impl From<RuntimeError> for Error {
 
 #[cfg(test)]
 mod tests {
-    use brigade_core::Place;
-
     use super::*;
 
     #[test]
     fn an_issue_of_the_file_has_the_keys_of_one_of_a_runtime() {
-        let of_file = config_issue(&ConfigIssue {
+        let found = ConfigIssue {
             severity: Severity::Error,
             place: Place::file("runtimes.toml"),
             entry: Some("helper".to_owned()),
             field: Some("port".to_owned()),
             message: "expected a port".to_owned(),
             hint: None,
-        });
+        };
+        let of_file = config_issue(&found, &Typed::InWorkspace);
         assert_eq!(of_file.get("detail").and_then(Json::as_str), Some("port: expected a port"));
         let runtime = Runtime::new("helper", "'").unwrap();
         let fs = brigade_fs::MemoryFs::new();
         let host = brigade_runtime::Host::default();
         let supervisor = brigade_runtime::Supervisor::new(&fs, &brigade_core::SystemClock, &host);
         let facts = supervisor.facts_of_one(&runtime, brigade_runtime::Checks::Skip, None);
-        let of_runtime = issue(&facts.issues[0]);
+        let of_runtime = issue(&facts.issues[0], &Typed::InWorkspace);
         let keys = |json: &Json| -> Vec<String> { json.as_object().unwrap().keys().cloned().collect() };
         assert_eq!(keys(&of_file), keys(&of_runtime));
+    }
+
+    #[test]
+    fn the_fix_of_an_issue_is_a_command_and_advice_stands_in_the_detail() {
+        #[track_caller]
+        fn check(hint: &str, detail: &str, fix: &str) {
+            let found = ConfigIssue {
+                severity: Severity::Warning,
+                place: Place::at("runtimes.toml", 3, 1),
+                entry: None,
+                field: Some("runtim".to_owned()),
+                message: "unknown key".to_owned(),
+                hint: Some(hint.to_owned()),
+            };
+            let shown = config_issue(&found, &Typed::Elsewhere { root: "/w".into() });
+            let text = |key: &str| shown.get(key).and_then(Json::as_str).unwrap().to_owned();
+            assert_eq!((text("detail").as_str(), text("fix").as_str()), (detail, fix));
+        }
+        let advice = "did you mean `runtime`?";
+        check(advice, &format!("runtim: unknown key ({advice})"), "${EDITOR:-vi} +3 /w/runtimes.toml");
+        check("brigade tools runtime init", "runtim: unknown key", "brigade --target /w tools runtime init");
     }
 
     #[test]
