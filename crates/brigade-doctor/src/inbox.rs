@@ -210,6 +210,8 @@ fn record(issue: &Issue, now: Timestamp) -> Json {
     );
     let optional = |text: Option<&str>| Json::from(text.map(str::to_owned));
     let target = issue.projection.as_ref().and_then(|mark| mark.target.as_deref());
+    let at = Json::from(now.to_string());
+    let id = row_id(&text, &key, &fingerprint, now);
     let metadata = Json::object([
         ("tool_id", Json::from(tool)),
         ("tool_family", optional(issue.family.as_deref())),
@@ -222,11 +224,10 @@ fn record(issue: &Issue, now: Timestamp) -> Json {
         ("tool_issue_detail", Json::from(issue.detail.as_str())),
         ("source_item_key", Json::from(key.as_str())),
         ("source_fingerprint", Json::from(fingerprint.as_str())),
-        ("provenance", provenance(&text)),
+        ("provenance", provenance(&text, &key, &id, &at)),
     ]);
-    let at = Json::from(now.to_string());
     Json::object([
-        ("id", Json::from(row_id(&text, &key, &fingerprint, now))),
+        ("id", Json::from(id)),
         ("kind", Json::from(KIND)),
         ("source", Json::from(INBOX_SOURCE)),
         ("text", Json::from(text)),
@@ -241,15 +242,59 @@ fn record(issue: &Issue, now: Timestamp) -> Json {
     ])
 }
 
-/// Says that the text came from files of the workspace, which anybody may have written.
-fn provenance(text: &str) -> Json {
-    let hash = Fingerprint::of_bytes(text.as_bytes()).to_hex();
-    Json::object([
-        ("schema", Json::from("brigade.provenance-envelope.v1")),
-        ("attribution", Json::object([("source", Json::from(INBOX_SOURCE))])),
-        ("hashes", Json::object([("content", Json::from(hash))])),
-        ("trust", Json::object([("label", Json::from("untrusted"))])),
-    ])
+/// Says where the text came from, in the envelope that other parts of Brigade read: from files of the workspace, which anybody
+/// may have written. Nobody has looked for instructions to agents in it.
+fn provenance(text: &str, key: &str, id: &str, at: &Json) -> Json {
+    const REDACTION: &str = "brigade.evidence-redaction.v1";
+    let none = || Json::Array(Vec::new());
+    let versioned = |schema: &str| [("schema", Json::from(schema)), ("schema_version", Json::from(1_u64))];
+    let redaction = [
+        ("count", Json::from(0_u64)),
+        ("detectors", none()),
+        ("origin", Json::from("workspace")),
+        ("policy_version", Json::from(REDACTION)),
+        // The texts of issues hold no secret in the first place.
+        ("status", Json::from("clean")),
+    ];
+    let hashes = [
+        ("content", Json::from(Fingerprint::of_bytes(text.as_bytes()).to_hex())),
+        ("content_algorithm", Json::from("sha256")),
+        ("content_scope", Json::from("item.text.utf8.v1")),
+        ("raw", Json::Null),
+        ("raw_algorithm", Json::Null),
+        ("raw_scope", Json::Null),
+    ];
+    let source = [
+        ("kind", Json::from(INBOX_SOURCE)),
+        ("producer", Json::from("brigade tools import-issues")),
+        ("system", Json::from("work-inbox")),
+    ];
+    let injection = [("count", Json::from(0_u64)), ("rules", none()), ("status", Json::from("pending"))];
+    let trust = [
+        ("assigned_at", at.clone()),
+        ("assigned_by", Json::from("ingest:brigade tools import-issues")),
+        ("injection", Json::object(injection)),
+        ("label", Json::from("untrusted")),
+        ("trust_policy", Json::object(versioned("brigade.trust-policy.v1"))),
+    ];
+    let locator = [("kind", Json::from("uri")), ("value", Json::from(format!("work-import:{id}")))];
+    let envelope = [
+        ("attribution", Json::from("observed")),
+        ("captured_at", at.clone()),
+        ("collection_id", Json::from(format!("work-inbox:{INBOX_SOURCE}"))),
+        ("hashes", Json::object(hashes)),
+        ("ingested_at", at.clone()),
+        ("item_id", Json::from(key)),
+        ("locator", Json::object(locator)),
+        ("modality", Json::from("tool-output")),
+        ("origin", Json::from("workspace")),
+        ("redaction", Json::object(versioned(REDACTION).into_iter().chain(redaction))),
+        ("repository", Json::object([("id", Json::from("unknown")), ("revision", Json::Null)])),
+        ("session", Json::object([("harness", Json::Null), ("id", Json::Null)])),
+        ("source", Json::object(source)),
+        ("trust", Json::object(trust)),
+    ];
+    Json::object(versioned("brigade.provenance-envelope.v1").into_iter().chain(envelope))
 }
 
 /// The longest part of an id that comes from the text.

@@ -110,14 +110,36 @@ fn each_row_of_the_python_program_stands_for_one_issue() {
 #[test]
 fn a_row_has_the_shape_of_the_inbox() {
     let row = record(&issue("a", ""), now());
+    let id = row.get("id").and_then(Json::as_str).unwrap().to_owned();
     let expect = Json::parse(
         r#"{"acceptance": ["`brigade tools doctor` no longer reports greet/bad_argument_template; try: ${EDITOR:-vi} .brigade/tools.toml"],
         "created_at": "2023-11-14T22:13:20+00:00",
         "id": "20231114-221320-task-repair-tool-catalog-issue-greet-bad-argument-bc0ba3",
         "kind": "task",
         "metadata": {"projection_target": null,
-            "provenance": {"attribution": {"source": "tool-catalog"}, "hashes": {"content": "CONTENT"},
-                "schema": "brigade.provenance-envelope.v1", "trust": {"label": "untrusted"}},
+            "provenance": {
+                "attribution": "observed",
+                "captured_at": "2023-11-14T22:13:20+00:00",
+                "collection_id": "work-inbox:tool-catalog",
+                "hashes": {"content": "CONTENT", "content_algorithm": "sha256", "content_scope": "item.text.utf8.v1",
+                    "raw": null, "raw_algorithm": null, "raw_scope": null},
+                "ingested_at": "2023-11-14T22:13:20+00:00",
+                "item_id": "tool-catalog:greet:bad_argument_template:::::a",
+                "locator": {"kind": "uri", "value": "work-import:ID"},
+                "modality": "tool-output",
+                "origin": "workspace",
+                "redaction": {"count": 0, "detectors": [], "origin": "workspace",
+                    "policy_version": "brigade.evidence-redaction.v1", "schema": "brigade.evidence-redaction.v1",
+                    "schema_version": 1, "status": "clean"},
+                "repository": {"id": "unknown", "revision": null},
+                "schema": "brigade.provenance-envelope.v1",
+                "schema_version": 1,
+                "session": {"harness": null, "id": null},
+                "source": {"kind": "tool-catalog", "producer": "brigade tools import-issues", "system": "work-inbox"},
+                "trust": {"assigned_at": "2023-11-14T22:13:20+00:00",
+                    "assigned_by": "ingest:brigade tools import-issues",
+                    "injection": {"count": 0, "rules": [], "status": "pending"}, "label": "untrusted",
+                    "trust_policy": {"schema": "brigade.trust-policy.v1", "schema_version": 1}}},
             "source_fingerprint": "FINGERPRINT",
             "source_item_key": "tool-catalog:greet:bad_argument_template:::::a",
             "tool_call_id": null, "tool_checkpoint_id": null, "tool_family": "script", "tool_harness": null, "tool_id": "greet",
@@ -128,9 +150,9 @@ fn a_row_has_the_shape_of_the_inbox() {
         "type": "workflow", "updated_at": "2023-11-14T22:13:20+00:00"}"#
             .replace("FINGERPRINT", &issue("a", "").fingerprint().to_hex())
             .replace("CONTENT", &Fingerprint::of_bytes(task_text(&issue("a", "")).as_bytes()).to_hex())
+            .replace("work-import:ID", &format!("work-import:{id}"))
             .as_str(),
     );
-    let id = row.get("id").and_then(Json::as_str).unwrap().to_owned();
     let mut expect = expect.unwrap();
     if let Json::Object(members) = &mut expect {
         let stem = members["id"].as_str().and_then(|id| id.rsplit_once('-')).unwrap().0.to_owned();
