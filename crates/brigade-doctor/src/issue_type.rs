@@ -340,6 +340,25 @@ impl IssueType {
         IssueType::all().iter().copied().find(|kind| kind.code() == code)
     }
 
+    /// Tells whether it is about what a call of a tool needs: a broken entry, its command, schemas, template, labels, or pin.
+    ///
+    /// Sources, health summaries and what else harnesses read are not needed to call it.
+    pub fn is_of_contract(self) -> bool {
+        let beside_calls = matches!(
+            self,
+            IssueType::UnsafeAuthFields
+                | IssueType::MissingSource
+                | IssueType::MissingManifest
+                | IssueType::MissingSchema
+                | IssueType::InvalidSchema
+                | IssueType::MissingHealth
+                | IssueType::StaleHealth
+                | IssueType::InvalidMcpServer
+                | IssueType::MissingTimeout
+        );
+        self == IssueType::Config || (self.area() == Area::Tool && !beside_calls)
+    }
+
     /// Returns the `name` of its issues in reports: `tool_` and the code.
     pub fn name(self) -> String {
         match self {

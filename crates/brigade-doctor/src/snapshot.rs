@@ -357,6 +357,8 @@ pub struct RunState {
     pub timed_out: bool,
     /// Why it failed, as its receipt says.
     pub failure: Option<String>,
+    /// How its program ended.
+    pub exit_code: Option<i64>,
     /// What went wrong with an MCP call, in the word of its receipt.
     pub mcp_fault: Option<String>,
     /// What it asked for: the same for runs of one tool with the same arguments.
@@ -380,6 +382,7 @@ impl RunState {
             started_at: receipt.started_at(),
             timed_out: document.get("timed_out").and_then(Json::as_bool).unwrap_or(false),
             failure: receipt.text("failure").map(str::to_owned),
+            exit_code: document.get("exit_code").and_then(Json::as_i64),
             mcp_fault: receipt.text("mcp_error_kind").map(str::to_owned),
             asks: asks(receipt.tool_id(), document.get("args").unwrap_or(&Json::Null)),
             missing_logs: Vec::new(),

@@ -103,7 +103,11 @@ impl Workspace {
         let tool = match self.any_tool(&config.catalog, id) {
             Ok(tool) => tool,
             Err(error) => {
-                report.errors.push(error.to_string());
+                report.valid = false;
+                let message = error.to_string();
+                if !report.errors.contains(&message) {
+                    report.errors.push(message);
+                }
                 report.error = Some(error.with_hints());
                 return Ok(report);
             }
@@ -125,14 +129,16 @@ impl Workspace {
         Ok(report)
     }
 
-    /// Lists the contracts of the enabled tools and what is wrong with them.
+    /// Lists the contracts of the enabled tools and what keeps calls of them from being planned or run. What is wrong beside
+    /// contracts, such as projections that were not written, is left to the doctor.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn contracts(&self) -> Result<ContractsReport, Error> {
         let config = self.config()?;
         let tools = enabled(&config.catalog);
-        let (_, issues) = self.examine_tools(&config, &tools, self.pin_states(&config)?, Keep::Summaries);
+        let (_, mut issues) = self.examine_tools(&config, &tools, self.pin_states(&config)?, Keep::Summaries);
+        issues.retain(|issue| issue.kind.is_of_contract());
         let mut by_tool: BTreeMap<&str, Vec<&Issue>> = BTreeMap::new();
         for issue in &issues {
             if let Some(tool_id) = &issue.tool_id {

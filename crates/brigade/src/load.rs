@@ -104,9 +104,10 @@ pub(crate) fn shown_id(id: &str) -> String {
 pub(crate) fn unreadable(file: &str, error: FsError, next: &str) -> Result<ConfigIssue, Error> {
     let (message, hint) = match &error.kind {
         FsErrorKind::NotFound => ("the file does not exist".to_owned(), Some(next.to_owned())),
-        FsErrorKind::NotAFile | FsErrorKind::NotADirectory | FsErrorKind::TooLarge { .. } => {
-            (error.kind.to_string(), None)
-        }
+        FsErrorKind::NotAFile
+        | FsErrorKind::NotADirectory
+        | FsErrorKind::Outside
+        | FsErrorKind::TooLarge { .. } => (error.kind.to_string(), None),
         _ => return Err(error.into()),
     };
     Ok(ConfigIssue {

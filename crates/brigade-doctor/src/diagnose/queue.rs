@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus};
+use brigade_core::redact::Redactor;
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Fingerprint, Place, Timestamp};
 
@@ -137,8 +138,12 @@ fn call(state: &CallState<'_>, now: Timestamp, successes: &Successes, found: &mu
                 (_, None) => say(IssueType::CallFailed, "failed".to_owned()),
             }
         }
-        CallStatus::Held => say(IssueType::CallHeld, "was put aside".to_owned()),
-        CallStatus::Rejected => say(IssueType::CallRejected, "was rejected".to_owned()),
+        CallStatus::Held => {
+            say(IssueType::CallHeld, with_reason("was put aside", call.review_reason.as_deref()))
+        }
+        CallStatus::Rejected => {
+            say(IssueType::CallRejected, with_reason("was rejected", call.review_reason.as_deref()));
+        }
         CallStatus::Waiting | CallStatus::ResumePending | CallStatus::Completed | CallStatus::Other(_) => {}
     }
 }
@@ -211,6 +216,19 @@ fn failed(run: &RunState) -> String {
     };
     match run.failure.as_deref().map(|why| short(why, REASON)).filter(|why| !why.is_empty()) {
         Some(why) => format!("{what}: {}", escape_terminal(&why)),
+        None => match run.exit_code {
+            Some(code) if code != 0 && run.mcp_fault.is_none() => format!("{what} with exit code {code}"),
+            Some(_) | None => what.to_owned(),
+        },
+    }
+}
+
+/// Says what a person decided, and why.
+fn with_reason(what: &str, reason: Option<&str>) -> String {
+    // The Python program stores reasons as they were typed.
+    let reason = reason.map(|reason| short(&Redactor::new(&[]).redact_str(reason), REASON));
+    match reason.filter(|reason| !reason.is_empty()) {
+        Some(reason) => format!("{what}: {}", escape_terminal(&reason)),
         None => what.to_owned(),
     }
 }
@@ -254,7 +272,8 @@ fn checkpoint(state: &CheckpointState<'_>, now: Timestamp) -> Vec<Issue> {
             }
         }
         CheckpointStatus::Rejected => {
-            found.push(of_checkpoint(IssueType::CheckpointRejected, "was rejected".to_owned()));
+            let detail = with_reason("was rejected", checkpoint.review_reason.as_deref());
+            found.push(of_checkpoint(IssueType::CheckpointRejected, detail));
         }
         CheckpointStatus::Failed => {
             found.push(of_checkpoint(IssueType::CheckpointFailed, "its resume failed".to_owned()));
@@ -284,5 +303,22 @@ mod tests {
         check("tool_error", "the tool failed: no\nsuch\u{1b}", "failed: the tool failed: no such\\u{1b}");
         check("malformed_message", "x", "failed, because its server gave a malformed response: x");
         check("tool_not_listed", "x", "failed, because the list of tools of its server does not fit: x");
+        check("tool_error", "", "failed");
+    }
+
+    #[test]
+    fn a_failed_run_without_a_reason_says_its_exit_code() {
+        let run = ["id", "call_id", "tool_id", "status"].map(|key| (key, Json::from("failed")));
+        let code = [("exit_code", Json::from(3_i64))];
+        let receipt = Receipt::from_json(Json::object(run.into_iter().chain(code))).unwrap();
+        assert_eq!(failed(&RunState::of(&receipt)), "failed with exit code 3");
+    }
+
+    #[test]
+    fn a_decision_is_told_with_its_reason_and_without_secrets() {
+        assert_eq!(with_reason("was rejected", Some(" not\nnow ")), "was rejected: not now");
+        assert_eq!(with_reason("was rejected", None), "was rejected");
+        let masked = with_reason("was rejected", Some("password=hunter2"));
+        assert!(!masked.contains("hunter2"), "{masked}");
     }
 }

@@ -35,7 +35,13 @@ impl View for ToolLinesReport {
         config_errors(&self.errors, page);
         if self.tools.is_empty() {
             page.data.line("no tools");
-            page.next(if self.valid { "brigade tools defaults" } else { "brigade tools init" });
+            // A file that is there and cannot be read says so; only a missing one names the command that makes it.
+            let is_missing = self.errors.iter().any(|error| error.contains("brigade tools init"));
+            page.next(match (self.valid, is_missing) {
+                (true, _) => "brigade tools defaults",
+                (false, true) => "brigade tools init",
+                (false, false) => "brigade tools doctor",
+            });
             return;
         }
         let mut table = Table::new([

@@ -1,0 +1,126 @@
+//! Documents count and name what those of the Python program do, also when a file is broken.
+
+#![allow(clippy::disallowed_methods, reason = "a test makes a link")]
+
+use std::os::unix::fs::symlink;
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+const CATALOG: &str = ".brigade/tools.toml";
+const POLICY: &str = ".brigade/tools/policy.toml";
+const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
+
+fn types(issues: &Value) -> Vec<&str> {
+    issues.as_array().unwrap().iter().filter_map(|issue| issue["issue_type"].as_str()).collect()
+}
+
+#[test]
+fn contracts_count_what_keeps_calls_back_and_nothing_else() {
+    let site = Site::fixture("repo-tools");
+    // Nobody has written a projection yet.
+    let contracts = site.json(["contracts"]).expect(0);
+    assert_eq!((&contracts["issue_count"], &contracts["issues"]), (&json!(0), &json!([])));
+    for contract in contracts["contracts"].as_array().unwrap() {
+        assert_eq!(contract["issue_count"], 0, "{contract}");
+    }
+    site.workspace.remove("schemas/git-log.input.json");
+    site.workspace.remove("docs/git-log.md");
+    let contracts = site.json(["contracts"]).expect(0);
+    assert_eq!(types(&contracts["issues"]), ["missing_input_schema"]);
+    let doctor = site.json(["doctor"]).expect(0);
+    assert!(types(&doctor["issues"]).contains(&"missing_source"), "{}", doctor["issues"]);
+}
+
+#[test]
+fn an_invalid_policy_is_shown_as_far_as_it_is_understood_and_allows_nothing() {
+    let site = Site::fixture("repo-tools");
+    let rules = [
+        "allowed_families",
+        "allowed_effects",
+        "denied_effects",
+        "required_approval_modes",
+        "max_timeout",
+        "allowed_runtimes",
+    ];
+    site.workspace.write(POLICY, "allowed_families = [\"nope\"]\ndenied_effects = [\"network\"]\n");
+    for words in [["policy", "show"], ["policy", "doctor"]] {
+        let shown = site.json(words).expect(1);
+        assert_eq!(shown["valid"], false);
+        assert_eq!(shown["policy"]["denied_effects"], json!(["network"]));
+        for key in rules.into_iter().chain(["env_bindings"]) {
+            assert!(shown["policy"].get(key).is_some(), "{key}");
+        }
+    }
+    let plan = site.json(["call", "plan", "count-words"]).expect(1);
+    assert_eq!(plan["policy"]["allowed"], false);
+    for key in rules.into_iter().chain(["env_labels_required"]) {
+        assert!(plan["policy"].get(key).is_some(), "{key}");
+    }
+    // Of what is no TOML, nothing is understood.
+    site.workspace.write(POLICY, "allowed_families = \n");
+    assert_eq!(site.json(["policy", "show"]).expect(1)["policy"], json!(null));
+    assert_eq!(site.json(["call", "plan", "count-words"]).expect(1)["policy"]["allowed"], false);
+}
+
+#[test]
+fn built_in_tools_are_added_to_a_catalog_that_is_a_list() {
+    let entry = r#"{id="a", name="A", family="script", command="echo"}"#;
+    for list in
+        [format!("tool = [ {entry} ]\n"), "tool = []\n".to_owned(), format!("tool = [\n  {entry},\n]\n")]
+    {
+        let site = Site::empty();
+        site.workspace.write(CATALOG, &list);
+        let before = site.json(["list"]).expect(0)["tool_count"].as_u64().unwrap();
+        assert_eq!(site.json(["defaults"]).expect(0)["added"].as_array().unwrap().len(), 4);
+        assert_eq!(
+            site.json(["list"]).expect(0)["tool_count"],
+            before + 4,
+            "{}",
+            site.workspace.read_text(CATALOG)
+        );
+    }
+}
+
+#[test]
+fn the_fix_of_a_runtime_issue_is_a_command() {
+    let site = Site::empty();
+    for (text, code) in [
+        ("[[runtim]]\nid = \"x\"\n", 1),
+        ("[[runtime]]\nid = \"x\"\nname = \"x\"\ncommand = \"sleep 1\"\nprot = 3\n", 0),
+    ] {
+        site.workspace.write(RUNTIMES, text);
+        for words in [["runtime", "list"], ["runtime", "doctor"]] {
+            let report = site.json(words).expect(code);
+            assert_eq!(report["valid"], code == 0, "{text}");
+            for issue in report["issues"].as_array().unwrap() {
+                let fix = issue["fix"].as_str().unwrap();
+                assert!(fix.starts_with("${EDITOR:-vi} ") && fix.ends_with(RUNTIMES), "{issue}");
+            }
+            assert!(report["issues"].to_string().contains("did you mean"), "{}", report["issues"]);
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_said_once_and_is_not_valid() {
+    let site = Site::fixture("repo-tools");
+    let nope = site.json(["describe", "nope"]).expect(1);
+    assert_eq!((&nope["valid"], nope["errors"].as_array().unwrap().len()), (&json!(false), 1));
+    let missing = Site::empty().json(["describe", "nope"]).expect(1);
+    assert_eq!(missing["errors"].as_array().unwrap().len(), 1, "{}", missing["errors"]);
+}
+
+#[test]
+fn a_catalog_that_is_no_file_of_the_workspace_is_invalid_whatever_it_is() {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml/x", "a folder");
+    let folder = site.tools(["list"]);
+    folder.assert_code(1);
+    assert!(!folder.stderr_text().contains("tools init"), "{folder}");
+    site.workspace.remove(CATALOG);
+    symlink(site.beside("nowhere"), site.workspace.join(CATALOG)).unwrap();
+    let link = site.tools(["list"]);
+    link.assert_code(1);
+    assert!(link.stderr_text().contains("leads out of the workspace"), "{link}");
+}
