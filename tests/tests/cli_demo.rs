@@ -1,5 +1,8 @@
 //! `brigade demo`, completions, and arguments that come through standard input.
 
+use std::fs::OpenOptions;
+use std::process::Stdio;
+
 use brigade_testkit::{Brigade, TempWorkspace};
 
 #[test]
@@ -54,6 +57,29 @@ fn the_demo_as_json_holds_every_answer() {
     let codes: Vec<_> =
         document["steps"].as_array().unwrap().iter().map(|step| step["exit_code"].as_u64()).collect();
     assert!(codes.contains(&Some(0)) && codes.contains(&Some(1)), "{run}");
+}
+
+#[test]
+fn a_demo_that_cannot_be_shown_says_so_once() {
+    let workspace = TempWorkspace::empty();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = Brigade::new(&workspace).command(["demo", "--in", "demo"]);
+    let output = command.stdout(full).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert_eq!(said.matches("cannot write to standard output").count(), 1, "{said}");
+}
+
+#[test]
+fn completions_as_json_are_one_document() {
+    let workspace = TempWorkspace::empty();
+    let brigade = Brigade::new(&workspace);
+    let run = brigade.run(["completions", "bash", "--json"]);
+    run.assert_code(0);
+    let document = run.json();
+    assert_eq!((&document["schema"], &document["shell"]), (&"brigade.completions.v1".into(), &"bash".into()));
+    let script = brigade.run(["completions", "bash"]);
+    assert_eq!(document["script"], script.stdout_text());
 }
 
 #[test]

@@ -15,6 +15,12 @@ use crate::output::{Output, Shape};
 use crate::session::Session;
 use crate::surroundings::{Streams, Surroundings};
 
+/// Returns the files of the sample workspace.
+#[cfg(test)]
+pub(crate) fn sample_files() -> Vec<brigade::NewFile> {
+    demo::sample_files()
+}
+
 /// What brigade can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -5,6 +5,8 @@
 
 use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
 
+use crate::examples;
+
 /// A group of commands that is described when it is needed.
 ///
 /// What it is about stands on the variant that holds it, because that is shown before.
@@ -27,11 +29,11 @@ impl<T: FromArgMatches> FromArgMatches for Lazy<T> {
 
 impl<T: Subcommand> Subcommand for Lazy<T> {
     fn augment_subcommands(command: Command) -> Command {
-        command.defer(T::augment_subcommands)
+        command.defer(|command| examples::attach(T::augment_subcommands(command)))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
-        command.defer(T::augment_subcommands_for_update)
+        command.defer(|command| examples::attach(T::augment_subcommands_for_update(command)))
     }
 
     fn has_subcommand(name: &str) -> bool {

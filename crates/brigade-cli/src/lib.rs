@@ -12,6 +12,7 @@
 
 mod arguments;
 mod commands;
+mod examples;
 mod lazy;
 mod logging;
 mod mistake;

@@ -36,6 +36,8 @@ pub(crate) struct Output<'a, 's> {
     data: Look,
     notes: Look,
     streams: &'a mut Streams<'s>,
+    /// How the first write to standard output that failed ended; after it nothing more is tried.
+    broken: Option<Exit>,
 }
 
 impl<'a, 's> Output<'a, 's> {
@@ -54,7 +56,13 @@ impl<'a, 's> Output<'a, 's> {
             },
             width: terminal.and_then(|terminal| terminal.width),
         };
-        Output { shape, data: look(surroundings.output), notes: look(surroundings.error), streams }
+        Output {
+            shape,
+            data: look(surroundings.output),
+            notes: look(surroundings.error),
+            streams,
+            broken: None,
+        }
     }
 
     /// Tells whether standard output is in colour.
@@ -162,13 +170,16 @@ impl<'a, 's> Output<'a, 's> {
         &mut self,
         exchange: impl FnOnce(&mut dyn BufRead, &mut dyn Write) -> io::Result<()>,
     ) -> Exit {
+        if let Some(exit) = self.broken {
+            return exit;
+        }
         let mut input = BufReader::new(&mut *self.streams.input);
         let mut output = BufWriter::with_capacity(1 << 16, &mut *self.streams.output);
         let result = exchange(&mut input, &mut output).and_then(|()| output.flush());
         // What could not be written is not tried again when the buffer goes away.
         let _ = output.into_parts();
-        match result {
-            Ok(()) => Exit::Done,
+        let exit = match result {
+            Ok(()) => return Exit::Done,
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
             Err(error) => {
                 let mut page = Page::new(SystemClock.now());
@@ -176,7 +187,9 @@ impl<'a, 's> Output<'a, 's> {
                 self.aside(&page.trouble);
                 Exit::Environment
             }
-        }
+        };
+        self.broken = Some(exit);
+        exit
     }
 
     /// Writes to standard error. There is nowhere to say that this failed.

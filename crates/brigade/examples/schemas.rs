@@ -155,6 +155,11 @@ const OF_THE_FACE: &[(&str, &str, &[Key])] = &[
         ],
     ),
     (
+        "brigade.completions.v1",
+        "`completions`: the script that a shell reads.",
+        &[("shell", "The shell.", is::<String>), ("script", "Its text.", is::<String>)],
+    ),
+    (
         "brigade.demo.v1",
         "`demo`: the commands that were run, and what they said.",
         &[

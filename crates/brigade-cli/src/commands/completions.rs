@@ -3,13 +3,14 @@
 use brigade::Exit;
 use clap::Args;
 use clap_complete::Shell;
+use serde::Serialize;
 
+use crate::examples;
 use crate::output::Output;
 
 /// Write completions for a shell
-///
-/// For bash: brigade completions bash > ~/.local/share/bash-completion/completions/brigade
 #[derive(Args, Debug)]
+#[command(after_help = examples::of(examples::PROGRAM, "completions").unwrap_or_default())]
 pub(crate) struct CompletionsArgs {
     /// The shell to complete in
     #[arg(value_enum)]
@@ -19,5 +20,19 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(arguments: &CompletionsArgs, output: &mut Output<'_, '_>) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut crate::command(), "brigade", &mut script);
-    output.text(&String::from_utf8_lossy(&script))
+    let script = String::from_utf8_lossy(&script);
+    if !output.is_json() {
+        return output.text(&script);
+    }
+    let shell = arguments.shell.to_string();
+    output
+        .document(&CompletionsReport { schema: "brigade.completions.v1", shell, script: &script }, Exit::Done)
+}
+
+/// `completions --json`.
+#[derive(Serialize)]
+struct CompletionsReport<'a> {
+    schema: &'static str,
+    shell: String,
+    script: &'a str,
 }

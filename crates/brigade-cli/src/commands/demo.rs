@@ -9,15 +9,23 @@ use brigade::core::{Clock as _, SystemClock};
 use brigade::{Context, Error, Exit, Workspace};
 use clap::Args;
 
+use crate::examples;
 use crate::output::Output;
 use crate::session::Session;
 use stage::{Expect, Stage};
+
+/// Returns the files of the sample workspace.
+#[cfg(test)]
+pub(super) fn sample_files() -> Vec<brigade::NewFile> {
+    sample::files()
+}
 
 /// Watch the whole way of a call, on real scripts
 ///
 /// Makes a workspace with six small scripts, then lists, plans, queues, approves and runs, and shows every command with what
 /// it really answers. Needs Python 3. The folder stays, for you to go on with.
 #[derive(Args, Debug)]
+#[command(after_help = examples::of(examples::PROGRAM, "demo").unwrap_or_default())]
 pub(crate) struct DemoArgs {
     /// Make the workspace here instead of in a temporary folder; it must be empty or not there
     #[arg(long = "in", value_name = "DIR")]

@@ -9,7 +9,6 @@ use crate::session::Session;
 
 /// Plan a call and say everything that speaks against it; runs and stores nothing
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct PlanArgs {
     /// Id of the tool
     id: String,
@@ -17,11 +16,6 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     arguments: CallArguments,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  brigade tools call plan count-words --args '{\"paths\": [\"README.md\"]}'
-  brigade tools call plan count-words --args-json args.json --json";
 
 pub(crate) fn run(
     session: &Session<'_>,
