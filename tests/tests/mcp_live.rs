@@ -387,15 +387,17 @@ fn a_name_that_is_listed_twice_and_a_broken_catalog_are_said() {
     site.json(["import", "mcp", "voice", "--tool", "add"]).refused("line 3: the TOML is broken there");
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), broken);
     assert!(!site.workspace.exists(".brigade/tools/schemas"));
-    for other in [
-        "tool = [ {id = \"x\", name = \"x\", family = \"script\", command = \"true\"} ]\n",
-        "[tool]\nid = \"x\"\n",
-    ] {
-        site.workspace.write(".brigade/tools.toml", other);
-        let refused = site.json(["import", "mcp", "voice", "--tool", "add"]);
-        refused.refused("line 1: the tools are not written as [[tool]] there");
-        assert_eq!(site.workspace.read_text(".brigade/tools.toml"), other);
-    }
+    let other = "# mine\n[tool]\nid = \"x\"\n";
+    site.workspace.write(".brigade/tools.toml", other);
+    let refused = site.json(["import", "mcp", "voice", "--tool", "add"]);
+    refused.refused("line 2: `tool` is not a list of entries there");
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), other);
+    // Written as the value of a key, the tools are a list like any other.
+    let list = "tool = [ {id = \"x\", name = \"x\", family = \"script\", command = \"true\"} ]\n";
+    site.workspace.write(".brigade/tools.toml", list);
+    assert_eq!(site.json(["import", "mcp", "voice", "--tool", "add"]).expect(0)["added_count"], 1);
+    assert_eq!(site.json(["list"]).expect(0)["tool_count"], 1, "what is imported is disabled");
+    assert!(site.workspace.read_text(".brigade/tools.toml").contains("mcp_tool_name = \"add\""));
 }
 
 #[test]

@@ -120,21 +120,6 @@ pub fn broken_line(text: &str) -> Option<usize> {
     Some(1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count())
 }
 
-/// Tells in which line a file has tools in another form than `[[tool]]`, when it has: nothing can be added behind those.
-pub fn other_form_line(text: &str) -> Option<usize> {
-    let document = text.parse::<toml_edit::DocumentMut>().ok()?;
-    match document.get("tool")? {
-        Item::ArrayOfTables(_) => None,
-        Item::None | Item::Value(_) | Item::Table(_) => {
-            let begins = |line: &str| {
-                let name = line.trim_start().trim_start_matches(['[', '"', '\'', ' ']);
-                name.starts_with("tool")
-            };
-            Some(1 + text.lines().position(begins).unwrap_or(0))
-        }
-    }
-}
-
 fn known(name: &str) -> Result<(&'static str, Shape), EditError> {
     fields::TOOL.0.iter().find(|(known, _)| *known == name).copied().ok_or(EditError::UnknownField)
 }

@@ -76,14 +76,6 @@ impl Workspace {
             let message = format!("{CATALOG}: line {line}: the TOML is broken there, so nothing is added");
             return Err(Error::new(ErrorKind::InvalidConfig, message).hint("mend that line by hand first"));
         }
-        if let Some(line) = edit::other_form_line(&text) {
-            let message = format!(
-                "{CATALOG}: line {line}: the tools are not written as [[tool]] there, so nothing can be added"
-            );
-            return Err(
-                Error::new(ErrorKind::InvalidConfig, message).hint("write each as a table [[tool]] first")
-            );
-        }
         let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
         let ids = ids(runtime, &exchange, &catalog);
         let mut new = text.clone();

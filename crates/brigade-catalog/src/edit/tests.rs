@@ -255,15 +255,3 @@ proptest! {
         }
     }
 }
-
-#[test]
-fn tools_in_another_form_are_known() {
-    let check = |text: &str, expect: Option<usize>| assert_eq!(other_form_line(text), expect, "{text}");
-    check("", None);
-    check("[[tool]]\nid = \"x\"\n", None);
-    check("# Ours\ntool = []\n", Some(2));
-    check("tool = [ {id=\"x\"},\n {id=\"y\"} ]\n", Some(1));
-    check("\n[tool]\nid = \"x\"\n", Some(2));
-    check("[tool.x]\nid = \"x\"\n", Some(1));
-    check("tool = \"x\"\n", Some(1));
-}
