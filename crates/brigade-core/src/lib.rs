@@ -18,6 +18,7 @@ mod fingerprint;
 mod id;
 mod issue;
 mod json;
+pub mod parallel;
 pub mod redact;
 pub mod risk;
 #[cfg(feature = "schemas")]

@@ -43,6 +43,6 @@ pub use fs::{
 };
 pub use lines::{Line, Lines};
 pub use lock::Lock;
-pub use many::{in_parallel, in_parts, read_many};
+pub use many::read_many;
 pub use memory::MemoryFs;
 pub use path::{InvalidPath, RelPath};

@@ -12,7 +12,7 @@ pub use apply::{ApplyRequest, Selection, SyncRequest};
 pub(crate) use places::Places;
 
 use brigade_catalog::{Catalog, Tool};
-use brigade_fs::in_parallel;
+use brigade_core::parallel::in_parallel;
 use brigade_projection::{Depth, Orphan, Overwrite, ProjectionItem, plan_tool};
 
 use crate::catalog::{counts, enabled};

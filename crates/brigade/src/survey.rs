@@ -1,15 +1,14 @@
 //! Reading the files of many tools at once, for lists and health.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use brigade_call::{FileFact, ProgramFact, SchemaFact};
 use brigade_catalog::{Family, Tool};
+use brigade_core::parallel::in_parts;
 use brigade_core::{Fingerprint, JsonError};
 use brigade_doctor::{McpServer, PolicyFacts, ToolFiles, ToolIssues, ToolState, diagnose_tool, inspect_mcp};
-use brigade_fs::in_parts;
 use brigade_projection::{Depth, ProjectionItem, ProjectionStatus};
 
 use crate::files::{Found, ToolReader, compile_schema, parse_json};
@@ -74,7 +73,7 @@ impl Workspace {
         config: &Config,
         tools: &[&'c Tool],
         part: impl Fn(&mut dyn Iterator<Item = Surveyed<'c>>) -> P + Sync,
-        mut take: impl FnMut(P),
+        take: impl FnMut(P),
     ) {
         let outside: Vec<String> = config
             .policy
@@ -84,17 +83,7 @@ impl Workspace {
         let shared = Shared::default();
         let places = self.places();
         let one = |index: usize| self.survey_one(config, tools[index], &outside, &shared, &places);
-        let never_refused: Result<(), Infallible> = in_parts(
-            tools.len(),
-            |range| part(&mut range.map(one)),
-            |made| {
-                take(made);
-                Ok(())
-            },
-        );
-        match never_refused {
-            Ok(()) => {}
-        }
+        in_parts(tools.len(), |range| part(&mut range.map(one)), take);
     }
 
     fn survey_one<'c>(

@@ -1,6 +1,7 @@
 //! Files of the state that others can read.
 
-use brigade_fs::{DirEntry, FileKind, Fs, RelPath, in_parallel};
+use brigade_core::parallel::in_parallel;
+use brigade_fs::{DirEntry, FileKind, Fs, RelPath};
 
 use crate::workspace::{Workspace, rel};
 

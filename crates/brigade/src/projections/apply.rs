@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use brigade_core::Fingerprint;
-use brigade_fs::{Fs, FsError, Lock, RelPath, in_parallel};
+use brigade_core::parallel::in_parallel;
+use brigade_fs::{Fs, FsError, Lock, RelPath};
 use brigade_projection::{
     Orphan, Overwrite, PlannedWrite, PlannedWrites, ProjectionAction, ProjectionItem, ProjectionStatus,
     Prunable, folders, planned_writes,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use brigade_catalog::Tool;
-use brigade_fs::in_parallel;
+use brigade_core::parallel::in_parallel;
 use brigade_projection::{
     Claims, ProjectionAction, ProjectionItem, ProjectionStatus, SourceFacts, ToolFacts,
 };

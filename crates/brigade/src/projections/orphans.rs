@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use brigade_catalog::Tool;
-use brigade_fs::{FileKind, Fs, RelPath, in_parallel, is_temporary};
+use brigade_core::parallel::in_parallel;
+use brigade_fs::{FileKind, Fs, RelPath, is_temporary};
 use brigade_projection::{FoundFile, Header, Orphan, folders, orphans, relative_path};
 
 use super::places::{Places, Spot};

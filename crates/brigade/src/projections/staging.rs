@@ -11,7 +11,8 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsError, FsErrorKind, RelPath, in_parallel};
+use brigade_core::parallel::in_parallel;
+use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsError, FsErrorKind, RelPath};
 
 use crate::workspace::rel;
 

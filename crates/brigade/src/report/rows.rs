@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use brigade_fs::in_parts;
+use brigade_core::parallel::try_in_parts;
 use serde::{Serialize, Serializer};
 
 /// A list in a document whose rows are made one at a time, when they are asked for: thousands of them need not stand in memory
@@ -53,7 +53,7 @@ impl<T> Rows<T> {
         part: impl Fn(&mut dyn Iterator<Item = T>) -> P + Sync,
         take: impl FnMut(P) -> Result<(), E>,
     ) -> Result<(), E> {
-        in_parts(self.count, |range| part(&mut range.map(&*self.make)), take)
+        try_in_parts(self.count, |range| part(&mut range.map(&*self.make)), take)
     }
 
     /// Makes one row after the other.
