@@ -34,6 +34,7 @@ mod json;
 mod name;
 mod rules;
 mod shape;
+mod spelled;
 mod stream;
 mod swallow;
 mod window;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
+use super::spelled::Spelled;
 use super::window::{Extent, Window};
 use super::{MARK, SecretValue};
 
@@ -22,6 +23,8 @@ pub(super) struct Bound {
     automaton: AhoCorasick,
     /// For each form whether it must stand as a word, and whether it is a piece of the mark.
     forms: Vec<Form>,
+    /// Finds them where backslashes escape their characters.
+    spelled: Spelled,
     longest: usize,
 }
 
@@ -38,7 +41,8 @@ impl Bound {
             forms_of(value.expose(), &mut forms);
         }
         let forms: Vec<Vec<u8>> = forms.into_iter().collect();
-        let longest = forms.iter().map(Vec::len).max()?;
+        let spelled = Spelled::new(values.iter().flat_map(|value| escapable(value.expose())));
+        let longest = forms.iter().map(Vec::len).max()?.max(spelled.longest());
         // Building fails only beyond the limits of the process's address space, where nothing else would work.
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
@@ -51,7 +55,7 @@ impl Bound {
                 within_mark: memchr::memmem::find(MARK.as_bytes(), form).is_some(),
             })
             .collect();
-        Some(Bound { automaton, forms, longest })
+        Some(Bound { automaton, forms, spelled, longest })
     }
 
     /// How many bytes of the end of a stream that goes on may be undecided.
@@ -82,8 +86,18 @@ impl Bound {
                 masks.push(found.range());
             }
         }
+        self.spelled.find(window.bytes, from..decided, masks);
         decided
     }
+}
+
+/// Lists the texts of a value that are looked for with escapes.
+fn escapable(value: &[u8]) -> Vec<Vec<u8>> {
+    let trimmed = value.trim_ascii();
+    let lines: Vec<&[u8]> = trimmed.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
+    let lines = lines.iter().filter(|line| 1 < lines.len() && SHORTEST_VARIED <= line.len());
+    let whole = Some(&trimmed).filter(|text| SHORTEST_ENCODED <= text.len());
+    whole.into_iter().chain(lines).map(|text| text.to_vec()).collect()
 }
 
 /// Tells whether a match lies within a mark that the text holds already.
@@ -131,50 +145,10 @@ fn forms_of(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     }
 }
 
-/// The value as it stands within a quoted string: of JSON, of JSON within JSON, of a shell.
+/// The value as it stands within HTML and within a shell's single quotes; escapes with backslashes are looked for
+/// by themselves.
 fn escaped(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
-    let json = |value: &[u8], slash: bool| {
-        let mut text = Vec::new();
-        for byte in value {
-            match byte {
-                b'"' | b'\\' => text.extend([b'\\', *byte]),
-                b'/' if slash => text.extend(b"\\/"),
-                b'\n' => text.extend(b"\\n"),
-                b'\r' => text.extend(b"\\r"),
-                b'\t' => text.extend(b"\\t"),
-                0..=0x1f => text.extend(format!("\\u{byte:04x}").bytes()),
-                byte => text.push(*byte),
-            }
-        }
-        text
-    };
-    let once = json(value, false);
-    forms.insert(json(&once, false));
-    forms.insert(once);
-    forms.insert(json(value, true));
-    // Writers that keep to ASCII: Python's, and those that guard against HTML.
     if let Ok(text) = std::str::from_utf8(value) {
-        let mut ascii = String::new();
-        for c in text.chars() {
-            if c.is_ascii() && !matches!(c, '<' | '>' | '&') {
-                ascii.push(c);
-            } else if c.is_ascii() {
-                ascii.push_str(&format!("\\u{:04x}", u32::from(c)));
-            } else {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    ascii.push_str(&format!("\\u{unit:04x}"));
-                }
-            }
-        }
-        let only_non_ascii = text
-            .chars()
-            .map(|c| if c.is_ascii() { c.to_string() } else { ascii_escape(c) })
-            .collect::<String>();
-        for once in [json_keeping_escapes(&ascii), json_keeping_escapes(&only_non_ascii)] {
-            // Within JSON once more each backslash is doubled.
-            forms.insert(json(&once, false));
-            forms.insert(once);
-        }
         html(text, forms);
     }
     for quote in ["'\\''", "'\"'\"'"] {
@@ -201,15 +175,6 @@ fn html(text: &str, forms: &mut BTreeSet<Vec<u8>>) {
             forms.insert(text.replace('"', double).replace('\'', single).into_bytes());
         }
     }
-}
-
-fn ascii_escape(c: char) -> String {
-    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
-}
-
-/// Escapes quotes and line ends of a text whose other characters are escaped already.
-fn json_keeping_escapes(text: &str) -> Vec<u8> {
-    text.replace('"', "\\\"").replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t").into_bytes()
 }
 
 /// The value in base64, hexadecimal and URL encoding.

@@ -1,0 +1,397 @@
+//! Finds bound values whose characters are escaped with backslashes, whoever wrote them and in whatever mixture.
+//!
+//! JSON, once and twice, with `\/`, with `\u00e9` in either case and for any character; the strings of Python, C and
+//! JavaScript; `printf %q` and `$'…'` of a shell. Rather than list what each writer makes of a value, each of its
+//! characters may stand as itself, after up to four backslashes, or spelt by its number.
+//!
+//! Every such form has a backslash, and before the first one the value stands as it is. So the search jumps from
+//! backslash to backslash, reads what follows, and tries only the places of the values where that character stands.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// How many backslashes may stand before a character that is none.
+const MOST_SLASHES: usize = 4;
+
+/// The most bytes that a byte of a value may become: its number, as `\\\\u0041`.
+const LONGEST_BYTE: usize = MOST_SLASHES + 5;
+
+/// Keys from here on are the first bytes of characters, for those that are spelt byte by byte.
+const BYTES: u32 = 0x11_0000;
+
+const BACKSLASH: u32 = b'\\' as u32;
+
+/// The values, ready to be found.
+pub(super) struct Spelled {
+    values: Vec<Value>,
+    /// By the first character that may be escaped: the value, and the character's position in it.
+    places: HashMap<u32, Vec<(usize, usize)>>,
+    longest: usize,
+}
+
+struct Value {
+    bytes: Vec<u8>,
+    characters: Vec<Character>,
+}
+
+/// A character, or a byte that belongs to none.
+struct Character {
+    /// Its number; of a byte the one that Python gives it.
+    code: u32,
+    at: Range<usize>,
+}
+
+impl Spelled {
+    pub(super) fn new(texts: impl IntoIterator<Item = Vec<u8>>) -> Spelled {
+        let values: Vec<Value> = texts.into_iter().map(Value::new).collect();
+        let mut places: HashMap<u32, Vec<(usize, usize)>> = HashMap::new();
+        for (index, value) in values.iter().enumerate() {
+            for (position, character) in value.characters.iter().enumerate() {
+                places.entry(character.code).or_default().push((index, position));
+                if 1 < character.at.len() {
+                    let first = BYTES + u32::from(value.bytes[character.at.start]);
+                    places.entry(first).or_default().push((index, position));
+                }
+                // A backslash of the value is one in the text, too.
+                if character.code == BACKSLASH {
+                    break;
+                }
+            }
+        }
+        let longest = values.iter().map(|value| value.bytes.len() * LONGEST_BYTE).max().unwrap_or(0);
+        Spelled { values, places, longest }
+    }
+
+    /// How many bytes the longest form may have.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Finds the forms that begin in a part of a text.
+    pub(super) fn find(&self, text: &[u8], begins: Range<usize>, masks: &mut Vec<Range<usize>>) {
+        // The first backslash may come at the end of the value.
+        let last = text.len().min(begins.end + self.longest);
+        let mut from = begins.start;
+        while let Some(slash) = memchr::memchr(b'\\', text.get(from..last).unwrap_or_default()) {
+            let slash = from + slash;
+            let end = slash + slashes(&text[slash..], usize::MAX);
+            self.find_at(text, slash..end, &begins, masks);
+            from = end;
+        }
+    }
+
+    /// Finds the forms whose first backslashes these are.
+    fn find_at(
+        &self,
+        text: &[u8],
+        run: Range<usize>,
+        begins: &Range<usize>,
+        masks: &mut Vec<Range<usize>>,
+    ) {
+        let mut keys = [Some(BACKSLASH), None, None, None];
+        keys[1] = first_character(&text[run.end..]).map(|(code, _)| code);
+        match escape(text, run.end) {
+            Some((Escape::Code(code), _)) => keys[2] = Some(code),
+            Some((Escape::Byte(byte), _)) => {
+                keys[2] = Some(u32::from(byte));
+                keys[3] = Some(BYTES + u32::from(byte));
+            }
+            None => {}
+        }
+        for (value, position) in keys.iter().flatten().filter_map(|key| self.places.get(key)).flatten() {
+            let value = &self.values[*value];
+            let before = &value.bytes[..value.characters[*position].at.start];
+            if !text[..run.start].ends_with(before) {
+                continue;
+            }
+            // A value that begins here may have any number of foreign backslashes before its own.
+            let first = match before {
+                [] => run.end.saturating_sub(value.most_slashes(*position)).max(run.start),
+                _ => run.start,
+            };
+            let start = first - before.len();
+            if begins.contains(&start)
+                && let Some(end) = value.rest(text, first, *position)
+            {
+                masks.push(start..end);
+            }
+        }
+    }
+}
+
+impl Value {
+    fn new(bytes: Vec<u8>) -> Value {
+        let mut characters = Vec::new();
+        let mut at = 0;
+        while let Some((code, length)) = first_character(&bytes[at..]) {
+            characters.push(Character { code, at: at..at + length });
+            at += length;
+        }
+        Value { bytes, characters }
+    }
+
+    /// How many characters from a position on are backslashes.
+    fn own_slashes(&self, position: usize) -> usize {
+        self.characters[position..].iter().take_while(|character| character.code == BACKSLASH).count()
+    }
+
+    /// How many backslashes may stand in a text where the value has this character.
+    fn most_slashes(&self, position: usize) -> usize {
+        MOST_SLASHES * (self.own_slashes(position) + 1)
+    }
+
+    /// Tells whether the value from a character on stands in a text; gives the end.
+    fn rest(&self, text: &[u8], from: usize, position: usize) -> Option<usize> {
+        let (mut at, mut position) = (from, position);
+        while position < self.characters.len() {
+            (at, position) = self.step(text, at, position)?;
+        }
+        Some(at)
+    }
+
+    fn step(&self, text: &[u8], at: usize, position: usize) -> Option<(usize, usize)> {
+        let most = self.most_slashes(position);
+        let run = slashes(&text[at..], most + 1);
+        if run == 0 {
+            return Some((self.as_itself(text, at, position)?, position + 1));
+        }
+        if most < run {
+            return None;
+        }
+        let after = at + run;
+        let own = self.own_slashes(position);
+        if own == 0 {
+            let end = self.spelt(text, after, position).or_else(|| {
+                let end = self.as_itself(text, after, position)?;
+                // Before a letter a backslash means something else.
+                (!text[after].is_ascii_alphanumeric()).then_some(end)
+            });
+            return Some((end?, position + 1));
+        }
+        // `\u005c`, unless the value itself says so.
+        let next = position + own;
+        let next_is_letter = self.characters.get(next).is_some_and(|c| matches!(c.code, 0x75 | 0x78 | 0x31));
+        if let Some(end) = self.spelt(text, after, position).filter(|_| !next_is_letter) {
+            return Some((end, position + 1));
+        }
+        if run < own {
+            return None;
+        }
+        if next == self.characters.len() {
+            return Some((at + run.min(MOST_SLASHES * own), next));
+        }
+        let spelt = (own < run).then(|| self.spelt(text, after, next)).flatten();
+        let end = spelt.or_else(|| {
+            let end = self.as_itself(text, after, next)?;
+            let explained = !text[after].is_ascii_alphanumeric() || run.is_multiple_of(own);
+            explained.then_some(end)
+        });
+        Some((end?, next + 1))
+    }
+
+    fn as_itself(&self, text: &[u8], at: usize, position: usize) -> Option<usize> {
+        let bytes = &self.bytes[self.characters[position].at.clone()];
+        text[at..].starts_with(bytes).then_some(at + bytes.len())
+    }
+
+    /// Tells whether a character is spelt by its number or as `\n`; `at` is after the backslashes.
+    fn spelt(&self, text: &[u8], at: usize, position: usize) -> Option<usize> {
+        let character = &self.characters[position];
+        match escape(text, at)? {
+            (Escape::Code(code), end) => (code == character.code).then_some(end),
+            (Escape::Byte(byte), end) if u32::from(byte) == character.code => Some(end),
+            (Escape::Byte(_), _) => {
+                let mut at = at;
+                for (index, expect) in self.bytes[character.at.clone()].iter().enumerate() {
+                    if index != 0 {
+                        let run = slashes(&text[at..], MOST_SLASHES);
+                        at += run;
+                        if run == 0 {
+                            return None;
+                        }
+                    }
+                    match escape(text, at)? {
+                        (Escape::Byte(byte), end) if byte == *expect => at = end,
+                        (Escape::Byte(_) | Escape::Code(_), _) => return None,
+                    }
+                }
+                Some(at)
+            }
+        }
+    }
+}
+
+/// What stands after backslashes.
+enum Escape {
+    /// The number of a character: `u00e9`, `n`.
+    Code(u32),
+    /// The number of a character or of one of its bytes: `xe9`, `303`.
+    Byte(u8),
+}
+
+/// Reads what stands after backslashes; gives it and its end.
+fn escape(text: &[u8], at: usize) -> Option<(Escape, usize)> {
+    let code = match text.get(at)? {
+        b'u' => {
+            let first = hexadecimal(text.get(at + 1..at + 5)?)?;
+            let end = at + 5;
+            if !(0xd800..0xdc00).contains(&first) {
+                return Some((Escape::Code(first), end));
+            }
+            // Of a pair the second half follows; alone it stands for nothing.
+            let run = slashes(&text[end..], MOST_SLASHES);
+            let half = end + run;
+            let second = match text.get(half..half + 5) {
+                Some([b'u', digits @ ..]) if run != 0 => hexadecimal(digits)?,
+                _ => return None,
+            };
+            let low = second.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
+            return Some((Escape::Code(0x1_0000 + ((first - 0xd800) << 10) + low), half + 5));
+        }
+        b'x' => return Some((Escape::Byte(hexadecimal(text.get(at + 1..at + 3)?)? as u8), at + 3)),
+        b'0'..=b'3' => {
+            let digits = text.get(at..at + 3)?;
+            let number = digits.iter().try_fold(0u32, |number, digit| {
+                matches!(digit, b'0'..=b'7').then(|| number * 8 + u32::from(digit - b'0'))
+            })?;
+            return Some((Escape::Byte(number as u8), at + 3));
+        }
+        b'n' => 0x0a,
+        b'r' => 0x0d,
+        b't' => 0x09,
+        b'b' => 0x08,
+        b'f' => 0x0c,
+        b'a' => 0x07,
+        b'v' => 0x0b,
+        b'e' | b'E' => 0x1b,
+        _ => return None,
+    };
+    Some((Escape::Code(code), at + 1))
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |number, digit| Some(number * 16 + char::from(*digit).to_digit(16)?))
+}
+
+fn slashes(text: &[u8], most: usize) -> usize {
+    text.iter().take(most).take_while(|byte| **byte == b'\\').count()
+}
+
+/// Gives the number and length of the character that a text begins with.
+fn first_character(text: &[u8]) -> Option<(u32, usize)> {
+    let first = *text.first()?;
+    if first.is_ascii() {
+        return Some((u32::from(first), 1));
+    }
+    let piece = &text[..text.len().min(4)];
+    let valid = match std::str::from_utf8(piece) {
+        Ok(valid) => valid,
+        Err(error) => std::str::from_utf8(&piece[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    match valid.chars().next() {
+        Some(character) => Some((u32::from(character), character.len_utf8())),
+        None => Some((0xdc00 + u32::from(first), 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{MARK, Redactor, SecretValue};
+
+    #[track_caller]
+    fn check(value: &str, text: &str, expect: &str) {
+        let redactor = Redactor::bound_only(&[SecretValue::from(value)]);
+        assert_eq!(redactor.redact_str(text), expect, "{text}");
+        let (mut streamed, mut output) = (redactor.clone(), Vec::new());
+        for byte in text.as_bytes() {
+            streamed.push(std::slice::from_ref(byte), &mut output);
+        }
+        streamed.finish(&mut output);
+        assert_eq!(String::from_utf8_lossy(&output), expect, "byte by byte: {text}");
+    }
+
+    #[test]
+    fn escapes_of_all_writers_are_seen_in_any_mixture() {
+        let value = "p\u{e4}\\ss/\"x'\u{7f}\u{1f600}\nz";
+        for text in [
+            // Python's `json.dumps`, PHP's `json_encode`, Jackson; and twice.
+            r#"p\u00e4\\ss/\"x'\u007f\ud83d\ude00\nz"#,
+            r#"p\u00e4\\ss\/\"x'\u007f\ud83d\ude00\nz"#,
+            r#"p\u00E4\\ss\/\"x'\u007F\uD83D\uDE00\nz"#,
+            r#"p\\u00e4\\\\ss\\/\\\"x'\\u007f\\ud83d\\ude00\\nz"#,
+            r#"p\\u00e4\\\\ss\\\/\\\"x'\\u007f\\ud83d\\ude00\\nz"#,
+            r#"\u0070\u00e4\u005css\u002f\u0022\u0078\u0027\u007f\ud83d\ude00\u000a\u007a"#,
+            // `ascii` and `repr` of Python, of text and of bytes.
+            r#"p\xe4\\ss/"x\'\x7f\ud83d\ude00\nz"#,
+            r#"p\xc3\xa4\\ss/"x\'\x7f\xf0\x9f\x98\x80\nz"#,
+            // A shell's `$'…'` and `printf %q`.
+            r#"p\303\244\\ss/"x\'\177\360\237\230\200\nz"#,
+        ] {
+            check(value, &format!("a {text} b"), "a [redacted] b");
+            check(value, text, MARK);
+        }
+        check("it's a $v", r"a it\'s\ a\ \$v b", "a [redacted] b");
+        check(r"abcd\", r#"{"v":"abcd\\"}"#, r#"{"v":"[redacted]"}"#);
+        check(r"abcd\", r#""{\"v\":\"abcd\\\\\"}""#, r#""{\"v\":\"[redacted]\"}""#);
+        check(r"C:\u005cnew", r"C:\\u005cnew", MARK);
+        check("abcd\u{e9}", r"\\\\\\\\\\abcd\u00e9", r"\\\\\\\\\\[redacted]");
+        check("\u{e9}abcd", r"\\\\\\\\\\u00e9abcd", r"\\\\\\[redacted]");
+    }
+
+    #[test]
+    fn text_that_only_resembles_a_value_stays() {
+        check("nnnnn", r"a\n\n\n\n\n", r"a\n\n\n\n\n");
+        check("abc/def", r"abc\def abc\/de abc\u002fdef", r"abc\def abc\/de [redacted]");
+        check("C:\\new-dir", "C:\new-dir", "C:\new-dir");
+        check("tool", r"\too\t\ool", r"\too\t\ool");
+    }
+
+    /// Spells a character as some writer does.
+    fn spell(character: char, style: u8) -> String {
+        let units = |upper: bool| -> String {
+            let mut units = [0; 2];
+            let unit = |unit: &u16| if upper { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
+            character.encode_utf16(&mut units).iter().map(unit).collect()
+        };
+        match (character, style % 4) {
+            ('"' | '\\', 0 | 1) => format!("\\{character}"),
+            ('/', 1) => "\\/".to_owned(),
+            ('\n', 0 | 1) => "\\n".to_owned(),
+            (_, 2) => units(false),
+            (_, 3) => units(true),
+            (character, _) if character < ' ' => units(false),
+            (character, _) => character.to_string(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_mixture_of_escapes_comes_through(
+            value in "[a-z]{2}[ -~\u{7f}-\u{ff}\n\u{1f600}\\\\/\"]{4,30}[a-z]{2}",
+            styles in prop::collection::vec(0u8..4, 34),
+            twice in any::<bool>(),
+            before in "[a-z \\\\]{0,9}",
+            cut in 0usize..200,
+        ) {
+            // What would itself be read as a number.
+            prop_assume!(!["\\u", "\\x", "\\1"].iter().any(|number| value.contains(number)));
+            let mut text: String =
+                value.chars().zip(styles.iter()).map(|(character, style)| spell(character, *style)).collect();
+            if twice {
+                text = text.replace('\\', "\\\\").replace('"', "\\\"");
+            }
+            let text = format!("{before} {text}~");
+            let mut redactor = Redactor::bound_only(&[SecretValue::from(value.as_str())]);
+            let expect = format!("{before} {MARK}~");
+            prop_assert_eq!(redactor.redact_str(&text), expect.as_str());
+            let (first, second) = text.as_bytes().split_at(cut.min(text.len()));
+            let mut output = Vec::new();
+            redactor.push(first, &mut output);
+            redactor.push(second, &mut output);
+            redactor.finish(&mut output);
+            prop_assert_eq!(String::from_utf8_lossy(&output), expect.as_str());
+        }
+    }
+}
