@@ -10,12 +10,13 @@
 //!   `\"token\":\"x\"`, `--token x`, `export API_KEY=x`, `<password>x</password>`;
 //! * bearer and basic authorizations, names and passwords inside URLs, passwords after `curl --user`, tokens with a well-known prefix, JSON web
 //!   tokens, and PEM private keys, the line `BEGIN` included;
-//! * bound values ([`SecretValue`]) as they are, and base64-, hex- or URL-encoded or escaped; hex also with `:` or a
-//!   blank between the bytes, base64 also in lines of 64 or 76 characters.
+//! * bound values ([`SecretValue`]) as they are, and base64-, hex- or URL-encoded; hex also with `:` or a blank between
+//!   the bytes, base64 also in lines of 64 or 76 characters; and escaped with backslashes, as JSON and shells do, in any
+//!   mixture, up to twice.
 //!
 //! A bound value of one or two bytes is masked only where it stands as a word, and values of up to three bytes are
 //! not looked for in encoded form, because masking them would destroy harmless output without hiding anything. Not
-//! found are bound values that are reversed, compressed, encoded twice or spelt as `\x41`, and the later lines
+//! found are bound values that are reversed, compressed or encoded twice, and the later lines
 //! of a value whose quotes span lines (other than `"""`).
 //!
 //! A redactor holds back at most [`Redactor::holds_back`] bytes, however long the lines of the input are.
