@@ -154,6 +154,12 @@ fn faults_of_contracts_are_found() {
     let output = |kind| expected(kind, "warning", "tool", "schemas/tool.output.json");
     check_all(&[
         (tool("unsafe_auth_fields", "warning"), |site| with_lines(site, "api_key = \"hunter2hunter2\"")),
+        (tool("secret_in_catalog", "error"), |site| {
+            with_lines(site, "permissions = [\"read\", \"password=hunter2hunter2\"]");
+        }),
+        (tool("secret_in_description", "warning"), |site| {
+            with_lines(site, "description = \"log in with password=hunter2hunter2\"");
+        }),
         (tool("missing_runtime", "error"), |site| {
             with_lines(site, "family = \"mcp\"\nmcp_tool_name = \"x\"")
         }),
@@ -346,6 +352,9 @@ fn faults_of_runtimes_are_found() {
         (expected("runtime_config", "error", "helper", RUNTIMES), |site| with_runtime(site, "port = 0\n")),
         (helper("runtime_high_risk_command", "error"), |site| {
             site.workspace.write(RUNTIMES, HELPER.replace("sleep 600", "sh -c 'sleep 600'"));
+        }),
+        (helper("runtime_secret_in_command", "error"), |site| {
+            site.workspace.write(RUNTIMES, HELPER.replace("sleep 600", "sleep 600 --token hunter2hunter2"));
         }),
         (helper("runtime_bad_command", "error"), |site| {
             site.workspace.write(RUNTIMES, HELPER.replace("sleep", "no-such-program-anywhere"));

@@ -19,8 +19,8 @@ use crate::template::render_all;
 
 /// What a call would be, and every reason why it may not run.
 ///
-/// Made only by [`plan`]. Holds no secret: where an argument looks like one, the plan shows `[redacted]` and can
-/// never be queued.
+/// Made only by [`plan`]. Holds no secret: where an argument or the catalog has what looks like one, the plan shows
+/// `[redacted]` and can never be queued.
 #[derive(Clone, Debug)]
 pub struct Plan {
     tool_id: String,
@@ -47,7 +47,7 @@ pub struct Plan {
     directory: Option<String>,
 }
 
-/// Whether an argument looks like a secret.
+/// Whether an argument, or the entry in the catalog, holds what looks like a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Secrets {
     None,
@@ -77,6 +77,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     let missing = if args.is_some() { &mut blockers } else { &mut unknown };
     let rendered = render_arguments(&facts, given, missing);
     let argv = command_blockers(&facts, &rendered, &mut blockers);
+    let secret_texts = secret::secret_texts(facts.tool, &mut blockers);
     path_blockers(&facts, &mut blockers);
     blockers.extend(facts.projections.blockers.iter().cloned());
     blockers.extend(facts.decision.blockers.iter().cloned());
@@ -84,11 +85,15 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     let mut args = args.cloned().unwrap_or_else(|| Json::Object(Object::new()));
     // What is refused already need not be refused twice.
     let templates = match secret_fields.as_slice() {
-        [] => secret::secret_templates(facts.tool, &rendered, argv.as_ref()),
+        [] => {
+            let mut found = secret::secret_templates(facts.tool, &rendered, argv.as_ref());
+            found.retain(|name| !secret_texts.contains(&format!("argument_template.{name}")));
+            found
+        }
         [_, ..] => BTreeSet::new(),
     };
     secret::refuse(facts.tool, &templates, &mut args, &mut blockers);
-    let none = secret_fields.is_empty() && templates.is_empty();
+    let none = secret_fields.is_empty() && templates.is_empty() && secret_texts.is_empty();
     let secrets = if none { Secrets::None } else { Secrets::Found };
     let (args, arguments) = match secrets {
         Secrets::None => (args, rendered),
@@ -151,22 +156,25 @@ fn finish(
         PinFact::Changed(fingerprint) => Some(fingerprint),
         PinFact::None | PinFact::Pinned(_) => None,
     };
-    let mut summary = contract_labels(tool).as_object().cloned().unwrap_or_default();
+    // What is bound is what the catalog says, and what is stored and shown holds no secret of it.
+    let shown = tool.without_secrets();
+    let labels = contract_labels(&shown);
+    let mut summary = labels.as_object().cloned().unwrap_or_default();
     summary.insert("tool_id".into(), Json::from(tool.id.as_str()));
     summary.insert("family".into(), Json::from(family.as_str()));
-    summary.insert("command".into(), Json::from(tool.command.clone()));
+    summary.insert("command".into(), Json::from(shown.command.clone()));
     summary.insert("args".into(), args.clone());
     summary.insert("arguments".into(), rendered_to_json(&arguments));
     summary.insert("effective_timeout".into(), Json::from(facts.decision.effective_timeout.get()));
     Plan {
         tool_id: tool.id.as_str().to_owned(),
         family,
-        command: tool.command.clone(),
+        command: shown.command.clone(),
         summary: Json::Object(summary),
         args,
         arguments,
         argv,
-        contract: contract_labels(tool),
+        contract: labels,
         blockers,
         violations,
         secrets,
@@ -454,7 +462,7 @@ impl Plan {
         &self.family
     }
 
-    /// Returns the tool's command, without arguments.
+    /// Returns the tool's command, without arguments and without what looks like a secret.
     pub fn command(&self) -> Option<&str> {
         self.command.as_deref()
     }
@@ -524,7 +532,7 @@ impl Plan {
         &self.binding.caller
     }
 
-    /// Tells whether an argument looks like a secret; such a plan must not be stored.
+    /// Tells whether an argument, or what the catalog says of the call, looks like a secret; such a plan must not be stored.
     pub fn holds_secret(&self) -> bool {
         self.secrets == Secrets::Found
     }

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use brigade_core::redact::shown_command;
 use brigade_core::{CallId, Fingerprint, Json, Object, Place, Timestamp};
 use brigade_policy::Blocker;
 use thiserror::Error;
@@ -54,7 +55,11 @@ impl Call {
         put("caller", Json::from(self.caller.as_record()));
         put("tool_id", Json::from(self.tool_id.as_str()));
         put("family", Json::from(self.family.as_str()));
-        put("command", Json::from(self.command.clone()));
+        // A record of another program may hold a secret there.
+        put(
+            "command",
+            Json::from(self.command.as_deref().map(|command| shown_command(command).into_owned())),
+        );
         put("args", self.args.clone());
         put("arguments", rendered_to_json(&self.arguments));
         put("contract", self.contract.clone());

@@ -23,6 +23,7 @@ mod entry_text;
 mod fields;
 mod model;
 mod read;
+mod secrets;
 pub mod starter;
 
 pub use entry_text::FieldValue;
@@ -31,3 +32,4 @@ pub use model::{
     ApprovalMode, Catalog, Family, InvalidSeconds, InvalidToolId, Level, Origin, RiskClass, Runtime,
     Runtimes, Seconds, Tool, ToolId, UnknownName,
 };
+pub use secrets::{SecretText, TextPurpose};

@@ -122,6 +122,12 @@ issue_types! {
         UnsafeAuthFields = "unsafe_auth_fields", Warning, "A field that looks like it holds a secret",
             "The catalog holds labels, never secrets. Bind the secret through env_labels and the policy's env_bindings.",
             "{edit}";
+        SecretInCatalog = "secret_in_catalog", Error, "A field of the contract that holds what looks like a secret",
+            "It would be stored with every call and shown to everybody, so no call is planned. Take it out, bind it through env_labels and the policy's env_bindings, and change it where it was issued.",
+            "{edit}";
+        SecretInDescription = "secret_in_description", Warning, "A description that holds what looks like a secret",
+            "It is masked wherever it is shown or projected. Take it out of the catalog, and change it where it was issued.",
+            "{edit}";
         MissingRuntime = "missing_runtime", Error, "An MCP tool without a runtime",
             "Calls of MCP tools need a configured local runtime: set runtime_id.", "{edit}";
         MissingMcpToolName = "missing_mcp_tool_name", Error, "An MCP tool without the name of its tool",
@@ -212,6 +218,8 @@ issue_types! {
             "The runtime named cannot be started until its entry is mended.", "{edit}";
         RuntimeHighRiskCommand = "runtime_high_risk_command", Error, "A runtime command that hides what runs",
             "The runtime is not started. Put the steps into a reviewed script.", "{edit}";
+        RuntimeSecretInCommand = "runtime_secret_in_command", Error, "A runtime command that holds what looks like a secret",
+            "The runtime is not started, because its command is stored and shown. Let the program read the secret from a file that only you can read.", "{edit}";
         RuntimeBadCommand = "runtime_bad_command", Error, "A runtime command that cannot be split or is not found",
             "The runtime cannot be started.", "{edit}";
         RuntimeMissingCwd = "runtime_missing_cwd", Error, "The runtime's folder is not there",

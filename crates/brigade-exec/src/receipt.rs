@@ -75,7 +75,7 @@ pub(crate) fn receipt(parts: &ReceiptParts<'_>) -> Receipt {
     put("exit_code", Json::from(exit_code(outcome)));
     put("timed_out", Json::from(outcome.is_some_and(Outcome::timed_out)));
     put("timeout", Json::from(parts.call.decision().effective_timeout.get()));
-    put("command_label", Json::from(call.command.clone()));
+    put("command_label", Json::from(plan.command()));
     put("argv", Json::from(argv));
     put("cwd", Json::from(parts.directory));
     put("args", plan.args().clone());

@@ -133,6 +133,7 @@ pub fn render(tool: &Tool, harness: &str, path: &str, source: &SourceText) -> Re
 
 /// Returns what every projection of a tool holds, whatever its shape: its source, or the page about it.
 pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, Unrenderable> {
+    let tool = &*tool.without_secrets();
     let family = tool.family.ok_or(Unrenderable::NoFamily)?;
     Ok(match family {
         Family::Skill | Family::SlashCommand | Family::Superpower => with_final_newline(source.text()),
@@ -149,6 +150,7 @@ pub(crate) fn render_shape(
     source: &SourceText,
     content: &str,
 ) -> Result<Rendered, Unrenderable> {
+    let tool = &*tool.without_secrets();
     let family = tool.family.ok_or(Unrenderable::NoFamily)?;
     let mut advice = Vec::new();
     let mut shown_only = 0;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use brigade_call::CallStatus;
 use brigade_call::{Checkpoint, CheckpointStatus, Claim, LedgerLink, Receipt, RunEnd, Runner};
+use brigade_core::redact::shown_command;
 use brigade_core::{CallId, Fingerprint, Json, Object, RunId, Timestamp};
 use brigade_fs::{Fs, FsError};
 use brigade_process::ProcessIdentity;
@@ -294,7 +295,10 @@ pub fn interrupted_receipt(fs: &dyn Fs, stored: &StoredCall, run: &RunId, now: T
         ("exit_code", Json::Null),
         ("timed_out", Json::from(false)),
         ("timeout", label("timeout")),
-        ("command_label", Json::from(call.command.clone())),
+        (
+            "command_label",
+            Json::from(call.command.as_deref().map(|command| shown_command(command).into_owned())),
+        ),
         ("argv", Json::Array(Vec::new())),
         ("cwd", text(call.contract.get("cwd").and_then(Json::as_str).unwrap_or("."))),
         ("stdout_summary", text("")),

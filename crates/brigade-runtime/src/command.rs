@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_catalog::Runtime;
 use brigade_core::argv::Argv;
+use brigade_core::redact::is_secret_command;
 use brigade_core::risk::judge;
 use brigade_process::{Program, Spec};
 use rustix::fs::{Access, FileType};
@@ -36,6 +37,12 @@ impl Command {
         if !risks.is_empty() {
             let issue = |risk: &_| issue(IssueType::HighRiskCommand, format!("`{field}`: {risk}"));
             return Err(risks.iter().map(issue).collect());
+        }
+        // It would stand in the metadata, in receipts and in lists.
+        if is_secret_command(text) {
+            let detail = format!("`{field}` holds what looks like a secret; it is not shown");
+            let fix = "take it out, and let the program read it from a file that only you can read";
+            return Err(vec![issue(IssueType::SecretInCommand, detail).with_fix(fix)]);
         }
         // The missing folder is an issue of its own.
         let Some(directory) = directory else { return Err(Vec::new()) };
@@ -105,6 +112,11 @@ mod tests {
             "./none",
             &["runtime_bad_command: the program of `command` is not there, or cannot be executed"],
         );
+        check(
+            "sh serve.sh --token hunter2",
+            &["runtime_secret_in_command: `command` holds what looks like a secret; it is not shown"],
+        );
+        check("sh serve.sh --token-file x", &[]);
         check(
             "sh -c 'serve secret-value'",
             &["runtime_high_risk_command: `command`: word 1 gives `sh` its commands as text"],

@@ -10,6 +10,8 @@ pub enum IssueType {
     Config,
     /// A command is judged too risky to run.
     HighRiskCommand,
+    /// A command holds what looks like a secret.
+    SecretInCommand,
     /// A command cannot be split, or its program is not there.
     BadCommand,
     /// The folder that it runs in is not there.
@@ -40,6 +42,7 @@ impl IssueType {
         match self {
             IssueType::Config => "runtime_config",
             IssueType::HighRiskCommand => "runtime_high_risk_command",
+            IssueType::SecretInCommand => "runtime_secret_in_command",
             IssueType::BadCommand => "runtime_bad_command",
             IssueType::MissingCwd => "runtime_missing_cwd",
             IssueType::OutsidePath => "runtime_outside_path",

@@ -526,7 +526,10 @@ impl Workspace {
 /// Says why a plan is not stored, when it is not.
 pub(crate) fn not_to_be_queued(plan: &Plan, blocked: Blocked) -> Option<String> {
     if plan.holds_secret() {
-        return Some("an argument looks like a secret, so the call is not stored".to_owned());
+        let is_catalogs = |blocker: &Blocker| blocker.code == "secret_in_catalog";
+        let what =
+            if plan.blockers().iter().any(is_catalogs) { "the catalog holds what" } else { "an argument" };
+        return Some(format!("{what} looks like a secret, so the call is not stored"));
     }
     match blocked {
         Blocked::Refuse if !plan.blockers().is_empty() => Some("the call is blocked".to_owned()),

@@ -24,13 +24,16 @@ impl Workspace {
     /// When the disk fails.
     pub fn tool_lines(&self) -> Result<ToolLinesReport, Error> {
         let catalog = self.catalog()?;
-        let line = |tool: &Tool| ToolLine {
-            id: tool.id.as_str().to_owned(),
-            name: tool.name.clone(),
-            family: tool.family.map(|family| family.as_str().to_owned()),
-            description: tool.description.clone().unwrap_or_default(),
-            supported_harnesses: tool.supported_harnesses.clone(),
-            broken: tool.is_broken,
+        let line = |tool: &Tool| {
+            let tool = &*tool.without_secrets();
+            ToolLine {
+                id: tool.id.as_str().to_owned(),
+                name: tool.name.clone(),
+                family: tool.family.map(|family| family.as_str().to_owned()),
+                description: tool.description.clone().unwrap_or_default(),
+                supported_harnesses: tool.supported_harnesses.clone(),
+                broken: tool.is_broken,
+            }
         };
         Ok(ToolLinesReport {
             schema: ToolLinesReport::SCHEMA,
@@ -208,6 +211,7 @@ pub(crate) fn tool_summary(
     facts: &SummaryFacts,
     absolute: impl Fn(&str) -> String,
 ) -> ToolSummary {
+    let tool = &*tool.without_secrets();
     let named = |path: &Option<String>| path.as_deref().filter(|path| !path.is_empty()).map(&absolute);
     let paths: BTreeMap<String, String> =
         tool.projections.iter().map(|(harness, path)| (harness.clone(), absolute(path))).collect();
@@ -246,6 +250,7 @@ pub(crate) fn tool_summary(
 }
 
 fn contract(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
+    let tool = &*tool.without_secrets();
     let named = |path: &Option<String>| path.as_deref().filter(|path| !path.is_empty()).map(&absolute);
     Contract {
         tool_id: tool.id.as_str().to_owned(),

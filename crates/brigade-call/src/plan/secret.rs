@@ -1,14 +1,28 @@
-//! Secrets that show only when the templates are rendered: `--token={x}`, `curl -u {credentials}`.
+//! Secrets in the catalog, and those that show only when the templates are rendered: `--token={x}`, `curl -u {credentials}`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_catalog::{Family, Tool};
+use brigade_catalog::{Family, TextPurpose, Tool};
 use brigade_core::redact::{MARK, is_secret_field, secret_words};
 use brigade_core::{Argv, Json};
 use brigade_policy::Blocker;
 
 use super::secret_blocker;
 use crate::template::Template;
+
+/// Refuses fields of the contract that hold a secret, and lists them.
+pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<String> {
+    let texts = tool.secret_texts().into_iter().filter(|text| text.purpose == TextPurpose::Contract);
+    let fields: Vec<String> = texts.map(|text| text.field).collect();
+    blockers.extend(fields.iter().map(|field| {
+        let message = format!("{field} of the catalog holds what looks like a secret; it is not shown");
+        Blocker::new("secret_in_catalog", message).at(tool.place_of(field)).field(field).hint(
+            "take it out, name a label in the tool's `env_labels`, bind it to an environment variable under \
+             `env_bindings` in .brigade/tools/policy.toml, and let the program read that variable",
+        )
+    }));
+    fields
+}
 
 /// Lists the templates whose rendered word looks secret, by its own name or in its place of the command line.
 pub(super) fn secret_templates(

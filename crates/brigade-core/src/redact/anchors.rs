@@ -173,6 +173,16 @@ impl Anchors {
         None
     }
 
+    /// Tells whether an anchor stands anywhere in a whole text.
+    pub(super) fn stand_in(&self, text: &[u8]) -> bool {
+        // Some have any byte before them, and the text may begin without one.
+        let mut beginning = [b'\n'; ANCHOR_LENGTH];
+        for (to, byte) in beginning[1..].iter_mut().zip(text) {
+            *to = *byte;
+        }
+        self.next(text, 0).is_some() || self.next(&beginning, 0).is_some()
+    }
+
     /// Lists the anchors that stand at a position.
     pub(super) fn at(&self, bytes: &[u8], position: usize) -> impl Iterator<Item = Anchor> + use<> {
         let mut word = [0; ANCHOR_LENGTH];

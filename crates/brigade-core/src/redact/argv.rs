@@ -65,6 +65,21 @@ pub(super) struct ArgvReader {
     curl: bool,
     /// Whether the flag before is followed by a name and password.
     credentials: bool,
+    /// What `-p` means to the program.
+    short_p: ShortP,
+}
+
+/// What `-p` means, which most programs understand otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ShortP {
+    #[default]
+    Other,
+    /// A program of which `login` makes it a password: `docker login -p x`.
+    AfterLogin,
+    /// A password, in the same word or the next: `sshpass -p x`.
+    Password,
+    /// A password in the same word: `mysql -px`.
+    AttachedPassword,
 }
 
 impl ArgvReader {
@@ -72,12 +87,19 @@ impl ArgvReader {
     pub(super) fn next(&mut self, word: &str) -> Hidden {
         let flag = self.flag.take();
         let credentials = std::mem::take(&mut self.credentials);
+        let is_password = self.short_p == ShortP::Password && flag.as_deref() == Some("p");
+        let attaches = matches!(self.short_p, ShortP::Password | ShortP::AttachedPassword);
         let hidden = if credentials {
             password(word, 0)
         } else if self.curl && word.starts_with("-u") && !word.starts_with("--") {
             password(word, 2)
         } else if let Some(attached) = self.attached(word) {
             password(word, attached)
+        } else if is_password && !word.starts_with('-') && !word.is_empty() {
+            Hidden::Whole
+        } else if attaches && word.starts_with("-p") && word[2..].contains(|c| !matches!(c, '0'..='9' | ':'))
+        {
+            Hidden::From(2)
         } else if !word.starts_with('-') && flag.is_some_and(|flag| is_secret_field(&flag, word)) {
             Hidden::Whole
         } else {
@@ -86,8 +108,28 @@ impl ArgvReader {
         self.credentials = self.curl && matches!(word, "-u" | "--user" | "-U" | "--proxy-user");
         let is_flag = word.starts_with('-') && !word.contains('=');
         self.flag = is_flag.then(|| word.trim_start_matches('-').to_owned());
-        self.curl |= matches!(word.rsplit('/').next(), Some("curl" | "curl.exe"));
+        self.program(word);
         hidden
+    }
+
+    /// Takes notice of the program that the words belong to.
+    fn program(&mut self, word: &str) {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        match name {
+            "curl" | "curl.exe" => self.curl = true,
+            "sshpass" => self.short_p = ShortP::Password,
+            // What `sshpass` starts has flags of its own.
+            "ssh" | "scp" | "sftp" | "rsync" => self.short_p = ShortP::Other,
+            "mysql" | "mysqldump" | "mysqladmin" | "mariadb" | "mariadb-dump" => {
+                self.short_p = ShortP::AttachedPassword;
+            }
+            "docker" | "podman" | "nerdctl" | "buildah" | "helm" | "oras" => {
+                self.short_p = ShortP::AfterLogin
+            }
+            "run" | "exec" | "compose" if self.short_p == ShortP::AfterLogin => self.short_p = ShortP::Other,
+            "login" if self.short_p == ShortP::AfterLogin => self.short_p = ShortP::Password,
+            _ => {}
+        }
     }
 
     /// Gives where the value of `--user=…` begins.

@@ -18,7 +18,7 @@ use method::{auth_value, is_auth_name};
 use user::user_flag;
 
 pub(super) use prefixes::PREFIXES;
-pub(super) use value::is_placeholder;
+pub(super) use value::{is_placeholder, is_reference};
 
 /// How many bytes before an anchor a rule may look at.
 pub(super) const LOOKBEHIND: usize = 256;

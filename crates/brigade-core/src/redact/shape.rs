@@ -55,6 +55,9 @@ impl fmt::Display for SecretKind {
 /// assert_eq!(looks_secret_value("\u{ff21}PI_KEY=hunter2EXAMPLE"), Some(SecretKind::NamedValue));
 /// ```
 pub fn looks_secret_value(text: &str) -> Option<SecretKind> {
+    if text.is_ascii() && !Anchors::new().stand_in(text.as_bytes()) {
+        return None;
+    }
     if super::is_changed_by_rules(text) {
         return first_kind(text);
     }

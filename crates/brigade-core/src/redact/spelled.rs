@@ -81,13 +81,7 @@ impl Spelled {
     }
 
     /// Finds the forms whose first backslashes these are.
-    fn find_at(
-        &self,
-        text: &[u8],
-        run: Range<usize>,
-        begins: &Range<usize>,
-        masks: &mut Vec<Range<usize>>,
-    ) {
+    fn find_at(&self, text: &[u8], run: Range<usize>, begins: &Range<usize>, masks: &mut Vec<Range<usize>>) {
         let mut keys = [Some(BACKSLASH), None, None, None];
         keys[1] = first_character(&text[run.end..]).map(|(code, _)| code);
         match escape(text, run.end) {
@@ -168,25 +162,46 @@ impl Value {
             });
             return Some((end?, position + 1));
         }
-        // `\u005c`, unless the value itself says so.
+        self.step_over_slashes(text, at, position, own)
+    }
+
+    /// Goes over backslashes of the value, of which some may be spelt by their number, and the character after them.
+    fn step_over_slashes(
+        &self,
+        text: &[u8],
+        from: usize,
+        position: usize,
+        own: usize,
+    ) -> Option<(usize, usize)> {
         let next = position + own;
-        let next_is_letter = self.characters.get(next).is_some_and(|c| matches!(c.code, 0x75 | 0x78 | 0x31));
-        if let Some(end) = self.spelt(text, after, position).filter(|_| !next_is_letter) {
-            return Some((end, position + 1));
-        }
-        if run < own {
+        let is_slash = |text: &[u8], at: usize| match escape(text, at) {
+            Some((Escape::Code(code), end)) => (code == BACKSLASH).then_some(end),
+            Some((Escape::Byte(byte), end)) => (byte == b'\\').then_some(end),
+            None => None,
+        };
+        // Such a number may also be what the value itself says.
+        let is_literal =
+            self.characters.get(next).is_some_and(|after| is_slash(&self.bytes, after.at.start).is_some());
+        let most = own * LONGEST_BYTE + MOST_SLASHES;
+        let (mut at, mut seen, mut spelt) = (from, 0, 0);
+        let run = loop {
+            let run = slashes(&text[at..], most + 1);
+            seen += run;
+            match is_slash(text, at + run).filter(|_| 0 < run && spelt < own && !is_literal) {
+                Some(end) => (at, spelt) = (end, spelt + 1),
+                None => break run,
+            }
+        };
+        // Each of them takes at least one.
+        if seen < own || most < at + run - from {
             return None;
         }
         if next == self.characters.len() {
-            return Some((at + run.min(MOST_SLASHES * own), next));
+            return Some((at + run.min(MOST_SLASHES * (own - spelt)), next));
         }
-        let spelt = (own < run).then(|| self.spelt(text, after, next)).flatten();
-        let end = spelt.or_else(|| {
-            let end = self.as_itself(text, after, next)?;
-            let explained = !text[after].is_ascii_alphanumeric() || run.is_multiple_of(own);
-            explained.then_some(end)
-        });
-        Some((end?, next + 1))
+        let after = at + run;
+        let escaped = (0 < run).then(|| self.spelt(text, after, next)).flatten();
+        Some((escaped.or_else(|| self.as_itself(text, after, next))?, next + 1))
     }
 
     fn as_itself(&self, text: &[u8], at: usize, position: usize) -> Option<usize> {

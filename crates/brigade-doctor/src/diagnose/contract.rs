@@ -1,13 +1,13 @@
 //! What is wrong with how a tool says it is called.
 
 use brigade_call::{FileFact, SchemaFact, Template};
-use brigade_catalog::{Family, Tool};
+use brigade_catalog::{Family, SecretText, TextPurpose, Tool};
 use brigade_core::{ConfigIssue, Place};
 use brigade_policy::{LabelProblem, check_label};
 
 use crate::{Issue, IssueType, ToolFiles};
 
-/// Fields whose names look like they hold a secret, and a label that looks like one. Broken entries are searched too.
+/// Fields whose names or texts look like they hold a secret, and a label that looks like one. Broken entries are searched too.
 pub(super) fn unsafe_fields(tool: &Tool, unknown: &[ConfigIssue], found: &mut Vec<Issue>) {
     for field in &tool.unsafe_fields {
         let detail = format!("field {field} looks like it holds a secret; its value is not shown");
@@ -22,6 +22,14 @@ pub(super) fn unsafe_fields(tool: &Tool, unknown: &[ConfigIssue], found: &mut Ve
             Some(place) => issue.at(place),
             None => issue,
         });
+    }
+    for SecretText { field, purpose } in tool.secret_texts() {
+        let kind = match purpose {
+            TextPurpose::Contract => IssueType::SecretInCatalog,
+            TextPurpose::Prose => IssueType::SecretInDescription,
+        };
+        let detail = format!("{field} holds what looks like a secret; it is not shown");
+        found.push(Issue::of_tool(kind, tool, &field, detail).subject(field.as_str()));
     }
     let label = tool.auth_label.as_deref().unwrap_or_default();
     if check_label(label) == Err(LabelProblem::LooksLikeValue) {

@@ -63,10 +63,15 @@ fn needed(tool: &Tool) -> Option<&str> {
 fn one(runtime: &Runtime, state: Option<&RuntimeState>, found: &mut Vec<Issue>) {
     let mut say = |kind: IssueType, field: &str, detail: String, evidence: String| {
         // Several paths of one runtime can lead out.
-        let subject = if kind == IssueType::PathOutside { field } else { "" };
+        let many = matches!(kind, IssueType::PathOutside | IssueType::RuntimeSecretInCommand);
+        let subject = if many { field } else { "" };
         let issue = Issue::new(kind, detail).subject(subject).evidence(evidence).at(runtime.place_of(field));
         found.push(Issue { tool_id: Some(runtime.id.as_str().to_owned()), ..of_file(issue) });
     };
+    for field in runtime.secret_commands() {
+        let detail = format!("{field} holds what looks like a secret; it is not shown");
+        say(IssueType::RuntimeSecretInCommand, field, detail, field.to_owned());
+    }
     match Argv::parse(&runtime.command) {
         Ok(argv) => {
             if let Some((detail, codes)) = files::high_risk(&argv) {

@@ -2,7 +2,7 @@
 
 use brigade_catalog::{Runtime, Runtimes};
 use brigade_core::argv::Argv;
-use brigade_core::redact::Redactor;
+use brigade_core::redact::{Redactor, shown_command};
 use brigade_core::{ConfigIssue, Fingerprint, Json, Object, Place, Severity};
 use brigade_doctor::Typed;
 use brigade_policy::Blocker;
@@ -58,7 +58,7 @@ pub(super) fn receipt_json(facts: &RuntimeFacts) -> Json {
 
 fn mask_command(redactor: &Redactor, members: &mut Object) {
     if let Some(Json::String(command)) = members.get_mut("command") {
-        *command = redactor.redact_str(command);
+        *command = redactor.redact_str(&shown_command(command));
     }
 }
 

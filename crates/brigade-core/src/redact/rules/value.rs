@@ -116,6 +116,10 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
     if end < next && word.len() < LOOKED_AT && window.at(next)?.is_some_and(|b| b' ' < b) {
         if SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes())) {
             let first = window.at(next)?;
+            let credentials = beginning(window, next, LOOKED_AT, Swallow::Bare)?;
+            if std::str::from_utf8(credentials).is_ok_and(|text| !text.is_empty() && is_placeholder(text)) {
+                return Ok(None);
+            }
             let quoted = first.is_some_and(is_quote);
             return Ok(found_unless(quoted, next, Swallow::Bare));
         }
@@ -241,6 +245,21 @@ pub(in crate::redact) fn is_placeholder(word: &str) -> bool {
         first @ (b'*' | b'.' | b'x' | b'X' | b'-' | b'#' | b'?' | b'_') => bytes.iter().all(|b| *b == first),
         first => word.chars().count() == 1 && !first.is_ascii_alphanumeric(),
     }
+}
+
+/// Tells whether a value of a command line only names where a secret lies: a file, a variable, a source.
+pub(in crate::redact) fn is_reference(value: &str) -> bool {
+    const BEGINNINGS: &[&str] =
+        &["/", "./", "../", "~/", "@", "file:", "fd:", "env:", "id=", "type=", "src=", "source="];
+    const ENDINGS: &[&str] = &[
+        ".json", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env", ".txt", ".pem", ".key", ".pub",
+        ".crt", ".cer", ".p12", ".pfx", ".jks", ".kdbx", ".gpg", ".asc", ".age",
+    ];
+    let is_name = |b: u8| b.is_ascii_alphanumeric() || b"_-./".contains(&b);
+    let is_lower = |b: u8| is_name(b) && !b.is_ascii_uppercase();
+    BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
+        || (value.bytes().all(is_name) && ENDINGS.iter().any(|ending| value.ends_with(ending)))
+        || (value.contains('/') && value.bytes().all(is_lower))
 }
 
 fn is_plain_name(text: &str) -> bool {

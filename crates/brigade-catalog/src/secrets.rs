@@ -1,0 +1,255 @@
+//! What an entry says that looks like a secret, and the entry without it.
+//!
+//! The catalog holds labels and commands, which are stored with every call and shown to everybody. A secret among them would
+//! get there, too, so calls of such a tool are refused, and whatever stores or shows a tool takes it
+//! [without its secrets](Tool::without_secrets).
+
+use std::borrow::Cow;
+
+use brigade_core::redact::{
+    MARK, Redactor, is_secret_command, is_secret_field, looks_secret_value, shown_command,
+};
+
+use crate::model::{Runtime, Tool};
+
+/// A field that holds what looks like a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretText {
+    /// The field, as [`Tool::place_of`] takes it.
+    pub field: String,
+    /// What the field is for.
+    pub purpose: TextPurpose,
+}
+
+/// What a text of an entry is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextPurpose {
+    /// It says how the tool is called, so no call can be made with a secret in it.
+    Contract,
+    /// It tells people and agents about the tool.
+    Prose,
+}
+
+impl Tool {
+    /// Lists the fields whose text holds what looks like a secret; the labels of secrets are judged by the policy.
+    pub fn secret_texts(&self) -> Vec<SecretText> {
+        let mut found = Vec::new();
+        let mut say = |field: String, purpose| found.push(SecretText { field, purpose });
+        if self.command.as_deref().is_some_and(is_secret_command) {
+            say("command".to_owned(), TextPurpose::Contract);
+        }
+        for (field, text) in self.contract_texts() {
+            if text.as_deref().is_some_and(is_secret_label) {
+                say(field.to_owned(), TextPurpose::Contract);
+            }
+        }
+        for (field, texts) in [("permissions", &self.permissions), ("effects", &self.effects)] {
+            for (index, text) in texts.iter().enumerate() {
+                if is_secret_label(text) {
+                    say(format!("{field}[{}]", index + 1), TextPurpose::Contract);
+                }
+            }
+        }
+        for (name, template) in &self.argument_template {
+            if is_secret_template(name, template) {
+                say(format!("argument_template.{name}"), TextPurpose::Contract);
+            }
+        }
+        let capabilities = self.capability.iter().enumerate();
+        let capabilities = capabilities.map(|(index, text)| (format!("capability[{}]", index + 1), text));
+        let prose = [("name", Some(&self.name)), ("description", self.description.as_ref())];
+        let prose = prose.into_iter().chain([("domain", self.domain.as_ref())]);
+        let prose = prose.filter_map(|(field, text)| Some((field.to_owned(), text?)));
+        for (field, text) in prose.chain(capabilities) {
+            if is_secret_prose(text) {
+                say(field, TextPurpose::Prose);
+            }
+        }
+        found
+    }
+
+    /// Returns the tool as it is stored and shown: with `[redacted]` for what looks like a secret.
+    pub fn without_secrets(&self) -> Cow<'_, Tool> {
+        if self.secret_texts().is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let redactor = Redactor::new(&[]);
+        let mut shown = self.clone();
+        let redact = |is_secret: fn(&str) -> bool| {
+            let redactor = &redactor;
+            move |text: &mut String| {
+                if is_secret(text) {
+                    let masked = redactor.redact_str(text);
+                    // What is found only behind wide letters is taken out as a whole.
+                    *text = if is_secret(&masked) { MARK.to_owned() } else { masked };
+                }
+            }
+        };
+        shown.command = self.command.as_deref().map(|command| shown_command(command).into_owned());
+        let labels = [
+            &mut shown.cwd,
+            &mut shown.runtime_id,
+            &mut shown.runtime_health_path,
+            &mut shown.mcp_server_id,
+            &mut shown.mcp_tool_name,
+        ];
+        labels.into_iter().flatten().for_each(redact(is_secret_label));
+        [&mut shown.permissions, &mut shown.effects].into_iter().flatten().for_each(redact(is_secret_label));
+        let prose = [&mut shown.description, &mut shown.domain].into_iter().flatten();
+        prose.chain([&mut shown.name]).chain(&mut shown.capability).for_each(redact(is_secret_prose));
+        for (name, template) in &mut shown.argument_template {
+            if is_secret_template(name, template) {
+                let masked = redactor.redact_str(template);
+                *template = if is_secret_template(name, &masked) { MARK.to_owned() } else { masked };
+            }
+        }
+        Cow::Owned(shown)
+    }
+
+    /// The texts of the contract that are no list, table or command.
+    fn contract_texts(&self) -> [(&'static str, &Option<String>); 5] {
+        [
+            ("cwd", &self.cwd),
+            ("runtime_id", &self.runtime_id),
+            ("runtime_health_path", &self.runtime_health_path),
+            ("mcp_server_id", &self.mcp_server_id),
+            ("mcp_tool_name", &self.mcp_tool_name),
+        ]
+    }
+}
+
+impl Runtime {
+    /// Lists the commands that hold what looks like a secret.
+    pub fn secret_commands(&self) -> Vec<&'static str> {
+        let commands =
+            [("command", Some(self.command.as_str())), ("health_command", self.health_command.as_deref())];
+        let found = commands.into_iter().filter(|(_, command)| command.is_some_and(is_secret_command));
+        found.map(|(field, _)| field).collect()
+    }
+}
+
+/// Tells whether a label holds a secret; `secrets:read` and the like are names of what is permitted.
+fn is_secret_label(text: &str) -> bool {
+    let is_word = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_.*/".contains(&byte))
+    };
+    !text.split(':').all(is_word) && looks_secret_value(text).is_some()
+}
+
+/// Tells whether a sentence holds a secret; a plain word after a colon is none: `Manages secrets: rotate, list`.
+fn is_secret_prose(text: &str) -> bool {
+    if looks_secret_value(text).is_none() {
+        return false;
+    }
+    let mut judged = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(": ") {
+        let word = after
+            .split([' ', '\n'])
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches([',', '.', ';', '!', '?', ')']);
+        let is_plain = word.bytes().all(|byte| byte.is_ascii_lowercase() || b"-'".contains(&byte));
+        judged.push_str(before);
+        judged.push_str(if is_plain { " " } else { ": " });
+        rest = after;
+    }
+    looks_secret_value(&(judged + rest)).is_some()
+}
+
+/// Tells whether a template holds a secret by itself, whatever the arguments are.
+fn is_secret_template(name: &str, template: &str) -> bool {
+    let text = without_placeholders(template);
+    let is_literal = text == template && !template.starts_with('-') && template != MARK;
+    looks_secret_value(&text).is_some() || (is_literal && is_secret_field(name, template))
+}
+
+/// Writes what is already taken out for each `{name}`.
+fn without_placeholders(template: &str) -> Cow<'_, str> {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let inside = after.split_once('}').filter(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        });
+        text.push_str(before);
+        match inside {
+            Some((_, after)) => {
+                text.push_str(MARK);
+                rest = after;
+            }
+            None => {
+                text.push('{');
+                rest = after;
+            }
+        }
+    }
+    if text.is_empty() { Cow::Borrowed(template) } else { Cow::Owned(text + rest) }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::Place;
+
+    use super::*;
+    use crate::{Catalog, Family, Level};
+
+    const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+
+    fn tool(fields: &str) -> Tool {
+        let text = format!("[[tool]]\nid = \"t\"\nname = \"T\"\nfamily = \"script\"\n{fields}\n");
+        let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
+        assert!(catalog.is_valid(), "{:?}", catalog.issues());
+        catalog.tools()[0].clone()
+    }
+
+    #[track_caller]
+    fn check(fields: &str, expect: &[&str]) {
+        let tool = tool(fields);
+        let found: Vec<String> = tool.secret_texts().into_iter().map(|text| text.field).collect();
+        assert_eq!(found, expect, "{fields}");
+        let shown = tool.without_secrets();
+        assert!(shown.secret_texts().is_empty(), "{shown:?}");
+        assert!(!format!("{shown:?}").contains("hunter2"), "{shown:?}");
+        assert_eq!(matches!(shown, Cow::Borrowed(_)), expect.is_empty());
+    }
+
+    #[test]
+    fn secrets_are_found_in_every_text() {
+        check("command = \"sh bin/t.sh --password=hunter2\"", &["command"]);
+        check("description = \"log in with password=hunter2\"", &["description"]);
+        check("permissions = [\"read\", \"token=hunter2abc\"]", &["permissions[2]"]);
+        check("mcp_server_id = \"https://u:hunter2@host\"", &["mcp_server_id"]);
+        check("cwd = \"password=hunter2\"", &["cwd"]);
+        check("capability = [\"password=hunter2\"]", &["capability[1]"]);
+        check(
+            "[tool.argument_template]\na = \"--password=hunter2\"\npassword = \"hunter2\"",
+            &["argument_template.a", "argument_template.password"],
+        );
+        check(&format!("command = \"curl --header {TOKEN}\""), &["command"]);
+        let tool = tool("command = \"x --token hunter2\"");
+        assert_eq!(tool.place_of(&tool.secret_texts()[0].field), Place::at("tools.toml", 5, 1));
+    }
+
+    #[test]
+    fn names_of_secrets_and_placeholders_are_none() {
+        check("command = \"python3 bin/password_check.py --token-file x\"", &[]);
+        check("description = \"Checks the password of a user, and says what the token: field means.\"", &[]);
+        check("description = \"Manages secrets: rotate, list. A password: what a user types.\"", &[]);
+        check("permissions = [\"secret-read\", \"token:read\"]\neffects = [\"secret-read\"]", &[]);
+        check(
+            "[tool.argument_template]\na = \"--token={a}\"\npassword = \"{p}\"\ntoken = \"--token\"\nh = \"Authorization: Bearer {a}\"\nu = \"https://{u}:{p}@host\"",
+            &[],
+        );
+    }
+
+    #[test]
+    fn commands_of_runtimes_are_searched() {
+        let mut runtime = Runtime::new("r", "serve --token hunter2").unwrap();
+        assert_eq!(runtime.secret_commands(), ["command"]);
+        runtime.command = "serve --token-file x".to_owned();
+        runtime.health_command = Some("curl http://u:hunter2@localhost".to_owned());
+        assert_eq!(runtime.secret_commands(), ["health_command"]);
+        assert!(Tool::new("t", Family::Script).unwrap().secret_texts().is_empty());
+    }
+}

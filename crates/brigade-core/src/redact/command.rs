@@ -1,0 +1,182 @@
+//! Secrets in commands that are configured as one text.
+
+use std::borrow::Cow;
+
+use super::anchors::Anchors;
+use super::rules::is_reference;
+use super::{MARK, Redacted, Redactor, is_secret_name, looks_secret_value, secret_words};
+use crate::argv::Argv;
+
+/// Tells whether a configured command holds what looks like a secret, so that it must not be stored or shown.
+///
+/// Judged is each word, with the flag before it. What only names where a secret lies is none: a variable, a file
+/// (`--private-key ~/.ssh/id_rsa`, `--credentials account.json`), a source (`--secret id=npm,src=.npmrc`).
+///
+/// ```
+/// use brigade_core::redact::is_secret_command;
+///
+/// assert!(is_secret_command("deploy --token abcEXAMPLE") && is_secret_command("env PGPASSWORD=hunter2EXAMPLE psql"));
+/// assert!(!is_secret_command("deploy --token-file x") && !is_secret_command("python3 bin/password_check.py"));
+/// ```
+pub fn is_secret_command(command: &str) -> bool {
+    if !may_hold_secret(command) {
+        return false;
+    }
+    match Argv::parse(command) {
+        Ok(argv) => !secret_words(&without_references(argv.words())).is_empty(),
+        Err(_) => looks_secret_value(command).is_some(),
+    }
+}
+
+/// Gives a configured command as it is stored and shown: itself, unless it [holds a secret](is_secret_command).
+pub fn shown_command(command: &str) -> Cow<'_, str> {
+    if !is_secret_command(command) {
+        return Cow::Borrowed(command);
+    }
+    let redactor = Redactor::new(&[]);
+    let masked = redactor.redact_str(command);
+    if !is_secret_command(&masked) {
+        return Cow::Owned(masked);
+    }
+    // What only the words in their order tell.
+    let Ok(argv) = Argv::parse(command) else { return Cow::Borrowed(MARK) };
+    let words = redactor.redact_argv(argv.words());
+    let words: Vec<&str> = words.iter().map(Redacted::as_str).collect();
+    Cow::Owned(shlex::try_join(words).unwrap_or_else(|_| MARK.to_owned()))
+}
+
+/// Tells, fast, whether there may be a secret: whether something announces one, or a program is named of which a flag
+/// does that means something else elsewhere.
+fn may_hold_secret(command: &str) -> bool {
+    const PROGRAMS: &[&str] = &["auth", "curl", "sshpass", "mysql", "mariadb", "login"];
+    !command.is_ascii()
+        || Anchors::new().stand_in(command.as_bytes())
+        || PROGRAMS.iter().any(|word| memchr::memmem::find(command.as_bytes(), word.as_bytes()).is_some())
+}
+
+/// Takes out of a command line what only names where a secret lies.
+fn without_references(words: &[String]) -> Vec<String> {
+    let program = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    // `--secret NAME` names one that is kept elsewhere.
+    let runs_containers = matches!(program, "docker" | "podman" | "nerdctl" | "buildah" | "docker-compose");
+    let refers = |flag: &str, value: &str| {
+        is_secret_name(flag.trim_start_matches('-'))
+            && (is_reference(value) || (runs_containers && flag == "--secret"))
+    };
+    let mut flag: Option<&str> = None;
+    let mut judged = Vec::with_capacity(words.len());
+    for word in words {
+        let before = flag.take();
+        judged.push(match word.split_once('=') {
+            Some((name, value)) if refers(name, value) => format!("{name}={MARK}"),
+            None if before.is_some_and(|flag| refers(flag, word)) => MARK.to_owned(),
+            Some(_) if before.is_some_and(|flag| refers(flag, word)) => MARK.to_owned(),
+            Some(_) | None => word.clone(),
+        });
+        flag = Some(word.as_str()).filter(|word| word.starts_with('-') && !word.contains('='));
+    }
+    judged
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn secrets_in_commands_are_masked() {
+        for (command, shown) in [
+            (
+                "curl --token ghp_abcdefghijklmnopqrstuvwxyz0123456789 https://u:hunter2@localhost:1/x",
+                "curl --token [redacted] https://[redacted]@localhost:1/x",
+            ),
+            ("sh bin/t.sh --password=hunter2", "sh bin/t.sh --password=[redacted]"),
+            ("env DB_PASSWORD=hunter2 prog", "env DB_PASSWORD=[redacted] prog"),
+            ("curl -ubob:hunter2 https://example.com", "curl '-ubob:[redacted]' https://example.com"),
+            ("http x 'Authorization: Bearer abcEXAMPLE'", "http x 'Authorization: Bearer [redacted]'"),
+            ("prog 'password=hunter2", "prog 'password=[redacted]"),
+            ("tool --auth abcEXAMPLE", "tool --auth '[redacted]'"),
+            ("sshpass -p hunter2 ssh host", "sshpass -p '[redacted]' ssh host"),
+            ("sshpass -phunter2 ssh host", "sshpass '-p[redacted]' ssh host"),
+            ("mysql -uroot -phunter2 shop", "mysql -uroot '-p[redacted]' shop"),
+            ("docker login -u bob -p hunter2 host", "docker login -u bob -p '[redacted]' host"),
+        ] {
+            assert!(is_secret_command(command), "{command}");
+            assert_eq!(
+                shown_command(command).replace("'[redacted]'", MARK),
+                shown.replace("'[redacted]'", MARK)
+            );
+        }
+    }
+
+    #[test]
+    fn ordinary_commands_are_not() {
+        for command in [
+            "sh bin/t.sh",
+            "python3 bin/password_check.py --strict",
+            "bin/rotate-secrets --token-file x",
+            "deploy --token-file=~/.token --secret-name db --password-stdin",
+            "deploy --token $TOKEN --password=${PASSWORD}",
+            "prog --keys a,b --key name --max-tokens 5 --tokens 100 --auth basic",
+            "git log --format=%h --author bob",
+            "git -c credential.helper=store fetch",
+            "ansible-playbook --private-key ~/.ssh/id_rsa --vault-password-file=pw site.yml",
+            "ansible-playbook --private-key=keys/deploy_key site.yml",
+            "gcloud --credentials account.json run",
+            "docker build --secret id=npm,src=.npmrc .",
+            "podman run --secret my_db image",
+            "docker run -e GITHUB_TOKEN -p 8080:80 image",
+            "ssh -p 22 host",
+            "mysql -p shop",
+            "docker run --name mysql -p3306:3306 mysql",
+            "docker run --name login -p 8080:80 image",
+            "mkdir -p password",
+            "rg -n 'api_key|password' src",
+            "grep -rn password= src",
+            "rg -e 'token:' -g '*.yml'",
+            "gh secret list",
+            "vault token lookup",
+            "jq -r .access_token",
+            "ssh://git@github.com/owner/repo.git",
+            "curl -fsSL https://example.com/?q=1 -u bob",
+            "curl -H 'Authorization: Bearer $TOKEN' https://example.com",
+            "node bin/tokenizer.js --tokenizer=bpe --stop-token x",
+            "cargo test --package auth -- login::session",
+            "pass show work/db",
+            "openssl rsa -in key.pem -passin env:KEY",
+            "echo 'the secret of success'",
+        ] {
+            assert!(!is_secret_command(command), "{command}");
+            assert_eq!(shown_command(command), command);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_of_a_command_holds_no_secret(
+            words in prop::collection::vec(
+                prop_oneof![
+                    "[ -~]{0,12}",
+                    prop::sample::select(vec!["curl", "-u", "a:b", "--token", "x", "--password=", "-p", "mysql", "\\", "'", "sshpass", "login"])
+                        .prop_map(str::to_owned),
+                ],
+                0..8,
+            ),
+        ) {
+            let command = words.join(" ");
+            let shown = shown_command(&command).into_owned();
+            prop_assert!(!is_secret_command(&shown), "{} gives {}", command, shown);
+        }
+
+        #[test]
+        fn words_without_a_name_or_a_sign_are_no_secret(
+            words in prop::collection::vec("[a-z0-9./_-]{1,12}", 1..8),
+        ) {
+            let command = words.join(" ");
+            let telling = ["pass", "pwd", "secr", "cred", "toke", "key", "auth", "bear", "curl", "mysql", "maria", "login"];
+            prop_assume!(!telling.iter().any(|word| command.contains(word)));
+            prop_assert!(!is_secret_command(&command), "{}", command);
+        }
+    }
+}
