@@ -135,7 +135,12 @@ fn fails(tool: &str, faults: &str, lines: &str, status: &str, kind: &str) -> Val
     assert!(run["error"].is_string());
     let doctor = spoken.site.json(["doctor"]).json;
     let issues = doctor["issues"].as_array().expect("issues are a list");
-    let why = issues.iter().find(|issue| issue["issue_type"] == "mcp_execution_failed");
+    let of_doctor = match kind {
+        "malformed_message" | "oversized_message" | "unsupported_answer" => "mcp_malformed_response",
+        "tool_not_listed" | "duplicate_tool" | "list_failed" | "pin_changed" => "mcp_tool_mismatch",
+        _ => "mcp_execution_failed",
+    };
+    let why = issues.iter().find(|issue| issue["issue_type"] == of_doctor);
     if status == "failed" {
         let detail = why.expect("doctor tells of it")["detail"].as_str().expect("an issue has a detail");
         let failure: String =

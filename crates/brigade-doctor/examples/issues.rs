@@ -4,7 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "printing is all that this program does")]
 
-use brigade_doctor::{Area, IssueType};
+use brigade_doctor::{Area, IssueType, PRINTED_CODES};
 
 fn main() {
     print!("{}", page());
@@ -26,6 +26,20 @@ fn page() -> String {
         page.push_str(&format!("\n### `{}`\n\n", kind.code()));
         page.push_str(&format!("{}: {}. {}\n\n", kind.severity().as_str(), kind.title(), kind.explanation()));
         page.push_str(&format!("Fix: {}\n", fix(kind.fix())));
+    }
+    page.push_str(
+        "\n## Codes of commands\n\nWhat `brigade tools runtime …`, `describe --live`, `contracts --live` and `pins list` print besides: in \
+         `issue_type` or `code`, with the command that helps in `fix` or `hint`.\n",
+    );
+    for printed in PRINTED_CODES {
+        page.push_str(&format!("\n### `{}`\n\n", printed.code));
+        page.push_str(&format!(
+            "{}: {}. {}\n\n",
+            printed.severity.as_str(),
+            printed.title,
+            printed.explanation
+        ));
+        page.push_str(&format!("Fix: {}\n", fix(printed.fix)));
     }
     page
 }

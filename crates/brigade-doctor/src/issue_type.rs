@@ -308,6 +308,11 @@ issue_types! {
             "Its receipt and its logs say why.", "brigade tools run show {run}";
         McpExecutionFailed = "mcp_execution_failed", Warning, "A run of an MCP tool that failed",
             "Its receipt says what the server answered.", "brigade tools run show {run}";
+        McpMalformedResponse = "mcp_malformed_response", Warning, "A run whose MCP server answered with something else than the protocol wants",
+            "Its receipt says which answer it was; the raw log holds what was sent.", "brigade tools run show {run}";
+        McpToolMismatch = "mcp_tool_mismatch", Warning, "A run of an MCP tool that does not fit what its server lists",
+            "The tool is not listed, is listed twice or differently than it is pinned, or the list cannot be had. It was not called.",
+            "brigade tools run show {run}";
         RunTimedOut = "run_timed_out", Warning, "A run that was ended at its timeout",
             "Raise the timeout, or find out what it waited for.", "brigade tools run show {run}";
         RunMissingLog = "run_missing_log", Warning, "A run whose log is gone",

@@ -24,6 +24,7 @@
 #![warn(missing_docs)]
 
 mod issue_type;
+mod printed;
 
 mod issue;
 
@@ -41,6 +42,7 @@ pub use issue::{Issue, OTHER_FIXES, ProjectionMark, Typed, top_issue};
 pub use issue_type::{Area, IssueType};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
 pub use parity::{Quieted, quiet};
+pub use printed::{PRINTED_CODES, PrintedCode};
 pub use snapshot::{
     BrokenFile, CallState, CheckpointState, ConfigFile, Health, PinProblem, PinState, PolicyFacts,
     ProcessState, Quarantine, RunState, RunnerState, RuntimeFacts, RuntimeState, Snapshot, ToolFiles,

@@ -3,6 +3,8 @@
 use brigade_catalog::Runtime;
 use brigade_core::{Json, Object, Place, Severity};
 
+use crate::supervisor::advice;
+
 /// The kinds of issues, as reports and the inbox name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IssueType {
@@ -37,6 +39,40 @@ pub enum IssueType {
 }
 
 impl IssueType {
+    /// All of them.
+    pub const ALL: [IssueType; 13] = [
+        IssueType::Config,
+        IssueType::HighRiskCommand,
+        IssueType::BadCommand,
+        IssueType::MissingCwd,
+        IssueType::OutsidePath,
+        IssueType::StalePid,
+        IssueType::Unmanaged,
+        IssueType::PortConflict,
+        IssueType::HealthFailed,
+        IssueType::LogTooLong,
+        IssueType::LogWriterGone,
+        IssueType::Outdated,
+        IssueType::Left,
+    ];
+
+    /// Returns which `brigade tools runtime` command helps; none where the entry is to be edited.
+    pub const fn action(self) -> Option<&'static str> {
+        match self {
+            IssueType::Config
+            | IssueType::HighRiskCommand
+            | IssueType::BadCommand
+            | IssueType::MissingCwd
+            | IssueType::OutsidePath => None,
+            IssueType::StalePid | IssueType::Left => Some("stop"),
+            IssueType::Unmanaged | IssueType::PortConflict => Some("show"),
+            IssueType::HealthFailed
+            | IssueType::LogTooLong
+            | IssueType::LogWriterGone
+            | IssueType::Outdated => Some("restart"),
+        }
+    }
+
     /// Returns the stable name: `runtime_config`, `runtime_stale_pid`, …
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +128,7 @@ impl RuntimeIssue {
             detail: detail.into(),
             place: runtime.place_of(field),
             field: Some(field),
-            fix: None,
+            fix: issue_type.action().map(|action| advice(action, runtime)),
         }
     }
 
@@ -110,7 +146,7 @@ impl RuntimeIssue {
             detail: detail.into(),
             place: runtime.origin.place.clone(),
             field: None,
-            fix: None,
+            fix: issue_type.action().map(|action| advice(action, runtime)),
         }
     }
 

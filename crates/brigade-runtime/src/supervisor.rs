@@ -180,7 +180,7 @@ impl<'a> Supervisor<'a> {
         for (facts, runtime) in facts.iter_mut().zip(left) {
             let detail = "it runs, and no entry of runtimes.toml names it any more";
             let issue = RuntimeIssue::of_runtime(runtime, IssueType::Left, Severity::Warning, detail);
-            facts.issues = vec![issue.with_fix(advice("stop", runtime))];
+            facts.issues = vec![issue];
             facts.enabled = false;
         }
         facts
@@ -219,10 +219,16 @@ impl<'a> Supervisor<'a> {
         blockers.extend(paths.issues.iter().cloned());
         if pid_file == PidFile::Foreign {
             let path = shown(paths.pid.as_ref(), || runtime.pid_path());
-            let detail = format!("`pid_path` names a file that is not a pid file: {path}");
-            let fix = format!("look at `{path}`, and remove it or configure another `pid_path`");
+            let detail = format!(
+                "`pid_path` names a file that is not a pid file: look at `{path}`, and remove it or configure \
+                 another `pid_path`"
+            );
             let issue = RuntimeIssue::of_field(runtime, IssueType::Config, "pid_path", detail);
-            blockers.push(issue.with_fix(fix));
+            let words = Argv::new(vec!["cat".to_owned(), path]);
+            blockers.push(match words {
+                Ok(words) => issue.with_fix(words.to_string()),
+                Err(_) => issue,
+            });
         }
         Ok(Seen { paths, record, pid_file, standing, command, check, blockers })
     }
@@ -302,7 +308,6 @@ impl<'a> Supervisor<'a> {
                 logs::LOG_CAP >> 20
             );
             RuntimeIssue::of_runtime(runtime, IssueType::LogTooLong, Severity::Warning, detail)
-                .with_fix(advice("logs", runtime))
         };
         logs::too_long(self.fs, &seen.paths).into_iter().map(of_log).collect()
     }
@@ -329,10 +334,12 @@ impl<'a> Supervisor<'a> {
         issues.extend(port_issue(runtime, &seen.standing, holders));
         if let Some(health) = health.as_ref().filter(|health| !health.ok) {
             let detail = health.detail.as_str();
-            issues.push(
-                RuntimeIssue::of_runtime(runtime, IssueType::HealthFailed, Severity::Warning, detail)
-                    .with_fix(advice("logs", runtime)),
-            );
+            issues.push(RuntimeIssue::of_runtime(
+                runtime,
+                IssueType::HealthFailed,
+                Severity::Warning,
+                detail,
+            ));
         }
         RuntimeFacts {
             cwd: seen
@@ -417,14 +424,14 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
         Standing::Stale(_) => {
             let detail = "a pid file is left, and what it names is not this runtime any more";
             let issue = RuntimeIssue::of_runtime(runtime, IssueType::StalePid, Severity::Warning, detail);
-            Some(issue.with_fix(advice("stop", runtime)))
+            Some(issue)
         }
         Standing::Unmanaged(pid) => {
-            let detail =
-                "a process that may be this runtime runs, but nothing proves that Brigade started it";
-            let issue = RuntimeIssue::of_runtime(runtime, IssueType::Unmanaged, Severity::Warning, detail);
-            let fix = format!("if process {pid} is this runtime, end it yourself; else remove `{pid_path}`");
-            Some(issue.with_fix(fix))
+            let detail = format!(
+                "a process that may be this runtime runs, but nothing proves that Brigade started it: if process \
+                 {pid} is this runtime, end it yourself; else remove `{pid_path}`"
+            );
+            Some(RuntimeIssue::of_runtime(runtime, IssueType::Unmanaged, Severity::Warning, detail))
         }
     }
 }
@@ -439,7 +446,7 @@ fn log_writer_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
     }
     let detail = "the process that writes its logs was killed: what it prints is lost and may end it";
     let issue = RuntimeIssue::of_runtime(runtime, IssueType::LogWriterGone, Severity::Warning, detail);
-    Some(issue.with_fix(advice("restart", runtime)))
+    Some(issue)
 }
 
 /// Returns the issue about an entry that was changed since its runtime was started.
@@ -450,7 +457,7 @@ fn outdated_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
     }
     let detail = "its entry was changed since it was started: what runs is what the older one said";
     let issue = RuntimeIssue::of_runtime(runtime, IssueType::Outdated, Severity::Warning, detail);
-    Some(issue.with_fix(advice("restart", runtime)))
+    Some(issue)
 }
 
 fn port_issue(runtime: &Runtime, standing: &Standing, holders: &Holders) -> Option<RuntimeIssue> {
@@ -465,7 +472,6 @@ fn port_issue(runtime: &Runtime, standing: &Standing, holders: &Holders) -> Opti
         let detail = format!("port {port} is in use by {}", holder.describe());
         RuntimeIssue::of_field(runtime, IssueType::PortConflict, "port", detail)
             .with_severity(Severity::Warning)
-            .with_fix("end that process, or configure another `port`")
     })
 }
 

@@ -186,8 +186,8 @@ fn run_issues(run: &RunState, successes: &Successes, found: &mut Vec<Issue>) {
         if run.timed_out || run.status == "timed-out" {
             found.push(of_run(IssueType::RunTimedOut, "was ended at its timeout".to_owned()));
         } else if run.status == "failed" {
-            let kind = if run.family == "mcp" { IssueType::McpExecutionFailed } else { IssueType::RunFailed };
-            found.push(of_run(kind, failed(run)));
+            let (kind, what) = failure(run);
+            found.push(of_run(kind, failed(run, what)));
         }
     }
     if !run.missing_logs.is_empty() {
@@ -202,18 +202,25 @@ fn run_issues(run: &RunState, successes: &Successes, found: &mut Vec<Issue>) {
     }
 }
 
-/// Says that a run failed, and why as far as its receipt says.
-fn failed(run: &RunState) -> String {
-    let what = match run.mcp_fault.as_deref() {
+/// Tells what kind of failure a run was.
+fn failure(run: &RunState) -> (IssueType, &'static str) {
+    match run.mcp_fault.as_deref() {
         Some("malformed_message" | "oversized_message" | "unsupported_answer") => {
-            "failed, because its server gave a malformed response"
+            (IssueType::McpMalformedResponse, "failed, because its server gave a malformed response")
         }
         Some("tool_not_listed" | "duplicate_tool" | "list_failed") => {
-            "failed, because the list of tools of its server does not fit"
+            (IssueType::McpToolMismatch, "failed, because the list of tools of its server does not fit")
         }
-        Some("pin_changed") => "was not called, because its server changed the tool",
-        Some(_) | None => "failed",
-    };
+        Some("pin_changed") => {
+            (IssueType::McpToolMismatch, "was not called, because its server changed the tool")
+        }
+        Some(_) | None if run.family == "mcp" => (IssueType::McpExecutionFailed, "failed"),
+        Some(_) | None => (IssueType::RunFailed, "failed"),
+    }
+}
+
+/// Says that a run failed, and why as far as its receipt says.
+fn failed(run: &RunState, what: &str) -> String {
     match run.failure.as_deref().map(|why| short(why, REASON)).filter(|why| !why.is_empty()) {
         Some(why) => format!("{what}: {}", escape_terminal(&why)),
         None => match run.exit_code {
@@ -291,19 +298,26 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(fault: &str, failure: &str, expect: &str) {
+    fn check(fault: &str, why: &str, kind: IssueType, expect: &str) {
         let run = ["id", "call_id", "tool_id", "status"].map(|key| (key, Json::from("failed")));
-        let why = [("mcp_error_kind", Json::from(fault)), ("failure", Json::from(failure))];
+        let why = [("family", Json::from("mcp")), ("mcp_error_kind", fault.into()), ("failure", why.into())];
         let receipt = Receipt::from_json(Json::object(run.into_iter().chain(why))).unwrap();
-        assert_eq!(failed(&RunState::of(&receipt)), expect);
+        let run = RunState::of(&receipt);
+        let (found, what) = failure(&run);
+        assert_eq!((found, failed(&run, what).as_str()), (kind, expect));
     }
 
     #[test]
     fn a_failed_run_says_why() {
-        check("tool_error", "the tool failed: no\nsuch\u{1b}", "failed: the tool failed: no such\\u{1b}");
-        check("malformed_message", "x", "failed, because its server gave a malformed response: x");
-        check("tool_not_listed", "x", "failed, because the list of tools of its server does not fit: x");
-        check("tool_error", "", "failed");
+        let execution = IssueType::McpExecutionFailed;
+        let malformed = IssueType::McpMalformedResponse;
+        let mismatch = IssueType::McpToolMismatch;
+        check("tool_error", "it said: no\nsuch\u{1b}", execution, "failed: it said: no such\\u{1b}");
+        check("malformed_message", "x", malformed, "failed, because its server gave a malformed response: x");
+        let list = "failed, because the list of tools of its server does not fit: x";
+        check("tool_not_listed", "x", mismatch, list);
+        check("pin_changed", "x", mismatch, "was not called, because its server changed the tool: x");
+        check("tool_error", "", execution, "failed");
     }
 
     #[test]
@@ -311,7 +325,8 @@ mod tests {
         let run = ["id", "call_id", "tool_id", "status"].map(|key| (key, Json::from("failed")));
         let code = [("exit_code", Json::from(3_i64))];
         let receipt = Receipt::from_json(Json::object(run.into_iter().chain(code))).unwrap();
-        assert_eq!(failed(&RunState::of(&receipt)), "failed with exit code 3");
+        let run = RunState::of(&receipt);
+        assert_eq!(failed(&run, failure(&run).1), "failed with exit code 3");
     }
 
     #[test]

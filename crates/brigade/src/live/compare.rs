@@ -51,8 +51,11 @@ impl Workspace {
             let exchange = match &asked.said {
                 Ok(exchange) => exchange,
                 Err(why) => {
+                    // What the policy refused to start, the policy explains.
+                    let command =
+                        if why.starts_with("not started: ") { "policy explain" } else { "describe" };
                     report.issues.push(LiveIssue {
-                        hint: Some(format!("brigade tools describe {}", asked.tools[0].id)),
+                        hint: Some(format!("brigade tools {command} {}", asked.tools[0].id)),
                         ..issue(
                             "mcp_server_failed",
                             &asked.server,
@@ -96,6 +99,7 @@ impl Workspace {
                 let message = "no enabled tool of the catalog says how the server is started".to_owned();
                 report.issues.push(LiveIssue {
                     severity: "info",
+                    hint: Some(format!("brigade tools pins show {}", pin.id())),
                     ..issue("mcp_no_server", &pin.tool.server, Some(&pin.tool.tool), message)
                 });
             }
@@ -161,7 +165,10 @@ impl Workspace {
         };
         if 1 < found.len() {
             let message = format!("the server lists it {} times, so it is never called", found.len());
-            issues.push(issue("mcp_tool_duplicate", &mcp.server, Some(&mcp.tool), message));
+            issues.push(LiveIssue {
+                hint: Some(format!("brigade tools describe {} --live", tool.id)),
+                ..issue("mcp_tool_duplicate", &mcp.server, Some(&mcp.tool), message)
+            });
             return line;
         }
         if let Some(pin) = pin {
@@ -179,13 +186,13 @@ impl Workspace {
         if !line.contract_changes.is_empty() {
             issues.push(LiveIssue {
                 changes: line.contract_changes.clone(),
-                hint: Some("review the input schema, and queue calls anew".to_owned()),
+                hint: Some(format!("brigade tools describe {} --live", tool.id)),
                 ..issue(
                     "mcp_contract_differs",
                     &mcp.server,
                     Some(&mcp.tool),
                     format!(
-                        "the input schema of `{}` is not what the server lists",
+                        "the input schema of `{}` is not what the server lists: review it, and queue calls anew",
                         escape_terminal(&line.tool_id)
                     ),
                 )
@@ -236,7 +243,10 @@ fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> 
     let McpTool { server, tool, .. } = &pin.tool;
     let Some(listed) = listed else {
         let message = "the server does not list the pinned tool any more".to_owned();
-        return Some(issue("mcp_tool_vanished", server, Some(tool), message));
+        return Some(LiveIssue {
+            hint: Some(format!("brigade tools pins show {}", pin.id())),
+            ..issue("mcp_tool_vanished", server, Some(tool), message)
+        });
     };
     if pin.pin.holds(listed) {
         return None;

@@ -233,3 +233,44 @@ mod tests {
         assert!(!shown.to_compact().contains("EXAMPLE"), "{}", shown.to_compact());
     }
 }
+
+#[cfg(test)]
+mod codes {
+    use brigade_doctor::{IssueType, PRINTED_CODES};
+
+    /// The fix that the page of issues has for a code.
+    fn documented(code: &str) -> Option<&'static str> {
+        let of_doctor = IssueType::all().iter().find(|kind| kind.code() == code).map(|kind| kind.fix());
+        of_doctor
+            .or_else(|| PRINTED_CODES.iter().find(|printed| printed.code == code).map(|printed| printed.fix))
+    }
+
+    #[test]
+    fn the_page_of_issues_has_every_code_of_a_runtime_with_the_fix_that_is_printed() {
+        for kind in brigade_runtime::IssueType::ALL {
+            let printed = match kind.action() {
+                Some(action) => format!("brigade tools runtime {action} {{runtime}}"),
+                None => "{edit}".to_owned(),
+            };
+            assert_eq!(documented(kind.as_str()), Some(printed.as_str()), "{}", kind.as_str());
+        }
+        assert_eq!(documented("runtime_disabled"), Some("{edit}"));
+    }
+
+    #[test]
+    fn the_page_of_issues_has_every_code_that_is_printed_of_servers() {
+        for source in [
+            include_str!("../live/compare.rs"),
+            include_str!("../pins/servers.rs"),
+            include_str!("../pins.rs"),
+        ] {
+            let quoted = source.split('"').filter(|text| text.starts_with("mcp_"));
+            let codes: Vec<&str> =
+                quoted.filter(|text| !matches!(*text, "mcp_tool_name" | "mcp_server_id")).collect();
+            assert!(!codes.is_empty());
+            for code in codes {
+                assert!(documented(code).is_some(), "{code}");
+            }
+        }
+    }
+}
