@@ -305,16 +305,19 @@ issue_types! {
         RunLedgerBroken = "run_ledger_broken", Error, "The chain of receipts does not hold",
             "A receipt was changed, removed, reordered, added or cut off since it was written.", "brigade tools run verify";
         RunFailed = "run_failed", Warning, "A run that failed",
-            "Its receipt and its logs say why.", "brigade tools run show {run}";
+            "Its receipt and its logs say why. Its call is an issue beside it; asking again and succeeding clears both.",
+            "brigade tools run show {run}";
         McpExecutionFailed = "mcp_execution_failed", Warning, "A run of an MCP tool that failed",
-            "Its receipt says what the server answered.", "brigade tools run show {run}";
+            "Its receipt says what the server answered. Asking again and succeeding clears this.",
+            "brigade tools run show {run}";
         McpMalformedResponse = "mcp_malformed_response", Warning, "A run whose MCP server answered with something else than the protocol wants",
             "Its receipt says which answer it was; the raw log holds what was sent.", "brigade tools run show {run}";
         McpToolMismatch = "mcp_tool_mismatch", Warning, "A run of an MCP tool that does not fit what its server lists",
             "The tool is not listed, is listed twice or differently than it is pinned, or the list cannot be had. It was not called.",
             "brigade tools run show {run}";
         RunTimedOut = "run_timed_out", Warning, "A run that was ended at its timeout",
-            "Raise the timeout, or find out what it waited for.", "brigade tools run show {run}";
+            "Raise the timeout, or find out what it waited for. Asking again and succeeding clears this.",
+            "brigade tools run show {run}";
         RunMissingLog = "run_missing_log", Warning, "A run whose log is gone",
             "The receipt names a log that does not exist.", "brigade tools run show {run}";
         RunReplayBlocked = "run_replay_blocked", Info, "A run that cannot be replayed as things are",

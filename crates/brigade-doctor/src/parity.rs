@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::Issue;
+use brigade_core::{Fingerprint, Json};
+
+use crate::{Issue, IssueType, ProjectionMark};
 
 /// Issues, divided by a closeout.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,16 +19,25 @@ pub struct Quieted {
 
 /// Takes out the issues of projections whose fingerprints a closeout lists; `None` when there is no closeout.
 ///
-/// The fingerprints are those of [`Issue::fingerprint`], or the first 16 digits of them.
-pub fn quiet(issues: Vec<Issue>, closeout: Option<&BTreeSet<String>>) -> Quieted {
+/// The fingerprints are those of [`Issue::fingerprint`], the first 16 digits of them, or those that the Python program gave
+/// issues of the same kind in the workspace at `root`.
+pub fn quiet(issues: Vec<Issue>, closeout: Option<&BTreeSet<String>>, root: &str) -> Quieted {
+    let has_original = closeout.is_some_and(|listed| listed.iter().any(|listed| listed.len() == SHORT));
     let mut divided = Quieted::default();
     for issue in issues {
-        let (Some(listed), true) = (closeout, issue.projection.is_some()) else {
+        let (Some(listed), Some(mark)) = (closeout, &issue.projection) else {
             divided.issues.push(issue);
             continue;
         };
         let fingerprint = issue.fingerprint();
-        if listed.contains(&fingerprint.to_hex()) || listed.contains(&fingerprint.short()) {
+        let of_original = || {
+            let known = originals(&issue, mark, root);
+            known.is_some_and(|known| known.iter().any(|known| listed.contains(known)))
+        };
+        if listed.contains(&fingerprint.to_hex())
+            || listed.contains(&fingerprint.short())
+            || (has_original && of_original())
+        {
             divided.quieted.push(issue);
         } else {
             divided.changed.push(issue.clone());
@@ -34,4 +45,114 @@ pub fn quiet(issues: Vec<Issue>, closeout: Option<&BTreeSet<String>>) -> Quieted
         }
     }
     divided
+}
+
+/// Digits of a fingerprint of the Python program.
+const SHORT: usize = 16;
+
+/// Returns the fingerprints that the Python program may have given an issue; none for a kind that it does not know.
+///
+/// What it would write is what we would, or the text of the source as it is.
+fn originals(issue: &Issue, mark: &ProjectionMark, root: &str) -> Option<[String; 2]> {
+    let harness = mark.harness.as_str();
+    let detail = match issue.kind {
+        IssueType::ParityGap => format!("missing projection for {harness}"),
+        IssueType::MissingProjection => format!("{harness}: projection will be created"),
+        IssueType::StaleProjection => format!("{harness}: projection will be updated"),
+        IssueType::ConflictedProjection => format!("{harness}: managed projection has local edits"),
+        IssueType::UnmanagedProjection => {
+            format!("{harness}: existing projection is not managed by Brigade")
+        }
+        _ => return None,
+    };
+    let is_gap = issue.kind == IssueType::ParityGap;
+    let text = |text: Option<&str>| Json::from(text.map(str::to_owned));
+    let short = |fingerprint: Option<Fingerprint>| {
+        Json::from(fingerprint.filter(|_| !is_gap).map(|fingerprint| fingerprint.short()))
+    };
+    let status = mark.status.filter(|_| !is_gap).map(|status| status.as_str());
+    Some([mark.expected, mark.source].map(|expected| {
+        let fields = Json::object([
+            ("tool_id", text(issue.tool_id.as_deref())),
+            ("family", text(issue.family.as_deref())),
+            ("issue_type", Json::from(issue.kind.code())),
+            ("harness", Json::from(harness)),
+            ("projection_target", Json::from(mark.target.as_ref().map(|target| format!("{root}/{target}")))),
+            ("projection_status", text(status)),
+            ("tool_source_fingerprint", short(mark.source)),
+            ("expected_projection_fingerprint", short(expected)),
+            ("actual_projection_fingerprint", short(mark.actual)),
+            ("detail", Json::from(detail.as_str())),
+        ]);
+        Fingerprint::of_bytes(ascii(&fields.to_canonical()).as_bytes()).short()
+    }))
+}
+
+/// Escapes what is not ASCII, as the Python program does before it takes a hash.
+fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_ascii() {
+            out.push(letter);
+        } else {
+            let mut units = [0; 2];
+            out.extend(letter.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_projection::ProjectionStatus;
+
+    use super::*;
+
+    /// Hashes of which only the first digits matter.
+    fn hash(digits: &str) -> Option<Fingerprint> {
+        Some(format!("{digits}{}", "0".repeat(64 - digits.len())).parse().unwrap())
+    }
+
+    #[track_caller]
+    fn check(kind: IssueType, tool: &str, mark: ProjectionMark, listed: &str) {
+        let issue = Issue {
+            tool_id: Some(tool.to_owned()),
+            family: Some("script".to_owned()),
+            projection: Some(mark),
+            ..Issue::new(kind, "in our words")
+        };
+        let quieted = |listed: &str| {
+            let listed = BTreeSet::from([listed.to_owned()]);
+            quiet(vec![issue.clone()], Some(&listed), "/w").quieted.len()
+        };
+        assert_eq!((quieted(listed), quieted("0123456789abcdef")), (1, 0));
+    }
+
+    #[test]
+    fn closeouts_of_the_python_program_quiet_what_they_list() {
+        // Fingerprints that version 0.30.0 gives in `/w`.
+        let gap = ProjectionMark {
+            harness: "cursor".to_owned(),
+            target: None,
+            status: Some(ProjectionStatus::Missing),
+            source: hash("11e1791ec0ede64d"),
+            expected: None,
+            actual: None,
+        };
+        check(IssueType::ParityGap, "format-json", gap, "7124666a4f5550da");
+        let missing = ProjectionMark {
+            harness: "claude".to_owned(),
+            target: Some(".claude/commands/git-log.md".to_owned()),
+            status: Some(ProjectionStatus::Missing),
+            source: hash("aea45042df7a0bad"),
+            expected: hash("23bfbaa096e0a4f8"),
+            actual: None,
+        };
+        check(IssueType::MissingProjection, "git-log", missing, "a092d03dd3f2ac10");
+    }
+
+    #[test]
+    fn letters_are_escaped_as_python_does_it() {
+        assert_eq!(ascii("aé日😀"), "a\\u00e9\\u65e5\\ud83d\\ude00");
+    }
 }

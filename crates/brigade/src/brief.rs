@@ -24,7 +24,8 @@ impl Workspace {
         let config = self.config()?;
         let mut gathered = self.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
         let found = self.diagnose(&mut gathered);
-        let issues = brigade_doctor::quiet(found, self.closeouts()?.fingerprints().as_ref()).issues;
+        let issues =
+            brigade_doctor::quiet(found, self.closeouts()?.fingerprints().as_ref(), &self.target()).issues;
         let inbox = self.read_inbox()?;
         let queue = &gathered.queue;
         let count = |status: &str| queue.call_counts.get(status).copied().unwrap_or(0);

@@ -137,7 +137,7 @@ impl Workspace {
         let closeouts = self.closeouts()?;
         let (raw, quieted) = match closeouts.fingerprints() {
             None => (None, Quieted { issues: found, ..Quieted::default() }),
-            Some(listed) => (Some(found.clone()), quiet(found, Some(&listed))),
+            Some(listed) => (Some(found.clone()), quiet(found, Some(&listed), &self.target())),
         };
         let Quieted { issues: remaining, quieted, changed } = quieted;
         let sections = self.sections(&gathered, &remaining);

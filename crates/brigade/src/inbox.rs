@@ -67,7 +67,7 @@ impl Workspace {
         let config = self.config()?;
         let mut gathered = self.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
         let found = self.diagnose(&mut gathered);
-        let issues = quiet(found, self.closeouts()?.fingerprints().as_ref()).issues;
+        let issues = quiet(found, self.closeouts()?.fingerprints().as_ref(), &self.target()).issues;
         let imported = if issues.is_empty() {
             Import::default()
         } else {

@@ -54,7 +54,7 @@ impl Workspace {
     pub fn parity_status(&self) -> Result<ParityReport, Error> {
         let closeouts = self.closeouts()?;
         let listed = closeouts.fingerprints();
-        let divided = quiet(self.projection_issues()?, listed.as_ref());
+        let divided = quiet(self.projection_issues()?, listed.as_ref(), &self.target());
         let [issues, quieted_issues, changed_issues] =
             [&divided.issues, &divided.quieted, &divided.changed].map(|issues| self.issues_json(issues));
         Ok(ParityReport {

@@ -329,11 +329,11 @@ fn a_closeout_quiets_projections_alone_and_until_they_change() {
     let wide_modes = vec!["a".to_owned()];
     let issues = diagnose(Snapshot { wide_modes, ..of_tools(&catalog, None, &items) });
     let listed = [issues[0].fingerprint().to_hex(), issues[2].fingerprint().to_hex()].into();
-    let divided = quiet(issues.clone(), Some(&listed));
+    let divided = quiet(issues.clone(), Some(&listed), "/w");
     assert_eq!(divided.quieted, issues[..1]);
     assert_eq!(divided.changed, issues[1..2]);
     assert_eq!(divided.issues, issues[1..]);
-    assert_eq!(quiet(issues.clone(), None).issues, issues);
+    assert_eq!(quiet(issues.clone(), None, "/w").issues, issues);
 }
 
 fn runtime_state() -> RuntimeState {
