@@ -58,6 +58,9 @@ pub enum JsonErrorKind {
     /// A number is not written as JSON numbers are.
     #[error("not a number that JSON allows")]
     InvalidNumber,
+    /// A number is larger than what programs compute with.
+    #[error("a number that is too large")]
+    NumberTooLarge,
     /// A backslash escape is none of JSON's.
     #[error("not an escape that JSON allows")]
     InvalidEscape,
@@ -189,7 +192,7 @@ impl Parser<'_> {
         let number = Number::from_checked(&self.text[start..self.at]);
         if self.dialect == Dialect::Strict && number.as_f64().is_infinite() {
             self.at = start;
-            return Err(JsonErrorKind::InvalidNumber);
+            return Err(JsonErrorKind::NumberTooLarge);
         }
         Ok(Json::Number(number))
     }
@@ -379,7 +382,7 @@ mod tests {
         check("[1, 2", 1, 6, JsonErrorKind::UnexpectedEnd);
         check("[1 2]", 1, 4, JsonErrorKind::ExpectedComma);
         check("NaN", 1, 1, JsonErrorKind::ExpectedValue);
-        check("1e400", 1, 1, JsonErrorKind::InvalidNumber);
+        check("1e400", 1, 1, JsonErrorKind::NumberTooLarge);
         check("01", 1, 2, JsonErrorKind::TrailingText);
         check("\"a\u{1}b\"", 1, 3, JsonErrorKind::ControlCharacter);
         check("\"a\nb\"", 1, 3, JsonErrorKind::ControlCharacter);

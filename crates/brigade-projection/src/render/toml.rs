@@ -15,7 +15,11 @@ pub(super) fn command(tool: &Tool, text: &str) -> String {
         Some(Value::Text(text)) => text,
         Some(Value::Other) | None => description(tool),
     };
-    let prompt = front_matter::without(text).replace("$ARGUMENTS", "{{args}}");
+    let prompt = match front_matter::without(text).replace("$ARGUMENTS", "{{args}}") {
+        // A command without a prompt would not be read; what it is about is all that is known.
+        prompt if prompt.trim().is_empty() => format!("{}\n", about.trim()),
+        prompt => prompt,
+    };
     format!("description = {}\nprompt = {}\n", basic(&about), multi_line(&prompt))
 }
 
@@ -78,6 +82,9 @@ mod tests {
         assert_eq!(text, "description = \"Reviews a change.\"\nprompt = '''\nReview {{args}}.\n'''\n");
         let text = command(&tool, "---\ndescription: Own words\n---\nReview.\n");
         assert_eq!(read(&text), ("Own words".to_owned(), "Review.\n".to_owned()));
+        // Front matter alone leaves no prompt.
+        let text = command(&tool, "---\ndescription: Own words\n---\n\n");
+        assert_eq!(read(&text), ("Own words".to_owned(), "Own words\n".to_owned()));
     }
 
     proptest! {
@@ -87,7 +94,9 @@ mod tests {
             let mut tool = Tool::new("a", Family::SlashCommand).unwrap();
             tool.description = Some(about);
             let prompt = front_matter::without(&text).replace("$ARGUMENTS", "{{args}}");
-            prop_assert_eq!(read(&command(&tool, &text)).1, prompt);
+            let (about, read) = read(&command(&tool, &text));
+            let prompt = if prompt.trim().is_empty() { format!("{}\n", about.trim()) } else { prompt };
+            prop_assert_eq!(read, prompt);
         }
     }
 }

@@ -6,7 +6,8 @@ use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
 
 use super::modes::Which;
 use super::runtimes::RuntimesFile;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
+use crate::exit::Exit;
 use crate::inbox::INBOX;
 use crate::report::{Fix, FixReport, Report as _};
 use crate::workspace::{CALLS, Workspace};
@@ -16,6 +17,8 @@ struct Fixes {
     dry_run: bool,
     fixed: Vec<Fix>,
     failed: Vec<Fix>,
+    /// How the worst failure ends the command.
+    worst: Exit,
 }
 
 impl Fixes {
@@ -30,6 +33,7 @@ impl Fixes {
         if !self.dry_run
             && let Err(error) = act()
         {
+            self.worst = self.worst.max(error.exit());
             self.failed.push(Fix { kind, path, detail: error.to_string() });
         } else {
             self.fixed.push(Fix { kind, path, detail });
@@ -46,13 +50,13 @@ impl Workspace {
     /// # Errors
     /// When the disk fails while looking.
     pub fn doctor_fix(&self, dry_run: bool) -> Result<FixReport, Error> {
-        let mut fixes = Fixes { dry_run, fixed: Vec::new(), failed: Vec::new() };
+        let mut fixes = Fixes { dry_run, fixed: Vec::new(), failed: Vec::new(), worst: Exit::Done };
         self.fix_modes(&mut fixes);
         self.fix_pid_files(&mut fixes)?;
         self.fix_locks(&mut fixes);
         self.fix_queue(&mut fixes)?;
         self.fix_inbox(&mut fixes)?;
-        let Fixes { fixed, failed, .. } = fixes;
+        let Fixes { fixed, failed, worst, .. } = fixes;
         Ok(FixReport {
             schema: FixReport::SCHEMA,
             target: self.target(),
@@ -66,6 +70,7 @@ impl Workspace {
             },
             fixed,
             failed,
+            worst,
         })
     }
 
@@ -97,10 +102,10 @@ impl Workspace {
                 match supervisor.stop(runtime, self.context.lock_timeout) {
                     Ok(StopOutcome::Stopped { .. } | StopOutcome::NotRunning { .. }) => Ok(()),
                     Ok(StopOutcome::Refused { .. } | StopOutcome::Survived { .. }) => Err(Error::new(
-                        crate::error::ErrorKind::Refused,
+                        ErrorKind::Refused,
                         format!("runtime {} could not be cleaned up", facts.id),
                     )),
-                    Err(error) => Err(Error::new(crate::error::ErrorKind::Environment, error.to_string())),
+                    Err(error) => Err(Error::new(ErrorKind::Environment, error.to_string())),
                 }
             });
         }
@@ -144,5 +149,26 @@ impl Workspace {
             fixes.one("inbox", INBOX.to_owned(), detail, || self.change_inbox(|_| ()).map(drop));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_failure_ends_the_command() {
+        let check = |kinds: &[ErrorKind], expect: Exit| {
+            let mut fixes =
+                Fixes { dry_run: false, fixed: Vec::new(), failed: Vec::new(), worst: Exit::Done };
+            for kind in kinds {
+                fixes.one("queue", String::new(), String::new(), || Err(Error::new(*kind, "no")));
+            }
+            assert_eq!((fixes.failed.len(), fixes.worst), (kinds.len(), expect));
+        };
+        check(&[], Exit::Done);
+        check(&[ErrorKind::Refused], Exit::Refused);
+        // A full disk is one, whatever else was refused.
+        check(&[ErrorKind::Environment, ErrorKind::Refused], Exit::Environment);
     }
 }

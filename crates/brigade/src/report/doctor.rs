@@ -26,13 +26,16 @@ pub struct FixReport {
     pub failed_count: usize,
     /// The command to try next.
     pub next_command: &'static str,
+    /// How the worst of what could not be mended ends the command; not part of the document.
+    #[serde(skip)]
+    pub worst: Exit,
 }
 
 impl Report for FixReport {
     const SCHEMA: &'static str = "brigade.doctor-fix.v1";
 
     fn exit(&self) -> Exit {
-        if self.failed.is_empty() { Exit::Done } else { Exit::Refused }
+        self.worst
     }
 }
 
