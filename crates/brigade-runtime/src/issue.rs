@@ -40,9 +40,10 @@ pub enum IssueType {
 
 impl IssueType {
     /// All of them.
-    pub const ALL: [IssueType; 13] = [
+    pub const ALL: [IssueType; 14] = [
         IssueType::Config,
         IssueType::HighRiskCommand,
+        IssueType::SecretInCommand,
         IssueType::BadCommand,
         IssueType::MissingCwd,
         IssueType::OutsidePath,
@@ -61,6 +62,7 @@ impl IssueType {
         match self {
             IssueType::Config
             | IssueType::HighRiskCommand
+            | IssueType::SecretInCommand
             | IssueType::BadCommand
             | IssueType::MissingCwd
             | IssueType::OutsidePath => None,
