@@ -1,5 +1,7 @@
 //! `brigade demo`, completions, and arguments that come through standard input.
 
+#![allow(clippy::disallowed_methods, reason = "a test opens the full device")]
+
 use std::fs::OpenOptions;
 use std::process::Stdio;
 
