@@ -12,7 +12,7 @@ const POLICY: &str = ".brigade/tools/policy.toml";
 const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 
 fn types(issues: &Value) -> Vec<&str> {
-    issues.as_array().unwrap().iter().filter_map(|issue| issue["issue_type"].as_str()).collect()
+    issues.as_array().into_iter().flatten().filter_map(|issue| issue["issue_type"].as_str()).collect()
 }
 
 #[test]
