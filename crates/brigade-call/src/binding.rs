@@ -8,7 +8,8 @@
 //! | targets, statuses and bodies of its projections | `projections` |
 //! | whether there is a policy and what it decides for this call | `policy` |
 //! | the program's path and bytes | `program` |
-//! | workspace files that a word of `command` names | `files` |
+//! | workspace files that a word of `command` names, and the script that it runs | `files` |
+//! | where links lead on the way to `cwd` | `directory` |
 //! | how the server of an MCP tool lists it: as it is pinned, or as it changed and the approval showed | `pin` |
 //! | who asked | `caller` |
 
@@ -82,6 +83,8 @@ pub struct Binding {
     pub program: Option<ProgramBinding>,
     /// Workspace files that the command names, by their path in the workspace.
     pub files: BTreeMap<String, Fingerprint>,
+    /// The folder that the program starts in, where links on the way make it another one than the entry names.
+    pub directory: Option<String>,
     /// How the server of an MCP tool lists it. Absent for other tools and before the first use, which pins the tool.
     pub pin: Option<Fingerprint>,
     /// Who asked.
@@ -107,6 +110,10 @@ pub enum Change {
     ProgramBytes,
     /// A workspace file that the command names: changed, added or gone.
     File(String),
+    /// Where links lead on the way to the folder that the program starts in.
+    Directory,
+    /// The code in the workspace that would be executed; what of it is not known.
+    Code,
     /// How the server of the MCP tool lists it.
     Pin,
     /// Who asks.
@@ -126,6 +133,8 @@ impl fmt::Display for Change {
             Change::ProgramPath => "program path",
             Change::ProgramBytes => "program bytes",
             Change::File(path) => return write!(f, "file {}", brigade_core::text::escape_terminal(path)),
+            Change::Directory => "folder that cwd leads to",
+            Change::Code => "program or a file that the command names",
             Change::Pin => "tool as its server lists it",
             Change::Caller => "caller",
             Change::Approval => "approval record",
@@ -144,6 +153,8 @@ impl Change {
             Change::Policy => "changed_policy",
             Change::ProgramPath | Change::ProgramBytes => "changed_program",
             Change::File(_) => "changed_file",
+            Change::Directory => "changed_directory",
+            Change::Code => "changed_program",
             Change::Pin => "changed_pin",
             Change::Caller => "changed_caller",
             Change::Approval => "changed_approval",
@@ -175,6 +186,7 @@ impl Binding {
         for name in names {
             differs(self.files.get(name) != now.files.get(name), Change::File(name.clone()));
         }
+        differs(self.directory != now.directory, Change::Directory);
         differs(self.pin.is_some() && self.pin != now.pin, Change::Pin);
         differs(self.caller != now.caller, Change::Caller);
         found
@@ -192,11 +204,28 @@ impl Binding {
             .fingerprint("program_sha256", self.program.as_ref().map(|program| program.sha256))
             .table("files", self.files.iter().map(|(path, sha256)| (path, sha256.to_hex())))
             .text("caller", self.caller.as_record().as_str());
+        if self.directory.is_some() {
+            fingerprint = fingerprint.text("directory", self.directory.as_deref());
+        }
         // Approvals from before there were pins stay what they are.
         if self.pin.is_some() {
             fingerprint = fingerprint.fingerprint("pin", self.pin);
         }
         fingerprint.finish()
+    }
+
+    /// Returns one fingerprint of the code in the workspace that would be executed, and of the folder that it starts in.
+    ///
+    /// What `PATH` leads to is left out: it may be another for who asks and for who approves.
+    pub fn code_fingerprint(&self) -> Fingerprint {
+        let program = self.program.as_ref().filter(|program| !program.path.starts_with('/'));
+        let files = self.files.iter().filter(|(path, _)| !path.starts_with('/'));
+        Fingerprint::builder("brigade.code.v1")
+            .text("program", program.map(|program| program.path.as_str()))
+            .fingerprint("program_sha256", program.map(|program| program.sha256))
+            .table("files", files.map(|(path, sha256)| (path, sha256.to_hex())))
+            .text("directory", self.directory.as_deref())
+            .finish()
     }
 
     /// Writes the binding as a record holds it.
@@ -219,6 +248,7 @@ impl Binding {
                 }),
             ),
             ("files", Json::Object(files)),
+            ("directory", Json::from(self.directory.clone())),
             ("pin", Json::from(self.pin.map(Fingerprint::to_hex))),
             ("caller", Json::from(self.caller.as_record())),
         ])
@@ -246,6 +276,10 @@ impl Binding {
             policy: mark("policy")?,
             program,
             files,
+            directory: match json.get("directory") {
+                None | Some(Json::Null) => None,
+                Some(directory) => Some(directory.as_str()?.to_owned()),
+            },
             pin: match json.get("pin") {
                 None | Some(Json::Null) => None,
                 Some(pin) => Some(pin.as_str()?.parse().ok()?),
@@ -269,6 +303,7 @@ mod tests {
             policy: mark("policy"),
             program: Some(ProgramBinding { path: "/bin/sh".into(), sha256: mark("sh") }),
             files: BTreeMap::from([("bin/a.sh".to_owned(), mark("a"))]),
+            directory: Some("real".to_owned()),
             pin: Some(mark("pin")),
             caller: Caller::CommandLine,
         }
@@ -297,6 +332,8 @@ mod tests {
         check(|binding| binding.program = None, &[Change::ProgramPath, Change::ProgramBytes]);
         check(|binding| binding.files.clear(), &[Change::File("bin/a.sh".into())]);
         check(|binding| binding.files.extend([("b".to_owned(), other)]), &[Change::File("b".into())]);
+        check(|binding| binding.directory = Some("else".to_owned()), &[Change::Directory]);
+        check(|binding| binding.directory = None, &[Change::Directory]);
         check(|binding| binding.pin = Some(other), &[Change::Pin]);
         check(|binding| binding.pin = None, &[Change::Pin]);
         check(|binding| binding.caller = Caller::Program("x".into()), &[Change::Caller]);
@@ -320,12 +357,21 @@ mod tests {
 
     #[test]
     fn a_binding_reads_back() {
-        for pin in [None, binding().pin] {
-            let binding = Binding { pin, ..binding() };
+        let older = Binding { pin: None, directory: None, ..binding() };
+        for binding in [binding(), older.clone()] {
             assert_eq!(Binding::from_json(&binding.to_json()), Some(binding));
         }
-        let Json::Object(mut older) = Binding { pin: None, ..binding() }.to_json() else { unreachable!() };
-        older.remove("pin");
-        assert_eq!(Binding::from_json(&Json::Object(older)), Some(Binding { pin: None, ..binding() }));
+        let Json::Object(mut record) = older.to_json() else { unreachable!() };
+        record.remove("pin");
+        record.remove("directory");
+        assert_eq!(Binding::from_json(&Json::Object(record)), Some(older));
+    }
+
+    #[test]
+    fn the_fingerprint_of_the_code_is_of_nothing_else() {
+        let elsewhere = Binding { args: Fingerprint::of_bytes(b"other"), pin: None, ..binding() };
+        assert_eq!(elsewhere.code_fingerprint(), binding().code_fingerprint());
+        let changed = Binding { files: BTreeMap::new(), ..binding() };
+        assert_ne!(changed.code_fingerprint(), binding().code_fingerprint());
     }
 }

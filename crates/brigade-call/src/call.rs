@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{CallId, CheckpointId, Fingerprint, Json, Object, RunId, Timestamp};
+use brigade_core::{CallId, CheckpointId, Fingerprint, FingerprintBuilder, Json, Object, RunId, Timestamp};
 use brigade_policy::Blocker;
 
 use crate::binding::{Binding, Caller};
@@ -55,6 +55,9 @@ pub struct Call {
     pub planned_binding: Option<Fingerprint>,
     /// What that bound of an MCP tool's listing.
     pub planned_pin: Option<Fingerprint>,
+    /// The [fingerprint of the code](Binding::code_fingerprint) that the call would have run when it was planned; absent in
+    /// records that did not hold it yet.
+    pub planned_code: Option<Fingerprint>,
     /// What the last approval bound.
     pub approval: Option<Approval>,
     /// The run that claimed it last.
@@ -75,6 +78,14 @@ pub struct Call {
     pub replay: Option<ReplayOf>,
     /// Everything else that the record holds, kept as it is.
     pub extra: Object,
+}
+
+/// What a call would be today, to be shown before it is approved as that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replan {
+    pub(crate) policy: Json,
+    pub(crate) projection_summary: Json,
+    pub(crate) binding: Binding,
 }
 
 /// A person's agreement to exactly what is bound.
@@ -168,6 +179,20 @@ impl Call {
         Ok(self)
     }
 
+    /// Takes what the call would be today in the place of what it was when it was queued. It stays where it stands.
+    ///
+    /// # Errors
+    /// Unless the call is pending or held.
+    pub fn replan(mut self, replan: Replan) -> Result<Call, WrongStep> {
+        self.status.check(Step::Approve)?;
+        self.policy = replan.policy;
+        self.projection_summary = replan.projection_summary;
+        self.planned_binding = Some(replan.binding.fingerprint());
+        self.planned_pin = replan.binding.pin;
+        self.planned_code = Some(replan.binding.code_fingerprint());
+        Ok(self)
+    }
+
     /// Declines. A call that waits or could be resumed keeps what its runs left.
     ///
     /// # Errors
@@ -253,16 +278,30 @@ impl Call {
         Ok(self)
     }
 
-    /// Returns the fingerprint that an approval of this call, as it is, must have.
+    /// Returns the fingerprint that an approval of this call, as it is, must have: of the review, of what it binds, and of
+    /// what the record shows of policy and projections; what else it shows is compared as it is.
     pub fn approval_fingerprint(&self, binding: &Binding) -> Fingerprint {
-        Fingerprint::builder("brigade.approval.v1")
+        self.reviewed("brigade.approval.v2", binding)
+            .json("policy", &self.policy)
+            .json("projection_summary", &self.projection_summary)
+            .finish()
+    }
+
+    /// Tells whether an approval's fingerprint is the one that it must have; those of earlier versions were of less.
+    pub(crate) fn is_approval_of(&self, approval: &Approval) -> bool {
+        let earlier = || self.reviewed("brigade.approval.v1", &approval.binding).finish();
+        approval.fingerprint == self.approval_fingerprint(&approval.binding)
+            || approval.fingerprint == earlier()
+    }
+
+    fn reviewed(&self, label: &'static str, binding: &Binding) -> FingerprintBuilder {
+        Fingerprint::builder(label)
             .text("id", self.id.as_str())
             .text("tool_id", self.tool_id.as_str())
             .text("reviewed_at", self.reviewed_at.map(|at| at.to_string()).as_deref())
             .text("review_reason", self.review_reason.as_deref())
             .text("call_fingerprint", self.call_fingerprint.as_deref())
             .fingerprint("binding", binding.fingerprint())
-            .finish()
     }
 
     /// Tells whether this call was approved for what is no longer there, such as other bytes of the program, as a newer plan
@@ -354,6 +393,7 @@ mod tests {
             policy: mark("policy"),
             program: None,
             files: BTreeMap::from([("bin/a.sh".to_owned(), mark(program))]),
+            directory: None,
             pin: None,
             caller: Caller::CommandLine,
         }

@@ -29,6 +29,8 @@ pub struct PlanFacts<'f> {
     pub source: FileFact,
     /// The folder that the program starts in.
     pub directory: DirectoryFact,
+    /// That folder, where links on the way make it another one than the entry names.
+    pub real_directory: Option<String>,
     /// Other paths of the entry, by their field, that lead out of the workspace.
     pub outside: Vec<String>,
     /// The program.

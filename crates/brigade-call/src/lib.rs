@@ -33,7 +33,8 @@ mod verify;
 
 pub use binding::{Binding, Caller, Change, ProgramBinding};
 pub use call::{
-    Approval, Call, Claim, Duplicate, LedgerLink, ReceiptLink, ReplayOf, RunEnd, Runner, find_duplicate,
+    Approval, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf, RunEnd, Runner,
+    find_duplicate,
 };
 pub use checkpoint::{Checkpoint, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
 pub use contract::{ContractFiles, approval_required, contract_fingerprint, shown_label};

@@ -41,7 +41,6 @@ pub struct Plan {
     /// How the server of an MCP tool lists it by now, when that is not as it is pinned.
     waiting_pin: Option<Fingerprint>,
     call_fingerprint: Fingerprint,
-    program: ProgramFact,
     is_executable: bool,
     env_labels: Vec<String>,
     directory: Option<String>,
@@ -72,12 +71,14 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     }
     let empty = Object::new();
     let given = args.and_then(Json::as_object).unwrap_or(&empty);
-    // What is missing in arguments that cannot be read at all is not known.
+    // What is missing in arguments that cannot be read at all is not known, nor what a schema that cannot be read requires.
     let mut unknown = Vec::new();
-    let missing = if args.is_some() { &mut blockers } else { &mut unknown };
+    let is_known = args.is_some() && facts.input_schema.schema().is_some();
+    let missing = if is_known { &mut blockers } else { &mut unknown };
     let rendered = render_arguments(&facts, given, missing);
     let argv = command_blockers(&facts, &rendered, &mut blockers);
     let secret_texts = secret::secret_texts(facts.tool, &mut blockers);
+    blockers.extend(program_blocker(&facts, argv.as_ref()));
     path_blockers(&facts, &mut blockers);
     blockers.extend(facts.projections.blockers.iter().cloned());
     blockers.extend(facts.decision.blockers.iter().cloned());
@@ -149,6 +150,7 @@ fn finish(
             ProgramFact::NotExecuted | ProgramFact::NotFound | ProgramFact::Unreadable(_) => None,
         },
         files: facts.files,
+        directory: facts.real_directory,
         pin: facts.pin.fingerprint(),
         caller: facts.caller,
     };
@@ -184,7 +186,6 @@ fn finish(
         binding,
         waiting_pin,
         call_fingerprint,
-        program: facts.program,
         is_executable: tool.is_executable(),
         env_labels: tool.env_labels.clone(),
         directory: tool.cwd.clone(),
@@ -415,6 +416,33 @@ fn command_blockers(
     pushed.then_some(argv)
 }
 
+/// Says why the program cannot be run, when the family is executed and it cannot.
+fn program_blocker(facts: &PlanFacts<'_>, argv: Option<&Argv>) -> Option<Blocker> {
+    // Without its folder nothing was looked for.
+    if !facts.tool.is_executable() || facts.directory != DirectoryFact::Present {
+        return None;
+    }
+    let program = Redactor::new(&[]).redact_str(argv?.program());
+    let shown = brigade_core::text::escape_terminal(&program);
+    let (message, hint) = match &facts.program {
+        ProgramFact::Found(_) | ProgramFact::NotExecuted => return None,
+        ProgramFact::NotFound if program.contains('/') => (
+            format!("the program of the command, `{shown}`, is no file that can be executed"),
+            "create it and make it executable (`chmod +x`), or name its interpreter first in `command`",
+        ),
+        ProgramFact::NotFound => (
+            format!("the program of the command, `{shown}`, is not found on this host"),
+            "install it, add its folder to PATH, or name its path in `command`",
+        ),
+        ProgramFact::Unreadable(why) => (
+            format!("the program of the command, `{shown}`, cannot be read: {why}"),
+            "let its user read it, so that an approval can bind its bytes",
+        ),
+    };
+    let blocker = Blocker::new("program_not_found", message).at(facts.tool.place_of("command"));
+    Some(blocker.field("command").hint(hint))
+}
+
 fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
     let mut outside: Vec<&str> = facts.outside.iter().map(String::as_str).collect();
     if facts.directory == DirectoryFact::Outside {
@@ -540,16 +568,6 @@ impl Plan {
     /// Tells whether the family is one that is executed.
     pub fn is_executable(&self) -> bool {
         self.is_executable
-    }
-
-    /// Returns why the program cannot be run, when the family is executed and it cannot.
-    pub fn program_blocker(&self) -> Option<Blocker> {
-        let message = match &self.program {
-            ProgramFact::Found(_) | ProgramFact::NotExecuted => return None,
-            ProgramFact::NotFound => "the program of the command was not found".to_owned(),
-            ProgramFact::Unreadable(why) => format!("the program of the command cannot be read: {why}"),
-        };
-        Some(Blocker::new("program_not_found", message).field("command"))
     }
 
     /// Returns the words of the command line as they can be shown; empty when it cannot be put together or holds a

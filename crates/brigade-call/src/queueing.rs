@@ -1,10 +1,10 @@
 //! From a plan to a call in the queue, and from a plan to an approval.
 
-use brigade_core::{CallId, Fingerprint, Object, Timestamp};
+use brigade_core::{CallId, Fingerprint, Json, Object, Timestamp};
 use brigade_policy::Blocker;
 
 use crate::binding::{Binding, Change};
-use crate::call::{Call, ReplayOf};
+use crate::call::{Call, Replan, ReplayOf};
 use crate::plan::Plan;
 use crate::status::CallStatus;
 
@@ -54,6 +54,7 @@ impl Plan {
             call_fingerprint: Some(self.call_fingerprint().to_hex()),
             planned_binding: Some(self.binding().fingerprint()),
             planned_pin: self.binding().pin,
+            planned_code: Some(self.binding().code_fingerprint()),
             approval: None,
             claim: None,
             started_at: None,
@@ -97,9 +98,6 @@ impl Plan {
         let mut reasons: Vec<Blocker> = self.changes_since_queued(call).iter().map(changed).collect();
         let counts = |blocker: &&Blocker| blocker.code != "policy_env_missing";
         reasons.extend(self.blockers().iter().filter(counts).cloned());
-        if self.is_executable() {
-            reasons.extend(self.program_blocker());
-        }
         if reasons.is_empty() { Ok(self.binding().clone()) } else { Err(reasons) }
     }
 
@@ -111,16 +109,11 @@ impl Plan {
         {
             changes.push(Change::Args);
         }
-        let differs = |stored: &Option<String>, now: &str| match stored {
-            Some(stored) if stored.len() == 64 => stored != now,
-            _ => false,
-        };
-        if differs(&call.contract_fingerprint, &self.binding().contract.to_hex())
-            || call.contract != *self.contract()
-        {
+        let [contract, source] = call.fingerprints_differ(self.binding());
+        if contract || call.contract != *self.contract() {
             changes.push(Change::Contract);
         }
-        if differs(&call.source_fingerprint, &self.binding().source) {
+        if source {
             changes.push(Change::Source);
         }
         // An approval takes what a server changed of a tool. Only who queued the call after that change was shown it.
@@ -128,6 +121,48 @@ impl Plan {
             changes.push(Change::Pin);
         }
         changes
+    }
+
+    /// Lists what else is not as it was when the call was queued or last looked at for an approval: the code that it would
+    /// run, and what the policy decides. A person may take that, having been told.
+    ///
+    /// The policy of a call that was queued although it was blocked is expected to change.
+    pub fn to_be_told(&self, call: &Call) -> Vec<Change> {
+        let mut changes = Vec::new();
+        if call.planned_code.is_some_and(|planned| planned != self.binding().code_fingerprint()) {
+            changes.push(Change::Code);
+        }
+        let planned = call.policy.get("fingerprint").and_then(Json::as_str);
+        let is_ours = call.planned_binding.is_some() && call.blockers.is_empty();
+        if is_ours && planned.is_some_and(|planned| planned != self.binding().policy.to_hex()) {
+            changes.push(Change::Policy);
+        }
+        changes
+    }
+
+    /// Returns what a call of this plan would be today.
+    pub fn replan(&self) -> Replan {
+        Replan {
+            policy: self.policy().clone(),
+            projection_summary: self.projection_summary().clone(),
+            binding: self.binding().clone(),
+        }
+    }
+}
+
+impl Call {
+    /// Tells whether the record names another contract, or another source, than what is bound.
+    ///
+    /// A record of the Python program has other fingerprints, which say nothing here.
+    pub(crate) fn fingerprints_differ(&self, binding: &Binding) -> [bool; 2] {
+        let differs = |stored: Option<&str>, bound: &str| match stored {
+            Some(stored) if stored.len() == 64 => stored != bound,
+            stored => self.planned_binding.is_some() && stored != Some(bound),
+        };
+        [
+            differs(self.contract_fingerprint.as_deref(), &binding.contract.to_hex()),
+            differs(self.source_fingerprint.as_deref(), &binding.source),
+        ]
     }
 }
 

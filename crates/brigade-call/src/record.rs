@@ -77,6 +77,9 @@ impl Call {
         if self.planned_pin.is_some() {
             put("planned_pin", Json::from(self.planned_pin.map(Fingerprint::to_hex)));
         }
+        if self.planned_code.is_some() {
+            put("planned_code", Json::from(self.planned_code.map(Fingerprint::to_hex)));
+        }
         let approval = self.approval.as_ref();
         put("approval_fingerprint", Json::from(approval.map(|approval| approval.fingerprint.to_hex())));
         put("approval_binding", approval.map_or(Json::Null, |approval| approval.binding.to_json()));
@@ -175,6 +178,7 @@ impl Call {
             call_fingerprint: record.text("call_fingerprint"),
             planned_binding: record.take("planned_binding", |json| json.as_str()?.parse().ok()),
             planned_pin: record.take("planned_pin", |json| json.as_str()?.parse().ok()),
+            planned_code: record.take("planned_code", |json| json.as_str()?.parse().ok()),
             approval,
             claim,
             started_at: record.time("started_at"),

@@ -8,6 +8,7 @@ use crate::call::Call;
 use crate::checkpoint::Checkpoint;
 use crate::facts::RuntimeFact;
 use crate::plan::Plan;
+use crate::record::STORED_BLOCKER;
 use crate::status::{CallStatus, Step};
 
 /// What a call is verified for.
@@ -85,8 +86,8 @@ pub fn verify(
         blockers
             .push(Blocker::new(change.code(), format!("changed since it was approved: {change}")).hint(hint));
     }
+    blockers.extend(stored_blockers(&call));
     blockers.extend(plan.blockers().iter().cloned());
-    blockers.extend(plan.program_blocker());
     let runtime = match runtime {
         RuntimeFact::NotNeeded => Json::Null,
         RuntimeFact::Ready(runtime) => runtime,
@@ -195,10 +196,24 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
     };
     differs(call.command.as_deref() != plan.command(), Change::Contract);
     differs(call.caller != approval.binding.caller, Change::Caller);
-    if call.approval_fingerprint(&approval.binding) != approval.fingerprint {
+    let [contract, source] = call.fingerprints_differ(&approval.binding);
+    differs(contract || call.contract != *plan.contract() || call.family != plan.family(), Change::Contract);
+    differs(source, Change::Source);
+    if !call.is_approval_of(approval) {
         changes.push(Change::Approval);
     }
     changes
+}
+
+/// Repeats the reasons that the record of an approved call holds: an approval leaves none, so nobody approved them.
+fn stored_blockers(call: &Call) -> impl Iterator<Item = Blocker> {
+    let stored = call.approval.iter().flat_map(|_| &call.blockers);
+    stored.map(|stored| {
+        let message = format!("the record of the approved call holds a reason against it: {stored}");
+        Blocker::new(STORED_BLOCKER, message)
+            .field("blockers")
+            .hint("queue the call again and approve it, if nothing speaks against it")
+    })
 }
 
 impl VerifiedCall {

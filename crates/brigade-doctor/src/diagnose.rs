@@ -66,6 +66,7 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
     }
     projections::projections(tool, state.projections, &mut found.own);
     if let Some(files) = state.files {
+        projections::unused_targets(tool, files, &mut found.own);
         files::mcp_servers(tool, files, &mut found.own);
     }
     if let Some(facts) = &state.policy {

@@ -132,7 +132,7 @@ issue_types! {
             "Calls of MCP tools need a configured local runtime: set runtime_id.", "{edit}";
         MissingMcpToolName = "missing_mcp_tool_name", Error, "An MCP tool without the name of its tool",
             "The server is asked for a tool by name: set mcp_tool_name.", "{edit}";
-        MissingCommand = "missing_command", Error, "No command, or one that is not found here",
+        MissingCommand = "missing_command", Error, "No command, or one whose program or script is not found here",
             "The tool cannot run on this host until its command names a program that is installed.", "{edit}";
         MissingContract = "missing_contract", Warning, "A tool that can be called and says nothing of how",
             "Without a contract no call can be planned: add an input schema, effects and an approval mode.", "{edit}";

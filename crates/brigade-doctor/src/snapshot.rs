@@ -7,7 +7,7 @@ use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Recei
 use brigade_catalog::{Catalog, Runtimes, Tool};
 use brigade_core::{Fingerprint, Json, JsonError, Timestamp};
 use brigade_policy::{Environment, PolicyState};
-use brigade_projection::{Orphan, ProjectionItem};
+use brigade_projection::{Orphan, PathRefusal, ProjectionItem};
 
 use crate::{Issue, McpServer};
 
@@ -165,12 +165,16 @@ pub struct ToolFiles {
     pub directory: DirectoryFact,
     /// The program that `command` names.
     pub program: ProgramFact,
+    /// The script that `command` runs, when it is not there.
+    pub missing_script: Option<String>,
     /// The servers of the MCP configuration that an MCP tool names, by [`inspect_mcp`](crate::inspect_mcp()).
     pub mcp_servers: Vec<McpServer>,
     /// Why the MCP configuration that an MCP tool names is not JSON, where `schema_error` does not say so.
     pub mcp_error: Option<JsonError>,
     /// Other fields whose paths lead out of the workspace, such as `runtime_health_path`.
     pub outside: Vec<&'static str>,
+    /// Targets for harnesses that the tool does not support, by harness, that may not be written, and why.
+    pub refused_targets: Vec<(String, PathRefusal)>,
 }
 
 impl Default for ToolFiles {
@@ -189,9 +193,11 @@ impl Default for ToolFiles {
             health_modified: None,
             directory: DirectoryFact::Present,
             program: ProgramFact::NotExecuted,
+            missing_script: None,
             mcp_servers: Vec::new(),
             mcp_error: None,
             outside: Vec::new(),
+            refused_targets: Vec::new(),
         }
     }
 }

@@ -13,6 +13,16 @@ use brigade_process::{
 /// Where Brigade keeps its state.
 const STATE: &str = ".brigade";
 
+/// The ways to what no run may write: where links on them lead is kept, too.
+const OWN_STATE: [&str; 6] = [
+    STATE,
+    ".brigade/tools.toml",
+    ".brigade/tools/policy.toml",
+    ".brigade/tools/runtimes.toml",
+    ".brigade/tools/calls.jsonl",
+    ".brigade/tools/runs/ledger.jsonl",
+];
+
 /// What a receipt says when not every folder was looked at.
 const PART: &str = "the workspace has too many folders to find every repository in it: some may be writable";
 
@@ -49,7 +59,7 @@ pub(crate) fn confine(
     read.push(folders.workspace.to_owned());
     read.extend(grants.read_paths.iter().map(resolve));
     let mut write = vec![folders.temporary.to_owned(), folders.checkpoints.to_owned()];
-    let kept = Kept::of(folders.workspace, STATE);
+    let kept = Kept::of(folders.workspace, &OWN_STATE);
     let asked = grants.write_paths.iter().map(resolve);
     let asked = asked.chain(grants.workspace_write.then(|| folders.workspace.to_owned()));
     let mut is_open = false;

@@ -87,6 +87,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         examples: FileFact::NotNamed,
         source: FileFact::NotNamed,
         directory: DirectoryFact::Present,
+        real_directory: None,
         outside: Vec::new(),
         program: ProgramFact::Found(ProgramBinding {
             path: python().display().to_string(),

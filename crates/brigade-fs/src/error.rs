@@ -48,6 +48,9 @@ pub enum FsErrorKind {
         "it leads out of the workspace, perhaps through a link; replace the link by a folder or file of its own"
     )]
     Outside,
+    /// The name is that of a link, and nothing is where it leads.
+    #[error("it is a link that leads to nothing; replace it by a file of its own")]
+    DanglingLink,
     /// The file is longer than the reader allows.
     #[error("it is larger than {limit} bytes")]
     TooLarge {

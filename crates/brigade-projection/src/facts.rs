@@ -213,6 +213,8 @@ pub struct ToolFacts<'a> {
     pub(crate) tool: &'a Tool,
     pub(crate) source: Result<SourceText, SourceProblem>,
     pub(crate) targets: Vec<Target<'a>>,
+    /// A field of the entry, other than the source, whose path leads out of the workspace.
+    pub(crate) outside: Option<&'static str>,
 }
 
 impl<'a> ToolFacts<'a> {
@@ -243,7 +245,14 @@ impl<'a> ToolFacts<'a> {
             tool,
             source: SourceText::of(source),
             targets: wanted(tool).into_iter().map(target).collect(),
+            outside: None,
         }
+    }
+
+    /// Notes a field of the entry whose path leads out of the workspace to where nothing allows: the tool is not projected.
+    #[must_use]
+    pub fn leading_out(self, field: Option<&'static str>) -> ToolFacts<'a> {
+        ToolFacts { outside: field, ..self }
     }
 
     /// Returns the tool.

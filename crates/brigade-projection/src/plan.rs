@@ -3,7 +3,7 @@
 //! | status | action | when, the first that holds |
 //! | --- | --- | --- |
 //! | `missing` | skip | no path is configured for the harness |
-//! | `invalid` | skip | the entry is broken; the path may not be written, is a folder, cannot be read, belongs to an earlier tool, or its format has no comments |
+//! | `invalid` | skip | the entry is broken or a path of it leads out of the workspace; the path may not be written, is a folder, cannot be read, is what a tool reads or runs, belongs to an earlier tool, or its format has no comments |
 //! | `missing_source` | skip | the source gives no text |
 //! | `missing` | create | there is no file |
 //! | `unmanaged` | conflict, update when forced | the file has no valid header |
@@ -27,29 +27,39 @@ use crate::item::{Advice, Depth, Overwrite, ProjectionAction, ProjectionItem, Pr
 use crate::render::{self, Rendered, Shape, Unrenderable};
 use crate::text;
 
-/// Which tool each path belongs to: the first in the catalog that is enabled, not broken, and projects there.
+/// Which tool each path belongs to: the first in the catalog that is enabled, not broken, and projects there; and which of
+/// these paths tools read or run.
 ///
-/// Without it, two tools with one path would replace each other's text at every turn.
+/// Without it, two tools with one path would replace each other's text at every turn, and a projection its own source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// The ids of the tools that hold paths.
     ids: Vec<String>,
     /// By path, which of these ids.
     holders: HashMap<String, usize>,
+    inputs: HashMap<String, Input>,
     /// The paths of whichever come in two forms that differ in case alone, by the later form.
     alike: HashMap<String, String>,
+}
+
+/// What a path is to a tool that reads or runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Input {
+    tool: String,
+    /// As the entry names it.
+    what: &'static str,
 }
 
 impl Claims {
     /// Reads the claims of a catalog's tools in their order; `root` is the absolute path of the workspace.
     pub fn of<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>) -> Claims {
-        let tools = tools.into_iter();
+        let tools: Vec<&Tool> = tools.into_iter().collect();
         // Most tools have a file for each of two harnesses.
-        let holders = HashMap::with_capacity(tools.size_hint().0 * 2);
+        let holders = HashMap::with_capacity(tools.len() * 2);
         let mut claims = Claims { holders, ..Claims::default() };
         // The first path that is not in lower case itself, by its form in lower case.
         let mut lowered: HashMap<String, String> = HashMap::new();
-        for tool in tools.filter(|tool| tool.enabled && !tool.is_broken) {
+        for tool in tools.iter().filter(|tool| tool.enabled && !tool.is_broken) {
             for path in wanted(tool).into_iter().filter_map(|wanted| wanted.path) {
                 let Ok(path) = relative_path(root, path) else { continue };
                 if claims.holders.contains_key(&*path) {
@@ -72,7 +82,24 @@ impl Claims {
                 claims.holders.insert(path.into_owned(), claims.ids.len() - 1);
             }
         }
+        for tool in tools {
+            for (what, path) in inputs_of(tool) {
+                // Of what is read, only what is to be written matters.
+                if let Ok(path) = relative_path(root, &path)
+                    && claims.holders.contains_key(path.as_ref())
+                {
+                    let input = Input { tool: tool.id.as_str().to_owned(), what };
+                    claims.inputs.entry(path.into_owned()).or_insert(input);
+                }
+            }
+        }
         claims
+    }
+
+    /// Says what a path, relative to the workspace, is to a tool that reads or runs it, as the end of a sentence.
+    pub fn input(&self, path: &str) -> Option<String> {
+        let Input { tool, what } = self.inputs.get(path)?;
+        Some(format!("is the {what} of the tool {tool}, which a projection would replace"))
     }
 
     /// Returns the path that another projection goes to and that differs from this one in case alone: one file on some disks.
@@ -84,6 +111,39 @@ impl Claims {
     pub fn holder(&self, path: &str) -> Option<&str> {
         self.holders.get(path).map(|index| self.ids[*index].as_str())
     }
+}
+
+/// Lists the files that a tool reads or runs, as its entry names them.
+fn inputs_of(tool: &Tool) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
+    let named = [
+        ("source", &tool.source_path),
+        ("manifest", &tool.manifest_path),
+        ("schema", &tool.schema_path),
+        ("input schema", &tool.input_schema_path),
+        ("output schema", &tool.output_schema_path),
+        ("file of examples", &tool.examples_path),
+    ];
+    let named = named.into_iter().filter_map(|(what, path)| Some((what, Cow::Borrowed(path.as_deref()?))));
+    let words = tool.command.as_deref().unwrap_or_default().split_whitespace();
+    // The program, and the script behind an interpreter and its options; other words may be anything.
+    let operand = |word: &&str| !word.starts_with('-');
+    let mut words = words.filter(operand);
+    let program = words.next();
+    let script = program.filter(|program| is_interpreter(program)).and_then(|_| words.next());
+    let code = program.into_iter().chain(script).map(|word| {
+        let path = match tool.cwd.as_deref().filter(|cwd| !cwd.is_empty()) {
+            Some(cwd) if !word.starts_with('/') => Cow::Owned(format!("{cwd}/{word}")),
+            _ => Cow::Borrowed(word),
+        };
+        ("program", path)
+    });
+    named.chain(code)
+}
+
+fn is_interpreter(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    ["python", "sh", "bash", "dash", "zsh", "node", "bun", "deno", "ruby", "perl", "php"].contains(&name)
 }
 
 /// Plans the projections of several tools, in their order; disabled tools are the caller's to leave out.
@@ -224,6 +284,9 @@ impl<'f, 'a> Planner<'f, 'a> {
         if tool.is_broken || tool.family.is_none() {
             return Verdict::invalid("broken-entry", "the tool's entry is broken");
         }
+        if let Some(field) = self.facts.outside {
+            return Verdict::invalid("path-outside", format!("{field} leads out of the workspace"));
+        }
         let bytes = match &target.facts {
             TargetFacts::Refused(refusal) => return refused(*refusal),
             TargetFacts::Directory => {
@@ -235,6 +298,9 @@ impl<'f, 'a> Planner<'f, 'a> {
             TargetFacts::Absent => None,
             TargetFacts::File(bytes) => Some(bytes),
         };
+        if let Some(input) = self.claims.input(path) {
+            return Verdict::invalid("is-input", format!("the projection path {input}"));
+        }
         if let Some(holder) = self.claims.holder(path).filter(|holder| *holder != tool.id.as_str()) {
             let detail = format!(
                 "the projection path belongs to the tool {holder}, which stands earlier in the catalog"

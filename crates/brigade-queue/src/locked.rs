@@ -292,6 +292,7 @@ impl LockedQueue for LockedJournal {
         }
         let step = |call: Call| match review {
             Review::Approve(binding) => call.approve(*binding, now),
+            Review::Replan(replan) => call.replan(*replan),
             Review::Reject(reason) => call.reject(&reason, now),
             Review::Hold(reason) => call.hold(&reason, now),
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use brigade_call::{Binding, Call, CallStatus, Checkpoint, Claim, Receipt};
+use brigade_call::{Binding, Call, CallStatus, Checkpoint, Claim, Receipt, Replan};
 use brigade_core::{CallId, CheckpointId, IdPrefix, RunId, Timestamp};
 
 use crate::check::{Check, Compaction};
@@ -225,6 +225,8 @@ pub type MakeCall<'a> = dyn FnMut(usize, &dyn Fn(&CallId) -> bool) -> Call + 'a;
 pub enum Review {
     /// Agrees to exactly what is bound.
     Approve(Box<Binding>),
+    /// Decides nothing yet: takes what the call would be today, which a person was told, in the place of what was queued.
+    Replan(Box<Replan>),
     /// Declines, and why.
     Reject(String),
     /// Puts it aside, and why.

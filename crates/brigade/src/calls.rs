@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use brigade_call::{Call, CallStatus, Plan, Purpose, RuntimeFact, blocker_to_json, verify};
+use brigade_call::{Call, CallStatus, Change, Plan, Purpose, RuntimeFact, blocker_to_json, verify};
 use brigade_core::redact::{Redactor, SecretValue};
 use brigade_core::text::escape_terminal;
 use brigade_core::{IdPrefix, Json, Object, Severity, Timestamp};
@@ -20,6 +20,9 @@ use crate::gather::{Config, Planned};
 use crate::load::shown_id;
 use crate::report::{CallReport, PlanReport, QueueReport, Report as _, ReviewReport};
 use crate::workspace::{CALLS, CATALOG, Workspace};
+
+/// As many files that a command names are listed at most.
+const SHOWN_FILES: usize = 8;
 
 /// How deep an element of a list in a document stands.
 const LISTED_DEPTH: usize = 2;
@@ -281,6 +284,7 @@ impl Workspace {
             Err(error) => return Ok(self.review_refused(Some(call), error)),
         };
         match planned.plan.approvable(call) {
+            Ok(_) if !planned.plan.to_be_told(call).is_empty() => self.tell_changes(&stored, &planned.plan),
             Ok(binding) => {
                 let pin = binding.pin;
                 let report = self.review(&stored, Review::Approve(Box::new(binding)))?;
@@ -299,6 +303,38 @@ impl Workspace {
                 Ok(self.review_refused(Some(call), error.because(blockers)))
             }
         }
+    }
+
+    /// Says what is not as it was when the call was queued, and keeps in the call what was said, so that the next approval
+    /// takes exactly that.
+    fn tell_changes(&self, stored: &StoredCall, plan: &Plan) -> Result<ReviewReport, Error> {
+        let call = &stored.call;
+        let report = self.review(stored, Review::Replan(Box::new(plan.replan())))?;
+        if report.error.is_some() {
+            return Ok(report);
+        }
+        let files: Vec<&String> = plan.binding().files.keys().filter(|path| !path.starts_with('/')).collect();
+        let told = plan.to_be_told(call).into_iter().map(|change| {
+            let message = format!("changed since the call was queued: {change}");
+            let blocker = Blocker::new(change.code(), message);
+            match change {
+                Change::Code if !files.is_empty() => {
+                    let names: Vec<_> =
+                        files.iter().take(SHOWN_FILES).map(|path| format!("`{path}`")).collect();
+                    let more = if SHOWN_FILES < files.len() { " and more" } else { "" };
+                    blocker.field("command").hint(format!("look at {}{more}", names.join(", ")))
+                }
+                Change::Policy => blocker
+                    .hint(format!("brigade tools policy explain {} shows what it decides", call.tool_id)),
+                _ => blocker,
+            }
+        });
+        let message = format!("call {} is not approved yet: it would not run what was queued", call.id);
+        let error = Error::new(ErrorKind::Refused, message)
+            .because(told)
+            .hint(format!("brigade tools call approve {} takes it as it is now", call.id));
+        let refused = self.review_refused(Some(call), error);
+        Ok(ReviewReport { call: report.call, pin: report.pin, ..refused })
     }
 
     /// Rejects a call, with a reason.

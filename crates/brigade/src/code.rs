@@ -7,6 +7,7 @@ mod found_files;
 mod javascript;
 mod make;
 mod python;
+mod script;
 mod search;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ use brigade_fs::{DiskFs, FileKind, Fs, Location, RelPath};
 
 use crate::files::ToolReader;
 use crate::launched::is_launcher;
+
+pub(crate) use script::{missing_script, script_of};
 
 /// More files of tests than these are not bound one by one.
 const MOST_TESTS: usize = 1024;

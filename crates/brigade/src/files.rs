@@ -182,6 +182,17 @@ impl ToolReader<'_> {
         }
     }
 
+    /// Returns the folder that the program starts in, where links on the way make it another one than the entry names.
+    pub(crate) fn real_directory(&self) -> Option<String> {
+        let cwd = self.tool.cwd.as_deref().filter(|cwd| !cwd.is_empty())?;
+        let real = match self.workspace.fs.resolve(cwd, self.workspace.context.home()).ok()? {
+            Location::Inside(path) => path.as_str().to_owned(),
+            Location::Outside(path) => path.to_string_lossy().into_owned(),
+        };
+        let plain = cwd.parse::<RelPath>().map(|path| path.as_str().to_owned());
+        (plain.as_ref() != Ok(&real) && cwd != real).then_some(real)
+    }
+
     /// Splits the command.
     pub(crate) fn argv(&self) -> Option<Argv> {
         Argv::parse(self.tool.command.as_deref()?).ok()

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::files::ToolReader;
 use crate::named::{NamedFiles, named_files};
 use crate::policy_json::decision_json;
-use crate::projections::Places;
+use crate::projections::{Places, leading_out};
 use crate::workspace::Workspace;
 
 /// A plan, and what was opened for it.
@@ -94,14 +94,13 @@ impl Workspace {
             } else {
                 (None, ProgramFact::NotExecuted, NamedFiles::default())
             };
-        let NamedFiles { files, too_much } = files;
         let (pin, untrusted) = self.pin_fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);
-        decision.blockers.extend(NamedFiles::blockers(&too_much, tool));
+        decision.blockers.extend(files.blockers(tool));
         let source = reader.source();
         let source_fact = source.fact();
         let projections =
-            self.project(&self.places(), tool, &config.claims, source.into_source(), Depth::Status);
+            self.project(&self.places(), &reader, &config.claims, source.into_source(), Depth::Status);
         let facts = PlanFacts {
             tool,
             entry_errors: errors_of(&config.catalog, tool),
@@ -111,9 +110,10 @@ impl Workspace {
             examples: reader.document(tool.examples_path.as_deref()).fact(),
             source: source_fact,
             directory: directory_fact,
+            real_directory: reader.real_directory(),
             outside: other_paths_outside(&reader).into_iter().map(str::to_owned).collect(),
             program: program_fact,
-            files,
+            files: files.files,
             projections: projection_facts(&projections),
             decision,
             policy,
@@ -136,12 +136,13 @@ impl Workspace {
     pub(crate) fn project(
         &self,
         places: &Places<'_>,
-        tool: &Tool,
+        reader: &ToolReader<'_>,
         claims: &Claims,
         source: SourceFacts,
         depth: Depth,
     ) -> Vec<ProjectionItem> {
-        let facts = ToolFacts::gather(&self.target(), tool, &source, |path| places.look(path));
+        let facts = ToolFacts::gather(&self.target(), reader.tool, &source, |path| places.look(path));
+        let facts = facts.leading_out(leading_out(reader, places));
         plan_tool(&facts, claims, Overwrite::Never, depth)
     }
 }

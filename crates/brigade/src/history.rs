@@ -209,10 +209,7 @@ impl Workspace {
         let args = receipt.document().get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
         let planned = self.plan_tool(&config, tool, Ok(args))?;
         let plan = &planned.plan;
-        let mut blockers: Vec<Blocker> = plan.blockers().to_vec();
-        if plan.is_executable() {
-            blockers.extend(plan.program_blocker());
-        }
+        let blockers: Vec<Blocker> = plan.blockers().to_vec();
         report.plan = json_of(&self.plan_report(&config, &planned))?;
         report.blockers = messages(&blockers);
         report.blocker_details = blockers.iter().map(blocker_to_json).collect();

@@ -3,7 +3,7 @@
 use brigade_catalog::{Catalog, Level};
 use brigade_core::redact::Redactor;
 use brigade_core::{ConfigIssue, Place, Severity};
-use brigade_fs::{Fs, FsError, FsErrorKind};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::PolicyState;
 
 use crate::error::{Error, ErrorKind};
@@ -12,7 +12,7 @@ use crate::workspace::{CATALOG, CONFIG_LIMIT, POLICY, Workspace, rel};
 impl Workspace {
     /// Reads the catalog. One that is missing or cannot be read is empty, with an issue that says so.
     pub(crate) fn catalog(&self) -> Result<Catalog, Error> {
-        match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
+        match self.read_config(CATALOG) {
             Ok(bytes) => {
                 let catalog = Catalog::parse(CATALOG, Level::Project, &bytes);
                 let (tools, issues) = (catalog.tools().len(), catalog.issues().len());
@@ -28,7 +28,7 @@ impl Workspace {
 
     /// Reads the policy. One that cannot be read blocks everything.
     pub(crate) fn policy(&self) -> Result<PolicyState, Error> {
-        match self.fs.read(&rel(POLICY), CONFIG_LIMIT) {
+        match self.read_config(POLICY) {
             Ok(bytes) => {
                 let policy = PolicyState::parse(POLICY, Some(&bytes));
                 tracing::debug!(bytes = bytes.len(), valid = policy.policy().is_some(), "read {POLICY}");
@@ -40,6 +40,20 @@ impl Workspace {
             }
             Err(error) => Ok(PolicyState::unreadable(POLICY, &error.kind.to_string())),
         }
+    }
+
+    /// Reads a configuration file. One that is a link to nothing is there, and cannot be read.
+    pub(crate) fn read_config(&self, file: &str) -> Result<Vec<u8>, FsError> {
+        let path = rel(file);
+        self.fs.read(&path, CONFIG_LIMIT).map_err(|error| {
+            let is_link =
+                || self.fs.link_metadata(&path).is_ok_and(|metadata| metadata.kind == FileKind::Link);
+            if error.is_not_found() && is_link() {
+                FsError { kind: FsErrorKind::DanglingLink, ..error }
+            } else {
+                error
+            }
+        })
     }
 
     /// Returns the errors of a catalog as texts.
@@ -107,6 +121,7 @@ pub(crate) fn unreadable(file: &str, error: FsError, next: &str) -> Result<Confi
         FsErrorKind::NotAFile
         | FsErrorKind::NotADirectory
         | FsErrorKind::Outside
+        | FsErrorKind::DanglingLink
         | FsErrorKind::TooLarge { .. } => (error.kind.to_string(), None),
         _ => return Err(error.into()),
     };

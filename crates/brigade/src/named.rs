@@ -5,12 +5,13 @@ use std::path::Path;
 
 use brigade_catalog::Tool;
 use brigade_core::Fingerprint;
+use brigade_core::redact::Redactor;
 use brigade_core::text::escape_terminal;
 use brigade_exec::{FolderFiles, file_fingerprint, folder_files};
 use brigade_fs::{DiskFs, FileKind, Fs, Location, RelPath};
 use brigade_policy::Blocker;
 
-use crate::code::{NotBound, code_of};
+use crate::code::{NotBound, code_of, missing_script, script_of};
 use crate::error::Error;
 use crate::files::ToolReader;
 use crate::launched::launched_programs;
@@ -26,11 +27,13 @@ pub(crate) struct NamedFiles {
     pub(crate) files: BTreeMap<String, Fingerprint>,
     /// Code that cannot be bound.
     pub(crate) too_much: BTreeSet<NotBound>,
+    /// The script that the command runs, when it is not there.
+    pub(crate) missing: Option<String>,
 }
 
 impl NamedFiles {
-    /// Lists why the call may not run: code that no approval can bind.
-    pub(crate) fn blockers(too_much: &BTreeSet<NotBound>, tool: &Tool) -> Vec<Blocker> {
+    /// Lists why the call may not run: code that no approval can bind, and a script that is not there.
+    pub(crate) fn blockers(&self, tool: &Tool) -> Vec<Blocker> {
         let blocker = |what: &NotBound| {
             let (message, hint) = match what {
                 NotBound::Folder(folder) => (
@@ -58,12 +61,21 @@ impl NamedFiles {
             };
             Blocker::new("code_not_bound", message).at(tool.place_of("command")).field("command").hint(hint)
         };
-        too_much.iter().map(blocker).collect()
+        let missing = self.missing.iter().map(|script| {
+            let shown = Redactor::new(&[]).redact_str(script);
+            let message =
+                format!("the script `{}`, which the command runs, does not exist", escape_terminal(&shown));
+            Blocker::new("script_not_found", message)
+                .at(tool.place_of("command"))
+                .field("command")
+                .hint("create it, or name another one in `command`")
+        });
+        missing.chain(self.too_much.iter().map(blocker)).collect()
     }
 }
 
 /// Reads every file of the workspace that a word of the command names: by itself, behind a `=`, an `@` or a letter of an
-/// option; of a link that leads out, the file behind it; the code that an interpreter finds by a folder, a module or a
+/// option; the script of an interpreter, wherever it lies; of a link that leads out, the file behind it; the code that an interpreter finds by a folder, a module or a
 /// part of a name; and the programs that the command leads to besides its own.
 pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, Error> {
     let mut named = NamedFiles::default();
@@ -76,12 +88,16 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     for word in argv.words() {
         for name in names_in(word) {
             for folder in &folders {
-                named.bind_file(fs, &folder.join(name))?;
+                named.bind_file(fs, &folder.join(name), Outside::ThroughLinks)?;
             }
         }
     }
+    if let Some(script) = script_of(&argv) {
+        named.bind_file(fs, &code.directory.join(script.word), Outside::Anywhere)?;
+        named.missing = missing_script(reader, &argv, &code.directory);
+    }
     for path in &code.paths {
-        named.bind_file(fs, path)?;
+        named.bind_file(fs, path, Outside::ThroughLinks)?;
         named.bind_folder(fs, path)?;
     }
     named.too_much.extend(code.unbound);
@@ -96,13 +112,15 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
 }
 
 impl NamedFiles {
-    /// Binds what a path leads to, if it is written inside of the workspace and leads to a file.
-    fn bind_file(&mut self, fs: &DiskFs, path: &Path) -> Result<(), Error> {
+    /// Binds what a path leads to, if that is a file, and inside of the workspace or where it may be.
+    fn bind_file(&mut self, fs: &DiskFs, path: &Path, outside: Outside) -> Result<(), Error> {
         let Some(path) = path.to_str() else { return Ok(()) };
         let (name, metadata) = match fs.resolve(path, None) {
             Ok(Location::Inside(inside)) => (inside.as_str().to_owned(), fs.metadata(&inside)),
-            Ok(Location::Outside(outside)) if is_written_inside(path, fs.root()) => {
-                (outside.to_string_lossy().into_owned(), fs.metadata_outside(&outside))
+            Ok(Location::Outside(found))
+                if outside == Outside::Anywhere || is_written_inside(path, fs.root()) =>
+            {
+                (found.to_string_lossy().into_owned(), fs.metadata_outside(&found))
             }
             Ok(Location::Outside(_)) | Err(_) => return Ok(()),
         };
@@ -148,6 +166,15 @@ impl NamedFiles {
         }
         Ok(())
     }
+}
+
+/// Which files outside of the workspace are bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outside {
+    /// Those that a path inside of it leads to.
+    ThroughLinks,
+    /// All.
+    Anywhere,
 }
 
 /// How many letters of options may stand before the name of a file in one word.

@@ -20,7 +20,7 @@ use crate::report::{
     RuntimesSummary, Strictness,
 };
 use crate::setup::Existing;
-use crate::workspace::{CONFIG_LIMIT, RUNTIMES, Workspace, rel};
+use crate::workspace::{RUNTIMES, Workspace, rel};
 
 /// The folder of the runtimes' state.
 const STATE: &str = ".brigade/tools/runtime";
@@ -152,7 +152,7 @@ impl Workspace {
 
     /// Reads the runtimes. A file that is missing or cannot be read has none, and an issue that says so.
     pub(crate) fn runtimes(&self) -> Result<Runtimes, Error> {
-        match self.fs.read(&rel(RUNTIMES), CONFIG_LIMIT) {
+        match self.read_config(RUNTIMES) {
             Ok(bytes) => Ok(Runtimes::parse(RUNTIMES, Level::Project, &bytes)),
             Err(error) => {
                 let issue = unreadable(RUNTIMES, error, "brigade tools runtime init")?;

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use brigade_call::{FileFact, ProgramFact, SchemaFact};
+use brigade_call::{DirectoryFact, FileFact, ProgramFact, SchemaFact};
 use brigade_catalog::{Family, Tool};
 use brigade_core::parallel::in_parts;
 use brigade_core::{Fingerprint, JsonError};
 use brigade_doctor::{McpServer, PolicyFacts, ToolFiles, ToolIssues, ToolState, diagnose_tool, inspect_mcp};
-use brigade_projection::{Depth, ProjectionItem, ProjectionStatus};
+use brigade_projection::{Depth, PathRefusal, ProjectionItem, ProjectionStatus, relative_path};
 
+use crate::code::missing_script;
 use crate::files::{Found, ToolReader, compile_schema, parse_json};
 use crate::gather::{Config, other_paths_outside};
 use crate::projections::Places;
@@ -120,17 +121,36 @@ impl Workspace {
                 .filter(|_| health.bytes().is_some())
                 .and_then(|path| reader.metadata(path))
                 .map(|metadata| metadata.modified),
+            missing_script: reader
+                .argv()
+                .filter(|_| tool.is_executable() && directory_fact == DirectoryFact::Present)
+                .and_then(|argv| missing_script(&reader, &argv, &directory)),
             directory: directory_fact,
             program: shared.programs.find(&reader, directory),
             mcp_servers: mcp.clone().unwrap_or_default(),
             mcp_error,
             outside: other_paths_outside(&reader),
+            refused_targets: self.refused_targets(tool),
         };
         let listed_tools =
             schema_json.and_then(Result::ok).and_then(|json| Some(json.get("tools")?.as_array()?.len()));
-        let projections = self.project(places, tool, &config.claims, source.into_source(), Depth::Full);
+        let projections = self.project(places, &reader, &config.claims, source.into_source(), Depth::Full);
         let mcp_server_ids = mcp.map(|servers| servers.into_iter().map(|server| server.id).collect());
         Surveyed { tool, files, projections, listed_tools, mcp_server_ids }
+    }
+}
+
+impl Workspace {
+    /// Lists the targets of a tool that are for harnesses which it does not support, and may not be written.
+    fn refused_targets(&self, tool: &Tool) -> Vec<(String, PathRefusal)> {
+        let unused = tool.projections.iter().filter(|(harness, path)| {
+            !path.is_empty() && !tool.supported_harnesses.iter().any(|supported| supported == *harness)
+        });
+        let root = self.target();
+        let refused = unused.filter_map(|(harness, path)| {
+            relative_path(&root, path).err().map(|refusal| (harness.clone(), refusal))
+        });
+        refused.collect()
     }
 }
 

@@ -54,8 +54,10 @@ fn outside(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
         ("examples_path", files.examples == FileFact::Outside),
         ("health_path", files.health == FileFact::Outside),
     ];
-    let named = named.into_iter().filter(|(_, leads_out)| *leads_out).map(|(field, _)| field);
-    for field in named.chain(files.outside.iter().copied()) {
+    let named: Vec<&str> =
+        named.into_iter().filter(|(_, leads_out)| *leads_out).map(|(field, _)| field).collect();
+    let others = files.outside.iter().copied().filter(|field| !named.contains(field));
+    for field in named.iter().copied().chain(others) {
         let detail = format!("{field} leads out of the workspace");
         found.push(Issue::of_tool(IssueType::PathOutside, tool, field, detail).subject(field));
     }
@@ -88,6 +90,12 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
             );
         }
         ProgramFact::NotExecuted | ProgramFact::Found(_) => {}
+    }
+    if let Some(script) = &files.missing_script {
+        let detail = format!("the script `{}`, which the command runs, does not exist", shown(script));
+        found.push(
+            Issue::of_tool(IssueType::MissingCommand, tool, "command", detail).evidence("script not found"),
+        );
     }
     let ending = if tool.argument_template.is_empty() { Ending::Complete } else { Ending::ArgumentsFollow };
     found.extend(high_risk_with(&argv, ending).map(|(detail, evidence)| {

@@ -2,10 +2,11 @@
 
 use brigade_catalog::Tool;
 use brigade_core::Place;
+use brigade_core::text::escape_terminal;
 use brigade_projection::{AdviceWeight, OrphanCause, ProjectionItem, ProjectionStatus, Prunable};
 
 use crate::issue::ProjectionMark;
-use crate::{Issue, IssueType, Snapshot};
+use crate::{Issue, IssueType, Snapshot, ToolFiles};
 
 pub(super) fn projections(tool: &Tool, items: &[ProjectionItem], found: &mut Vec<Issue>) {
     missing_source(tool, items, found);
@@ -17,11 +18,27 @@ pub(super) fn projections(tool: &Tool, items: &[ProjectionItem], found: &mut Vec
             ProjectionStatus::Stale => IssueType::StaleProjection,
             ProjectionStatus::Conflicted => IssueType::ConflictedProjection,
             ProjectionStatus::Unmanaged => IssueType::UnmanagedProjection,
+            // Said of the path itself.
+            ProjectionStatus::Invalid if item.reason == Some("path-outside") => continue,
             ProjectionStatus::Invalid => IssueType::ProjectionRefused,
             ProjectionStatus::MissingSource | ProjectionStatus::Current => continue,
         };
         let reason = item.reason.unwrap_or_default();
         found.push(Issue::of_projection(kind, tool, item).evidence(reason));
+    }
+}
+
+/// Targets that may not be written, although nothing is going to be written there: the tool does not support the harness.
+pub(super) fn unused_targets(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
+    for (harness, refusal) in &files.refused_targets {
+        let shown = escape_terminal(harness);
+        let detail = format!(
+            "{shown}: the projection path {}; supported_harnesses does not list {shown}",
+            refusal.phrase()
+        );
+        let issue =
+            Issue::of_tool(IssueType::ProjectionRefused, tool, &format!("projections.{harness}"), detail);
+        found.push(issue.subject(harness.as_str()).evidence(refusal.code()));
     }
 }
 

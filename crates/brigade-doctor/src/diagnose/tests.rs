@@ -191,6 +191,7 @@ fn every_file_that_a_tool_names_is_looked_at() {
             health_modified: Some(hours_ago(49)),
             directory: DirectoryFact::Missing,
             program: ProgramFact::NotFound,
+            missing_script: Some("gone.py".to_owned()),
             mcp_servers: Vec::new(),
             mcp_error: None,
             outside: vec!["runtime_health_path"],
@@ -515,6 +516,7 @@ fn an_approved_call_says_what_changed() {
         policy: print(),
         program: None,
         files: BTreeMap::new(),
+        directory: None,
         pin: None,
         caller: Caller::from_record(None),
     };

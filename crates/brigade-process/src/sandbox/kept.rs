@@ -46,15 +46,18 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Looks what is to be kept, as things are now; `state` is the entry in which the caller keeps its own.
-    pub fn of(workspace: &Path, state: &str) -> Kept {
+    /// Looks what is to be kept, as things are now; `state` are the ways, from the workspace, to what the caller keeps there:
+    /// where links on them lead is kept, too.
+    pub fn of(workspace: &Path, state: &[&str]) -> Kept {
         let mut ways = Ways {
             root: workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned()),
             names: BTreeSet::new(),
             opening: Opening::Folder,
         };
         let root = ways.root.clone();
-        ways.walk(&root, Path::new(state));
+        for way in state {
+            ways.walk(&root, Path::new(way));
+        }
         ways.walk_to_git(&root);
         let beneath = |folder: &Path| ways.names.iter().map(|name| folder.join(name)).collect();
         Kept { entries: beneath(workspace), real: beneath(&root), root, opening: ways.opening }
@@ -190,7 +193,7 @@ mod tests {
         let workspace = folder.path().join("workspace");
         fs::create_dir_all(workspace.join("deep/real")).unwrap();
         set_up(&workspace);
-        let kept = Kept::of(&workspace, ".brigade");
+        let kept = Kept::of(&workspace, &[".brigade", ".brigade/tools/policy.toml"]);
         let mut expect: Vec<PathBuf> =
             [".brigade", GIT].iter().chain(entries).map(|name| workspace.join(name)).collect();
         expect.sort();
@@ -234,6 +237,21 @@ mod tests {
     }
 
     #[test]
+    fn where_a_link_of_the_callers_own_leads_is_kept() {
+        let linked = |target: &'static str| {
+            move |workspace: &Path| {
+                fs::create_dir_all(workspace.join(".brigade/tools")).unwrap();
+                symlink(target, workspace.join(".brigade/tools/policy.toml")).unwrap();
+            }
+        };
+        check(linked("../../deep/policy.toml"), &["deep"], Opening::Folder);
+        check(linked("../../policy.toml"), &["policy.toml"], Opening::Folder);
+        check(linked("../../gone/policy.toml"), &["gone"], Opening::Folder);
+        check(linked("../other.toml"), &[], Opening::Folder);
+        check(linked("/nowhere/policy.toml"), &[], Opening::Folder);
+    }
+
+    #[test]
     fn a_workspace_inside_of_git_is_closed() {
         check(git_file("gitdir: ."), &[], Opening::Nothing);
         check(git_file("gitdir: .."), &[], Opening::Nothing);
@@ -248,7 +266,7 @@ mod tests {
         let workspace = folder.path();
         fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
         symlink(".git", workspace.join("link")).unwrap();
-        let kept = Kept::of(workspace, ".brigade");
+        let kept = Kept::of(workspace, &[".brigade"]);
         for (path, expect) in [
             (".git/hooks", true),
             ("link", true),

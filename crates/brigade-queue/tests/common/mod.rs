@@ -62,6 +62,7 @@ pub fn binding() -> Binding {
         policy: mark,
         program: None,
         files: BTreeMap::new(),
+        directory: None,
         pin: None,
         caller: Caller::CommandLine,
     }

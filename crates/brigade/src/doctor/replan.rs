@@ -62,8 +62,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
             Ok(plan) => plan,
             Err(why) => return Ok(vec![why]),
         };
-        let program = if plan.is_executable() { plan.program_blocker() } else { None };
-        Ok(plan.blockers().iter().chain(program.as_ref()).map(ToString::to_string).collect())
+        Ok(plan.blockers().iter().map(ToString::to_string).collect())
     }
 
     /// Plans, or says why there is nothing to plan with.
@@ -101,10 +100,9 @@ impl<'a, 'c> Replanner<'a, 'c> {
         } else {
             (ProgramFact::NotFound, NamedFiles::default())
         };
-        let NamedFiles { files, too_much } = files;
         let (pin, untrusted) = workspace.pin_fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);
-        decision.blockers.extend(NamedFiles::blockers(&too_much, tool));
+        decision.blockers.extend(files.blockers(tool));
         let found = &surveyed.files;
         Ok(PlanFacts {
             tool,
@@ -115,9 +113,10 @@ impl<'a, 'c> Replanner<'a, 'c> {
             examples: found.examples.clone(),
             source: found.source.clone(),
             directory: directory_fact,
+            real_directory: reader.real_directory(),
             outside: found.outside.iter().map(|field| (*field).to_owned()).collect(),
             program,
-            files,
+            files: files.files,
             pin,
             projections: projection_facts(&surveyed.projections),
             decision,

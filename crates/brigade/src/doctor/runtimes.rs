@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use brigade_call::DirectoryFact;
 use brigade_catalog::{Level, Runtimes};
 use brigade_doctor::{ConfigFile, Health, ProcessState, RuntimeState};
-use brigade_fs::Fs as _;
 use brigade_runtime::{Checks, IssueType, RuntimeFacts};
 
 use crate::error::Error;
 use crate::gather::Config;
-use crate::workspace::{CONFIG_LIMIT, RUNTIMES, Workspace, rel};
+use crate::workspace::{RUNTIMES, Workspace};
 
 /// The folder of the runtimes' state.
 pub(crate) const STATE: &str = ".brigade/tools/runtime";
@@ -33,7 +32,7 @@ pub(crate) struct FoundRuntimes {
 impl Workspace {
     /// Reads the runtimes and asks the system for their processes. Never starts or ends one.
     pub(crate) fn find_runtimes(&self, config: &Config, checks: Checks) -> Result<FoundRuntimes, Error> {
-        let file = match self.fs.read(&rel(RUNTIMES), CONFIG_LIMIT) {
+        let file = match self.read_config(RUNTIMES) {
             Ok(bytes) => RuntimesFile::Read(Runtimes::parse(RUNTIMES, Level::Project, &bytes)),
             Err(error) if error.is_not_found() => RuntimesFile::Missing,
             Err(error) => RuntimesFile::Unreadable(error.kind.to_string()),

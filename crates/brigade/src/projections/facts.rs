@@ -5,11 +5,12 @@ use std::sync::OnceLock;
 
 use brigade_catalog::Tool;
 use brigade_core::parallel::in_parallel;
+use brigade_fs::RelPath;
 use brigade_projection::{
-    Claims, ProjectionAction, ProjectionItem, ProjectionStatus, SourceFacts, ToolFacts,
+    Claims, PathRefusal, ProjectionAction, ProjectionItem, ProjectionStatus, SourceFacts, ToolFacts,
 };
 
-use super::places::Places;
+use super::places::{Places, Spot};
 use crate::files::ToolReader;
 use crate::gather::Config;
 use crate::workspace::Workspace;
@@ -53,7 +54,9 @@ impl Workspace {
         sources: &Sources<'_>,
         places: &Places<'_>,
     ) -> ToolFacts<'c> {
-        ToolFacts::gather(&self.target(), tool, sources.of_tool(tool), |path| places.look(path))
+        let facts = ToolFacts::gather(&self.target(), tool, sources.of_tool(tool), |path| places.look(path));
+        let reader = ToolReader { workspace: self, tool, outside: &sources.outside };
+        facts.leading_out(leading_out(&reader, places))
     }
 
     /// Reads the sources and the targets of tools.
@@ -68,9 +71,41 @@ impl Workspace {
     }
 }
 
-/// Refuses a projection whose path leads through links to a file that another tool projects to.
+/// Finds the first field of an entry, other than the source, whose path leads out of the workspace to where nothing allows.
+pub(crate) fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static str> {
+    let tool = reader.tool;
+    let fields = [
+        ("cwd", &tool.cwd),
+        ("manifest_path", &tool.manifest_path),
+        ("schema_path", &tool.schema_path),
+        ("input_schema_path", &tool.input_schema_path),
+        ("output_schema_path", &tool.output_schema_path),
+        ("examples_path", &tool.examples_path),
+        ("health_path", &tool.health_path),
+        ("runtime_health_path", &tool.runtime_health_path),
+    ];
+    let leads_out = |path: &str| match path.parse::<RelPath>() {
+        // Nearly all, and in few folders.
+        Ok(plain) if !path.starts_with('~') => {
+            matches!(places.spot(&plain), Spot::Refused(PathRefusal::SymlinkOut))
+                && reader.leads_out(Some(path))
+        }
+        _ => reader.leads_out(Some(path)),
+    };
+    let is_out = |path: &Option<String>| path.as_deref().is_some_and(leads_out);
+    fields.into_iter().find(|(_, path)| is_out(path)).map(|(field, _)| field)
+}
+
+/// Refuses a projection whose path leads through links to a file that another tool projects to, or that a tool reads or runs.
 pub(super) fn refuse_shared(item: &mut ProjectionItem, places: &Places<'_>, claims: &Claims) {
     let Some(real) = item.projection_path.as_deref().and_then(|path| places.moved(path)) else { return };
+    if let Some(input) = claims.input(real.as_str()) {
+        item.status = ProjectionStatus::Invalid;
+        item.action = ProjectionAction::Skip;
+        item.reason = Some("is-input");
+        item.detail = format!("through a link this is `{real}`, which {input}").into();
+        return;
+    }
     let Some(holder) = claims.holder(real.as_str()).filter(|holder| *holder != item.tool_id.as_str()) else {
         return;
     };
