@@ -329,3 +329,89 @@ echo '{"id":"gate","choices":["yes"]}' > one.json
     assert_eq!(site.json(["checkpoint", "show", "gate"]).expect(0)["checkpoint"]["status"], "resumed");
     assert_eq!(site.status(&id), "interrupted");
 }
+
+const FILE: &str = ".brigade/tools/checkpoints/gate.json";
+
+/// Changes the file of the checkpoint.
+fn edit(site: &Site, change: impl Fn(&mut Value)) {
+    let mut document: Value = serde_json::from_str(&site.workspace.read_text(FILE)).expect("a checkpoint");
+    change(&mut document);
+    site.workspace.write(FILE, document.to_string());
+}
+
+#[test]
+fn nobody_goes_on_behind_a_checkpoint_whose_file_was_changed() {
+    for (member, value) in [
+        ("expires_at", json!("2020-01-01T00:00:00+00:00")),
+        ("status", json!("approved")),
+        ("choices", json!(["rm -rf"])),
+        ("selected_choice", json!("no")),
+        ("prompt", json!("All is well, go on")),
+        ("run_id", json!("run-0000000000000000")),
+        ("call_id", json!("call-0000000000000000")),
+    ] {
+        let site = asking(ASK);
+        waiting(&site);
+        let before = site.workspace.read_text(FILE);
+        edit(&site, |document| document[member] = value.clone());
+        site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).refused(member);
+        site.json(["checkpoint", "resume", "gate"]).expect(1);
+        let damage = site.json(["state", "check"]).expect(1)["damage"][0].clone();
+        assert_eq!(damage["next"], "brigade tools state compact", "{member}: {damage:#}");
+        let issues = site.json(["doctor"]).expect(0);
+        let issues = issues["issues"].as_array().expect("a list").iter();
+        let issue = issues.clone().find(|issue| issue["issue_type"] == "checkpoint_invalid");
+        assert!(
+            issue.is_some_and(|issue| issue["fix"].as_str().unwrap().contains("state compact")),
+            "{member}"
+        );
+        site.json(["doctor", "--fix"]).expect(0);
+        assert_eq!(site.workspace.read_text(FILE), before, "{member}");
+        site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
+        // And between the answer and the run.
+        edit(&site, |document| document["context"] = json!({"n": 2}));
+        site.json(["checkpoint", "resume", "gate"]).refused("context");
+        assert_eq!(site.json(["state", "compact"]).expect(0)["restored_checkpoints"], 1);
+        site.json(["checkpoint", "resume", "gate"]).expect(0);
+    }
+}
+
+#[test]
+fn a_checkpoint_whose_file_is_gone_or_broken_is_known_from_the_record_of_its_call() {
+    let damages: [&dyn Fn(&Site); 4] = [
+        &|site| site.workspace.remove(FILE),
+        &|site| site.workspace.write(FILE, "{"),
+        &|site| {
+            site.workspace.remove(FILE);
+            std::os::unix::fs::symlink("/etc/hostname", site.workspace.join(FILE)).unwrap();
+        },
+        &|site| site.workspace.remove(".brigade/tools/checkpoints"),
+    ];
+    for damage in damages {
+        let site = asking(ASK);
+        waiting(&site);
+        let before = site.workspace.read_text(FILE);
+        damage(&site);
+        assert_eq!(site.json(["checkpoint", "show", "gate"]).expect(0)["checkpoint"]["prompt"], "Go on?");
+        assert_eq!(site.json(["checkpoint", "list"]).json["error_count"], 1);
+        site.json(["state", "check"]).expect(1);
+        site.json(["state", "compact"]).expect(0);
+        assert_eq!(site.workspace.read_text(FILE), before);
+        site.json(["state", "check"]).expect(0);
+        damage(&site);
+        site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
+        damage(&site);
+        site.json(["checkpoint", "resume", "gate"]).expect(0);
+    }
+}
+
+#[test]
+fn a_file_that_a_crash_left_a_step_behind_is_no_change() {
+    let site = asking(ASK);
+    waiting(&site);
+    let before = site.workspace.read_text(FILE);
+    site.json(["checkpoint", "approve", "gate", "--choice", "yes"]).expect(0);
+    site.workspace.write(FILE, before);
+    site.json(["state", "check"]).expect(0);
+    site.json(["checkpoint", "resume", "gate"]).expect(0);
+}

@@ -62,7 +62,21 @@ fn python_alone_can_check_the_receipts() {
     let id = latest["run"]["id"].as_str().unwrap_or_default();
     assert_eq!(verify(), (Some(1), format!("the receipt of {id} was changed or removed")));
     site.json(["run", "verify"]).expect(1);
+    // What Brigade takes for gone, and what it takes for an end that a crash tore.
+    std::fs::write(&path, &receipt).expect("the receipt can be changed");
     let ledger = ".brigade/tools/runs/ledger.jsonl";
+    let sound = site.workspace.read_text(ledger);
+    site.workspace.write(ledger, format!("{sound}{{\"x"));
+    assert_eq!(
+        verify().0,
+        site.json(["run", "verify"]).json["valid"].as_bool().map(|valid| i32::from(!valid))
+    );
+    site.workspace.write(ledger, &sound);
+    let beside = site.beside("receipt.json");
+    std::fs::rename(&path, &beside).expect("the receipt can be moved");
+    std::os::unix::fs::symlink(&beside, &path).expect("a link can be made");
+    assert_eq!(verify(), (Some(1), format!("the receipt of {id} was changed or removed")));
+    site.json(["run", "verify"]).expect(1);
     for garbage in ["garbage", "[]", "{}", "7"] {
         site.workspace.write(ledger, format!("{garbage}\n{}", site.workspace.read_text(ledger)));
         assert_eq!(verify(), (Some(1), "line 1 of the ledger is not an entry".to_owned()));

@@ -405,3 +405,43 @@ fn only_receipts_that_verify_are_exported_and_only_with_a_key_that_is_closed() {
     fs::write(path, text.replace("\"exit_code\": 0", "\"exit_code\": 1")).unwrap();
     site.json(["run", "export", id]).refused("the receipt is not what was recorded: its file was changed");
 }
+
+#[test]
+fn what_killed_commands_left_is_named_and_removed() {
+    let site = Site::script("echo done\n");
+    site.queue("tool", "{}");
+    // No process has such a number.
+    let gone = i32::MAX;
+    let left = [
+        format!(".brigade/tools/parity-closeouts/x/.closeout.json.{gone}-0.tmp"),
+        format!(".brigade/tools/.projected.json.{gone}-0.tmp"),
+        format!(".brigade/tools/.policy.toml.{gone}-1.tmp"),
+        format!(".brigade/work/imports/.inbox.jsonl.{gone}-0.tmp"),
+        format!(".brigade/.tools.toml.{gone}-0.tmp"),
+        format!("docs/.tool.md.{gone}-0.tmp"),
+        format!("..gitignore.{gone}-0.tmp"),
+    ];
+    let kept = [format!(".brigade/.tools.toml.{}-0.tmp", std::process::id()), ".notes.tmp".to_owned()];
+    for file in left.iter().chain(&kept) {
+        site.workspace.write(file, "half");
+    }
+    let named = site.json(["state", "check"]).expect(0)["temporary"].clone();
+    for file in &left {
+        let is_it = |path: &Value| path.as_str().is_some_and(|path| path.ends_with(file));
+        assert!(named.as_array().unwrap().iter().any(is_it), "{file}: {named:#}");
+    }
+    assert_eq!(site.json(["doctor", "--fix"]).expect(0)["failed_count"], 0);
+    assert!(left.iter().all(|file| !site.workspace.exists(file)));
+    assert!(kept.iter().all(|file| site.workspace.exists(file)));
+}
+
+#[test]
+fn a_state_of_our_own_is_not_adopted() {
+    let site = Site::script("echo done\n");
+    assert_eq!(site.json(["state", "compact"]).expect(0)["adopted"], false);
+    site.workspace.write(
+        ".brigade/tools/calls.jsonl",
+        "{\"id\":\"call-1\",\"status\":\"pending\",\"tool_id\":\"tool\"}\n",
+    );
+    assert_eq!(site.json(["state", "compact"]).expect(0)["adopted"], true);
+}

@@ -260,13 +260,14 @@ impl Issue {
 }
 
 /// Every fix that replaces that of its type, where the type alone does not tell what helps.
-pub const OTHER_FIXES: [&str; 6] = [
+pub const OTHER_FIXES: [&str; 7] = [
     "brigade tools init",
     "brigade tools runtime init",
     "brigade tools runtime show {runtime}",
     "brigade tools plan {tool}",
     "brigade tools doctor --only config",
     "brigade tools checkpoint list",
+    "brigade tools state compact",
 ];
 
 /// What the commands of Brigade begin with.

@@ -325,8 +325,10 @@ issue_types! {
     }
 
     Checkpoint {
-        CheckpointInvalid = "checkpoint_invalid", Warning, "A checkpoint that cannot be read",
-            "The file is no checkpoint, or is damaged, so nobody can answer it.", "cat {file}";
+        CheckpointInvalid = "checkpoint_invalid", Warning, "A checkpoint that cannot be read, or was changed",
+            "The file is no checkpoint, is damaged or gone, or says something else than the record of its call, which is the truth: \
+             while it does, nobody can go on behind it.",
+            "cat {file}";
         CheckpointExpired = "checkpoint_expired", Warning, "A checkpoint whose time is over",
             "It cannot be resumed any more. Replay the run to start over, and reject the checkpoint.",
             "brigade tools run replay {run}";

@@ -342,6 +342,8 @@ pub struct BrokenFile {
     pub id: Option<String>,
     /// What is wrong, without a final stop and without text of the file.
     pub problem: String,
+    /// Whether a compaction brings it back.
+    pub is_restorable: bool,
 }
 
 /// What is known of a run.

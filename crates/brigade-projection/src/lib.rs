@@ -58,7 +58,7 @@ pub use harness::{
 pub use header::Header;
 pub use item::{Advice, AdviceWeight, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionStatus};
 pub use orphan::{FoundFile, Orphan, OrphanCause, Prunable, orphans};
-pub use plan::{Claims, plan, plan_tool};
+pub use plan::{Claims, input_among, plan, plan_tool};
 pub use render::{Rendered, Unrenderable, header_of, render};
 pub use summary::{ProjectionSummary, SummaryRow, blocking, counts, summarise};
 pub use writes::{FileMode, PlannedWrite, PlannedWrites, planned_writes};

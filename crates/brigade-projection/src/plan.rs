@@ -50,6 +50,21 @@ struct Input {
     what: &'static str,
 }
 
+impl Input {
+    fn phrase(&self) -> String {
+        format!("is the {} of the tool {}, which a projection would replace", self.what, self.tool)
+    }
+}
+
+/// Says what any path, relative to the workspace at `root`, is to the first tool that reads or runs it, as the end of a sentence.
+pub fn input_among<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>, path: &str) -> Option<String> {
+    tools.into_iter().find_map(|tool| {
+        let is_it = |input: &Cow<'_, str>| relative_path(root, input).is_ok_and(|input| input == path);
+        let (what, _) = inputs_of(tool).find(|(_, input)| is_it(input))?;
+        Some(Input { tool: tool.id.as_str().to_owned(), what }.phrase())
+    })
+}
+
 impl Claims {
     /// Reads the claims of a catalog's tools in their order; `root` is the absolute path of the workspace.
     pub fn of<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>) -> Claims {
@@ -96,10 +111,10 @@ impl Claims {
         claims
     }
 
-    /// Says what a path, relative to the workspace, is to a tool that reads or runs it, as the end of a sentence.
+    /// Says what a path that a projection goes to, relative to the workspace, is to a tool that reads or runs it, as the end of
+    /// a sentence.
     pub fn input(&self, path: &str) -> Option<String> {
-        let Input { tool, what } = self.inputs.get(path)?;
-        Some(format!("is the {what} of the tool {tool}, which a projection would replace"))
+        self.inputs.get(path).map(Input::phrase)
     }
 
     /// Returns the path that another projection goes to and that differs from this one in case alone: one file on some disks.

@@ -34,6 +34,11 @@ pub(crate) struct Adoption {
 }
 
 impl Adoption {
+    /// Tells whether there were neither receipts nor checkpoints.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.receipts.is_empty() && self.checkpoints.is_empty()
+    }
+
     /// Makes our record of the Python program's; others stay as they are, byte for byte.
     pub(crate) fn convert(&self, line: Vec<u8>, sequence: u64) -> Vec<u8> {
         let Some(mut stored) = StoredCall::from_line(&line, sequence) else { return line };

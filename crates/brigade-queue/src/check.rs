@@ -53,6 +53,8 @@ pub struct Compaction {
     pub quarantined: u64,
     /// Calls that were gone and that their receipts brought back.
     pub restored: u64,
+    /// Files of checkpoints that were written anew, as the records of their calls have them.
+    pub restored_checkpoints: u64,
     /// Files that were removed: replaced segments and what crashes left.
     pub removed: u64,
 }

@@ -2,16 +2,19 @@
 //!
 //! An answer changes a checkpoint and its call together. The call's record carries its checkpoints, so one line of the
 //! journal changes both; the file is a copy that is written afterwards. A file that a crash left behind before its
-//! call's record named it does not count.
+//! call's record named it does not count. A file that a crash left one step behind the record is as good as the record;
+//! one that says anything else was changed by somebody, and nobody goes on behind it before it is written anew.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
 
-use brigade_call::{Checkpoint, RecordVersion};
-use brigade_core::{CallId, Dialect, IdPrefix, Json};
+use brigade_call::{CallStatus, Checkpoint, CheckpointStatus, RecordVersion};
+use brigade_core::text::escape_terminal;
+use brigade_core::{CallId, Dialect, IdPrefix, Json, Object};
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, RelPath, read_many};
 
 use crate::error::QueueError;
-use crate::queue::{CANDIDATES, Match};
+use crate::queue::{CANDIDATES, Calls, Match, QueueView as _};
 use crate::record::StoredCall;
 use crate::{layout, view::View};
 
@@ -25,6 +28,9 @@ pub struct StoredCheckpoint {
     pub checkpoint: Checkpoint,
     /// Its file, relative to the workspace.
     pub path: String,
+    /// What its file says otherwise than the record of its call, by the names of the members; empty when it says the same, and when
+    /// there is no file.
+    pub differs: Vec<String>,
 }
 
 /// A checkpoint's file that cannot be read as one.
@@ -34,6 +40,8 @@ pub struct BadCheckpoint {
     pub path: String,
     /// What is wrong, with the place and without quoting.
     pub problem: String,
+    /// Whether the record of its call has the checkpoint, so that a compaction writes the file anew.
+    pub is_recorded: bool,
 }
 
 /// Checkpoints, newest first.
@@ -88,26 +96,155 @@ fn as_recorded(file: Checkpoint, call: Option<&StoredCall>) -> Option<Checkpoint
     is_known.then_some(file)
 }
 
+/// Names what a file says otherwise than the record, unless it is only a step behind it.
+fn differences(file: &Checkpoint, recorded: &Checkpoint) -> Vec<String> {
+    let file = members(file);
+    let now = members(recorded);
+    if file == now || earlier(recorded).iter().any(|earlier| members(earlier) == file) {
+        return Vec::new();
+    }
+    let keys: BTreeSet<&String> = file.keys().chain(now.keys()).collect();
+    let differs = keys.into_iter().filter(|key| file.get(*key) != now.get(*key));
+    differs.map(|key| escape_terminal(key).into_owned()).collect()
+}
+
+/// What a checkpoint says; that it does not say something is nothing.
+fn members(checkpoint: &Checkpoint) -> Object {
+    checkpoint.to_document().into_iter().filter(|(_, value)| !value.is_null()).collect()
+}
+
+/// Lists how a checkpoint stood before, as its file is left by a crash behind the record.
+fn earlier(recorded: &Checkpoint) -> Vec<Checkpoint> {
+    let approved = Checkpoint { status: CheckpointStatus::Approved, resume_run_id: None, ..recorded.clone() };
+    let pending = Checkpoint {
+        status: CheckpointStatus::Pending,
+        selected_choice: None,
+        reviewed_at: None,
+        review_reason: None,
+        ..approved.clone()
+    };
+    match recorded.status {
+        CheckpointStatus::Pending | CheckpointStatus::Other(_) => Vec::new(),
+        CheckpointStatus::Approved | CheckpointStatus::Rejected => vec![pending],
+        CheckpointStatus::Resumed => vec![pending, approved],
+        CheckpointStatus::Failed => {
+            let resumed = Checkpoint { status: CheckpointStatus::Resumed, ..recorded.clone() };
+            vec![pending, approved, resumed]
+        }
+    }
+}
+
+/// How often files are read again that are not what the records say: an answer between the two looks is no change.
+const ATTEMPTS: usize = 3;
+
 pub(crate) fn list(view: &View) -> Result<CheckpointList, QueueError> {
+    let mut found = list_once(view)?;
+    for _ in 1..ATTEMPTS {
+        if !found.errors.iter().any(|bad| bad.is_recorded) {
+            break;
+        }
+        found = list_once(&view.again()?)?;
+    }
+    Ok(found)
+}
+
+fn list_once(view: &View) -> Result<CheckpointList, QueueError> {
     let mut list = CheckpointList::default();
     let mut calls: HashMap<String, Option<StoredCall>> = HashMap::new();
     for (path, result) in read_all(&*view.fs)? {
         let path = path.to_string();
         match result {
-            Err(problem) => list.errors.push(BadCheckpoint { path, problem }),
+            Err(problem) => list.errors.push(BadCheckpoint { path, problem, is_recorded: false }),
             Ok(file) => {
                 if !calls.contains_key(&file.call_id) {
                     calls.insert(file.call_id.clone(), call_of(view, &file)?);
                 }
                 let call = calls.get(&file.call_id).and_then(Option::as_ref);
-                if let Some(checkpoint) = as_recorded(file, call) {
-                    list.checkpoints.push(StoredCheckpoint { checkpoint, path });
+                if let Some(checkpoint) = as_recorded(file.clone(), call) {
+                    let differs = differences(&file, &checkpoint);
+                    if !differs.is_empty() {
+                        let problem =
+                            format!("it is not what the record of its call says: {}", differs.join(", "));
+                        list.errors.push(BadCheckpoint { path: path.clone(), problem, is_recorded: true });
+                    }
+                    list.checkpoints.push(StoredCheckpoint { checkpoint, path, differs });
                 }
             }
         }
     }
+    for_waiting(view, &mut |call| add_recorded(&mut list, call))?;
     list.checkpoints.sort_by_key(|stored| std::cmp::Reverse(stored.checkpoint.created_at));
     Ok(list)
+}
+
+/// Hands out the calls that wait for an answer or go on behind one.
+fn for_waiting(view: &View, found: &mut dyn FnMut(&StoredCall)) -> Result<(), QueueError> {
+    for status in [CallStatus::Waiting, CallStatus::ResumePending] {
+        view.for_each_call(&Calls::Of(status), &mut |call| {
+            found(&call);
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Adds the checkpoints that a call's record has and no file does, and says so.
+fn add_recorded(list: &mut CheckpointList, call: &StoredCall) {
+    for document in call.checkpoints.values() {
+        let Ok(checkpoint) = Checkpoint::from_document(document.clone()) else { continue };
+        let is_this = |stored: &StoredCheckpoint| stored.checkpoint.id == checkpoint.id;
+        // What has the name of a file that is of another call, or of none, stays what it is.
+        let path = layout::checkpoint(&checkpoint.id).to_string();
+        match list.checkpoints.iter_mut().find(|stored| is_this(stored)) {
+            Some(stored) if stored.checkpoint.call_id == checkpoint.call_id => continue,
+            Some(stored) => {
+                let differs = vec!["call_id".to_owned()];
+                *stored = StoredCheckpoint { checkpoint, path: path.clone(), differs };
+            }
+            None => {
+                let stored = StoredCheckpoint { checkpoint, path: path.clone(), differs: Vec::new() };
+                list.checkpoints.push(stored);
+            }
+        }
+        match list.errors.iter_mut().find(|bad| bad.path == path) {
+            Some(bad) => bad.is_recorded = true,
+            None => {
+                let problem = "the record of its call has it, and its file does not".to_owned();
+                list.errors.push(BadCheckpoint { path, problem, is_recorded: true });
+            }
+        }
+    }
+}
+
+/// Writes the files of checkpoints anew that are not what the records of their calls say, and counts them. What cannot be written
+/// stays, to be seen.
+pub(crate) fn restore(view: &View) -> Result<u64, QueueError> {
+    let bad: Vec<String> =
+        list(view)?.errors.into_iter().filter(|bad| bad.is_recorded).map(|bad| bad.path).collect();
+    if bad.is_empty() {
+        return Ok(0);
+    }
+    let fs = &*view.fs;
+    fs.create_dir_all(&layout::checkpoints())?;
+    let mut restored = 0;
+    let mut write = |call: &StoredCall| {
+        for document in call.checkpoints.values() {
+            let Ok(checkpoint) = Checkpoint::from_document(document.clone()) else { continue };
+            let path = layout::checkpoint(&checkpoint.id);
+            let is_bad = bad.iter().any(|bad| *bad == path.to_string());
+            if is_bad && fs.write_atomic(&path, &bytes(&checkpoint), FileMode::Private).is_ok() {
+                restored += 1;
+            }
+        }
+    };
+    for_waiting(view, &mut write)?;
+    // Of calls that are over, too, when a file of theirs says something else.
+    for stored in list(view)?.checkpoints.into_iter().filter(|stored| !stored.differs.is_empty()) {
+        if let Some(call) = call_of(view, &stored.checkpoint)? {
+            write(&call);
+        }
+    }
+    Ok(restored)
 }
 
 fn call_of(view: &View, checkpoint: &Checkpoint) -> Result<Option<StoredCall>, QueueError> {
@@ -157,7 +294,7 @@ pub(crate) fn create(fs: &dyn Fs, checkpoints: Vec<Checkpoint>) -> Result<Vec<St
             let path = layout::checkpoint(&checkpoint.id);
             match fs.create_new_durable(&path, &bytes(&checkpoint)) {
                 Ok(()) => {
-                    stored.push(StoredCheckpoint { checkpoint, path: path.to_string() });
+                    stored.push(StoredCheckpoint { checkpoint, path: path.to_string(), differs: Vec::new() });
                     break;
                 }
                 Err(error) if error.is_exists() => {

@@ -77,8 +77,13 @@ pub(crate) fn rewrite(view: &mut View, ledger: u64, now: Timestamp) -> Result<Co
     let mut report = Compaction::default();
     fs.create_dir_all(&layout::segments())?;
     let adoption = if view.state.is_unadopted() {
-        report.is_adoption = true;
-        adopt::adopt_files(view, now)?
+        let adoption = adopt::adopt_files(view, now)?;
+        let has_calls = match &view.state.journal {
+            Some(journal) => !journal.file.is_empty()?,
+            None => false,
+        };
+        report.is_adoption = has_calls || !adoption.is_empty();
+        adoption
     } else {
         Adoption::default()
     };

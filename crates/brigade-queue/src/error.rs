@@ -43,6 +43,14 @@ pub enum QueueError {
         /// Why not.
         reason: CheckpointRefusal,
     },
+    /// The checkpoint's file was changed by somebody.
+    #[error("the file of checkpoint {id} is not what the record of its call says: {differs}")]
+    CheckpointChanged {
+        /// The checkpoint.
+        id: CheckpointId,
+        /// The names of what differs.
+        differs: String,
+    },
     /// The call does not wait for this checkpoint.
     #[error("call {call} does not wait for checkpoint {id}")]
     NotWaiting {

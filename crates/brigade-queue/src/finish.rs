@@ -260,7 +260,11 @@ pub(crate) fn checkpoints_of(view: &View, receipt: &Receipt) -> Result<Vec<Store
     let read = all.filter_map(|(path, result)| Some((path, result.ok()?)));
     Ok(read
         .filter(|(_, checkpoint)| of_receipt(checkpoint))
-        .map(|(path, checkpoint)| StoredCheckpoint { checkpoint, path: path.to_string() })
+        .map(|(path, checkpoint)| StoredCheckpoint {
+            checkpoint,
+            path: path.to_string(),
+            differs: Vec::new(),
+        })
         .collect())
 }
 

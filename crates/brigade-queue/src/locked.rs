@@ -363,6 +363,9 @@ impl LockedQueue for LockedJournal {
             Err(QueueError::NoSuchCall(_)) => return Err(not_waiting()),
             result => result?,
         };
+        if matches!(answer, Answer::Approve(_)) && !found.differs.is_empty() {
+            return Err(QueueError::CheckpointChanged { id: id.clone(), differs: found.differs.join(", ") });
+        }
         let refused = |reason| QueueError::Checkpoint { id: id.clone(), reason };
         let answered = match answer {
             Answer::Approve(choice) => found.checkpoint.clone().approve(choice, now),
@@ -384,7 +387,7 @@ impl LockedQueue for LockedJournal {
         let stored = self.step(stored, step, now)?;
         // The record is the truth; a file that cannot be written is written with the next change of the call.
         let _ = checkpoints::copy_out(&*self.view.fs, &stored);
-        Ok((StoredCheckpoint { checkpoint: answered, path: found.path }, stored))
+        Ok((StoredCheckpoint { checkpoint: answered, path: found.path, differs: Vec::new() }, stored))
     }
 
     fn compact(&mut self, now: Timestamp) -> Result<Compaction, QueueError> {
@@ -395,6 +398,7 @@ impl LockedQueue for LockedJournal {
         report.quarantined += moved;
         self.is_stale = false;
         report.restored = catch_up::restore(self, now)?;
+        report.restored_checkpoints = checkpoints::restore(&self.view)?;
         Ok(report)
     }
 }

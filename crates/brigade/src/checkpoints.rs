@@ -2,7 +2,7 @@
 
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
 use brigade_core::redact::Redactor;
-use brigade_core::{CallId, IdPrefix, Json};
+use brigade_core::{CallId, CheckpointId, IdPrefix, Json};
 use brigade_queue::{Answer, Match, Queue, QueueError, StoredCheckpoint};
 
 use crate::calls::ambiguous;
@@ -126,6 +126,9 @@ impl Workspace {
                 report.call = self.call_json(&call.call);
             }
             Err(QueueError::Fs(error)) => return Err(error.into()),
+            Err(error @ QueueError::CheckpointChanged { .. }) => {
+                report.error = Some(changed(&error).with_hints());
+            }
             Err(error) => {
                 let way_out = self.way_out_of(&stored.checkpoint)?;
                 let error = Error::new(ErrorKind::Refused, error.to_string());
@@ -186,7 +189,13 @@ impl Workspace {
                 return Ok(report);
             }
         };
-        let checkpoints = self.checkpoints_of(&call.call.checkpoint_ids, &stored)?;
+        let (checkpoints, differs) = self.checkpoints_of(&call.call.checkpoint_ids, stored.clone())?;
+        if let Some((id, differs)) = differs {
+            let error = QueueError::CheckpointChanged { id, differs };
+            report.blockers = vec![error.to_string()];
+            report.error = Some(changed(&error).with_hints());
+            return Ok(report);
+        }
         let run = self.resume(call, &checkpoints)?;
         report.call = run.call;
         report.receipt = run.receipt;
@@ -221,19 +230,25 @@ impl Workspace {
             .then(|| format!("brigade tools call reject {} --reason WHY ends the call", call.id)))
     }
 
-    /// Returns all checkpoints that a call waits for, the one that was named first.
+    /// Returns all checkpoints that a call waits for, the one that was named first, and of the first whose file was changed by
+    /// somebody, what differs.
+    #[allow(clippy::type_complexity, reason = "two things that are found on one way")]
     fn checkpoints_of(
         &self,
-        ids: &[brigade_core::CheckpointId],
-        named: &StoredCheckpoint,
-    ) -> Result<Vec<Checkpoint>, Error> {
-        let mut checkpoints = vec![named.checkpoint.clone()];
-        for id in ids.iter().filter(|id| **id != named.checkpoint.id) {
-            if let Ok(stored) = self.find_checkpoint(&IdPrefix::new(id.as_str()))? {
-                checkpoints.push(stored.checkpoint);
+        ids: &[CheckpointId],
+        named: StoredCheckpoint,
+    ) -> Result<(Vec<Checkpoint>, Option<(CheckpointId, String)>), Error> {
+        let mut found = vec![named];
+        for id in ids {
+            if *id != found[0].checkpoint.id
+                && let Ok(stored) = self.find_checkpoint(&IdPrefix::new(id.as_str()))?
+            {
+                found.push(stored);
             }
         }
-        Ok(checkpoints)
+        let changed = found.iter().find(|stored| !stored.differs.is_empty());
+        let changed = changed.map(|stored| (stored.checkpoint.id.clone(), stored.differs.join(", ")));
+        Ok((found.into_iter().map(|stored| stored.checkpoint).collect(), changed))
     }
 
     fn find_checkpoint(&self, prefix: &IdPrefix) -> Result<Result<StoredCheckpoint, Error>, Error> {
@@ -252,4 +267,10 @@ impl Workspace {
         document.insert("checkpoint_path".to_owned(), Json::from(self.absolute(&stored.path)));
         Json::Object(document)
     }
+}
+
+/// Says what takes a checkpoint further whose file was changed by somebody.
+fn changed(error: &QueueError) -> Error {
+    Error::new(ErrorKind::Refused, error.to_string())
+        .hint("brigade tools state compact writes the file as the record has it")
 }

@@ -53,6 +53,7 @@ mod import_mcp;
 mod inbox;
 mod incoming;
 mod launched;
+mod litter;
 mod live;
 mod load;
 mod logs;

@@ -90,7 +90,7 @@ impl Workspace {
             let facts = self.projection_facts(tools[index], &sources, places);
             let items = plan_tool(&facts, &config.claims, Overwrite::Never, depth);
             let settle = |mut item| {
-                refuse_shared(&mut item, places, &config.claims);
+                refuse_shared(&mut item, places, config);
                 convert(item)
             };
             items.into_iter().map(settle).collect::<Vec<T>>()

@@ -76,10 +76,13 @@ impl Workspace {
             file: self.absolute(&bad.path),
             line: None,
             problem: bad.problem,
-            next: Some("brigade tools checkpoint list"),
+            next: Some(if bad.is_recorded { COMPACT } else { "brigade tools checkpoint list" }),
         }));
         let mut temporary = check.temporary;
-        temporary.extend(self.left_incoming(&*view)?.into_iter().map(|path| path.to_string()));
+        let left = self.left_incoming(&*view)?.into_iter().chain(self.left_temporary()?);
+        temporary.extend(left.map(|path| path.to_string()));
+        temporary.sort();
+        temporary.dedup();
         let counts = |counts: BTreeMap<String, u64>| {
             Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count))))
         };
@@ -144,7 +147,8 @@ impl Workspace {
             moved: compaction.moved,
             quarantined: compaction.quarantined,
             restored: compaction.restored,
-            removed: compaction.removed + left.len() as u64,
+            restored_checkpoints: compaction.restored_checkpoints,
+            removed: compaction.removed + left.len() as u64 + self.remove_temporary()?,
         })
     }
 

@@ -245,7 +245,11 @@ pub(super) fn checkpoints(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
         let issue = of_broken(IssueType::CheckpointInvalid, broken);
         // There is nothing to read in a folder or a device.
         let is_none = broken.problem.starts_with("it is not a file");
-        let other_fix = is_none.then_some("brigade tools checkpoint list");
+        let other_fix = match (broken.is_restorable, is_none) {
+            (true, _) => Some("brigade tools state compact"),
+            (false, true) => Some("brigade tools checkpoint list"),
+            (false, false) => None,
+        };
         found.push(Issue { checkpoint_id: broken.id.clone(), other_fix, ..issue });
     }
     for state in &snapshot.checkpoints {

@@ -606,7 +606,12 @@ fn checkpoints_that_need_somebody_are_found() {
 
 #[test]
 fn the_state_as_a_whole_is_looked_at() {
-    let broken = |file: &str| BrokenFile { file: file.to_owned(), id: None, problem: "not JSON".to_owned() };
+    let broken = |file: &str| BrokenFile {
+        file: file.to_owned(),
+        id: None,
+        problem: "not JSON".to_owned(),
+        is_restorable: false,
+    };
     check(
         &Snapshot {
             unreadable: vec![broken("calls.jsonl")],

@@ -1,5 +1,7 @@
 //! Mending what can be mended without asking: nothing that holds anybody's words is changed.
 
+use std::collections::BTreeSet;
+
 use brigade_fs::Fs as _;
 use brigade_queue::{Damage, Mending, Queue as _};
 use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
@@ -121,22 +123,27 @@ impl Workspace {
 
     fn fix_queue(&self, fixes: &mut Fixes) -> Result<(), Error> {
         let queue = self.queue();
-        let (damaged, lost, left) = {
+        let (damaged, lost, checkpoints, left) = {
             let view = queue.read()?;
             let check = view.check()?;
             let is_mended = |damage: &&Damage| damage.mending == Mending::SetAside;
             let has_receipt = |path: &&String| !check.lost_receipts.contains(path);
+            // Of both kinds, some are in the other list, too.
+            let mut temporary: BTreeSet<String> = check.temporary.iter().cloned().collect();
+            temporary.extend(self.left_temporary()?.iter().map(ToString::to_string));
             (
                 check.damage.iter().filter(is_mended).count(),
                 check.forgotten_receipts.iter().filter(has_receipt).count(),
-                check.temporary.len() + self.left_incoming(&*view)?.len(),
+                view.checkpoints()?.errors.iter().filter(|bad| bad.is_recorded).count(),
+                temporary.len() + self.left_incoming(&*view)?.len(),
             )
         };
-        if damaged == 0 && lost == 0 && left == 0 {
+        if damaged == 0 && lost == 0 && checkpoints == 0 && left == 0 {
             return Ok(());
         }
         let detail = format!(
-            "set aside what cannot be read ({damaged}), brought calls back from receipts ({lost}) and removed what crashes left ({left})"
+            "set aside what cannot be read ({damaged}), brought calls back from receipts ({lost}), wrote \
+             checkpoints anew ({checkpoints}) and removed what crashes left ({left})"
         );
         fixes.one("queue", CALLS.to_owned(), detail, || self.state_compact().map(drop));
         Ok(())

@@ -167,7 +167,7 @@ impl Workspace {
             1 => "1 line cannot be read".to_owned(),
             count => format!("{count} lines cannot be read"),
         };
-        Ok(Some(BrokenFile { file: INBOX.to_owned(), id: None, problem }))
+        Ok(Some(BrokenFile { file: INBOX.to_owned(), id: None, problem, is_restorable: false }))
     }
 
     /// Finds the files of lines that were set aside.
@@ -199,7 +199,7 @@ impl Workspace {
 fn broken(file: String, problem: String) -> BrokenFile {
     let name = file.rsplit('/').next().unwrap_or(&file);
     let id = name.strip_suffix(".json").map(str::to_owned);
-    BrokenFile { id, file, problem }
+    BrokenFile { id, file, problem, is_restorable: false }
 }
 
 /// Collects the calls that may need somebody, the oldest of each status first.
@@ -340,7 +340,7 @@ fn unreadable(view: &dyn QueueView) -> Result<Vec<BrokenFile>, Error> {
                 format!("{count} lines cannot be read, the first is line {line}: {problem}")
             }
         };
-        BrokenFile { file, id: None, problem }
+        BrokenFile { file, id: None, problem, is_restorable: false }
     };
     Ok(files.into_iter().map(of_file).collect())
 }
@@ -352,7 +352,12 @@ fn broken_chain(verification: Verification) -> Vec<BrokenFile> {
         let id = Some(finding.run_id).filter(|id| !id.is_empty());
         if let (None, Some(line)) = (&id, finding.line) {
             let problem = format!("line {line} cannot be read: {}", finding.detail);
-            return BrokenFile { file: format!("{RUNS}/ledger.jsonl"), id: None, problem };
+            return BrokenFile {
+                file: format!("{RUNS}/ledger.jsonl"),
+                id: None,
+                problem,
+                is_restorable: false,
+            };
         }
         BrokenFile {
             file: id
@@ -360,6 +365,7 @@ fn broken_chain(verification: Verification) -> Vec<BrokenFile> {
                 .map_or_else(|| format!("{RUNS}/ledger.jsonl"), |id| format!("{RUNS}/{id}.json")),
             id,
             problem: format!("the receipt was {}{place}: {}", finding.tampering.as_str(), finding.detail),
+            is_restorable: false,
         }
     };
     verification.findings.into_iter().map(of_finding).collect()
@@ -381,7 +387,10 @@ fn add_checkpoints(
     facts: &mut QueueFacts,
 ) -> Result<(), Error> {
     let list = view.checkpoints()?;
-    facts.broken_checkpoints = list.errors.into_iter().map(|bad| broken(bad.path, bad.problem)).collect();
+    let bad = list.errors.into_iter();
+    facts.broken_checkpoints = bad
+        .map(|bad| BrokenFile { is_restorable: bad.is_recorded, ..broken(bad.path, bad.problem) })
+        .collect();
     for stored in list.checkpoints {
         let blockers = match stored.checkpoint.status {
             CheckpointStatus::Pending | CheckpointStatus::Approved => {

@@ -300,7 +300,7 @@ impl<'f> Work<'f> {
             let left = [(planned.skipped, false), (planned.conflicts, true)];
             for (items, is_conflict) in left {
                 for mut item in items {
-                    refuse_shared(&mut item, places, &config.claims);
+                    refuse_shared(&mut item, places, config);
                     let list = if is_conflict && item.status != ProjectionStatus::Invalid {
                         &mut work.conflicts
                     } else {
@@ -310,7 +310,7 @@ impl<'f> Work<'f> {
                 }
             }
             for mut write in planned.writes {
-                refuse_shared(&mut write.item, places, &config.claims);
+                refuse_shared(&mut write.item, places, config);
                 let parsed = || write.path.parse().expect("planned paths stay inside the workspace");
                 let path = places.moved(&write.path).unwrap_or_else(parsed);
                 if write.item.status == ProjectionStatus::Invalid {

@@ -7,7 +7,7 @@ use brigade_catalog::Tool;
 use brigade_core::parallel::in_parallel;
 use brigade_fs::RelPath;
 use brigade_projection::{
-    Claims, PathRefusal, ProjectionAction, ProjectionItem, ProjectionStatus, SourceFacts, ToolFacts,
+    PathRefusal, ProjectionAction, ProjectionItem, ProjectionStatus, SourceFacts, ToolFacts, input_among,
 };
 
 use super::places::{Places, Spot};
@@ -97,16 +97,17 @@ pub(crate) fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Optio
 }
 
 /// Refuses a projection whose path leads through links to a file that another tool projects to, or that a tool reads or runs.
-pub(super) fn refuse_shared(item: &mut ProjectionItem, places: &Places<'_>, claims: &Claims) {
+pub(super) fn refuse_shared(item: &mut ProjectionItem, places: &Places<'_>, config: &Config) {
     let Some(real) = item.projection_path.as_deref().and_then(|path| places.moved(path)) else { return };
-    if let Some(input) = claims.input(real.as_str()) {
+    if let Some(input) = input_among(places.root(), config.catalog.tools(), real.as_str()) {
         item.status = ProjectionStatus::Invalid;
         item.action = ProjectionAction::Skip;
         item.reason = Some("is-input");
         item.detail = format!("through a link this is `{real}`, which {input}").into();
         return;
     }
-    let Some(holder) = claims.holder(real.as_str()).filter(|holder| *holder != item.tool_id.as_str()) else {
+    let Some(holder) = config.claims.holder(real.as_str()).filter(|holder| *holder != item.tool_id.as_str())
+    else {
         return;
     };
     item.status = ProjectionStatus::Invalid;

@@ -40,6 +40,11 @@ impl<'w> Places<'w> {
         Places { fs, root, folders: RwLock::default(), listed: RwLock::default(), moved: RwLock::default() }
     }
 
+    /// Returns the absolute path of the workspace.
+    pub(crate) fn root(&self) -> &str {
+        &self.root
+    }
+
     /// Looks at what stands where a projection goes. Links may lead anywhere in the workspace but into `.git` and `.brigade`.
     pub(crate) fn look(&self, path: &str) -> TargetFacts {
         let Ok(wanted) = path.parse::<RelPath>() else {

@@ -63,6 +63,13 @@ impl View for CompactReport {
         if 0 < self.restored {
             sheet.field("restored", format!("{} calls, from their receipts", self.restored));
         }
+        if 0 < self.restored_checkpoints {
+            let text = format!(
+                "{} files of checkpoints, from the records of their calls",
+                self.restored_checkpoints
+            );
+            sheet.field("restored", text);
+        }
         sheet.field("removed", format!("{} files", self.removed));
         if self.adopted {
             sheet.field("adopted", "the state of an older program; a copy of it stays beside");
