@@ -105,3 +105,12 @@ fn arguments_come_from_standard_input_too() {
     assert_eq!(run.json()["plan"]["args"]["paths"][0], "README.md");
     brigade.input(vec![0xff, 0xfe]).run(words).assert_code(2);
 }
+
+#[test]
+fn without_python_the_demo_says_so_and_makes_nothing() {
+    let workspace = TempWorkspace::empty();
+    let run = Brigade::new(&workspace).env("PATH", "/nonexistent").run(["demo", "--in", "demo"]);
+    run.assert_code(3);
+    assert!(run.stderr_text().contains("Python 3") && run.stdout.is_empty(), "{run}");
+    assert!(!workspace.exists("demo"));
+}

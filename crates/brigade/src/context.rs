@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use brigade_call::Caller;
 use brigade_core::{Clock, SystemClock};
-use brigade_exec::HostEnvironment;
+use brigade_exec::{HostEnvironment, resolve_program};
+use brigade_fs::{DiskFs, FileKind};
 use brigade_process::CancelToken;
 
 /// How long a writer waits for another one unless told otherwise.
@@ -91,6 +92,17 @@ impl Context {
     pub fn cancel(mut self, cancel: CancelToken) -> Context {
         self.cancel = Some(cancel);
         self
+    }
+
+    /// Tells whether a program of this name is found on PATH.
+    pub fn finds_program(&self, name: &str) -> bool {
+        let root = Path::new("/");
+        let Ok(fs) = DiskFs::open(root) else { return false };
+        let is_program = |path: &Path| {
+            let metadata = fs.metadata_outside(path);
+            metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)
+        };
+        resolve_program(name, root, self.environment.get("PATH"), is_program).is_some()
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {

@@ -6,7 +6,7 @@ mod stage;
 use std::path::PathBuf;
 
 use brigade::core::{Clock as _, SystemClock};
-use brigade::{Context, Error, Exit, Workspace};
+use brigade::{Context, Error, ErrorKind, Exit, Workspace};
 use clap::Args;
 
 use crate::examples;
@@ -31,6 +31,9 @@ pub(crate) struct DemoArgs {
     #[arg(long = "in", value_name = "DIR")]
     folder: Option<PathBuf>,
 }
+
+/// What the scripts of the sample are run with.
+const INTERPRETER: &str = "python3";
 
 /// Arguments that are right, and some that are not.
 const GOOD: &str = r#"{"paths": ["README.md"], "mode": "by-file"}"#;
@@ -58,7 +61,12 @@ fn make(arguments: &DemoArgs, session: &Session<'_>) -> Result<Workspace, Error>
             session.surroundings.temporary_directory.join(name)
         }
     };
-    Workspace::with_files(&folder, &sample::files(), Context::of_process())
+    let context = Context::of_process();
+    if !context.finds_program(INTERPRETER) {
+        let message = "the demo needs Python 3, and `python3` is not found on this host";
+        return Err(Error::new(ErrorKind::Environment, message).hint("install it, or add its folder to PATH"));
+    }
+    Workspace::with_files(&folder, &sample::files(), context)
 }
 
 fn play(workspace: &Workspace, stage: &mut Stage<'_, '_, '_>) -> Result<(), Error> {

@@ -93,9 +93,8 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     }
     if let Some(script) = &files.missing_script {
         let detail = format!("the script `{}`, which the command runs, does not exist", shown(script));
-        found.push(
-            Issue::of_tool(IssueType::MissingCommand, tool, "command", detail).evidence("script not found"),
-        );
+        let issue = Issue::of_tool(IssueType::MissingCommand, tool, "command", detail);
+        found.push(issue.subject("script").evidence("not found"));
     }
     let ending = if tool.argument_template.is_empty() { Ending::Complete } else { Ending::ArgumentsFollow };
     found.extend(high_risk_with(&argv, ending).map(|(detail, evidence)| {

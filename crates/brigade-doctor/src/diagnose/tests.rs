@@ -10,7 +10,9 @@ use brigade_call::{
 use brigade_catalog::{Level, Runtimes};
 use brigade_core::{Dialect, Fingerprint, Json, Severity, Timestamp};
 use brigade_policy::PolicyState;
-use brigade_projection::{Advice, AdviceWeight, ProjectionAction, ProjectionItem, ProjectionStatus};
+use brigade_projection::{
+    Advice, AdviceWeight, PathRefusal, ProjectionAction, ProjectionItem, ProjectionStatus,
+};
 use brigade_schema::Schema;
 use proptest::prelude::*;
 
@@ -195,6 +197,7 @@ fn every_file_that_a_tool_names_is_looked_at() {
             mcp_servers: Vec::new(),
             mcp_error: None,
             outside: vec!["runtime_health_path"],
+            refused_targets: vec![("codex".to_owned(), PathRefusal::InGit)],
         },
         &[
             "invalid_input_schema greet",
@@ -207,6 +210,8 @@ fn every_file_that_a_tool_names_is_looked_at() {
             "invalid_schema greet",
             "stale_health greet",
             "missing_command greet",
+            "missing_command greet script",
+            "projection_refused greet codex",
         ],
     );
     let files = ToolFiles { health: missing(), health_modified: Some(hours_ago(47)), ..ToolFiles::default() };

@@ -312,3 +312,39 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_a_tool_reads_or_runs_is_never_written() {
+    let mut reader = Tool::new("reader", Family::Script).unwrap();
+    reader.enabled = false;
+    reader.source_path = Some("./docs/../b.md".to_owned());
+    reader.examples_path = Some("examples.md".to_owned());
+    reader.command = Some("python3 -u bin/x.py notes.md".to_owned());
+    reader.cwd = Some("sub".to_owned());
+    for (path, expect) in [
+        ("tools/simplify.md", Some("the source of the tool simplify")),
+        ("b.md", Some("the source of the tool reader")),
+        ("examples.md", Some("the file of examples of the tool reader")),
+        ("sub/bin/x.py", Some("the program of the tool reader")),
+        ("bin/x.py", None),
+        ("sub/notes.md", None),
+        (".claude/commands/simplify.md", None),
+    ] {
+        let tool = tool("claude", path);
+        let claims = Claims::of(ROOT, [&tool, &reader]);
+        let facts = ToolFacts::gather(ROOT, &tool, &source("a"), |_| TargetFacts::File(b"b".to_vec()));
+        let item = plan_tool(&facts, &claims, Overwrite::Force, Depth::Full).remove(0);
+        assert_eq!(item.reason == Some("is-input"), expect.is_some(), "{path}: {}", item.detail);
+        assert!(item.detail.contains(expect.unwrap_or_default()), "{path}: {}", item.detail);
+        assert_eq!(input_among(ROOT, [&tool, &reader], path).is_some(), expect.is_some(), "{path}");
+    }
+}
+
+#[test]
+fn a_tool_with_a_path_out_of_the_workspace_is_not_projected() {
+    let tool = claude();
+    let facts = ToolFacts::gather(ROOT, &tool, &source("a"), |_| TargetFacts::Absent);
+    let facts = facts.leading_out(Some("cwd"));
+    let item = plan_tool(&facts, &Claims::of(ROOT, [&tool]), Overwrite::Force, Depth::Full).remove(0);
+    assert_eq!((item.status.as_str(), item.reason), ("invalid", Some("path-outside")));
+}
