@@ -110,6 +110,18 @@ fn floods_of_messages_are_read_in_bounded_memory() {
 }
 
 #[test]
+fn a_missing_runtime_is_no_reason_to_write_over_the_runtimes() {
+    let spoken = Spoken::stopped("echo", "", "");
+    let id = spoken.site.approved("say", HELLO);
+    let file = ".brigade/tools/runtimes.toml";
+    let hint = || spoken.site.run_call(&id).expect(1)["blocker_details"][0]["hint"].clone();
+    spoken.site.workspace.write(file, "");
+    assert_eq!(hint(), "add a [[runtime]] entry to .brigade/tools/runtimes.toml");
+    std::fs::remove_file(spoken.site.workspace.join(file)).unwrap();
+    assert_eq!(hint(), "brigade tools runtime init");
+}
+
+#[test]
 fn a_stopped_runtime_refuses_the_call() {
     let spoken = Spoken::stopped("echo", "mark=called", "");
     let id = spoken.site.approved("say", HELLO);

@@ -401,6 +401,15 @@ fn a_name_that_is_listed_twice_and_a_broken_catalog_are_said() {
 }
 
 #[test]
+fn names_that_no_entry_can_say_are_not_imported() {
+    let spoken = importable("blank-names");
+    let imported = spoken.site.json(["import", "mcp", "voice"]).expect(0);
+    assert_eq!((&imported["added_count"], &imported["skipped_count"]), (&json!(12), &json!(3)));
+    let again = spoken.site.json(["import", "mcp", "voice"]).expect(0);
+    assert_eq!((&again["added_count"], &again["skipped_count"]), (&json!(0), &json!(15)));
+}
+
+#[test]
 fn what_cannot_be_imported_is_said() {
     let spoken = importable("");
     let site = &spoken.site;

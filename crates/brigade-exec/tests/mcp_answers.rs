@@ -52,6 +52,12 @@ fn the_receipt_tells_it_all() {
 }
 
 #[test]
+fn an_empty_cursor_is_the_end_of_the_list() {
+    let seen = Trial::new(&["empty-cursor"]).call();
+    assert_eq!((seen.summary(), seen.exchange.tools.len()), ("hello", 12));
+}
+
+#[test]
 fn all_pages_are_read() {
     let seen = Trial::new(&["paging"]).call();
     assert_eq!(seen.summary(), "hello");

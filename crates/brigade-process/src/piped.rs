@@ -68,6 +68,8 @@ impl Child {
             let mut watched = [PollFd::from_borrowed_fd(keeper.as_fd(), PollFlags::IN)];
             match poll(&mut watched, left.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                // No process may watch more descriptors than it may open: somebody lowered that limit.
+                Err(rustix::io::Errno::INVAL) if self.progress.limits.restore() => {}
                 Err(errno) => return Err(RunError::Supervise(errno.into())),
             }
         }

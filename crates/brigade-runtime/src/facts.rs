@@ -64,6 +64,8 @@ pub struct RuntimeFacts {
     pub health: Option<Health>,
     /// What the last check found, this one included; perhaps long ago and of an earlier process.
     pub last_health: Option<Health>,
+    /// Whether there is the configured health file; absent when none is configured.
+    pub has_health_file: Option<bool>,
     /// The metadata file's content.
     pub metadata: Option<Object>,
     /// What is wrong.
@@ -86,12 +88,29 @@ impl RuntimeFacts {
         self.running() && self.managed && self.health.as_ref().is_some_and(|health| health.ok)
     }
 
+    /// Returns what 0.30.0 says of the health of a runtime that was never checked: one that runs is well, unless its health file
+    /// is missing. What nothing proves to be the runtime has no health.
+    fn unchecked_health(&self) -> (Option<bool>, String) {
+        let ok = |ok: bool| (self.running() && self.managed).then_some(ok);
+        match (&self.health_path, self.has_health_file) {
+            (Some(path), Some(true)) if self.running() => (ok(true), format!("health path present: {path}")),
+            (Some(path), Some(false)) if self.running() => {
+                (ok(false), format!("health path missing: {path}"))
+            }
+            (_, _) => (ok(true), "not configured".to_owned()),
+        }
+    }
+
     /// Returns the item of lists and receipts, with the keys of 0.30.0 and `started_at`, `health_checked_at` and
     /// `last_health`. As there, `health_detail` is `not configured` when nothing is known of the health.
     pub fn to_json(&self) -> Object {
         // Without a check just now, what was found last of one that runs; its own start checked it.
         let remembered = self.last_health.as_ref().filter(|_| self.running());
         let health = self.health.as_ref().or(remembered);
+        let (health_ok, health_detail) = match health {
+            Some(health) => (Some(health.ok), health.detail.clone()),
+            None => self.unchecked_health(),
+        };
         let issues: Vec<Json> = self.issues.iter().map(|issue| Json::Object(issue.to_json())).collect();
         let members = [
             ("id", Json::from(self.id.as_str())),
@@ -111,8 +130,8 @@ impl RuntimeFacts {
             ("stdout_log_path", self.stdout_log_path.as_str().into()),
             ("stderr_log_path", self.stderr_log_path.as_str().into()),
             ("health_path", self.health_path.clone().into()),
-            ("health_ok", health.map(|health| health.ok).into()),
-            ("health_detail", health.map_or("not configured", |health| health.detail.as_str()).into()),
+            ("health_ok", health_ok.into()),
+            ("health_detail", health_detail.into()),
             ("health_checked_at", health.map(|health| health.checked_at.to_string()).into()),
             ("last_health", self.last_health.as_ref().map_or(Json::Null, Health::to_json)),
             ("metadata", self.metadata.clone().into()),

@@ -363,6 +363,12 @@ impl<'a> Supervisor<'a> {
                 HealthFile::InMetadata => seen.paths.metadata.to_string(),
                 HealthFile::Nowhere => path.clone(),
             }),
+            has_health_file: match &seen.paths.health {
+                HealthFile::Own(path) => Some(self.fs.exists(path).unwrap_or(false)),
+                // The metadata is there when it runs.
+                HealthFile::InMetadata => runtime.health_path.as_ref().map(|_| true),
+                HealthFile::Nowhere => runtime.health_path.as_ref().map(|_| false),
+            },
             health,
             last_health,
             metadata: matches!(seen.record.source, Source::Original | Source::Current | Source::Newer)
@@ -398,6 +404,7 @@ fn configured(runtime: &Runtime) -> RuntimeFacts {
         health_path: runtime.health_path.clone(),
         health: None,
         last_health: None,
+        has_health_file: None,
         metadata: None,
         issues: Vec::new(),
     }

@@ -87,7 +87,12 @@ impl Workspace {
             let times = exchange.tools.iter().filter(|other| other.name == listed.name).count();
             let schema_path = tool.input_schema_path.clone().unwrap_or_default();
             let schema = schema_text(listed);
-            if 1 < times {
+            if listed.name.trim() != listed.name || listed.name.is_empty() {
+                line.skip(
+                    "its name is empty, or begins or ends with white space, which no entry can say"
+                        .to_owned(),
+                );
+            } else if 1 < times {
                 line.skip(format!("the server lists it {times} times, so it is never called"));
             } else if let Some(known) = catalog.tools().iter().find(same) {
                 line.skip(format!("the catalog has it as `{}`", escape_terminal(known.id.as_str())));

@@ -44,13 +44,17 @@ fn span(seconds: u64) -> String {
 
 /// Writes a measured time, as precisely as people care.
 pub(crate) fn measured(seconds: f64) -> String {
-    if seconds < 1.0 {
-        return format!("{:.0} ms", seconds * 1_000.0);
+    // Rounded first, so that no part reaches what the next larger unit is for.
+    let milliseconds = (seconds * 1_000.0).round();
+    if milliseconds < 1_000.0 {
+        return format!("{milliseconds} ms");
     }
-    if seconds < 60.0 {
-        return format!("{seconds:.1} s");
+    let tenths = (seconds * 10.0).round();
+    if tenths < 600.0 {
+        return format!("{:.1} s", tenths / 10.0);
     }
-    format!("{} min {} s", (seconds / 60.0).floor(), (seconds % 60.0).floor())
+    let whole = seconds.round();
+    format!("{} min {} s", (whole / 60.0).floor(), whole % 60.0)
 }
 
 /// Writes a limit in seconds: `30 s`.
@@ -92,6 +96,10 @@ mod tests {
         assert_eq!(measured(0.2234), "223 ms");
         assert_eq!(measured(12.34), "12.3 s");
         assert_eq!(measured(125.0), "2 min 5 s");
+        assert_eq!(measured(0.0004), "0 ms");
+        assert_eq!(measured(0.9996), "1.0 s");
+        assert_eq!(measured(59.96), "1 min 0 s");
+        assert_eq!(measured(119.6), "2 min 0 s");
         assert_eq!(limit(30.0), "30 s");
         assert_eq!(limit(0.5), "0.5 s");
     }

@@ -236,7 +236,10 @@ impl Greeted {
             if TOOLS < tools.len() {
                 return Err(fail(format!("the server lists more than {TOOLS} tools")));
             }
-            match response.get("result").and_then(|result| result.get("nextCursor")).and_then(Json::as_str) {
+            let next =
+                response.get("result").and_then(|result| result.get("nextCursor")).and_then(Json::as_str);
+            // Servers whose language has no absent texts say with an empty one that there is no further page.
+            match next.filter(|next| !next.is_empty()) {
                 None => return Ok(tools),
                 Some(next) if !cursors.insert(next.to_owned()) => {
                     return Err(fail("the pages of tools/list go round in a circle".to_owned()));

@@ -283,6 +283,20 @@ fn a_process_of_the_older_program_is_managed_only_with_proof() {
     workspace.edit_metadata(&older);
     let facts = workspace.facts(Checks::Run);
     assert!(facts.managed && facts.is_usable(), "start time, command and session fit");
+    // Never checked, it is as well as the older program says.
+    let health = |facts: &brigade_runtime::RuntimeFacts| {
+        let json = facts.to_json();
+        (json["health_ok"].as_bool(), json["health_detail"].as_str().unwrap().to_owned())
+    };
+    let gone = ["health_ok", "health_detail", "health_checked_at"].map(|key| (key, Json::Null));
+    workspace.edit_metadata(&gone);
+    assert_eq!(health(&workspace.facts(Checks::Skip)), (Some(true), "not configured".to_owned()));
+    let mut runtime = workspace.runtimes[0].clone();
+    runtime.health_path = Some("health.json".to_owned());
+    let seen = |runtime: &_| health(&workspace.supervisor().facts_of_one(runtime, Checks::Skip, None));
+    assert_eq!(seen(&runtime), (Some(false), "health path missing: health.json".to_owned()));
+    workspace.write("health.json", "up");
+    assert_eq!(seen(&runtime), (Some(true), "health path present: health.json".to_owned()));
     // The health file of the default configuration took the place of the metadata.
     let whole = workspace.metadata();
     workspace.edit_metadata(&[("command", Json::Null), ("cwd", Json::Null), ("pid_path", Json::Null)]);

@@ -4,12 +4,13 @@ use brigade_call::RuntimeFact;
 use brigade_catalog::{Family, Runtime, Tool};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, closest};
+use brigade_fs::Fs as _;
 use brigade_policy::Blocker;
 use brigade_runtime::{Checks, IssueType, RuntimeFacts, RuntimeState};
 
 use super::shown::{command_line, receipt_json};
 use crate::gather::Config;
-use crate::workspace::Workspace;
+use crate::workspace::{RUNTIMES, Workspace, rel};
 
 impl Workspace {
     /// Looks at the runtime of a tool. One that the tool cannot do without has its health command run; one that it only
@@ -56,6 +57,10 @@ impl Workspace {
             let near = closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str()));
             let hint = match near {
                 Some(near) => format!("did you mean `{}`?", escape_terminal(near)),
+                // A file that is there, empty as it may be, is not written over.
+                None if runtimes.runtimes().is_empty() && self.fs.exists(&rel(RUNTIMES)).unwrap_or(true) => {
+                    format!("add a [[runtime]] entry to {RUNTIMES}")
+                }
                 None if runtimes.runtimes().is_empty() => "brigade tools runtime init".to_owned(),
                 None => "brigade tools runtime list".to_owned(),
             };
