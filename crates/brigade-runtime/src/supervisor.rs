@@ -429,7 +429,13 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
     match &seen.standing {
         Standing::Stopped | Standing::Running(_) => None,
         Standing::Stale(_) => {
-            let detail = "a pid file is left, and what it names is not this runtime any more";
+            // Who writes the logs ends when nothing of it is left.
+            let lives_on = seen.record.log_writer().is_some_and(|writer| writer.is_alive());
+            let detail = if lives_on {
+                "its process ended, and others that it had started live on; a stop ends them"
+            } else {
+                "a pid file is left, and what it names is not this runtime any more"
+            };
             let issue = RuntimeIssue::of_runtime(runtime, IssueType::StalePid, Severity::Warning, detail);
             Some(issue)
         }

@@ -135,6 +135,19 @@ fn a_start_clears_a_stale_pid_file() {
 }
 
 #[test]
+fn what_lives_on_when_the_main_process_has_ended_is_told_and_ended() {
+    let workspace = Workspace::one("sh parent.sh", "");
+    workspace.write("parent.sh", "env -i setsid /bin/sleep 300 &\nexec sleep 300\n");
+    let first = workspace.must_start();
+    first.signal(brigade_process::Signal::Kill).unwrap();
+    until(|| !first.is_alive());
+    let issue = &workspace.facts(Checks::Skip).issues[0];
+    assert_eq!(issue.detail, "its process ended, and others that it had started live on; a stop ends them");
+    let StopOutcome::NotRunning { reason } = workspace.stop() else { panic!("it did not run") };
+    assert!(reason.ends_with("and 1 process that lived on was ended"), "{reason}");
+}
+
+#[test]
 fn what_a_killed_starter_left_is_found_again() {
     let workspace = Workspace::one("sleep 300", "");
     let process = workspace.must_start();

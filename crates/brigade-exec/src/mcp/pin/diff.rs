@@ -217,10 +217,35 @@ fn whole(text: &str) -> String {
     let text = short(text, usize::MAX);
     let left_out = text.chars().count().saturating_sub(LONGEST);
     if left_out == 0 {
-        return escape_terminal(&text).into_owned();
+        return escape_terminal(&told_apart(&text)).into_owned();
     }
     let beginning: String = text.chars().take(LONGEST).collect();
-    format!("{}... ({left_out} more characters)", escape_terminal(&beginning))
+    format!("{}... ({left_out} more characters)", escape_terminal(&told_apart(&beginning)))
+}
+
+/// Names letters that stand among Latin ones and belong to another script by their numbers, such as a Cyrillic one in an English
+/// word: a person cannot tell them apart, and a server may count on that.
+fn told_apart(text: &str) -> String {
+    let is_in_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_latin =
+        |c: char| matches!(c, 'a'..='z' | 'A'..='Z' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}');
+    let is_strange = |c: char| c.is_alphabetic() && !is_latin(c);
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_word = is_in_word(first);
+        let end = rest.find(|c| is_in_word(c) != is_word).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        if is_word && piece.chars().any(is_latin) && piece.chars().any(is_strange) {
+            for c in piece.chars() {
+                if is_strange(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+            }
+        } else {
+            shown.push_str(piece);
+        }
+        rest = after;
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -246,6 +271,19 @@ mod tests {
         let found: Vec<(&str, &str)> =
             changes.iter().map(|change| (change.kind.as_str(), change.message.as_str())).collect();
         assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn letters_that_only_look_the_same_are_told_apart() {
+        let changes = diff(&tool("Echo text", "{}"), &tool("Ech\u{43e} text", "{}"));
+        assert_eq!(
+            changes[0].to_string(),
+            "the description changed from \"Echo text\" to \"Ech\\u{43e} text\""
+        );
+        for plain in ["Café naïve Łódź ạ", "эхо текст", "日本 text", "x = 5 μ", ""] {
+            assert_eq!(told_apart(plain), plain);
+        }
+        assert_eq!(told_apart("t\u{435}xt_1 \u{ff41}bc"), "t\\u{435}xt_1 \\u{ff41}bc");
     }
 
     #[test]
