@@ -47,6 +47,10 @@ fn an_invalid_policy_is_shown_as_far_as_it_is_understood_and_allows_nothing() {
     for words in [["policy", "show"], ["policy", "doctor"]] {
         let shown = site.json(words).expect(1);
         assert_eq!(shown["valid"], false);
+        if words[1] == "doctor" {
+            let top = &shown["top_issue"];
+            assert_eq!((&top["tool_id"], &top["family"]), (&json!("policy"), &json!("policy")));
+        }
         assert_eq!(shown["policy"]["denied_effects"], json!(["network"]));
         for key in rules.into_iter().chain(["env_bindings"]) {
             assert!(shown["policy"].get(key).is_some(), "{key}");

@@ -20,7 +20,7 @@ pub struct Issue {
     pub severity: Severity,
     /// The tool or runtime that it concerns; `policy` for the policy as a whole.
     pub tool_id: Option<String>,
-    /// The family of that, or `runtime`.
+    /// The family of that, `runtime` or `policy`.
     pub family: Option<String>,
     /// The tool's description.
     pub description: Option<String>,
@@ -133,7 +133,7 @@ impl Issue {
     /// Returns what it is about: the file, for what is wrong in the policy or the runtimes.
     pub fn area(&self) -> Area {
         match (self.kind.area(), self.tool_id.as_deref(), self.family.as_deref()) {
-            (Area::Catalog, Some("policy"), None) => Area::Policy,
+            (Area::Catalog, _, Some("policy")) => Area::Policy,
             (Area::Catalog | Area::Tool, _, Some("runtime")) => Area::Runtime,
             (area, _, _) => area,
         }

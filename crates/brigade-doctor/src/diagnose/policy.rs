@@ -16,11 +16,16 @@ pub(super) fn policy(snapshot: &Snapshot<'_>, tools: &[&Tool], refusals: Vec<Iss
     }
     for issue in facts.state.issues() {
         let issue = config::entry(IssueType::PolicyConfig, issue);
-        found.push(Issue { tool_id: Some("policy".to_owned()), ..issue });
+        found.push(of_policy(issue));
     }
     unknown_tools(snapshot, facts, found);
     found.extend(refusals);
     sandbox(snapshot, facts, found);
+}
+
+/// Makes an issue one of the policy as a whole.
+fn of_policy(issue: Issue) -> Issue {
+    Issue { tool_id: Some("policy".to_owned()), family: Some("policy".to_owned()), ..issue }
 }
 
 /// Tables `[sandbox.tool.ID]` that no tool has the id of.
@@ -34,7 +39,7 @@ fn unknown_tools(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut V
         let detail = format!("sandbox.tool.{id}: no tool has this id{meant}");
         let issue = Issue::new(IssueType::ConfigWarning, detail).subject(format!("sandbox.tool.{id}"));
         let issue = issue.evidence("no tool").at(rules.place.clone());
-        found.push(Issue { tool_id: Some("policy".to_owned()), ..issue });
+        found.push(of_policy(issue));
     }
 }
 
@@ -47,7 +52,7 @@ fn missing(snapshot: &Snapshot<'_>, tools: &[&Tool], file: &str, found: &mut Vec
     if snapshot.catalog.is_none() || tools.iter().any(can_run) {
         let issue =
             Issue::new(IssueType::PolicyMissing, format!("{file} does not exist")).at(Place::file(file));
-        found.push(Issue { tool_id: Some("policy".to_owned()), ..issue });
+        found.push(of_policy(issue));
     }
 }
 
@@ -96,5 +101,5 @@ fn sandbox(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut Vec<Iss
         SandboxMode::Enforce => IssueType::SandboxUnavailable.severity(),
         SandboxMode::BestEffort | SandboxMode::Off => brigade_core::Severity::Warning,
     };
-    found.push(Issue { severity, tool_id: Some("policy".to_owned()), ..issue });
+    found.push(Issue { severity, ..of_policy(issue) });
 }
