@@ -184,4 +184,25 @@ fn a_secret_in_the_place_of_an_id_is_not_repeated() {
             nowhere(&site, token, &run);
         }
     }
+    for words in [
+        &["call", "show", token][..],
+        &["call", "approve", token],
+        &["call", "run", token],
+        &["run", "show", token],
+        &["pins", "show", token],
+        &["runtime", "start", token],
+        &["runtime", "show", token],
+        &["checkpoint", "show", token],
+        &["call", "plan", "tool", "--args-json", token],
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let run = site.tools(words.iter().chain(json));
+            assert!(matches!(run.code(), Some(1 | 2)), "{run}");
+            nowhere(&site, token, &run);
+        }
+    }
+    for json in [&[][..], &["--json"]] {
+        let run = site.brigade.run(["work", "inbox", "dismiss", token].iter().chain(json));
+        nowhere(&site, token, &run);
+    }
 }

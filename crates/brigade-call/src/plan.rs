@@ -219,9 +219,11 @@ fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Opt
             Blocker::new("invalid_args", "arguments were given inline and in a file").hint("give only one")
         }
         Err(ArgsProblem::Unreadable(why)) => {
+            let why = Redactor::new(&[]).redact_str(why);
             Blocker::new("invalid_args", format!("the file of arguments cannot be read: {why}"))
         }
         Err(ArgsProblem::NotJson { file, error }) => {
+            let file = file.as_deref().map(|file| Redactor::new(&[]).redact_str(file));
             let source = file.as_deref().unwrap_or("--args");
             let blocker = Blocker::new("invalid_args", format!("{source}, {error}").replace('\n', " "));
             match file {

@@ -8,7 +8,8 @@
 //!
 //! * values of fields with a secret name ([`is_secret_name`]) in any quoting: `password = "x"`, `"token":"x"`,
 //!   `\"token\":\"x\"`, `--token x`, `export API_KEY=x`, `<password>x</password>`;
-//! * bearer and basic authorizations, names and passwords inside URLs, passwords after `curl --user`, tokens with a well-known prefix, JSON web
+//! * values beside a secret name: `name: DB_PASSWORD`, `value: x`; passwords of `.netrc`;
+//! * cookies, signatures of URLs and webhooks, bearer and basic authorizations, names and passwords inside URLs, passwords after `curl --user`, tokens with a well-known prefix, JSON web
 //!   tokens, and PEM private keys, the line `BEGIN` included;
 //! * bound values ([`SecretValue`]) as they are, and base64-, hex- or URL-encoded; hex also with `:` or a blank between
 //!   the bytes, base64 also in lines of 64 or 76 characters; and escaped with backslashes, as JSON and shells do, in any

@@ -1,5 +1,6 @@
 //! Why an operation could not do its job.
 
+use brigade_core::redact::Redactor;
 use brigade_fs::{FsError, FsErrorKind};
 use brigade_policy::Blocker;
 use brigade_queue::QueueError;
@@ -37,10 +38,12 @@ pub enum ErrorKind {
 
 impl Error {
     /// Makes an error of one sentence, lower-case, without a final stop.
+    ///
+    /// What looks like a secret in it, such as one that was typed in the place of an id, is masked.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error {
             kind,
-            message: message.into(),
+            message: Redactor::new(&[]).redact_str(&message.into()),
             blockers: Vec::new(),
             candidates: Vec::new(),
             hints: Vec::new(),
@@ -50,7 +53,7 @@ impl Error {
     /// Adds the next command to try, or what to change.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Error {
-        self.hints.push(hint.into());
+        self.hints.push(Redactor::new(&[]).redact_str(&hint.into()));
         self
     }
 

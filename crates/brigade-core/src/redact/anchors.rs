@@ -29,6 +29,12 @@ pub(super) enum Anchor {
     JsonWebToken,
     /// The first line of a PEM block.
     Pem,
+    /// The same of a key of SSH2.
+    Ssh2,
+    /// A header with cookies.
+    Cookie,
+    /// The signature of a URL, which lets whoever has it in.
+    Signature,
     /// A well-known prefix, by its position in the list.
     Prefix(usize),
 }
@@ -52,12 +58,15 @@ const FOLDED: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[
     (b"uth=", Anchor::AuthField),
     (b"uth:", Anchor::AuthField),
     (b"?://", Anchor::Url),
+    (b"ooki", Anchor::Cookie),
+    (b"?sig", Anchor::Signature),
 ];
 
 /// As above, but letters match as they are.
 const EXACT: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[
     (b"?eyJ", Anchor::JsonWebToken),
     (b"-BEG", Anchor::Pem),
+    (b"SSH2", Anchor::Ssh2),
     (b" -u ", Anchor::UserFlag),
     (b"\"-u\"", Anchor::UserFlag),
     (b"-use", Anchor::UserFlag),

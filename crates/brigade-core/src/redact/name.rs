@@ -13,6 +13,8 @@ pub(super) enum NameKind {
     Tokens,
     /// `auth` or `bearer`, whose value often is only the name of a method.
     Method,
+    /// `pass` by itself, which often says how a test ended.
+    Pass,
 }
 
 impl NameKind {
@@ -20,7 +22,7 @@ impl NameKind {
     pub(super) fn covers_all(self) -> bool {
         match self {
             NameKind::Certain | NameKind::Token | NameKind::Authorization => true,
-            NameKind::Tokens | NameKind::Method => false,
+            NameKind::Tokens | NameKind::Method | NameKind::Pass => false,
         }
     }
 }
@@ -43,11 +45,23 @@ pub fn is_secret_field(name: &str, value: &str) -> bool {
         Some(NameKind::Certain | NameKind::Token | NameKind::Authorization) => true,
         Some(NameKind::Tokens) => is_one_word(value) && !is_count(value),
         Some(NameKind::Method) => is_one_word(value) && !is_method(value),
+        Some(NameKind::Pass) => is_password(value),
     }
 }
 
 fn is_one_word(value: &str) -> bool {
     !value.trim().contains(char::is_whitespace)
+}
+
+/// Tells whether a word is made as passwords are, of letters and something else, and not as names of files and tests.
+pub(super) fn is_password(value: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
+    is_one_word(value)
+        && 6 <= value.len()
+        && has(u8::is_ascii_alphabetic)
+        && has(|b| !b.is_ascii_alphabetic())
+        && !value.contains(['/', '_', '(', '[', '.'])
+        && !value.bytes().next().is_some_and(|b| b.is_ascii_digit() || b == b'-' || b == b'$')
 }
 
 /// Tells whether a text is only a number: `100`, `4,096`, `1.5`, `4k`.
@@ -336,6 +350,7 @@ pub(super) fn classify(name: &str) -> Option<NameKind> {
                 found = found.or(Some(NameKind::Token));
             }
             "tokens" if words.len() == 1 => found = Some(NameKind::Tokens),
+            "pass" if words.len() == 1 && !name.starts_with(['-', 'P']) => found = Some(NameKind::Pass),
             "auth" | "bearer" if is_held(&words[index + 1..]) && !before.is_some_and(is_about_use) => {
                 found = found.or(Some(NameKind::Method));
             }
@@ -530,6 +545,11 @@ mod tests {
             ("bearer", "required", false),
             ("password", "100", true),
             ("author", "abcEXAMPLE1234", false),
+            ("pass", "hunter2", true),
+            ("pass", "true", false),
+            ("pass", "120ms", false),
+            ("pass", "first", false),
+            ("pass", "test_parser2", false),
         ] {
             assert_eq!(is_secret_field(name, value), secret, "{name}: {value}");
         }
@@ -565,7 +585,7 @@ mod tests {
             "access_key_id",
             "PWD",
             "OLDPWD",
-            "pass",
+            "PASS",
             "passed",
             "test_pass",
             "passenger",

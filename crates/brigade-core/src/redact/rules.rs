@@ -7,6 +7,7 @@ mod method;
 mod prefixes;
 mod user;
 mod value;
+mod web;
 
 use super::anchors::Anchor;
 use super::name::{NameKind, classify};
@@ -27,7 +28,7 @@ pub(super) const LOOKBEHIND: usize = 256;
 pub(super) const LOOKAHEAD: usize = 2048;
 
 /// How far before its anchor a secret may begin.
-pub(super) const BEFORE_ANCHOR: usize = 8;
+pub(super) const BEFORE_ANCHOR: usize = 12;
 
 /// A secret that was found.
 pub(super) struct Found {
@@ -56,6 +57,14 @@ pub(super) fn find(anchor: Anchor, window: Window<'_>, at: usize) -> Result<Opti
             let swallow = Swallow::Pem(Pem::default());
             Ok(found.then_some(Found { start, swallow, kind: SecretKind::PrivateKey }))
         }
+        Anchor::Ssh2 => {
+            let Some(start) = at.checked_sub(11) else { return Ok(None) };
+            let found = is_private_key_header(window, start)?;
+            let swallow = Swallow::Pem(Pem::default());
+            Ok(found.then_some(Found { start, swallow, kind: SecretKind::PrivateKey }))
+        }
+        Anchor::Cookie => web::cookie(window, at),
+        Anchor::Signature => web::signature(window, at),
         Anchor::Prefix(index) => PREFIXES[index].find(window, at),
     }
 }
@@ -143,6 +152,18 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
         }
     }
     let after_name = at;
+    if let Some(value) = value_beside_name(window, at, quoted_name)? {
+        at = window.skip(value, 64, is_blank)?;
+        return Ok(Some(Field {
+            name,
+            kind,
+            value: at,
+            separator: Separator::Equals,
+            spaced: false,
+            open_quote: None,
+            first_in_line: false,
+        }));
+    }
     at = window.skip(at, 32, is_blank)?;
     at = window.skip_colours(at)?;
     let gap = after_name != at;
@@ -193,12 +214,18 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
             Separator::Flag
         }
         Some(next) if flag && gap && !matches!(next, b'-' | b'\n' | b'\r') => Separator::Flag,
+        Some(_) if gap && !quoted_name && name == "password" && is_netrc(&bytes[..start]) => {
+            Separator::Equals
+        }
         _ => return Ok(None),
     };
     let separator_end = at;
     at = window.skip_colours(at)?;
     at = window.skip(at, 64, is_blank)?;
     at = window.skip_colours(at)?;
+    if quoted_name && separator == Separator::Colon {
+        at = value_further_on(window, at)?;
+    }
     Ok(Some(Field {
         name,
         kind,
@@ -208,6 +235,58 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
         open_quote: bytes[..start].last().copied().filter(|b| !quoted_name && is_quote(*b)),
         first_in_line: !quoted_name && is_first_in_line(&bytes[..start]),
     }))
+}
+
+/// Finds the value of an entry that gives names and values by themselves: `name: DB_PASSWORD`, `value: x` in the next line;
+/// `"name":"password","value":"x"`; `key="password" value="x"`. `at` is after the name and its quote.
+fn value_beside_name(window: Window<'_>, at: usize, quoted: bool) -> Result<Option<usize>, More> {
+    let comma = window.skip(at, 1, |b| b == b',')?;
+    let key = window.skip(comma, 48, |b| b.is_ascii_whitespace())?;
+    let is_apart = at != key && (quoted || window.bytes[at..key].contains(&b'\n'));
+    if is_apart { value_key(window, key) } else { Ok(None) }
+}
+
+/// Reads `value` and its sign; gives the end.
+fn value_key(window: Window<'_>, key: usize) -> Result<Option<usize>, More> {
+    let word = window.skip(key, 16, |b| b == b'\\')?;
+    let is_quoted = window.at(word)?.is_some_and(is_quote);
+    let word = word + usize::from(is_quoted);
+    if !window.has(word, b"value")? && !window.has(word, b"Value")? {
+        return Ok(None);
+    }
+    let mut end = word + 5;
+    if is_quoted {
+        end = window.skip(end, 16, |b| b == b'\\')?;
+        if !window.at(end)?.is_some_and(is_quote) {
+            return Ok(None);
+        }
+        end += 1;
+    }
+    end = window.skip(end, 8, is_blank)?;
+    Ok(matches!(window.at(end)?, Some(b':' | b'=')).then_some(end + 1))
+}
+
+/// Goes on to a value that stands in the next line, or in an object of its own (`"secret": {"value": "x"}`).
+fn value_further_on(window: Window<'_>, at: usize) -> Result<usize, More> {
+    let is_white = |b: u8| b.is_ascii_whitespace();
+    let opens = window.at(at)? == Some(b'{');
+    let next = window.skip(at + usize::from(opens), 64, is_white)?;
+    if opens {
+        return match value_key(window, next)? {
+            Some(value) => window.skip(value, 64, is_blank),
+            None => Ok(at),
+        };
+    }
+    Ok(if at != next && window.at(next)? == Some(b'"') { next } else { at })
+}
+
+/// Tells whether what stands before `password` is the entry of a machine in a `.netrc`.
+fn is_netrc(before: &[u8]) -> bool {
+    let near = &before[before.len().saturating_sub(LOOKBEHIND - 16)..];
+    let mut words = near.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut next = || words.next().unwrap_or_default();
+    let (_name, login, machine) = (next(), next(), next());
+    login == b"login" && (machine == b"default" || next() == b"machine")
 }
 
 /// Skips a URL-encoded `=` or `:`, with quotes before it.
@@ -356,6 +435,11 @@ fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
             Some(_) => {}
         }
         position += 1;
+    }
+    if last_at.is_none()
+        && let Some(found) = web::webhook(window, start)?
+    {
+        return Ok(Some(found));
     }
     let Some(end) = last_at.filter(|end| start < *end) else { return Ok(None) };
     // The digest of a container image is no host.

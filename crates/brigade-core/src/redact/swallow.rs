@@ -230,19 +230,29 @@ fn list(
 /// Tells whether the first line of a PEM block with a private key begins at a position.
 pub(super) fn is_private_key_header(window: Window<'_>, at: usize) -> Result<bool, More> {
     const BEGIN: &[u8] = b"-----BEGIN ";
-    if !window.has(at, BEGIN)? {
+    const BEGIN_SSH2: &[u8] = b"---- BEGIN SSH2 ";
+    let (label, rule): (_, &[u8]) = if window.has(at, BEGIN)? {
+        (at + BEGIN.len(), b"-----")
+    } else if window.has(at, BEGIN_SSH2)? {
+        (at + BEGIN_SSH2.len(), b"----")
+    } else {
         return Ok(false);
-    }
-    let label = at + BEGIN.len();
+    };
     let end = window.skip(label, 48, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ')?;
     let private = memchr::memmem::find(&window.bytes[label..end], b"PRIVATE KEY").is_some();
-    Ok(private && window.has(end, b"-----")?)
+    Ok(private && window.has(end, rule)?)
 }
 
 impl Pem {
     fn step(&mut self, window: Window<'_>, at: usize, byte: u8) -> Result<Step, More> {
         /// More lines than this without a piece of a key: the block was cut off, and something else follows.
         const FOREIGN_LINES: usize = 4;
+        if byte == b'-' && self.seen != 0 && window.has(at, b"---- END SSH2 ")? {
+            let end = window.skip(at + 14, 48, |b| b.is_ascii_uppercase() || b == b' ')?;
+            if window.has(end, b"----")? {
+                return Ok(Step::Last(end + 4 - at));
+            }
+        }
         if byte == b'-' && self.seen != 0 && window.has(at, b"-----END ")? {
             let end =
                 window.skip(at + 9, 48, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ')?;

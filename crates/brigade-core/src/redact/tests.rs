@@ -334,6 +334,18 @@ fn fragment() -> impl Strategy<Value = String> {
         "1234",
         "abc",
         "$X",
+        "pass",
+        "value: ",
+        "\"value\":",
+        "name: ",
+        "Cookie: session=",
+        "&sig=",
+        "-Signature=",
+        "---- BEGIN SSH2 PRIVATE KEY ----",
+        "---- END SSH2 PRIVATE KEY ----",
+        "https://hooks.slack.com/services/",
+        "machine h login u ",
+        "\x1b[K",
         "${",
         "\"\"\"",
         "''",
@@ -499,4 +511,28 @@ fn encoded_with_padding(value: &str, offset: usize) -> String {
         }
     }
     text
+}
+
+#[test]
+fn values_in_the_next_line_belong_to_their_names() {
+    for (text, expect) in [
+        ("- name: DB_PASSWORD\n  value: hunter2EXAMPLE\n", "- name: DB_PASSWORD\n  value: [redacted]\n"),
+        ("- name: DB_PASSWORD\n  value: \"hunter2 X\"\n", "- name: DB_PASSWORD\n  value: \"[redacted]\"\n"),
+        (
+            "{\n \"name\": \"password\",\n \"value\": \"hunter2\"\n}",
+            "{\n \"name\": \"password\",\n \"value\": \"[redacted]\"\n}",
+        ),
+        ("\"password\":\n  \"hunter2\"", "\"password\":\n  \"[redacted]\""),
+        ("machine h\n  login bob\n  password hunter2X\n", "machine h\n  login bob\n  password [redacted]\n"),
+        ("\x1b[01;31m\x1b[Kpassword\x1b[m\x1b[K=hunter2", "\x1b[01;31m\x1b[Kpassword\x1b[m\x1b[K=[redacted]"),
+        (
+            "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: \"x\"\nEXAMPLEexampleEXAMPLE\n---- END SSH2 ENCRYPTED PRIVATE KEY ----\nok",
+            "[redacted]\nok",
+        ),
+        ("- name: DB_PASSWORD\n  valueFrom:\n    x: y\n", "- name: DB_PASSWORD\n  valueFrom:\n    x: y\n"),
+        ("required:\n  - password\nvalues: 3\n", "required:\n  - password\nvalues: 3\n"),
+    ] {
+        assert_eq!(rules().redact_str(text), expect);
+        assert_eq!(byte_by_byte(&rules(), text), expect, "byte by byte");
+    }
 }

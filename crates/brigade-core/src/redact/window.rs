@@ -61,7 +61,8 @@ impl Window<'_> {
         let mut position = from;
         while position - from < 64 && self.has(position, b"\x1b[")? {
             let end = self.skip(position + 2, 24, |b| b.is_ascii_digit() || b == b';')?;
-            if self.at(end)? != Some(b'm') {
+            // `grep --color` also erases to the end of the line.
+            if !matches!(self.at(end)?, Some(b'm' | b'K')) {
                 break;
             }
             position = end + 1;
@@ -88,7 +89,7 @@ impl Window<'_> {
             {
                 true
             }
-            [rest @ .., b'm'] => {
+            [rest @ .., b'm' | b'K'] => {
                 let digits =
                     rest.iter().rev().take(24).take_while(|b| b.is_ascii_digit() || **b == b';').count();
                 rest[..rest.len() - digits].ends_with(b"\x1b[")

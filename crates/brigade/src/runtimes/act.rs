@@ -10,6 +10,7 @@ use brigade_runtime::{
 use super::{Configured, shown};
 use crate::calls::{details, messages};
 use crate::error::Error;
+use crate::load::shown_id;
 use crate::report::{Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport};
 use crate::workspace::Workspace;
 
@@ -83,7 +84,7 @@ impl Workspace {
                 RuntimeRestartReport {
                     schema: RuntimeRestartReport::SCHEMA,
                     target: self.target(),
-                    runtime_id: runtime_id.to_owned(),
+                    runtime_id: shown_id(runtime_id),
                     stop,
                     start,
                     runtime,
@@ -187,7 +188,7 @@ impl Workspace {
         RuntimeStartReport {
             schema: RuntimeStartReport::SCHEMA,
             target: self.target(),
-            runtime_id: id.to_owned(),
+            runtime_id: shown_id(id),
             runtime,
             started: 0,
             skipped: 0,
@@ -240,7 +241,7 @@ impl Workspace {
         RuntimeStopReport {
             schema: RuntimeStopReport::SCHEMA,
             target: self.target(),
-            runtime_id: id.to_owned(),
+            runtime_id: shown_id(id),
             runtime,
             stopped: 0,
             pid: None,

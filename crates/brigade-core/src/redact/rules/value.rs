@@ -6,7 +6,7 @@
 //! number of up to three digits are left. When in doubt, a value is masked.
 
 use super::{Field, Found, Separator, is_blank, is_quote, is_token68};
-use crate::redact::name::{NameKind, is_count};
+use crate::redact::name::{NameKind, is_count, is_password};
 use crate::redact::shape::SecretKind;
 use crate::redact::swallow::{Swallow, beginning};
 use crate::redact::window::{More, Window};
@@ -30,7 +30,7 @@ pub(super) fn find(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found
     if let Some(found) = quoted(window, field.value, field)? {
         return Ok(found);
     }
-    if field.kind != NameKind::Tokens
+    if !matches!(field.kind, NameKind::Tokens | NameKind::Pass)
         && window.at(field.value)? == Some(b'[')
         && !window.has_mark(field.value)?
     {
@@ -71,6 +71,9 @@ fn quoted(window: Window<'_>, at: usize, field: &Field<'_>) -> Result<Option<Opt
         let plain = text.iter().all(u8::is_ascii_lowercase);
         return Ok(Some(found_unless(!one_word || plain || text.len() < 8, start, swallow)));
     }
+    if field.kind == NameKind::Pass && !std::str::from_utf8(text).is_ok_and(is_password) {
+        return Ok(Some(None));
+    }
     let start = start + scheme_length(text).unwrap_or(0);
     Ok(Some(found_unless(false, start, swallow)))
 }
@@ -88,6 +91,10 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
         return Ok(None);
     }
     let start = field.value;
+    // What was masked up to the quote that stands before the name ends there.
+    if field.kind == NameKind::Authorization && field.open_quote.is_some() && window.has_mark(start)? {
+        return Ok(None);
+    }
     let word = beginning(window, start, LOOKED_AT, Swallow::Bare)?;
     if word.is_empty() || is_harmless_word(word, field) || is_in_brackets(window, start, word)? {
         return Ok(None);
@@ -98,6 +105,13 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
         let plain = word.iter().all(|b| is_token68(*b)) && path_length(word) != word.len();
         let random = 16 <= word.len() && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
         return Ok(found_unless(!random || !plain, start, Swallow::Bare));
+    }
+    if field.kind == NameKind::Pass {
+        // After a colon mostly the name of a test, unless it is all that its line says.
+        let ends = window.at(start + word.len())?.is_none_or(|b| matches!(b, b'\n' | b'\r' | b'"' | b'\''));
+        let told = field.separator == Separator::Equals || (field.first_in_line && ends);
+        let password = std::str::from_utf8(word).is_ok_and(is_password);
+        return Ok(found_unless(!told || !password, start, Swallow::Bare));
     }
     if let Some(quote) = argument_of_call(word, field) {
         let quote = start + quote;
