@@ -240,7 +240,8 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
 /// Finds the value of an entry that gives names and values by themselves: `name: DB_PASSWORD`, `value: x` in the next line;
 /// `"name":"password","value":"x"`; `key="password" value="x"`. `at` is after the name and its quote.
 fn value_beside_name(window: Window<'_>, at: usize, quoted: bool) -> Result<Option<usize>, More> {
-    let comma = window.skip(at, 1, |b| b == b',')?;
+    // Without quotes only in lines of their own.
+    let comma = window.skip(at, usize::from(quoted), |b| b == b',')?;
     let key = window.skip(comma, 48, |b| b.is_ascii_whitespace())?;
     let is_apart = at != key && (quoted || window.bytes[at..key].contains(&b'\n'));
     if is_apart { value_key(window, key) } else { Ok(None) }
@@ -277,7 +278,9 @@ fn value_further_on(window: Window<'_>, at: usize) -> Result<usize, More> {
             None => Ok(at),
         };
     }
-    Ok(if at != next && window.at(next)? == Some(b'"') { next } else { at })
+    // Three quotes begin what is told about a function.
+    let is_value = at != next && window.at(next)? == Some(b'"') && window.at(next + 1)? != Some(b'"');
+    Ok(if is_value { next } else { at })
 }
 
 /// Tells whether what stands before `password` is the entry of a machine in a `.netrc`.

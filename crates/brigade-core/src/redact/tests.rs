@@ -531,6 +531,8 @@ fn values_in_the_next_line_belong_to_their_names() {
         ),
         ("- name: DB_PASSWORD\n  valueFrom:\n    x: y\n", "- name: DB_PASSWORD\n  valueFrom:\n    x: y\n"),
         ("required:\n  - password\nvalues: 3\n", "required:\n  - password\nvalues: 3\n"),
+        ("-> \"PrivateKey\":\n    \"\"\"Says.\"\"\"\n", "-> \"PrivateKey\":\n    \"\"\"Says.\"\"\"\n"),
+        ("Field {\n  token,\n  value: input()?,\n}", "Field {\n  token,\n  value: input()?,\n}"),
     ] {
         assert_eq!(rules().redact_str(text), expect);
         assert_eq!(byte_by_byte(&rules(), text), expect, "byte by byte");
