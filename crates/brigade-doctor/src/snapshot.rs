@@ -202,6 +202,27 @@ impl Default for ToolFiles {
     }
 }
 
+impl ToolFiles {
+    /// Lists the fields whose paths lead out of the workspace to where the policy does not allow, each once.
+    pub fn leading_out(&self) -> Vec<&'static str> {
+        let schema = |fact: &SchemaFact| matches!(fact, SchemaFact::File(FileFact::Outside));
+        let named = [
+            ("cwd", self.directory == DirectoryFact::Outside),
+            ("source_path", self.source == FileFact::Outside),
+            ("manifest_path", self.manifest == FileFact::Outside),
+            ("schema_path", self.schema == FileFact::Outside),
+            ("input_schema_path", schema(&self.input_schema)),
+            ("output_schema_path", schema(&self.output_schema)),
+            ("examples_path", self.examples == FileFact::Outside),
+            ("health_path", self.health == FileFact::Outside),
+        ];
+        let mut found: Vec<&str> =
+            named.into_iter().filter(|(_, leads_out)| *leads_out).map(|(field, _)| field).collect();
+        found.extend(self.outside.iter().filter(|field| !named.iter().any(|(other, _)| *other == **field)));
+        found
+    }
+}
+
 /// The runtimes and how they stand.
 #[derive(Clone, Debug)]
 pub struct RuntimeFacts<'a> {

@@ -74,6 +74,7 @@ impl Claims {
         let mut claims = Claims { holders, ..Claims::default() };
         // The first path that is not in lower case itself, by its form in lower case.
         let mut lowered: HashMap<String, String> = HashMap::new();
+        let mut first_bytes = [false; 256];
         for tool in tools.iter().filter(|tool| tool.enabled && !tool.is_broken) {
             for path in wanted(tool).into_iter().filter_map(|wanted| wanted.path) {
                 let Ok(path) = relative_path(root, path) else { continue };
@@ -94,11 +95,17 @@ impl Claims {
                 if claims.ids.last().is_none_or(|last| *last != tool.id.as_str()) {
                     claims.ids.push(tool.id.as_str().to_owned());
                 }
+                first_bytes[usize::from(path.bytes().next().unwrap_or_default())] = true;
                 claims.holders.insert(path.into_owned(), claims.ids.len() - 1);
             }
         }
+        let may_be_target = |path: &str| {
+            // Nearly all are told apart by this; the others are brought into one form first.
+            let first = path.bytes().next().unwrap_or_default();
+            first_bytes[usize::from(first)] || matches!(first, b'/' | b'.') || path.contains("..")
+        };
         for tool in tools {
-            for (what, path) in inputs_of(tool) {
+            for (what, path) in inputs_of(tool).filter(|(_, path)| may_be_target(path)) {
                 // Of what is read, only what is to be written matters.
                 if let Ok(path) = relative_path(root, &path)
                     && claims.holders.contains_key(path.as_ref())

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use brigade_call::{ArgsProblem, DirectoryFact, Plan, PlanFacts, ProgramFact, ProjectionFacts};
+use brigade_call::{
+    ArgsProblem, DirectoryFact, FileFact, Plan, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact,
+};
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::redact::SecretValue;
 use brigade_core::{ConfigIssue, Json, Severity};
@@ -16,7 +18,7 @@ use crate::error::Error;
 use crate::files::ToolReader;
 use crate::named::{NamedFiles, named_files};
 use crate::policy_json::decision_json;
-use crate::projections::{Places, leading_out};
+use crate::projections::Places;
 use crate::workspace::Workspace;
 
 /// A plan, and what was opened for it.
@@ -99,19 +101,31 @@ impl Workspace {
         decision.blockers.extend(files.blockers(tool));
         let source = reader.source();
         let source_fact = source.fact();
-        let projections =
-            self.project(&self.places(), &reader, &config.claims, source.into_source(), Depth::Status);
+        let input_schema = reader.schema(tool.input_schema_path.as_deref());
+        let output_schema = reader.document(tool.output_schema_path.as_deref()).fact();
+        let examples = reader.document(tool.examples_path.as_deref()).fact();
+        let others = other_paths_outside(&reader);
+        let leads_out = [
+            ("cwd", directory_fact == DirectoryFact::Outside),
+            ("input_schema_path", matches!(input_schema, SchemaFact::File(FileFact::Outside))),
+            ("output_schema_path", output_schema == FileFact::Outside),
+            ("examples_path", examples == FileFact::Outside),
+        ];
+        let leads_out = leads_out.into_iter().find(|(_, leads_out)| *leads_out).map(|(field, _)| field);
+        let outside = leads_out.or_else(|| others.first().copied());
+        let source = source.into_source();
+        let projections = self.project(&self.places(), tool, outside, &config.claims, source, Depth::Status);
         let facts = PlanFacts {
             tool,
             entry_errors: errors_of(&config.catalog, tool),
             args: Ok(Json::Null),
-            input_schema: reader.schema(tool.input_schema_path.as_deref()),
-            output_schema: reader.document(tool.output_schema_path.as_deref()).fact(),
-            examples: reader.document(tool.examples_path.as_deref()).fact(),
+            input_schema,
+            output_schema,
+            examples,
             source: source_fact,
             directory: directory_fact,
             real_directory: reader.real_directory(),
-            outside: other_paths_outside(&reader).into_iter().map(str::to_owned).collect(),
+            outside: others.into_iter().map(str::to_owned).collect(),
             program: program_fact,
             files: files.files,
             projections: projection_facts(&projections),
@@ -132,18 +146,18 @@ impl Workspace {
         values.map(|value| SecretValue::new(value.as_encoded_bytes())).collect()
     }
 
-    /// Looks how the projections of a tool stand.
+    /// Looks how the projections of a tool stand; `outside` is a field of its entry whose path leads out of the workspace.
     pub(crate) fn project(
         &self,
         places: &Places<'_>,
-        reader: &ToolReader<'_>,
+        tool: &Tool,
+        outside: Option<&'static str>,
         claims: &Claims,
         source: SourceFacts,
         depth: Depth,
     ) -> Vec<ProjectionItem> {
-        let facts = ToolFacts::gather(&self.target(), reader.tool, &source, |path| places.look(path));
-        let facts = facts.leading_out(leading_out(reader, places));
-        plan_tool(&facts, claims, Overwrite::Never, depth)
+        let facts = ToolFacts::gather(&self.target(), tool, &source, |path| places.look(path));
+        plan_tool(&facts.leading_out(outside), claims, Overwrite::Never, depth)
     }
 }
 

@@ -9,7 +9,6 @@ mod remembered;
 mod staging;
 
 pub use apply::{ApplyRequest, Selection, SyncRequest};
-pub(crate) use facts::leading_out;
 pub(crate) use places::Places;
 
 use brigade_catalog::{Catalog, Tool};

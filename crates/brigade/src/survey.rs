@@ -134,7 +134,10 @@ impl Workspace {
         };
         let listed_tools =
             schema_json.and_then(Result::ok).and_then(|json| Some(json.get("tools")?.as_array()?.len()));
-        let projections = self.project(places, &reader, &config.claims, source.into_source(), Depth::Full);
+        // A source that does gives no text.
+        let leads_out = files.leading_out().into_iter().find(|field| *field != "source_path");
+        let projections =
+            self.project(places, tool, leads_out, &config.claims, source.into_source(), Depth::Full);
         let mcp_server_ids = mcp.map(|servers| servers.into_iter().map(|server| server.id).collect());
         Surveyed { tool, files, projections, listed_tools, mcp_server_ids }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brigade_call::{DirectoryFact, FileFact, ProgramFact, SchemaFact};
+use brigade_call::{DirectoryFact, ProgramFact};
 use brigade_catalog::Tool;
 use brigade_core::argv::Argv;
 use brigade_core::redact::{MARK, looks_secret_value};
@@ -43,21 +43,7 @@ pub(super) fn files(tool: &Tool, files: &ToolFiles, now: Timestamp, found: &mut 
 }
 
 fn outside(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
-    let schema = |fact: &SchemaFact| matches!(fact, SchemaFact::File(FileFact::Outside));
-    let named = [
-        ("cwd", files.directory == DirectoryFact::Outside),
-        ("source_path", files.source == FileFact::Outside),
-        ("manifest_path", files.manifest == FileFact::Outside),
-        ("schema_path", files.schema == FileFact::Outside),
-        ("input_schema_path", schema(&files.input_schema)),
-        ("output_schema_path", schema(&files.output_schema)),
-        ("examples_path", files.examples == FileFact::Outside),
-        ("health_path", files.health == FileFact::Outside),
-    ];
-    let named: Vec<&str> =
-        named.into_iter().filter(|(_, leads_out)| *leads_out).map(|(field, _)| field).collect();
-    let others = files.outside.iter().copied().filter(|field| !named.contains(field));
-    for field in named.iter().copied().chain(others) {
+    for field in files.leading_out() {
         let detail = format!("{field} leads out of the workspace");
         found.push(Issue::of_tool(IssueType::PathOutside, tool, field, detail).subject(field));
     }

@@ -72,7 +72,7 @@ impl Workspace {
 }
 
 /// Finds the first field of an entry, other than the source, whose path leads out of the workspace to where nothing allows.
-pub(crate) fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static str> {
+fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static str> {
     let tool = reader.tool;
     let fields = [
         ("cwd", &tool.cwd),
