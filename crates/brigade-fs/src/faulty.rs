@@ -340,6 +340,16 @@ mod tests {
     }
 
     #[test]
+    fn a_full_disk_leaves_no_empty_file_where_there_was_none() {
+        let append = |fs: &dyn Fs| fs.append_durable(&path("a/new"), b"first\n");
+        for step in 0..4 {
+            let fs = FaultyFs::new(start(), Fault::NoSpaceFrom(step));
+            let is_there = fs.exists(&path("a/new")).unwrap() || append(&fs).is_ok();
+            assert_eq!(fs.exists(&path("a/new")).unwrap(), is_there, "{step}");
+        }
+    }
+
+    #[test]
     fn a_new_file_in_a_new_folder_is_there_or_not() {
         let create = |fs: &dyn Fs| {
             fs.create_dir_all(&path("b/c"))?;

@@ -358,7 +358,8 @@ pub trait Fs: Send + Sync {
     /// Appends to a file, durable when this returns; a file that is not there is created with mode 0600.
     ///
     /// # Errors
-    /// When the disk fails; what was written of `bytes` is cut off again as far as the disk allows.
+    /// When the disk fails; what was written of `bytes` is cut off again as far as the disk allows, and a file that was created
+    /// for it removed.
     fn append_durable(&self, path: &RelPath, bytes: &[u8]) -> Result<(), FsError> {
         let (mut file, is_new) = match self.open_append(path) {
             Ok(file) => (file, false),
@@ -369,6 +370,10 @@ pub trait Fs: Send + Sync {
         let appended = file.write(bytes).and_then(|()| file.sync());
         if let Err(error) = appended {
             let _ = file.truncate(before).and_then(|()| file.sync());
+            drop(file);
+            if is_new {
+                let _ = self.remove(path);
+            }
             return Err(error);
         }
         if is_new { self.sync_dir(&path.parent()) } else { Ok(()) }
