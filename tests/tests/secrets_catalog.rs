@@ -124,6 +124,13 @@ fn a_runtime_with_a_secret_in_its_command_is_not_started() {
     site.workspace.write(RUNTIMES, entry);
     let start = site.json(["runtime", "start", "r"]).expect(1);
     assert!(start.to_string().contains("runtime_secret_in_command"), "{start:#}");
+    site.workspace.replace(
+        ".brigade/tools/policy.toml",
+        "allowed_families = [\"script\"]",
+        "allowed_families = [\"script\", \"mcp\"]",
+    );
+    let import = site.json(["import", "mcp", "r"]).expect(1);
+    assert!(import.to_string().contains("looks like a secret"), "{import:#}");
     let commands: &[&[&str]] = &[
         &["runtime", "list"],
         &["runtime", "show", "r"],

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use brigade_call::DirectoryFact;
 use brigade_catalog::Tool;
+use brigade_core::redact::is_secret_command;
 use brigade_core::redact::{Redactor, SecretValue};
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, risk};
@@ -134,6 +135,10 @@ impl Workspace {
         }
         let reader = ToolReader { workspace: self, tool, outside: &decision.outside_paths };
         let argv = reader.argv().ok_or("the command is missing or cannot be split into words")?;
+        // An import would write it into the catalog, too.
+        if tool.command.as_deref().is_some_and(is_secret_command) {
+            return Err("not started: the command holds what looks like a secret".to_owned());
+        }
         let risks: Vec<String> = risk::judge(&argv).iter().map(ToString::to_string).collect();
         if !risks.is_empty() {
             return Err(format!("not started: {}", risks.join("; ")));
