@@ -47,12 +47,12 @@ const LOCK: &str = ".lock";
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a call asks for.
-struct McpOfCall {
+pub(crate) struct McpOfCall<'c> {
     /// Whose pin it needs.
     key: McpTool,
     /// The tool, as far as the catalog has it.
-    tool: Option<Tool>,
-    catalog: Catalog,
+    tool: Option<&'c Tool>,
+    catalog: &'c Catalog,
 }
 
 fn unreadable(tool: &McpTool, trouble: &PinTrouble) -> Blocker {
@@ -211,21 +211,27 @@ impl Workspace {
 
     /// Returns the pin of the tool that a stored call asks for, when it can be read.
     pub(crate) fn pin_beside(&self, call: &Call) -> Result<Option<PinRecord>, Error> {
-        match self.mcp_of_call(call)? {
+        // Of the families, one has pins.
+        if McpTool::of_contract(&call.family, &call.contract).is_none() {
+            return Ok(None);
+        }
+        match self.mcp_of_call(&self.catalog()?, call)? {
             Some(mcp) => Ok(self.read_pin(&mcp.key)?.unwrap_or_default()),
             None => Ok(None),
         }
     }
 
     /// Returns whose pin a call needs; none for what is no MCP call.
-    fn mcp_of_call(&self, call: &Call) -> Result<Option<McpOfCall>, Error> {
+    pub(crate) fn mcp_of_call<'c>(
+        &self,
+        catalog: &'c Catalog,
+        call: &Call,
+    ) -> Result<Option<McpOfCall<'c>>, Error> {
         let Some(named) = McpTool::of_contract(&call.family, &call.contract) else { return Ok(None) };
-        let catalog = self.catalog()?;
         // What the call was made of may be gone from the catalog, or be another tool by now.
         let tool = catalog.tool(&call.tool_id).filter(|tool| McpTool::of_tool(tool).as_ref() == Some(&named));
-        let tool = tool.cloned();
-        let key = match &tool {
-            Some(tool) => self.pin_key(&catalog, tool)?.unwrap_or(named),
+        let key = match tool {
+            Some(tool) => self.pin_key(catalog, tool)?.unwrap_or(named),
             None => named,
         };
         Ok(Some(McpOfCall { key, tool, catalog }))
@@ -253,15 +259,17 @@ impl Workspace {
     ///
     /// # Errors
     /// With the reason why the call may not run, when there is a pin and it cannot be read.
-    pub(crate) fn pin_of(&self, call: &VerifiedCall) -> Result<Result<Option<PinRecord>, Blocker>, Error> {
-        let Some(McpOfCall { key: tool, .. }) = self.mcp_of_call(call.call())? else {
-            return Ok(Ok(None));
-        };
+    pub(crate) fn pin_of(
+        &self,
+        mcp: Option<&McpOfCall<'_>>,
+        call: &VerifiedCall,
+    ) -> Result<Result<Option<PinRecord>, Blocker>, Error> {
+        let Some(McpOfCall { key: tool, .. }) = mcp else { return Ok(Ok(None)) };
         let approval = call.call().approval.as_ref();
         let bound = approval.and_then(|approval| approval.binding.pin);
-        let record = match self.read_pin(&tool)? {
+        let record = match self.read_pin(tool)? {
             Ok(record) => record,
-            Err(trouble) => return Ok(Err(unreadable(&tool, &trouble))),
+            Err(trouble) => return Ok(Err(unreadable(tool, &trouble))),
         };
         let Some(record) = record else { return Ok(Ok(None)) };
         Ok(Ok(Some(match bound.and_then(|bound| record.waiting(bound)) {
@@ -274,15 +282,15 @@ impl Workspace {
     /// Returns the pin's id when it does.
     pub(crate) fn keep_listing(
         &self,
-        call: &VerifiedCall,
+        mcp: Option<&McpOfCall<'_>>,
         pinned: Option<PinRecord>,
         finished: &Finished,
     ) -> Result<Option<String>, Error> {
-        let Some(mcp) = self.mcp_of_call(call.call())? else { return Ok(None) };
-        let changed = self.keep_tool(&mcp, pinned, finished)?;
-        if let Some(tool) = &mcp.tool {
+        let Some(mcp) = mcp else { return Ok(None) };
+        let changed = self.keep_tool(mcp, pinned, finished)?;
+        if let Some(tool) = mcp.tool {
             let names = finished.listed_names.iter().map(String::as_str);
-            self.note_names(&mcp.catalog, tool, names, FirstTime::Begin)?;
+            self.note_names(mcp.catalog, tool, names, FirstTime::Begin)?;
         }
         Ok(changed)
     }
@@ -291,9 +299,13 @@ impl Workspace {
     ///
     /// # Errors
     /// With the reason why the tool may not be called.
-    pub(crate) fn first_use(&self, call: &VerifiedCall, listed: &ListedTool) -> Result<Option<Pin>, String> {
+    pub(crate) fn first_use(
+        &self,
+        mcp: Option<&McpOfCall<'_>>,
+        listed: &ListedTool,
+    ) -> Result<Option<Pin>, String> {
         let text = |error: Error| error.to_string();
-        let Some(mcp) = self.mcp_of_call(call.call()).map_err(text)? else { return Ok(None) };
+        let Some(mcp) = mcp else { return Ok(None) };
         let lock = rel(PINS).join(LOCK).expect("it is a name");
         let keep = || -> Result<Result<Option<Pin>, PinTrouble>, Error> {
             self.fs.create_dir_all(&rel(PINS))?;
@@ -307,7 +319,7 @@ impl Workspace {
                 return Ok(Ok(Some(record.pin)));
             }
             let pin = Pin::of(listed, self.now());
-            let (tool, command) = (mcp.key.clone(), mcp.tool.as_ref().map(ServerCommand::of));
+            let (tool, command) = (mcp.key.clone(), mcp.tool.map(ServerCommand::of));
             self.write_pin(&PinRecord { tool, pin, offered: None, missing_since: None, command })?;
             Ok(Ok(None))
         };
@@ -316,7 +328,7 @@ impl Workspace {
 
     fn keep_tool(
         &self,
-        mcp: &McpOfCall,
+        mcp: &McpOfCall<'_>,
         pinned: Option<PinRecord>,
         finished: &Finished,
     ) -> Result<Option<String>, Error> {
@@ -328,7 +340,7 @@ impl Workspace {
             }
             return Ok(None);
         };
-        let command = mcp.tool.as_ref().map(ServerCommand::of);
+        let command = mcp.tool.map(ServerCommand::of);
         let record = match pinned {
             // Its first use, which made the pin, or somebody else's that did so meanwhile.
             None => match self.read_pin(&mcp.key)? {

@@ -11,7 +11,7 @@ use brigade_queue::{Calls, ChainEnd, Queue, StoredCall};
 
 use crate::calls::{details, messages};
 use crate::error::{Error, ErrorKind};
-use crate::gather::Planned;
+use crate::gather::{Config, Planned};
 use crate::report::{PassedOver, Report as _, RunReport};
 use crate::workspace::{RUNS, Workspace, rel};
 
@@ -29,6 +29,7 @@ struct Ready {
     call: VerifiedCall,
     revision: u64,
     planned: Planned,
+    config: Config,
 }
 
 /// The files of a run.
@@ -133,7 +134,7 @@ impl Workspace {
         match verify(call.clone(), plan, runtime, purpose, self.now()) {
             Ok(verified) => {
                 planned.plan = verified.plan().clone();
-                Ok(Ok(Ready { call: verified, revision, planned }))
+                Ok(Ok(Ready { call: verified, revision, planned, config }))
             }
             Err(refusal) => Ok(Err((call, refusal))),
         }
@@ -146,8 +147,9 @@ impl Workspace {
 
     /// Claims the call, runs it, and records how it ended.
     fn attempt(&self, ready: Ready) -> Result<Attempt, Error> {
-        let Ready { call, revision, planned } = ready;
-        let pinned = match self.pin_of(&call)? {
+        let Ready { call, revision, planned, config } = ready;
+        let mcp = self.mcp_of_call(&config.catalog, call.call())?;
+        let pinned = match self.pin_of(mcp.as_ref(), &call)? {
             Ok(pinned) => pinned,
             Err(blocker) => {
                 let refusal = Refusal { blockers: vec![blocker], changes: Vec::new() };
@@ -188,7 +190,7 @@ impl Workspace {
             (files.logs, files.dropped)
         };
         tracing::debug!(call = %call.id(), run = %run_id, "claimed the call, and runs it");
-        let keep = |listed: &ListedTool| self.first_use(&call, listed);
+        let keep = |listed: &ListedTool| self.first_use(mcp.as_ref(), listed);
         let finished = execute_pinned(
             &Execution {
                 call: &call,
@@ -209,7 +211,7 @@ impl Workspace {
         self.keep_digests();
         tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
         // The run is recorded whatever becomes of the pin.
-        let kept = self.keep_listing(&call, pinned, &finished);
+        let kept = self.keep_listing(mcp.as_ref(), pinned, &finished);
         let recorded = queue
             .lock(self.now())
             .and_then(|mut locked| {
