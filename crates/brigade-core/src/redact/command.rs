@@ -49,9 +49,10 @@ pub fn shown_command(command: &str) -> Cow<'_, str> {
 /// does that means something else elsewhere.
 fn may_hold_secret(command: &str) -> bool {
     const PROGRAMS: &[&str] = &["auth", "curl", "sshpass", "mysql", "mariadb", "login"];
+    let names_program = || PROGRAMS.iter().any(|word| command.contains(word));
     !command.is_ascii()
         || Anchors::new().stand_in(command.as_bytes())
-        || PROGRAMS.iter().any(|word| memchr::memmem::find(command.as_bytes(), word.as_bytes()).is_some())
+        || (command.contains('-') && names_program())
 }
 
 /// Takes out of a command line what only names where a secret lies.
