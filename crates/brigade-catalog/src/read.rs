@@ -15,11 +15,9 @@ mod syntax;
 
 use std::borrow::Cow;
 
-use brigade_core::parallel::in_parts;
 use brigade_core::{ConfigIssue, Place, Severity};
 
 use crate::model::{Catalog, Level, Runtime, Runtimes, Tool};
-use cut::Piece;
 use entry::Entry;
 use locate::Locator;
 
@@ -63,18 +61,12 @@ enum Reader {
     FullOnly,
 }
 
-/// From this number of pieces on, a second thread is worth its start.
-const MANY: usize = 512;
-
 /// What one file gives, while it is read.
 struct Output<'a, E> {
     file: &'a str,
     level: Level,
     entries: Vec<E>,
     issues: Vec<ConfigIssue>,
-    /// Whether a value that lists entries came last. TOML knows no list that is partly a value and partly under headers;
-    /// what the entries say is clear all the same.
-    list_before: bool,
 }
 
 impl<E> Output<'_, E> {
@@ -113,86 +105,58 @@ struct Finding<'a> {
     hint: Option<String>,
 }
 
-fn read<E: Entry + Send>(
-    file: &str,
-    level: Level,
-    bytes: &[u8],
-    reader: Reader,
-) -> (Vec<E>, Vec<ConfigIssue>) {
+fn read<E: Entry>(file: &str, level: Level, bytes: &[u8], reader: Reader) -> (Vec<E>, Vec<ConfigIssue>) {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let mut output = Output { file, level, entries: Vec::new(), issues: Vec::new(), list_before: false };
-    let pieces = cut::cut(bytes, E::KIND);
-    output.entries.reserve_exact(pieces.len());
-    let mut ahead = pieces.iter();
-    let mut take = |plain: Vec<Option<E>>| {
-        // The entries first: what they do not match stays ahead.
-        for (plain, piece) in plain.into_iter().zip(ahead.by_ref()) {
-            output.add(piece, plain);
-        }
-    };
-    let read = |pieces: &[Piece<'_>]| read_plain(pieces, file, level, reader);
-    if pieces.len() < MANY {
-        take(read(&pieces));
-    } else {
-        in_parts(pieces.len(), |range| read(&pieces[range]), take);
-    }
-    mark_duplicates(&mut output);
-    // Stable, so issues of one place stay in the order in which they were found.
-    output.issues.sort_by_key(|issue| (issue.place.line, issue.place.column));
-    (output.entries, output.issues)
-}
-
-/// Reads those of the pieces that are plain.
-fn read_plain<'t, E: Entry>(
-    pieces: &[Piece<'t>],
-    file: &str,
-    level: Level,
-    reader: Reader,
-) -> Vec<Option<E>> {
+    let mut output = Output { file, level, entries: Vec::new(), issues: Vec::new() };
     let mut plain = plain::Reader::default();
-    let one = |piece: &Piece<'t>| match reader {
-        Reader::PlainFirst => {
-            let text = std::str::from_utf8(piece.bytes).ok().filter(|_| piece.starts_with_header)?;
-            plain.read::<E>(text, piece.first_line, file, level)
-        }
-        #[cfg(test)]
-        Reader::FullOnly => None,
-    };
-    pieces.iter().map(one).collect()
-}
-
-impl<E: Entry> Output<'_, E> {
-    /// Adds what is in a piece: its entry when it is plain, else what the full reader makes of it.
-    fn add(&mut self, piece: &Piece<'_>, plain: Option<E>) {
-        let before = self.entries.len();
-        let start = (piece.first_line, 1);
+    // TOML knows no list that is partly a value and partly under headers; what the entries say is clear all the same.
+    let mut list_before = false;
+    let pieces = cut::cut(bytes, E::KIND);
+    // Thousands of entries are not to move when there is no room for the next one.
+    output.entries.reserve_exact(pieces.len());
+    for piece in pieces {
+        let before = output.entries.len();
         let decoded = std::str::from_utf8(piece.bytes);
         let text = match decoded {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(piece.bytes),
         };
-        match plain {
-            Some(entry) => self.entries.push(entry),
-            None => self.list_before |= full::read(&text, piece.first_line, self),
+        if let Ok(text) = decoded
+            && reader == Reader::PlainFirst
+            && piece.starts_with_header
+            && let Some(entry) = plain.read::<E>(text, piece.first_line, file, level)
+        {
+            output.entries.push(entry);
+        } else {
+            list_before |= full::read(&text, piece.first_line, &mut output);
         }
-        if piece.starts_with_header && std::mem::take(&mut self.list_before) {
+        let start = (piece.first_line, 1);
+        if piece.starts_with_header && std::mem::take(&mut list_before) {
             let hint = format!("write every entry under its own [[{}]] header", E::KIND);
             let message = "entries are given both as a list and under headers";
-            self.report(
+            output.report(
                 Severity::Error,
                 start,
                 Finding { entry: None, field: Some(E::KIND), message, hint: Some(hint) },
             );
         }
         if piece.is_uncertain {
-            let message = "this comes after a multi-line text that is not closed";
-            self.break_entries(before, start, message, None);
+            output.break_entries(
+                before,
+                start,
+                "this comes after a multi-line text that is not closed",
+                None,
+            );
         }
         if let Err(error) = decoded {
             let at = Locator::new(&text, piece.first_line).locate(error.valid_up_to());
-            self.break_entries(before, at, "not UTF-8 text", Some("save the file as UTF-8"));
+            output.break_entries(before, at, "not UTF-8 text", Some("save the file as UTF-8"));
         }
     }
+    mark_duplicates(&mut output);
+    // Stable, so issues of one place stay in the order in which they were found.
+    output.issues.sort_by_key(|issue| (issue.place.line, issue.place.column));
+    (output.entries, output.issues)
 }
 
 /// Reports every entry whose id was taken by an earlier one, and marks it broken.

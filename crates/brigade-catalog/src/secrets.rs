@@ -77,13 +77,7 @@ impl Tool {
         let mut shown = self.clone();
         let redact = |is_secret: fn(&str) -> bool| {
             let redactor = &redactor;
-            move |text: &mut String| {
-                if is_secret(text) {
-                    let masked = redactor.redact_str(text);
-                    // What is found only behind wide letters is taken out as a whole.
-                    *text = if is_secret(&masked) { MARK.to_owned() } else { masked };
-                }
-            }
+            move |text: &mut String| mask(redactor, is_secret, text)
         };
         shown.command = self.command.as_deref().map(|command| shown_command(command).into_owned());
         let labels = [
@@ -106,6 +100,13 @@ impl Tool {
         Cow::Owned(shown)
     }
 
+    /// Returns the description as it is stored and shown, like that of the tool [without its secrets](Tool::without_secrets).
+    pub fn shown_description(&self) -> Option<String> {
+        let mut text = self.description.clone()?;
+        mask(&Redactor::new(&[]), is_secret_prose, &mut text);
+        Some(text)
+    }
+
     /// The texts of the contract that are no list, table or command.
     fn contract_texts(&self) -> [(&'static str, &Option<String>); 5] {
         [
@@ -125,6 +126,15 @@ impl Runtime {
             [("command", Some(self.command.as_str())), ("health_command", self.health_command.as_deref())];
         let found = commands.into_iter().filter(|(_, command)| command.is_some_and(is_secret_command));
         found.map(|(field, _)| field).collect()
+    }
+}
+
+/// Takes a secret out of a text.
+fn mask(redactor: &Redactor, is_secret: fn(&str) -> bool, text: &mut String) {
+    if is_secret(text) {
+        let masked = redactor.redact_str(text);
+        // What is found only behind wide letters is taken out as a whole.
+        *text = if is_secret(&masked) { MARK.to_owned() } else { masked };
     }
 }
 
@@ -210,6 +220,7 @@ mod tests {
         assert_eq!(found, expect, "{fields}");
         let shown = tool.without_secrets();
         assert!(shown.secret_texts().is_empty(), "{shown:?}");
+        assert_eq!(tool.shown_description(), shown.description);
         assert!(!format!("{shown:?}").contains("hunter2"), "{shown:?}");
         assert_eq!(matches!(shown, Cow::Borrowed(_)), expect.is_empty());
     }

@@ -93,7 +93,7 @@ impl Issue {
         Issue {
             tool_id: Some(tool.id.as_str().to_owned()),
             family: tool.family.map(|family| Family::as_str(family).to_owned()),
-            description: tool.without_secrets().description.clone(),
+            description: tool.shown_description(),
             place: Some(tool.place_of(field)),
             ..Issue::new(kind, detail)
         }

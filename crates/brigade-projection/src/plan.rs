@@ -195,6 +195,8 @@ pub(crate) struct Planner<'f, 'a> {
     claims: &'f Claims,
     overwrite: Overwrite,
     depth: Depth,
+    /// The tool without its secrets, once one was rendered.
+    shown: Option<Cow<'a, Tool>>,
     /// What the tool's projections hold, once one was rendered.
     content: Option<String>,
     rendered: Vec<(Shape, Rc<Rendered>)>,
@@ -227,7 +229,7 @@ impl<'f, 'a> Planner<'f, 'a> {
         overwrite: Overwrite,
         depth: Depth,
     ) -> Planner<'f, 'a> {
-        Planner { facts, claims, overwrite, depth, content: None, rendered: Vec::new() }
+        Planner { facts, claims, overwrite, depth, shown: None, content: None, rendered: Vec::new() }
     }
 
     /// Plans one target of the tool; returns the rendering where it was needed.
@@ -371,7 +373,7 @@ impl<'f, 'a> Planner<'f, 'a> {
         if let Some((_, rendered)) = self.rendered.iter().find(|(known, _)| *known == shape) {
             return Ok(Rc::clone(rendered));
         }
-        let tool = self.facts.tool;
+        let tool = &**self.shown.get_or_insert_with(|| self.facts.tool.without_secrets());
         let content = match &mut self.content {
             Some(content) => content,
             none => none.insert(render::content(tool, source)?),

@@ -128,12 +128,12 @@ pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Resu
 /// # Errors
 /// When the entry is broken or the target's format has no comments.
 pub fn render(tool: &Tool, harness: &str, path: &str, source: &SourceText) -> Result<Rendered, Unrenderable> {
+    let tool = &*tool.without_secrets();
     render_shape(tool, &shape(harness, path, source)?, source, &content(tool, source)?)
 }
 
-/// Returns what every projection of a tool holds, whatever its shape: its source, or the page about it.
+/// Returns what every projection of a tool, which is without its secrets, holds whatever its shape: its source, or the page about it.
 pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, Unrenderable> {
-    let tool = &*tool.without_secrets();
     let family = tool.family.ok_or(Unrenderable::NoFamily)?;
     Ok(match family {
         Family::Skill | Family::SlashCommand | Family::Superpower => with_final_newline(source.text()),
@@ -143,14 +143,13 @@ pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, Unrend
     })
 }
 
-/// Renders one shape of a tool's [`content`].
+/// Renders one shape of a tool's [`content`]; the tool is without its secrets.
 pub(crate) fn render_shape(
     tool: &Tool,
     shape: &Shape,
     source: &SourceText,
     content: &str,
 ) -> Result<Rendered, Unrenderable> {
-    let tool = &*tool.without_secrets();
     let family = tool.family.ok_or(Unrenderable::NoFamily)?;
     let mut advice = Vec::new();
     let mut shown_only = 0;

@@ -232,7 +232,7 @@ pub(crate) fn tool_summary(
         manifest_available: facts.manifest_available,
         auth_label: tool.auth_label.as_deref().map(|label| brigade_call::shown_label(label).to_owned()),
         tool_count: facts.tool_count,
-        contract: contract(tool, &absolute),
+        contract: shown_contract(tool, &absolute),
         origin: origin(tool),
         broken: tool.is_broken,
         source_path: named(&tool.source_path),
@@ -250,7 +250,11 @@ pub(crate) fn tool_summary(
 }
 
 fn contract(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
-    let tool = &*tool.without_secrets();
+    shown_contract(&tool.without_secrets(), absolute)
+}
+
+/// Writes the contract of a tool that is without its secrets.
+fn shown_contract(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
     let named = |path: &Option<String>| path.as_deref().filter(|path| !path.is_empty()).map(&absolute);
     Contract {
         tool_id: tool.id.as_str().to_owned(),

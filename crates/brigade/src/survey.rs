@@ -1,7 +1,7 @@
 //! Reading the files of many tools at once, for lists and health.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use brigade_call::{DirectoryFact, FileFact, ProgramFact, SchemaFact};
@@ -121,10 +121,11 @@ impl Workspace {
                 .filter(|_| health.bytes().is_some())
                 .and_then(|path| reader.metadata(path))
                 .map(|metadata| metadata.modified),
-            missing_script: reader
-                .argv()
-                .filter(|_| tool.is_executable() && directory_fact == DirectoryFact::Present)
-                .and_then(|argv| missing_script(&reader, &argv, &directory)),
+            missing_script: if tool.is_executable() && directory_fact == DirectoryFact::Present {
+                shared.scripts.missing(&reader, &directory)
+            } else {
+                None
+            },
             directory: directory_fact,
             program: shared.programs.find(&reader, directory),
             mcp_servers: mcp.clone().unwrap_or_default(),
@@ -236,6 +237,7 @@ const SOURCE: usize = 2;
 struct Shared {
     programs: Programs,
     schemas: Schemas,
+    scripts: Scripts,
 }
 
 /// The schemas that were compiled, by the bytes of their files.
@@ -273,5 +275,22 @@ impl Programs {
         let key = (argv.program().to_owned(), folder);
         let mut known = self.0.lock().expect("no thread panics while it holds this");
         known.entry(key).or_insert_with(|| reader.program(&directory).1).clone()
+    }
+}
+
+/// The scripts that were looked for, by the command that names them and its folder; none for those that are there.
+#[derive(Default)]
+struct Scripts(Mutex<HashMap<(String, PathBuf), Option<String>>>);
+
+impl Scripts {
+    fn missing(&self, reader: &ToolReader<'_>, directory: &Path) -> Option<String> {
+        let key = (reader.tool.command.clone()?, directory.to_owned());
+        let known = || self.0.lock().expect("no thread panics while it holds this");
+        if let Some(missing) = known().get(&key) {
+            return missing.clone();
+        }
+        let missing = missing_script(reader, &reader.argv()?, directory);
+        known().insert(key, missing.clone());
+        missing
     }
 }

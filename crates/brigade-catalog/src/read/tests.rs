@@ -403,28 +403,6 @@ fn check_readers_agree(text: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-#[test]
-fn many_entries_are_read_in_their_order() {
-    let entry = |number: usize| {
-        let more = match number % 97 {
-            0 => "timeout = \"soon\"\n",
-            1 => "description = \"\"\"\n[[tool]]\n\"\"\"\n",
-            2 => "id = 3\n",
-            3 => "tool = []\n",
-            _ => "timeout = 3\n",
-        };
-        format!("[[tool]]\nid = \"t{number}\"\nname = \"T\"\nfamily = \"script\"\n{more}")
-    };
-    let text: String = (0..MANY * 3).map(entry).chain([entry(7)]).collect();
-    let (tools, issues) = read::<Tool>("t.toml", Level::Project, text.as_bytes(), Reader::PlainFirst);
-    let expect = read::<Tool>("t.toml", Level::Project, text.as_bytes(), Reader::FullOnly);
-    assert_eq!((tools.len(), issues.len()), (expect.0.len(), expect.1.len()));
-    for (found, expect) in tools.iter().zip(&expect.0) {
-        assert_eq!(found, expect);
-    }
-    assert!(MANY * 3 <= tools.len() && issues == expect.1 && !issues.is_empty());
-}
-
 /// Lines that are near what the plain reader takes, right and wrong.
 fn line() -> impl Strategy<Value = String> {
     let key = prop::sample::select(vec![

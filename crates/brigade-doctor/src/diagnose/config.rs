@@ -22,7 +22,7 @@ fn tool_entry(catalog: &Catalog, issue: &ConfigIssue) -> Issue {
     let tool = issue.entry.as_deref().and_then(|id| catalog.tool(id));
     Issue {
         family: tool.and_then(|tool| tool.family).map(|family| family.as_str().to_owned()),
-        description: tool.and_then(|tool| tool.without_secrets().description.clone()),
+        description: tool.and_then(|tool| tool.shown_description()),
         ..entry(IssueType::Config, issue)
     }
 }
