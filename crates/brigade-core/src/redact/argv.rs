@@ -28,6 +28,7 @@ impl Redactor {
 ///
 /// let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
 /// assert_eq!(secret_words(&words("deploy --token abc --max-tokens 5")), [2]);
+/// assert!(secret_words(&words("pg_dump --no-password data")).is_empty());
 /// assert_eq!(secret_words(&words("curl -u bob:hunter2EXAMPLE https://example.com")), [2]);
 /// ```
 pub fn secret_words(words: &[String]) -> Vec<usize> {
@@ -107,7 +108,8 @@ impl ArgvReader {
         };
         self.credentials = self.curl && matches!(word, "-u" | "--user" | "-U" | "--proxy-user");
         let is_flag = word.starts_with('-') && !word.contains('=');
-        self.flag = is_flag.then(|| word.trim_start_matches('-').to_owned());
+        let name = word.trim_start_matches('-');
+        self.flag = (is_flag && !is_switch(name)).then(|| name.to_owned());
         self.program(word);
         hidden
     }
@@ -137,6 +139,12 @@ impl ArgvReader {
         let names = ["--user=", "--proxy-user="];
         names.iter().find(|name| self.curl && word.starts_with(**name)).map(|name| name.len())
     }
+}
+
+/// Tells whether a flag by its first word takes no secret: `--no-password`, `--list-secrets`.
+fn is_switch(flag: &str) -> bool {
+    const FIRST: &[&str] = &["no", "without", "ask", "prompt", "show", "list", "scan", "skip"];
+    flag.split_once('-').is_some_and(|(first, _)| FIRST.contains(&first))
 }
 
 /// Finds the password in `name:password`.
