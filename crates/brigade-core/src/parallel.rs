@@ -27,20 +27,18 @@ pub fn in_parallel<T: Send>(count: usize, one: impl Fn(usize) -> T + Sync) -> Ve
     let next = AtomicUsize::new(0);
     let batches: Mutex<Vec<(usize, Vec<T>)>> = Mutex::new(Vec::with_capacity(count / BATCH + 1));
     std::thread::scope(|scope| {
-        let work = || {
-            loop {
-                let first = next.fetch_add(BATCH, Ordering::Relaxed);
-                if count <= first {
-                    return;
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let first = next.fetch_add(BATCH, Ordering::Relaxed);
+                    if count <= first {
+                        return;
+                    }
+                    let batch = (first..(first + BATCH).min(count)).map(&one).collect();
+                    batches.lock().expect("no thread panics while it holds this").push((first, batch));
                 }
-                let batch = (first..(first + BATCH).min(count)).map(&one).collect();
-                batches.lock().expect("no thread panics while it holds this").push((first, batch));
-            }
-        };
-        for _ in 1..threads {
-            scope.spawn(work);
+            });
         }
-        work();
     });
     let mut batches = batches.into_inner().expect("no thread panics while it holds this");
     batches.sort_unstable_by_key(|(first, _)| *first);
@@ -74,21 +72,20 @@ pub fn try_in_parts<T: Send, E>(
         let firsts = (0..count).step_by(BATCH).skip(nth).step_by(of);
         firsts.map(|first| first..(first + BATCH).min(count))
     };
+    if threads == 1 {
+        return ranges(0, 1).map(part).try_for_each(take);
+    }
     std::thread::scope(|scope| {
         let part = &part;
-        let others = (1..threads).map(|nth| {
+        let makers = (0..threads).map(|nth| {
             let (sender, receiver) = std::sync::mpsc::sync_channel(WAITING);
             // A maker ends when nobody wants more.
             scope.spawn(move || ranges(nth, threads).map(part).try_for_each(|made| sender.send(made)));
             receiver
         });
-        let others: Vec<Receiver<T>> = others.collect();
-        // Each maker in turn, this thread first. One that has no more is behind the maker of the last part.
-        for own in ranges(0, threads) {
-            take(part(own))?;
-            others.iter().map_while(|other| other.recv().ok()).try_for_each(&mut take)?;
-        }
-        Ok(())
+        let makers: Vec<Receiver<T>> = makers.collect();
+        // Each maker in turn: the first one that has no more made the last part.
+        makers.iter().cycle().map_while(|maker| maker.recv().ok()).try_for_each(&mut take)
     })
 }
 
