@@ -1,4 +1,4 @@
-//! Thousands of small things on all processors, such as reading entries and files.
+//! Thousands of small things on all processors, such as reading files and writing rows.
 
 use std::convert::Infallible;
 use std::ops::Range;
