@@ -13,7 +13,7 @@ enum Floor {
 
 /// The floors, from the ground up.
 const FLOORS: &[Floor] = &[
-    Floor::Ordered(&["brigade-process", "brigade-fs", "brigade-core"]),
+    Floor::Ordered(&["brigade-process", "brigade-fs", "brigade-redact", "brigade-command", "brigade-core"]),
     Floor::Ordered(&[
         "brigade-doctor",
         "brigade-call",

@@ -9,9 +9,9 @@
 //! | name, family, description, source, projections | no: the source and the projections are bound of their own |
 
 use brigade_catalog::{ApprovalMode, Family, Tool};
-use brigade_core::redact::MARK;
 use brigade_core::{Fingerprint, Json};
 use brigade_policy::{LabelProblem, check_label};
+use brigade_redact::MARK;
 
 /// The sha256 of the files that a contract names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

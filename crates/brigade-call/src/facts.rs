@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use brigade_catalog::Tool;
-use brigade_core::redact::SecretValue;
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError};
 use brigade_policy::{Blocker, Decision};
+use brigade_redact::SecretValue;
 use brigade_schema::{Schema, SchemaProblem};
 
 use crate::binding::{Caller, ProgramBinding};

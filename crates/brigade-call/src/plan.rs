@@ -7,9 +7,11 @@ mod size;
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::Family;
-use brigade_core::redact::{self, MARK, Redactor, SecretValue};
-use brigade_core::{Argv, Fingerprint, Json, Object, risk};
+use brigade_command::Argv;
+use brigade_command::risk;
+use brigade_core::{Fingerprint, Json, Object};
 use brigade_policy::{Blocker, Decision};
+use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
 
 use crate::binding::{Binding, Caller};
 use crate::contract::{ContractFiles, contract_fingerprint, contract_labels};
@@ -279,7 +281,7 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
 
 /// Takes out of a violation's path, and of its message that begins with it, a key that is a secret itself.
 fn shown_violation(path: &str, message: String) -> (String, String) {
-    if redact::looks_secret_value(path).is_none() {
+    if looks_secret_value(path).is_none() {
         return (path.to_owned(), message);
     }
     let shown = Redactor::new(&[]).redact_str(path);
@@ -292,7 +294,7 @@ pub const SHORTEST_BOUND: usize = 4;
 
 /// Lists the arguments that look like secrets, or hold a bound value in any of its forms.
 fn secret_fields(args: &Json, bound_values: &[SecretValue]) -> Vec<String> {
-    let mut fields = redact::secret_fields(args);
+    let mut fields = brigade_redact::secret_fields(args);
     // Shorter ones stand in harmless arguments, too.
     let telling: Vec<SecretValue> =
         bound_values.iter().filter(|value| SHORTEST_BOUND <= value.expose().len()).cloned().collect();

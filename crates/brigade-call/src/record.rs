@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_core::redact::shown_command;
 use brigade_core::{CallId, Fingerprint, Json, Object, Place, Timestamp};
 use brigade_policy::Blocker;
+use brigade_redact::shown_command;
 use thiserror::Error;
 
 use crate::binding::{Binding, Caller};

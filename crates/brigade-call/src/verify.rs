@@ -1,6 +1,7 @@
 //! The gate: nothing runs but a [`VerifiedCall`], and only [`verify`] makes one.
 
-use brigade_core::{Argv, CallId, Json, Timestamp};
+use brigade_command::Argv;
+use brigade_core::{CallId, Json, Timestamp};
 use brigade_policy::{Blocker, Decision};
 
 use crate::binding::{Binding, Change};

@@ -6,9 +6,7 @@
 
 use std::borrow::Cow;
 
-use brigade_core::redact::{
-    MARK, Redactor, is_secret_command, is_secret_field, looks_secret_value, shown_command,
-};
+use brigade_redact::{MARK, Redactor, is_secret_command, is_secret_field, looks_secret_value, shown_command};
 
 use crate::model::{Runtime, Tool};
 

@@ -130,7 +130,7 @@ mod tests {
         let of_types = brigade::IssueType::all().iter().map(|kind| kind.fix());
         let mut commands = 0;
         for fix in of_types.chain(brigade::OTHER_FIXES) {
-            let words = brigade::core::Argv::parse(fix).unwrap();
+            let words = brigade::command::Argv::parse(fix).unwrap();
             let words = words.words().iter().map(|word| if word.starts_with('{') { "some-id" } else { word });
             let words: Vec<&str> = words.collect();
             match words[0] {

@@ -300,7 +300,7 @@ fn section(examples: &[(&str, &str)]) -> String {
 mod tests {
     use std::ffi::OsString;
 
-    use brigade::core::Argv;
+    use brigade::command::Argv;
     use brigade::{Context, Exit, Workspace};
     use clap::CommandFactory as _;
     use clap::Parser as _;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use brigade::Exit;
-use brigade::core::redact::Redactor;
+use brigade::redact::Redactor;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 

@@ -1,8 +1,7 @@
 //! The ground of Brigade: values that every other crate shares.
 //!
 //! Owns ids, timestamps and the clock, fingerprints, JSON (parsing, canonical form), places in files and the
-//! issues found there, the splitting of commands, the judgement of command risk, redaction, and the
-//! escaping of text for a terminal. Knows nothing of tools, calls, files or processes.
+//! issues found there, and the escaping of text for a terminal. Knows nothing of tools, calls, files or processes.
 //!
 //! ```
 //! use brigade_core::{Fingerprint, Json};
@@ -13,20 +12,16 @@
 //! # Ok::<(), brigade_core::JsonError>(())
 //! ```
 
-pub mod argv;
 mod fingerprint;
 mod id;
 mod issue;
 mod json;
 pub mod parallel;
-pub mod redact;
-pub mod risk;
 #[cfg(feature = "schemas")]
 mod schemas;
 pub mod text;
 mod time;
 
-pub use argv::Argv;
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
 pub use id::{CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolved, RunId};
 pub use issue::{ConfigIssue, Place, Severity, closest};

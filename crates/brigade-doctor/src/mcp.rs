@@ -1,7 +1,8 @@
 //! What a file with `mcpServers` says, as far as its shape goes.
 
-use brigade_core::argv::Argv;
-use brigade_core::{Json, risk};
+use brigade_command::argv::Argv;
+use brigade_command::risk;
+use brigade_core::Json;
 
 /// One entry of `mcpServers`.
 #[derive(Clone, Debug, PartialEq, Eq)]

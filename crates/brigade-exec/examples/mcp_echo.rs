@@ -16,9 +16,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use brigade_core::Json;
-use brigade_core::redact::Redactor;
 use brigade_exec::{McpRequest, PinRule, call_tool};
 use brigade_process::{Control, Program, Spec, Stream};
+use brigade_redact::Redactor;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

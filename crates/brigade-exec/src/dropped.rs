@@ -1,10 +1,10 @@
 //! The checkpoints that a script asks for: files that it drops into its folder.
 
 use brigade_call::{Checkpoint, CheckpointStatus};
-use brigade_core::redact::Redactor;
 use brigade_core::text::short;
 use brigade_core::{CheckpointId, Dialect, Fingerprint, Json, JsonErrorKind, Object, RunId, Timestamp};
 use brigade_fs::{DirEntry, FileKind, Fs, FsError, RelPath};
+use brigade_redact::Redactor;
 use thiserror::Error;
 
 /// A file that a script dropped.

@@ -5,9 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use brigade_call::VerifiedCall;
-use brigade_core::redact::SecretValue;
 use brigade_core::{Json, RunId};
 use brigade_policy::Decision;
+use brigade_redact::SecretValue;
 
 /// The variables of this process, read once.
 #[derive(Clone, Debug, Default)]

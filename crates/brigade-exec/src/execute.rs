@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
-use brigade_core::redact::Redactor;
-use brigade_core::{Argv, Clock, Json, RunId, Timestamp};
+use brigade_command::Argv;
+use brigade_core::{Clock, Json, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{CancelToken, Control, Input, Outcome, PrivateFolder, RunError, Spec, Stream, run};
+use brigade_redact::Redactor;
 
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{Owner, list_dropped, read_dropped};

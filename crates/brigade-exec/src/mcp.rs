@@ -46,8 +46,8 @@ pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
 #[cfg(feature = "mcp")]
 pub use session::{call_tool, list_tools};
 
-use brigade_core::redact::Redactor;
 use brigade_process::{Control, Sink, Spec};
+use brigade_redact::Redactor;
 
 /// Calls a tool, if this build can.
 #[cfg(feature = "mcp")]

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use brigade_core::redact::{Redactor, SecretValue};
 use brigade_core::text::short;
 use brigade_core::{Fingerprint, FingerprintStream};
 use brigade_fs::{FsError, WriteFile};
 use brigade_process::Stream;
+use brigade_redact::{Redactor, SecretValue};
 
 /// Characters of a summary.
 const SUMMARY_LIMIT: usize = 500;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use brigade_call::{Checkpoint, Receipt, VerifiedCall};
-use brigade_core::redact::Redactor;
 use brigade_core::text::short;
 use brigade_core::{Json, Object, RunId, Timestamp};
 use brigade_process::{Exit, Outcome};
+use brigade_redact::Redactor;
 
 use crate::output::Summary;
 

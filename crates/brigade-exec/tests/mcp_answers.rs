@@ -5,8 +5,8 @@
 mod mcp_common;
 
 use brigade_core::Json;
-use brigade_core::redact::SecretValue;
 use brigade_exec::{McpErrorKind, ServerExit};
+use brigade_redact::SecretValue;
 use mcp_common::Trial;
 
 #[test]

@@ -1,7 +1,7 @@
 //! Which names may be given to the environment of a run.
 
 use brigade_core::Label;
-use brigade_core::redact::looks_secret_value;
+use brigade_redact::looks_secret_value;
 use thiserror::Error;
 
 /// Variables that change how a program is found, loaded or configured, or that the run itself sets.

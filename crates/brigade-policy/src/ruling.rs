@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use brigade_catalog::ApprovalMode;
 use brigade_core::Place;
-use brigade_core::redact::{MARK, looks_secret_value};
+use brigade_redact::{MARK, looks_secret_value};
 
 use crate::document::Located;
 use crate::label::{LabelProblem, check_label};

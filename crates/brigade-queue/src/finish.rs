@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use brigade_call::CallStatus;
 use brigade_call::{Checkpoint, CheckpointStatus, Claim, LedgerLink, Receipt, RunEnd, Runner};
-use brigade_core::redact::shown_command;
 use brigade_core::{CallId, Fingerprint, Json, Object, RunId, Timestamp};
 use brigade_fs::{Fs, FsError};
 use brigade_process::ProcessIdentity;
+use brigade_redact::shown_command;
 
 use crate::checkpoints::{self, StoredCheckpoint};
 use crate::error::QueueError;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use brigade_catalog::Runtime;
-use brigade_core::argv::Argv;
-use brigade_core::redact::is_secret_command;
-use brigade_core::risk::judge;
+use brigade_command::argv::Argv;
+use brigade_command::risk::judge;
 use brigade_process::{Program, Spec};
+use brigade_redact::is_secret_command;
 use rustix::fs::{Access, FileType};
 
 use crate::host::Host;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use brigade_catalog::Runtime;
-use brigade_core::redact::Redactor;
 use brigade_core::text::short;
 use brigade_core::{Dialect, Json, Object, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_process::{CancelToken, Control, EndedBy, Ending, ProcessIdentity, Stream, run};
+use brigade_redact::Redactor;
 
 use crate::command::Command;
 use crate::host::Host;

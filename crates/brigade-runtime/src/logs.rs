@@ -17,9 +17,9 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use brigade_catalog::Runtime;
-use brigade_core::redact::Redactor;
 use brigade_fs::{FileId, Fs, FsError, ReadFile, RelPath};
 use brigade_process::LogFile;
+use brigade_redact::Redactor;
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::RuntimeError;

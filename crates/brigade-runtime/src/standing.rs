@@ -1,7 +1,7 @@
 //! Whether a runtime runs, and whether that is proved.
 
+use brigade_command::argv::Argv;
 use brigade_core::Timestamp;
-use brigade_core::argv::Argv;
 use brigade_process::ProcessIdentity;
 
 use crate::record::{PidFile, Record};

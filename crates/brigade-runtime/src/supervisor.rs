@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use brigade_catalog::Runtime;
-use brigade_core::argv::Argv;
+use brigade_command::argv::Argv;
 use brigade_core::{Clock, Object, Severity};
 use brigade_fs::{Fs, RelPath};
 use brigade_process::{CancelToken, ProcessIdentity};

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, Change, Plan, Purpose, RuntimeFact, blocker_to_json, verify};
-use brigade_core::redact::{Redactor, SecretValue};
 use brigade_core::text::escape_terminal;
 use brigade_core::{IdPrefix, Json, Object, Severity, Timestamp};
 use brigade_policy::Blocker;
@@ -13,6 +12,7 @@ use brigade_queue::{
     Calls, Enqueued, ListedCall, Match, OWN_MEMBERS, OnDuplicate, Queue, QueueError, Review, Shown,
     StoredCall, write_record,
 };
+use brigade_redact::{Redactor, SecretValue};
 
 use crate::args::ArgsSource;
 use crate::error::{Error, ErrorKind};

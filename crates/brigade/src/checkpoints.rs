@@ -1,9 +1,9 @@
 //! Operations on checkpoints.
 
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
-use brigade_core::redact::Redactor;
 use brigade_core::{CallId, CheckpointId, IdPrefix, Json};
 use brigade_queue::{Answer, Match, Queue, QueueError, StoredCheckpoint};
+use brigade_redact::Redactor;
 
 use crate::calls::ambiguous;
 use crate::catalog::counts;
@@ -82,7 +82,7 @@ impl Workspace {
         choice: &str,
     ) -> Result<CheckpointReviewReport, Error> {
         let holds_bound = Redactor::bound_only(&self.telling_values()?).redact_str(choice) != choice;
-        if holds_bound || brigade_core::redact::looks_secret_value(choice).is_some() {
+        if holds_bound || brigade_redact::looks_secret_value(choice).is_some() {
             return Err(Error::new(ErrorKind::Usage, "the choice looks like a secret, so it is not stored"));
         }
         self.answer(prefix, &Answer::Approve(choice.to_owned()))

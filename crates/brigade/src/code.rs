@@ -12,7 +12,7 @@ mod search;
 
 use std::path::{Path, PathBuf};
 
-use brigade_core::Argv;
+use brigade_command::Argv;
 use brigade_fs::{DiskFs, FileKind, Fs, Location, RelPath};
 
 use crate::files::ToolReader;

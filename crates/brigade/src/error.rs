@@ -1,9 +1,9 @@
 //! Why an operation could not do its job.
 
-use brigade_core::redact::Redactor;
 use brigade_fs::{FsError, FsErrorKind};
 use brigade_policy::Blocker;
 use brigade_queue::QueueError;
+use brigade_redact::Redactor;
 use thiserror::Error;
 
 use crate::exit::Exit;

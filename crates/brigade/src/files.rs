@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use brigade_call::{DirectoryFact, FileFact, ProgramBinding, ProgramFact, SchemaFact};
 use brigade_catalog::Tool;
-use brigade_core::{Argv, Dialect, Fingerprint, Json, JsonError};
+use brigade_command::Argv;
+use brigade_core::{Dialect, Fingerprint, Json, JsonError};
 use brigade_exec::{OpenedProgram, resolve_program};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
 use brigade_projection::{PathRefusal, SourceFacts, TargetFacts};

@@ -6,13 +6,13 @@ use brigade_call::{
     ArgsProblem, DirectoryFact, FileFact, Plan, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact,
 };
 use brigade_catalog::{Catalog, Tool};
-use brigade_core::redact::SecretValue;
 use brigade_core::{ConfigIssue, Json, Severity};
 use brigade_exec::OpenedProgram;
 use brigade_policy::{Blocker, CallFacts, PolicyState, decide};
 use brigade_projection::{
     Claims, Depth, Overwrite, ProjectionItem, SourceFacts, ToolFacts, blocking, plan_tool, summarise,
 };
+use brigade_redact::SecretValue;
 
 use crate::error::Error;
 use crate::files::ToolReader;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use brigade_core::Argv;
+use brigade_command::Argv;
 use brigade_fs::Fs;
 
 use crate::files::ToolReader;

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use brigade_call::DirectoryFact;
 use brigade_catalog::Tool;
-use brigade_core::redact::is_secret_command;
-use brigade_core::redact::{Redactor, SecretValue};
+use brigade_command::risk;
+use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
-use brigade_core::{Json, risk};
 use brigade_exec::{Exchange, LiveServer, list_live};
 use brigade_policy::{CallFacts, PolicyState, decide};
 use brigade_process::Stream;
+use brigade_redact::is_secret_command;
+use brigade_redact::{Redactor, SecretValue};
 
 use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};

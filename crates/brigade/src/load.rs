@@ -1,10 +1,10 @@
 //! Reading the configuration files.
 
 use brigade_catalog::{Catalog, Level};
-use brigade_core::redact::Redactor;
 use brigade_core::{ConfigIssue, Place, Severity};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::PolicyState;
+use brigade_redact::Redactor;
 
 use crate::error::{Error, ErrorKind};
 use crate::workspace::{CATALOG, CONFIG_LIMIT, POLICY, Workspace, rel};

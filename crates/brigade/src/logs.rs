@@ -8,11 +8,11 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use brigade_call::CallStatus;
-use brigade_core::redact::Redactor;
 use brigade_core::{CallId, IdPrefix, Resolved};
 use brigade_fs::{Fs as _, FsError, ReadFile, RelPath};
 use brigade_process::CancelToken;
 use brigade_queue::{Calls, Match, Queue as _, QueueView, StoredReceipt};
+use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 
 use crate::calls::ambiguous;

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use brigade_catalog::Tool;
 use brigade_core::Fingerprint;
-use brigade_core::redact::Redactor;
 use brigade_core::text::escape_terminal;
 use brigade_exec::{FolderFiles, file_fingerprint, folder_files};
 use brigade_fs::{DiskFs, FileKind, Fs, Location, RelPath};
 use brigade_policy::Blocker;
+use brigade_redact::Redactor;
 
 use crate::code::{NotBound, code_of, missing_script, script_of};
 use crate::error::Error;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use brigade_core::redact::Redactor;
 use brigade_core::{Json, Timestamp};
 use brigade_doctor::{ConfigFile, Issue, Snapshot, ToolIssues, ToolState, diagnose, diagnose_tool, quiet};
 use brigade_fs::{Fs, RelPath};
 use brigade_projection::Depth;
+use brigade_redact::Redactor;
 
 use crate::catalog::enabled;
 use crate::error::Error;

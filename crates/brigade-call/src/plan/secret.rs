@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::{Family, TextPurpose, Tool};
-use brigade_core::redact::{MARK, is_secret_field, secret_words};
-use brigade_core::{Argv, Json};
+use brigade_command::Argv;
+use brigade_core::Json;
 use brigade_policy::Blocker;
+use brigade_redact::{MARK, is_secret_field, secret_words};
 
 use super::secret_blocker;
 use crate::template::Template;

@@ -1,7 +1,7 @@
 //! Command lines that the system does not take.
 
 use brigade_catalog::Family;
-use brigade_core::Argv;
+use brigade_command::Argv;
 use brigade_policy::Blocker;
 
 /// The longest word that Linux hands to a program, in bytes, without the NUL behind it.

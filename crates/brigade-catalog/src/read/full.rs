@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::redact::is_secret_name;
 use brigade_core::text::short;
 use brigade_core::{Place, Severity, closest};
+use brigade_redact::is_secret_name;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 

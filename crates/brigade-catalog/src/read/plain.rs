@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use brigade_core::Place;
-use brigade_core::redact::is_secret_name;
+use brigade_redact::is_secret_name;
 
 use super::entry::{Entry, Slot};
 use crate::fields::{KNOWN_HARNESSES, Shape};

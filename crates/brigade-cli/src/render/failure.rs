@@ -1,7 +1,7 @@
 //! Errors: what went wrong, every reason, and what to do next.
 
 use brigade::core::Json;
-use brigade::core::redact::Redactor;
+use brigade::redact::Redactor;
 use brigade::{Error, ErrorKind, Exit};
 use serde::Serialize;
 

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use brigade_call::{DirectoryFact, ProgramFact};
 use brigade_catalog::Tool;
-use brigade_core::argv::Argv;
-use brigade_core::redact::{MARK, looks_secret_value};
+use brigade_command::argv::Argv;
+use brigade_command::risk;
 use brigade_core::text::short;
-use brigade_core::{Place, Timestamp, risk};
+use brigade_core::{Place, Timestamp};
+use brigade_redact::{MARK, looks_secret_value};
 
 use super::contract::file;
 use crate::{Issue, IssueType, McpProblem, ToolFiles};

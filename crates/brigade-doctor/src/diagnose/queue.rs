@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus};
-use brigade_core::redact::Redactor;
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Fingerprint, Place, Timestamp};
+use brigade_redact::Redactor;
 
 use crate::snapshot::asks;
 use crate::{BrokenFile, CallState, CheckpointState, Issue, IssueType, RunState, RunnerState, Snapshot};

@@ -2,8 +2,8 @@
 
 use brigade_call::DirectoryFact;
 use brigade_catalog::{Family, Runtime, Runtimes, Tool};
+use brigade_command::argv::Argv;
 use brigade_core::Place;
-use brigade_core::argv::Argv;
 
 use super::{config, files};
 use crate::{ConfigFile, Health, Issue, IssueType, ProcessState, RuntimeFacts, RuntimeState, Snapshot};

@@ -1,8 +1,8 @@
 //! What a tool answered, as a receipt may hold it: shortened, redacted, and nothing binary.
 
-use brigade_core::redact::Redactor;
 use brigade_core::text::short;
 use brigade_core::{Json, Object};
+use brigade_redact::Redactor;
 
 /// Characters of a summary.
 const SUMMARY: usize = 500;
@@ -138,7 +138,7 @@ fn spoken(block: &Json, redactor: &Redactor) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brigade_core::redact::SecretValue;
+    use brigade_redact::SecretValue;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use brigade_core::Json;
-use brigade_core::redact::Redactor;
+use brigade_redact::Redactor;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, ErrorData,
     Implementation, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId, ServerPeerInfo,

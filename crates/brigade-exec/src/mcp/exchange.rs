@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use brigade_core::redact::Redactor;
 use brigade_core::{Fingerprint, Json, Object};
 use brigade_process::Outcome;
+use brigade_redact::Redactor;
 use thiserror::Error;
 
 use super::content::McpAnswer;

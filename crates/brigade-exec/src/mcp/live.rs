@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use brigade_core::redact::{Redactor, SecretValue};
 use brigade_policy::Decision;
 use brigade_process::{CancelToken, Control, PrivateFolder, Sink, Spec};
+use brigade_redact::{Redactor, SecretValue};
 
 use super::exchange::{Exchange, McpErrorKind, McpFault};
 use super::session::list_tools;

@@ -16,9 +16,9 @@
 mod diff;
 mod schema_diff;
 
-use brigade_core::redact::{MARK, Redactor};
 use brigade_core::text::short;
 use brigade_core::{Fingerprint, Json, Timestamp};
+use brigade_redact::{MARK, Redactor};
 use thiserror::Error;
 
 pub use diff::{PinChange, PinChangeKind, diff};

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brigade_core::Json;
-use brigade_core::redact::Redactor;
 use brigade_core::text::{escape_terminal, short};
 use brigade_process::{
     CancelToken, Child, Control, EndedBy, Exit, Outcome, RunError, Sink, Spec, spawn_piped,
 };
+use brigade_redact::Redactor;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc::unbounded_channel;
 

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use brigade_core::Json;
-use brigade_core::redact::{Redactor, SecretValue};
 use brigade_exec::{Exchange, McpErrorKind, McpRequest, Pin, PinRule, ServerExit, call_tool, list_tools};
 use brigade_process::{CancelToken, Control, Program, Spec, Stream};
+use brigade_redact::{Redactor, SecretValue};
 
 /// What a server may be told, and what becomes of it.
 pub struct Trial {

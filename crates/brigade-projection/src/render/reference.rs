@@ -4,7 +4,7 @@
 //! Commands and sources are shown with their secrets redacted: a page may be read by every agent.
 
 use brigade_catalog::{Family, Tool};
-use brigade_core::redact::Redactor;
+use brigade_redact::Redactor;
 
 use crate::facts::SourceText;
 use crate::text::one_line;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brigade_core::Argv;
+use brigade_command::Argv;
 use brigade_fs::FsErrorKind;
 
 use super::{base_name, plain_name};

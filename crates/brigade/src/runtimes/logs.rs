@@ -3,8 +3,8 @@
 use std::io;
 
 use brigade_catalog::Runtime;
-use brigade_core::redact::Redactor;
 use brigade_process::CancelToken;
+use brigade_redact::Redactor;
 use brigade_runtime::{Checks, FollowFrom, LogStream};
 
 use crate::error::{Error, ErrorKind};

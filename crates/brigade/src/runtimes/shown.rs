@@ -1,11 +1,11 @@
 //! Runtimes as reports and receipts show them.
 
 use brigade_catalog::{Runtime, Runtimes};
-use brigade_core::argv::Argv;
-use brigade_core::redact::{Redactor, shown_command};
+use brigade_command::argv::Argv;
 use brigade_core::{ConfigIssue, Fingerprint, Json, Object, Place, Severity};
 use brigade_doctor::Typed;
 use brigade_policy::Blocker;
+use brigade_redact::{Redactor, shown_command};
 use brigade_runtime::{RuntimeError, RuntimeFacts, RuntimeIssue};
 
 use crate::error::{Error, ErrorKind};

@@ -1,7 +1,7 @@
 //! Runtimes: how they stand, and what came of starting and stopping them.
 
+use brigade::command::argv::Argv;
 use brigade::core::Json;
-use brigade::core::argv::Argv;
 use brigade::{
     RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
     RuntimeStartReport, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary,

@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::Range;
 
 use brigade_core::Json;
-use brigade_core::redact::Redactor;
 use brigade_core::text::{escape_terminal, short};
+use brigade_redact::Redactor;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
 use super::schema_diff::schema_changes;

@@ -372,6 +372,8 @@ fn name_and_password(window: Window<'_>, start: usize) -> Result<Option<Found>, 
     let is_base64 = |b: u8| b.is_ascii_alphanumeric() || b"+/=-_".contains(&b);
     let end = window.skip(start, 256, is_base64)?;
     let text = &window.bytes[start..end];
+    // The first line of a private key may follow at once.
+    let text = &text[..memchr::memmem::find(text, b"----").unwrap_or(text.len())];
     let is_token = 4 <= text.len() && decoded_holds_a_colon(text);
     let found = Found { start, swallow: Swallow::Class(0, is_token68), kind: SecretKind::Authorization };
     Ok(is_token.then_some(found))

@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_common_writers_make_of_a_value_is_masked() {
-        let redactor = super::super::Redactor::bound_only(&[SecretValue::from("v\u{e9}'4\"2<Ab/c")]);
+        let redactor = crate::Redactor::bound_only(&[SecretValue::from("v\u{e9}'4\"2<Ab/c")]);
         for form in [
             "v\u{e9}'4\"2<Ab/c",
             "v\u{e9}&#x27;4&quot;2&lt;Ab/c",

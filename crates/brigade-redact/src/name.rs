@@ -33,7 +33,7 @@ impl NameKind {
 /// are none.
 ///
 /// ```
-/// use brigade_core::redact::is_secret_field;
+/// use brigade_redact::is_secret_field;
 ///
 /// assert!(is_secret_field("password", "x") && is_secret_field("tokens", "abc") && is_secret_field("auth", "abc"));
 /// assert!(!is_secret_field("tokens", "4,096") && !is_secret_field("auth", "oauth2"));
@@ -154,7 +154,7 @@ pub(super) fn is_method(value: &str) -> bool {
 /// and the working directory (`PWD`).
 ///
 /// ```
-/// use brigade_core::redact::is_secret_name;
+/// use brigade_redact::is_secret_name;
 ///
 /// assert!(is_secret_name("clientSecret") && is_secret_name("X-API-Key"));
 /// assert!(!is_secret_name("max_tokens") && !is_secret_name("tokenizer"));

@@ -1,8 +1,8 @@
-//! How fast redaction is on log text: `cargo bench -p brigade-core --bench redact`.
+//! How fast redaction is on log text: `cargo bench -p brigade-redact --bench redact`.
 
 use std::fmt::Write as _;
 
-use brigade_core::redact::{Redactor, SecretValue};
+use brigade_redact::{Redactor, SecretValue};
 use divan::Bencher;
 use divan::counter::BytesCount;
 

@@ -91,9 +91,10 @@ impl Swallow {
             if byte == b'[' && window.has_mark(at)? {
                 return Ok(Step::Take(MARK.len()));
             }
-            if byte == b'-' && is_private_key_header(window, at)? {
-                return Ok(Step::Become(Swallow::Pem(Pem::default())));
-            }
+        }
+        let may_become_key = !matches!(self, Swallow::Fixed(_) | Swallow::Pem(_));
+        if may_become_key && byte == b'-' && is_private_key_header(window, at)? {
+            return Ok(Step::Become(Swallow::Pem(Pem::default())));
         }
         match self {
             Swallow::Fixed(0) => Ok(Step::Last(0)),

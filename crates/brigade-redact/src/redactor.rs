@@ -1,46 +1,4 @@
-//! Keeps secrets out of everything that is stored or shown.
-//!
-//! A [`Redactor`] replaces secrets in text by `[redacted]`, keeps what names them readable (`token=[redacted]`), and
-//! leaves every other byte as it is. It works on a stream: however the input is cut into pieces, the output is the
-//! same. Redacting a text twice changes nothing more.
-//!
-//! Masked are
-//!
-//! * values of fields with a secret name ([`is_secret_name`]) in any quoting: `password = "x"`, `"token":"x"`,
-//!   `\"token\":\"x\"`, `--token x`, `export API_KEY=x`, `<password>x</password>`;
-//! * values beside a secret name: `name: DB_PASSWORD`, `value: x`; passwords of `.netrc`;
-//! * cookies, signatures of URLs and webhooks, bearer and basic authorizations, names and passwords inside URLs, passwords after `curl --user`, tokens with a well-known prefix, JSON web
-//!   tokens, and PEM private keys, the line `BEGIN` included;
-//! * bound values ([`SecretValue`]) as they are, and base64-, hex- or URL-encoded; hex also with `:` or a blank between
-//!   the bytes, base64 also in lines of 64 or 76 characters; and escaped with backslashes, as JSON and shells do, in any
-//!   mixture, up to twice.
-//!
-//! A bound value of one or two bytes is masked only where it stands as a word, and values of up to three bytes are
-//! not looked for in encoded form, because masking them would destroy harmless output without hiding anything. Not
-//! found are bound values that are reversed, compressed or encoded twice, and the later lines
-//! of a value whose quotes span lines (other than `"""`).
-//!
-//! A redactor holds back at most [`Redactor::holds_back`] bytes, however long the lines of the input are.
-//!
-//! ```
-//! use brigade_core::redact::{Redactor, SecretValue};
-//!
-//! let redactor = Redactor::new(&[SecretValue::from("hunter2EXAMPLE")]);
-//! assert_eq!(redactor.redact_str("api_key: 'a b' (hunter2EXAMPLE)"), "api_key: '[redacted]' ([redacted])");
-//! ```
-
-mod anchors;
-mod argv;
-mod bound;
-mod command;
-mod json;
-mod name;
-mod rules;
-mod shape;
-mod spelled;
-mod stream;
-mod swallow;
-mod window;
+//! The redactor, secret values, and texts that are safe to show.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -48,14 +6,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use bound::Bound;
-use stream::{Scope, Stream};
-
-pub use argv::secret_words;
-pub use command::{is_secret_command, shown_command};
-pub use json::secret_fields;
-pub use name::{is_secret_field, is_secret_name};
-pub use shape::{SecretKind, looks_secret_value};
+use crate::bound::Bound;
+use crate::stream::{Scope, Stream};
+use crate::{anchors, rules};
 
 /// What stands in place of a secret.
 pub const MARK: &str = "[redacted]";
@@ -101,14 +54,19 @@ impl Redacted {
         Redacted(Cow::Borrowed(text))
     }
 
+    /// Takes a text that this crate has masked.
+    pub(crate) fn known(text: String) -> Redacted {
+        Redacted(Cow::Owned(text))
+    }
+
     /// Gives the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Cuts the text as [`short`](crate::text::short) does.
+    /// Cuts the text as [`short`](brigade_core::text::short) does.
     pub fn short(&self, limit: usize) -> Redacted {
-        Redacted(Cow::Owned(crate::text::short(&self.0, limit)))
+        Redacted(Cow::Owned(brigade_core::text::short(&self.0, limit)))
     }
 }
 
@@ -131,7 +89,7 @@ impl AsRef<str> for Redacted {
 pub struct Redactor {
     bound: Option<Arc<Bound>>,
     scope: Scope,
-    stream: Stream,
+    pub(crate) stream: Stream,
 }
 
 impl Redactor {
@@ -207,10 +165,7 @@ impl fmt::Debug for Redactor {
 }
 
 /// Tells whether the rules alone would mask something in a text.
-fn is_changed_by_rules(text: &str) -> bool {
+pub(crate) fn is_changed_by_rules(text: &str) -> bool {
     let redactor = Redactor { bound: None, scope: Scope::AllRules, stream: Stream::new(Scope::AllRules) };
     redactor.redact_str(text) != text
 }
-
-#[cfg(test)]
-mod tests;

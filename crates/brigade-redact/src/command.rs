@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::anchors::Anchors;
 use super::rules::is_reference;
 use super::{MARK, Redacted, Redactor, is_secret_name, looks_secret_value, secret_words};
-use crate::argv::Argv;
+use brigade_command::Argv;
 
 /// Tells whether a configured command holds what looks like a secret, so that it must not be stored or shown.
 ///
@@ -13,7 +13,7 @@ use crate::argv::Argv;
 /// (`--private-key ~/.ssh/id_rsa`, `--credentials account.json`), a source (`--secret id=npm,src=.npmrc`).
 ///
 /// ```
-/// use brigade_core::redact::is_secret_command;
+/// use brigade_redact::is_secret_command;
 ///
 /// assert!(is_secret_command("deploy --token abcEXAMPLE") && is_secret_command("env PGPASSWORD=hunter2EXAMPLE psql"));
 /// assert!(!is_secret_command("deploy --token-file x") && !is_secret_command("python3 bin/password_check.py"));

@@ -47,7 +47,7 @@ impl fmt::Display for SecretKind {
 /// in between, too.
 ///
 /// ```
-/// use brigade_core::redact::{SecretKind, looks_secret_value};
+/// use brigade_redact::{SecretKind, looks_secret_value};
 ///
 /// assert_eq!(looks_secret_value("AKIAIOSFODNN7EXAMPLE"), Some(SecretKind::TokenPrefix { issuer: "AWS" }));
 /// assert_eq!(looks_secret_value("GITHUB_TOKEN"), None);
@@ -58,14 +58,14 @@ pub fn looks_secret_value(text: &str) -> Option<SecretKind> {
     if text.is_ascii() && !Anchors::new().stand_in(text.as_bytes()) {
         return None;
     }
-    if super::is_changed_by_rules(text) {
+    if crate::redactor::is_changed_by_rules(text) {
         return first_kind(text);
     }
     if text.is_ascii() {
         return None;
     }
     let plain = plain_letters(text);
-    if plain != text && super::is_changed_by_rules(&plain) { first_kind(&plain) } else { None }
+    if plain != text && crate::redactor::is_changed_by_rules(&plain) { first_kind(&plain) } else { None }
 }
 
 /// Takes out what has no width, and writes wide letters as ASCII, so that neither hides a name.

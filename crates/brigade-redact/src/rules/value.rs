@@ -6,10 +6,10 @@
 //! number of up to three digits are left. When in doubt, a value is masked.
 
 use super::{Field, Found, Separator, is_blank, is_quote, is_token68};
-use crate::redact::name::{NameKind, is_count, is_password};
-use crate::redact::shape::SecretKind;
-use crate::redact::swallow::{Swallow, beginning};
-use crate::redact::window::{More, Window};
+use crate::name::{NameKind, is_count, is_password};
+use crate::shape::SecretKind;
+use crate::swallow::{Swallow, beginning};
+use crate::window::{More, Window};
 
 /// How much of a value is looked at to tell whether it is one.
 const LOOKED_AT: usize = 96;
@@ -245,7 +245,7 @@ fn is_harmless_word(word: &[u8], field: &Field<'_>) -> bool {
 }
 
 /// Tells whether a word stands for a value: a variable, a name in brackets, a row of stars. It is not empty.
-pub(in crate::redact) fn is_placeholder(word: &str) -> bool {
+pub(crate) fn is_placeholder(word: &str) -> bool {
     let bytes = word.as_bytes();
     match bytes[0] {
         b'$' => {
@@ -262,7 +262,7 @@ pub(in crate::redact) fn is_placeholder(word: &str) -> bool {
 }
 
 /// Tells whether a value of a command line only names where a secret lies: a file, a variable, a source.
-pub(in crate::redact) fn is_reference(value: &str) -> bool {
+pub(crate) fn is_reference(value: &str) -> bool {
     const BEGINNINGS: &[&str] =
         &["/", "./", "../", "~/", "@", "file:", "fd:", "env:", "id=", "type=", "src=", "source="];
     const ENDINGS: &[&str] = &[

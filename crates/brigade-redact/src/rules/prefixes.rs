@@ -1,12 +1,12 @@
 //! Tokens that are known by their first letters.
 
-use crate::redact::rules::Found;
-use crate::redact::shape::SecretKind;
-use crate::redact::swallow::Swallow;
-use crate::redact::window::{More, Window};
+use crate::rules::Found;
+use crate::shape::SecretKind;
+use crate::swallow::Swallow;
+use crate::window::{More, Window};
 
 /// A kind of token.
-pub(in crate::redact) struct Prefix {
+pub(crate) struct Prefix {
     text: &'static [u8],
     issuer: &'static str,
     class: fn(u8) -> bool,
@@ -64,7 +64,7 @@ fn dotted(byte: u8) -> bool {
 }
 
 /// The known prefixes. Lengths are a little below what the issuers use today, so that a changed format still shows.
-pub(in crate::redact) const PREFIXES: &[Prefix] = &[
+pub(crate) const PREFIXES: &[Prefix] = &[
     token(b"AKIA", "AWS", upper, Exactly(16), Nothing),
     token(b"ASIA", "AWS", upper, Exactly(16), Nothing),
     token(b"ABIA", "AWS", upper, Exactly(16), Nothing),
@@ -123,7 +123,7 @@ pub(in crate::redact) const PREFIXES: &[Prefix] = &[
 
 impl Prefix {
     /// Gives the anchor by which the prefix is found; of a short one it begins a byte before.
-    pub(in crate::redact) const fn anchor(&self) -> [u8; 4] {
+    pub(crate) const fn anchor(&self) -> [u8; 4] {
         match self.text {
             [a, b, c, d, ..] => [*a, *b, *c, *d],
             [a, b, c] => [b'?', *a, *b, *c],

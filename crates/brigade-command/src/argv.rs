@@ -74,11 +74,11 @@ impl Argv {
     /// Fails on an open quote, a lone backslash at the end, a NUL, or when there is no program.
     ///
     /// ```
-    /// use brigade_core::argv::Argv;
+    /// use brigade_command::argv::Argv;
     ///
     /// let argv = Argv::parse("bin/tool --name 'two words' #1")?;
     /// assert_eq!(argv.words(), ["bin/tool", "--name", "two words", "#1"]);
-    /// # Ok::<(), brigade_core::argv::InvalidCommand>(())
+    /// # Ok::<(), brigade_command::argv::InvalidCommand>(())
     /// ```
     pub fn parse(command: &str) -> Result<Argv, InvalidCommand> {
         if let Some(at) = command.find('\0') {

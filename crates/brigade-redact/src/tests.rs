@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::json::Json;
+use brigade_core::Json;
 
-const SECRETS: &str = include_str!("../../../../fixtures/redaction/secrets.txt");
-const HARMLESS: &str = include_str!("../../../../fixtures/redaction/harmless.txt");
+const SECRETS: &str = include_str!("../../../fixtures/redaction/secrets.txt");
+const HARMLESS: &str = include_str!("../../../fixtures/redaction/harmless.txt");
 
 fn lines(corpus: &'static str) -> impl Iterator<Item = &'static str> {
     corpus.lines().filter(|line| !line.starts_with('#') && !line.is_empty())
@@ -45,6 +45,12 @@ fn streamed(redactor: &Redactor, text: &[u8], cuts: &[usize]) -> Vec<u8> {
 
 fn byte_by_byte(redactor: &Redactor, text: &str) -> String {
     String::from_utf8(streamed(redactor, text.as_bytes(), &vec![1; text.len()])).unwrap()
+}
+
+#[test]
+fn a_private_key_right_behind_a_token_is_masked_whole() {
+    let text = "Basic Ym9iOmh1bnRlcjJFWEFNUExF-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----.";
+    assert_eq!(Redactor::new(&[]).redact_str(text), "Basic [redacted].");
 }
 
 #[test]

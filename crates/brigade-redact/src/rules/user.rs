@@ -2,9 +2,9 @@
 
 use super::value::is_placeholder;
 use super::{Found, LOOKBEHIND, is_blank, is_quote};
-use crate::redact::shape::SecretKind;
-use crate::redact::swallow::Swallow;
-use crate::redact::window::{More, Window};
+use crate::shape::SecretKind;
+use crate::swallow::Swallow;
+use crate::window::{More, Window};
 
 /// How long a name and password may be to be looked at.
 const LONGEST: usize = 256;

@@ -1,10 +1,10 @@
 //! Values of `auth` and `bearer`, which are a secret or only the name of a method.
 
 use super::{Found, is_blank, is_quote, is_token68};
-use crate::redact::name::is_method;
-use crate::redact::shape::SecretKind;
-use crate::redact::swallow::Swallow;
-use crate::redact::window::{More, Window};
+use crate::name::is_method;
+use crate::shape::SecretKind;
+use crate::swallow::Swallow;
+use crate::window::{More, Window};
 
 /// Tells whether the `uth` at a position ends a name such as `auth`, `_auth` or `basicAuth`, but not `oauth`.
 pub(super) fn is_auth_name(window: Window<'_>, at: usize) -> bool {

@@ -3,7 +3,7 @@
 use super::argv::{ArgvReader, Hidden};
 use super::name::{NameKind, classify};
 use super::{MARK, Redactor, is_secret_field, looks_secret_value};
-use crate::json::{Json, Object};
+use brigade_core::{Json, Object};
 
 impl Redactor {
     /// Redacts a JSON value.
@@ -84,7 +84,7 @@ impl Inherited {
 ///
 /// ```
 /// use brigade_core::Json;
-/// use brigade_core::redact::secret_fields;
+/// use brigade_redact::secret_fields;
 ///
 /// let json = Json::parse(r#"{"auth": {"token": "x", "max_tokens": 100}, "urls": ["https://u:p@example.com"]}"#)?;
 /// assert_eq!(secret_fields(&json), ["$.auth.token", "$.urls[0]"]);

@@ -313,7 +313,7 @@ fn first_character(text: &[u8]) -> Option<(u32, usize)> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{MARK, Redactor, SecretValue};
+    use crate::{MARK, Redactor, SecretValue};
 
     #[track_caller]
     fn check(value: &str, text: &str, expect: &str) {

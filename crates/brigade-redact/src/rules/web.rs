@@ -1,9 +1,9 @@
 //! Secrets of the web: webhooks, signatures of URLs, cookies.
 
 use super::{Found, is_blank, is_quote};
-use crate::redact::shape::SecretKind;
-use crate::redact::swallow::Swallow;
-use crate::redact::window::{More, Window};
+use crate::shape::SecretKind;
+use crate::swallow::Swallow;
+use crate::window::{More, Window};
 
 /// How short a signature may be.
 const SHORTEST_SIGNATURE: usize = 16;

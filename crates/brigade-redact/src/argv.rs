@@ -1,7 +1,7 @@
 //! Redaction of command lines, where one word says that the next is a secret.
 
 use super::{MARK, Redacted, Redactor, is_secret_field, looks_secret_value};
-use crate::redact::rules::is_placeholder;
+use crate::rules::is_placeholder;
 
 impl Redactor {
     /// Redacts the words of a command line; the value after a flag with a secret name is masked too, and the password
@@ -13,7 +13,7 @@ impl Redactor {
             .map(|word| match reader.next(word) {
                 Hidden::Nothing => self.redact(word),
                 Hidden::Whole => Redacted::from_static(MARK),
-                Hidden::From(at) => Redacted(std::borrow::Cow::Owned(self.redact_str(&word[..at]) + MARK)),
+                Hidden::From(at) => Redacted::known(self.redact_str(&word[..at]) + MARK),
             })
             .collect()
     }
@@ -24,7 +24,7 @@ impl Redactor {
 /// Placeholders (`$TOKEN`, `<token>`) and `[redacted]` do not.
 ///
 /// ```
-/// use brigade_core::redact::secret_words;
+/// use brigade_redact::secret_words;
 ///
 /// let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
 /// assert_eq!(secret_words(&words("deploy --token abc --max-tokens 5")), [2]);

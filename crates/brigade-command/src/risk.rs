@@ -144,8 +144,8 @@ impl fmt::Display for Risk {
 /// Lists every risk of a command line, in the order of its words; empty means none was found.
 ///
 /// ```
-/// use brigade_core::argv::Argv;
-/// use brigade_core::risk::judge;
+/// use brigade_command::argv::Argv;
+/// use brigade_command::risk::judge;
 ///
 /// let codes = |command: &str| judge(&Argv::parse(command).unwrap()).iter().map(|r| r.code()).collect::<Vec<_>>();
 /// assert_eq!(codes("timeout 5 bash -lc 'make'"), ["shell-text"]);
