@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::{InvalidId, Json};
@@ -69,6 +69,12 @@ impl FromStr for Fingerprint {
 impl Serialize for Fingerprint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fingerprint {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Fingerprint, D::Error> {
+        crate::id::parsed(deserializer)
     }
 }
 
@@ -232,6 +238,12 @@ impl fmt::Display for StoredFingerprint {
 impl Serialize for StoredFingerprint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for StoredFingerprint {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StoredFingerprint, D::Error> {
+        crate::id::parsed(deserializer)
     }
 }
 

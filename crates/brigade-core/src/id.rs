@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 /// A text that is not an id or label of the kind asked for.
@@ -18,6 +18,16 @@ impl InvalidId {
     pub(crate) fn fingerprint() -> InvalidId {
         InvalidId { kind: "fingerprint", expected: "16 or 64 lower-case hex digits" }
     }
+}
+
+/// Reads a text through its [`FromStr`].
+pub(crate) fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: FromStr<Err: fmt::Display>,
+    D: Deserializer<'de>,
+{
+    let text: std::borrow::Cow<'de, str> = Deserialize::deserialize(deserializer)?;
+    text.parse().map_err(serde::de::Error::custom)
 }
 
 /// The longest id in bytes; with `.stdout.log` behind it, it still fits a file name.
@@ -66,6 +76,12 @@ macro_rules! file_safe_id {
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                parsed(deserializer)
             }
         }
     };
@@ -181,6 +197,18 @@ impl FromStr for Label {
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Label {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Label {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Label, D::Error> {
+        parsed(deserializer)
     }
 }
 

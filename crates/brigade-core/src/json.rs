@@ -2,16 +2,25 @@
 //!
 //! [`Json::parse`] reads RFC 8259 strictly and refuses duplicate keys; [`Dialect::Lenient`] also reads what older
 //! programs wrote (`NaN`, duplicate keys, lone surrogates). Errors carry the position and never the text.
+//!
+//! [`to_json`] and [`from_json`] convert between values and types with a serde form. [`record!`](crate::record!) makes
+//! a type a record, which keeps members that it does not know.
 
 mod canonical;
+mod de;
 mod number;
 mod parse;
+mod record;
+mod ser;
 mod write;
 
 use std::collections::BTreeMap;
 
+pub use de::{Mismatch, from_json};
 pub use number::Number;
 pub use parse::{Dialect, JsonError, JsonErrorKind};
+pub use record::{Extra, RecordDeserializer, from_record, sorted, to_record};
+pub use ser::to_json;
 
 /// The members of a JSON object, sorted by key.
 pub type Object = BTreeMap<String, Json>;
@@ -232,11 +241,27 @@ mod tests {
         })
     }
 
+    #[test]
+    fn numbers_go_through_serde_with_all_digits() {
+        let text = "[NaN,-Infinity,1.50,-0,1e2,123456789012345678901234567890,18446744073709551615]";
+        let value = Json::parse_bytes(text.as_bytes(), Dialect::Lenient).unwrap();
+        assert_eq!(to_json(&value).unwrap().to_compact(), text);
+        assert_eq!(from_json::<Json>(&value).unwrap().to_compact(), text);
+        assert_eq!(from_json::<Vec<Number>>(&value).unwrap()[2].as_str(), "1.50");
+        assert!(from_json::<f64>(&value.as_array().unwrap()[2]) == Ok(1.5));
+    }
+
     proptest! {
         #[test]
         fn what_is_written_reads_back_the_same(value in any_json()) {
             prop_assert_eq!(Json::parse(&value.to_compact()).unwrap(), value.clone());
             prop_assert_eq!(Json::parse(&value.to_pretty()).unwrap(), value);
+        }
+
+        #[test]
+        fn a_value_goes_through_serde_unchanged(value in any_json()) {
+            prop_assert_eq!(&to_json(&value).unwrap(), &value);
+            prop_assert_eq!(from_json::<Json>(&value).unwrap(), value);
         }
 
         #[test]

@@ -15,7 +15,7 @@
 mod fingerprint;
 mod id;
 mod issue;
-mod json;
+pub mod json;
 pub mod parallel;
 #[cfg(feature = "schemas")]
 mod schemas;
@@ -25,5 +25,5 @@ mod time;
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
 pub use id::{CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolved, RunId};
 pub use issue::{ConfigIssue, Place, Severity, closest};
-pub use json::{Dialect, Json, JsonError, JsonErrorKind, Number, Object};
+pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};
 pub use time::{Clock, InvalidTimestamp, SystemClock, Timestamp};

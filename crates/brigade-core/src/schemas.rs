@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::{Fingerprint, Json};
+use crate::{
+    CallId, CheckpointId, Fingerprint, Json, Label, Number, RunId, Severity, StoredFingerprint, Timestamp,
+};
 
 impl JsonSchema for Json {
     fn inline_schema() -> bool {
@@ -21,16 +23,33 @@ impl JsonSchema for Json {
     }
 }
 
-impl JsonSchema for Fingerprint {
-    fn inline_schema() -> bool {
-        true
-    }
+/// Types that are written in place, as one kind of JSON value.
+macro_rules! plain {
+    ($($name:ident: $schema:tt;)*) => {
+        $(impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
 
-    fn schema_name() -> Cow<'static, str> {
-        "Fingerprint".into()
-    }
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[0-9a-f]{64}$"})
-    }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        })*
+    };
+}
+
+plain! {
+    CallId: {"type": "string"};
+    CheckpointId: {"type": "string"};
+    Fingerprint: {"type": "string", "pattern": "^[0-9a-f]{64}$"};
+    Label: {"type": "string"};
+    Number: {"type": "number"};
+    RunId: {"type": "string"};
+    Severity: {"enum": ["info", "warning", "error"]};
+    StoredFingerprint: {"type": "string", "pattern": "^[0-9a-f]{16}([0-9a-f]{48})?$"};
+    Timestamp: {"type": "string"};
 }

@@ -5,6 +5,9 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+/// The name of the struct by which a [`RawValue`] tells a serializer that it holds the text of a value.
+pub(super) const RAW_VALUE: &str = "$serde_json::private::RawValue";
+
 /// A JSON number, kept as text so that none loses a digit.
 ///
 /// The text is a number of RFC 8259, or `NaN`, `Infinity` or `-Infinity` where a lenient document held one. Two numbers
@@ -94,7 +97,8 @@ impl Serialize for Number {
     /// Writes the digits as they are; a number that is not finite becomes `null`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !self.is_finite() {
-            return serializer.serialize_unit();
+            // Our own serializer keeps it; that of `serde_json` writes `null`.
+            return serializer.serialize_f64(self.as_f64());
         }
         match self.as_i64() {
             Some(value) if &*self.0 != "-0" => serializer.serialize_i64(value),

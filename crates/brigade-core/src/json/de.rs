@@ -1,0 +1,344 @@
+//! From a [`Json`] value to any type with a serde form, exactly, and without quoting values in errors.
+
+use std::collections::btree_map;
+use std::fmt;
+use std::slice;
+
+use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
+use serde::de::{
+    self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Expected,
+    IntoDeserializer, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
+};
+
+use super::{Dialect, Json, Number, Object};
+
+/// Why a value has not the form of a type. Names the member, never its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The members on the way to it, from the outermost one.
+    path: Vec<String>,
+    message: String,
+}
+
+impl Mismatch {
+    pub(super) fn new(message: impl Into<String>) -> Mismatch {
+        Mismatch { path: Vec::new(), message: message.into() }
+    }
+
+    /// Puts a member in front of the path.
+    pub(super) fn under(mut self, member: &str) -> Mismatch {
+        self.path.insert(0, member.to_owned());
+        self
+    }
+
+    /// Returns the outermost member that does not fit; none when a member is missing or the whole does not fit.
+    pub fn member(&self) -> Option<&str> {
+        self.path.first().map(String::as_str)
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", crate::text::escape_terminal(&self.path.join(".")))?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+impl serde::ser::Error for Mismatch {
+    fn custom<T: fmt::Display>(message: T) -> Mismatch {
+        Mismatch::new(message.to_string())
+    }
+}
+
+impl de::Error for Mismatch {
+    fn custom<T: fmt::Display>(message: T) -> Mismatch {
+        Mismatch::new(message.to_string())
+    }
+
+    fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Mismatch {
+        Mismatch::new(format!("expected {expected}"))
+    }
+
+    fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Mismatch {
+        Mismatch::new(format!("expected {expected}"))
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Mismatch {
+        Mismatch::new(format!("expected one of {}", expected.join(", ")))
+    }
+}
+
+/// Converts a value to a type through its serde form.
+///
+/// # Errors
+/// When a member is missing or has another form than the type wants.
+pub fn from_json<T: DeserializeOwned>(json: &Json) -> Result<T, Mismatch> {
+    T::deserialize(json)
+}
+
+impl<'de> Deserializer<'de> for &'de Json {
+    type Error = Mismatch;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+        match self {
+            Json::Null => visitor.visit_unit(),
+            Json::Bool(value) => visitor.visit_bool(*value),
+            Json::Number(number) => visit_number(number, visitor),
+            Json::String(text) => visitor.visit_borrowed_str(text),
+            Json::Array(elements) => visitor.visit_seq(Elements { elements: elements.iter(), index: 0 }),
+            Json::Object(members) => visitor.visit_map(Members::of(members)),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+        match self {
+            Json::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+        match self {
+            Json::Number(number) => visitor.visit_f64(number.as_f64()),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Mismatch> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mismatch> {
+        match self {
+            Json::String(name) => visitor.visit_enum(Variant { name, value: None }),
+            Json::Object(members) if members.len() == 1 => {
+                let (name, value) = members.iter().next().expect("there is one");
+                visitor.visit_enum(Variant { name, value: Some(value) })
+            }
+            _ => Err(Mismatch::new("expected a word")),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+        visitor.visit_unit()
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier
+    }
+}
+
+/// Hands a number over: as an integer or double when that has the same text, else as the text in bytes, which only a
+/// [`Number`] or [`Json`] takes.
+fn visit_number<'de, V: Visitor<'de>>(number: &'de Number, visitor: V) -> Result<V::Value, Mismatch> {
+    let text = number.as_str();
+    if text != "-0" {
+        if let Ok(integer) = text.parse() {
+            return visitor.visit_i64(integer);
+        }
+        if let Ok(integer) = text.parse() {
+            return visitor.visit_u64(integer);
+        }
+    }
+    let double = number.as_f64();
+    if Number::from(double) == *number {
+        visitor.visit_f64(double)
+    } else {
+        visitor.visit_borrowed_bytes(text.as_bytes())
+    }
+}
+
+struct Elements<'de> {
+    elements: slice::Iter<'de, Json>,
+    index: usize,
+}
+
+impl<'de> SeqAccess<'de> for Elements<'de> {
+    type Error = Mismatch;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Mismatch> {
+        let Some(element) = self.elements.next() else {
+            return Ok(None);
+        };
+        let index = self.index;
+        self.index += 1;
+        seed.deserialize(element).map(Some).map_err(|error| error.under(&format!("[{index}]")))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.elements.len())
+    }
+}
+
+/// The members of an object, one after the other.
+pub(super) struct Members<'de> {
+    members: btree_map::Iter<'de, String, Json>,
+    current: Option<(&'de str, &'de Json)>,
+}
+
+impl<'de> Members<'de> {
+    pub(super) fn of(members: &'de Object) -> Members<'de> {
+        Members { members: members.iter(), current: None }
+    }
+}
+
+impl<'de> MapAccess<'de> for Members<'de> {
+    type Error = Mismatch;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Mismatch> {
+        let Some((key, value)) = self.members.next() else {
+            return Ok(None);
+        };
+        self.current = Some((key, value));
+        seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Mismatch> {
+        let (key, value) = self.current.take().expect("a key comes before its value");
+        seed.deserialize(value).map_err(|error| error.under(key))
+    }
+}
+
+struct Variant<'de> {
+    name: &'de str,
+    value: Option<&'de Json>,
+}
+
+impl<'de> EnumAccess<'de> for Variant<'de> {
+    type Error = Mismatch;
+    type Variant = Variant<'de>;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Mismatch> {
+        let name: StrDeserializer<'de, Mismatch> = self.name.into_deserializer();
+        Ok((seed.deserialize(name)?, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'de> {
+    type Error = Mismatch;
+
+    fn unit_variant(self) -> Result<(), Mismatch> {
+        match self.value {
+            None | Some(Json::Null) => Ok(()),
+            Some(_) => Err(Mismatch::new("expected a word")),
+        }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Mismatch> {
+        seed.deserialize(self.value.unwrap_or(&Json::Null))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Mismatch> {
+        self.value.unwrap_or(&Json::Null).deserialize_any(visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mismatch> {
+        self.value.unwrap_or(&Json::Null).deserialize_any(visitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
+        deserializer.deserialize_any(JsonVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Number, D::Error> {
+        match deserializer.deserialize_any(JsonVisitor)? {
+            Json::Number(number) => Ok(number),
+            _ => Err(de::Error::custom("expected a number")),
+        }
+    }
+}
+
+struct JsonVisitor;
+
+impl<'de> Visitor<'de> for JsonVisitor {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        Json::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(Json::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        Ok(Json::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        Ok(Json::from(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
+        Ok(Json::from(value))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Json, E> {
+        Ok(Json::String(value))
+    }
+
+    fn visit_bytes<E: de::Error>(self, text: &[u8]) -> Result<Json, E> {
+        match Json::parse_bytes(text, Dialect::Lenient) {
+            Ok(number @ Json::Number(_)) => Ok(number),
+            _ => Err(E::custom("expected the text of a number")),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Json, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = access.next_element()? {
+            elements.push(element);
+        }
+        Ok(Json::Array(elements))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Json, A::Error> {
+        let mut members = Object::new();
+        while let Some((key, value)) = access.next_entry()? {
+            members.insert(key, value);
+        }
+        Ok(Json::Object(members))
+    }
+}

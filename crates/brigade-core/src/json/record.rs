@@ -1,0 +1,286 @@
+//! Records: documents that are read back, and lose nothing when they are written again.
+
+use std::cell::Cell;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use super::de::Members;
+use super::{Json, Mismatch, Object, to_json};
+
+/// What a record held beside the members that its type knows, so that it can be written again as it was.
+///
+/// Known members with a value of another type are here too. Two records that differ only in whether a member is
+/// absent or `null` are equal.
+#[derive(Clone, Debug, Default)]
+pub struct Extra {
+    members: Object,
+    /// Known members that the record did not have.
+    absent: Vec<&'static str>,
+}
+
+impl Extra {
+    /// Returns the unknown members, and the known ones whose value has another type.
+    pub fn members(&self) -> &Object {
+        &self.members
+    }
+
+    /// Returns the unknown members for a change.
+    pub fn members_mut(&mut self) -> &mut Object {
+        &mut self.members
+    }
+
+    /// Lets members be written that the record did not have.
+    pub fn complete(&mut self) {
+        self.absent.clear();
+    }
+}
+
+impl PartialEq for Extra {
+    fn eq(&self, other: &Extra) -> bool {
+        self.members == other.members
+    }
+}
+
+impl From<Object> for Extra {
+    fn from(members: Object) -> Extra {
+        Extra { members, absent: Vec::new() }
+    }
+}
+
+/// Reads a record by the derived form of its type. A known member with a value of another type is set aside.
+///
+/// # Errors
+/// When a member that the type needs is missing or has another type.
+pub fn from_record<T>(
+    mut members: Object,
+    read: impl for<'de> Fn(RecordDeserializer<'de>) -> Result<T, Mismatch>,
+) -> Result<(T, Extra), Mismatch> {
+    let mut set_aside = Object::new();
+    loop {
+        let fields = Cell::new(NO_FIELDS);
+        let error = match read(RecordDeserializer { members: &members, fields: &fields }) {
+            Ok(value) => {
+                let known = fields.get();
+                let absent = known.iter().copied().filter(|name| !members.contains_key(*name)).collect();
+                members.retain(|name, _| !known.contains(&name.as_str()));
+                let mut extra = Extra { members, absent };
+                extra.members.append(&mut set_aside);
+                return Ok((value, extra));
+            }
+            Err(error) => error,
+        };
+        match error.member().and_then(|member| members.remove_entry(member)) {
+            Some((name, value)) => drop(set_aside.insert(name, value)),
+            None => return Err(error),
+        }
+    }
+}
+
+/// Writes the members of a record: the derived form of its type, and everything else that it held.
+pub fn to_record(derived: Json, extra: &Extra) -> Object {
+    let Json::Object(mut members) = derived else {
+        unreachable!("the derived form of a record is an object");
+    };
+    for name in &extra.absent {
+        if members.get(*name).is_some_and(Json::is_null) {
+            members.remove(*name);
+        }
+    }
+    for (name, value) in &extra.members {
+        // A known member that held a value of another type keeps it until there is one of its own.
+        if members.get(name).is_none_or(Json::is_null) {
+            members.insert(name.clone(), value.clone());
+        }
+    }
+    members
+}
+
+const NO_FIELDS: &[&str] = &[];
+
+/// Hands the members of a record to a derived `Deserialize`, and learns which ones that knows.
+pub struct RecordDeserializer<'de> {
+    members: &'de Object,
+    fields: &'de Cell<&'static [&'static str]>,
+}
+
+impl<'de> Deserializer<'de> for RecordDeserializer<'de> {
+    type Error = Mismatch;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+        MapAccessDeserializer::new(Members::of(self.members)).deserialize_any(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mismatch> {
+        self.fields.set(fields);
+        self.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// Gives a struct with `#[serde(remote = "Self")]` and a member `extra: Extra` the serde form of a record: sorted
+/// keys, unknown members kept, known ones with a value of another type kept until they get one.
+#[macro_export]
+macro_rules! record {
+    ($name:ident) => {
+        impl $name {
+            /// Reads a record.
+            ///
+            /// # Errors
+            /// When a member that it needs is missing or has another type.
+            pub fn from_members(members: $crate::Object) -> Result<$name, $crate::json::Mismatch> {
+                let (mut record, extra) =
+                    $crate::json::from_record(members, |members| $name::deserialize(members))?;
+                record.extra = extra;
+                Ok(record)
+            }
+
+            /// Writes the record.
+            pub fn to_members(&self) -> $crate::Object {
+                struct Derived<'a>(&'a $name);
+                impl ::serde::Serialize for Derived<'_> {
+                    fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                        $name::serialize(self.0, serializer)
+                    }
+                }
+                let derived = $crate::json::to_json(&Derived(self)).expect("a record is JSON");
+                $crate::json::to_record(derived, &self.extra)
+            }
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                ::serde::Serialize::serialize(&$crate::Json::Object(self.to_members()), serializer)
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                let members: $crate::Object = ::serde::Deserialize::deserialize(deserializer)?;
+                $name::from_members(members).map_err(::serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+/// Serialises a member of a document with sorted keys, as stored documents have them: `#[serde(with = "sorted")]`.
+pub mod sorted {
+    use super::*;
+
+    /// Writes the value with sorted keys.
+    ///
+    /// # Errors
+    /// When the value is not JSON, or the serializer fails.
+    pub fn serialize<T: Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        to_json(value).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+
+    /// Reads the value.
+    ///
+    /// # Errors
+    /// When the value has not the form of the type.
+    pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        T::deserialize(deserializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+    use crate::json::{Dialect, Number, from_json};
+    use crate::{CallId, Timestamp};
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(remote = "Self")]
+    struct Sample {
+        id: CallId,
+        at: Option<Timestamp>,
+        #[serde(default)]
+        words: Vec<String>,
+        seconds: Option<Number>,
+        inner: Option<Inner>,
+        #[serde(default)]
+        args: Json,
+        #[serde(skip)]
+        extra: Extra,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(remote = "Self")]
+    struct Inner {
+        path: String,
+        #[serde(skip)]
+        extra: Extra,
+    }
+
+    record!(Sample);
+    record!(Inner);
+
+    fn parse(text: &str) -> Json {
+        Json::parse_bytes(text.as_bytes(), Dialect::Lenient).unwrap()
+    }
+
+    #[track_caller]
+    fn unchanged(text: &str) -> Sample {
+        let sample: Sample = from_json(&parse(text)).unwrap();
+        assert_eq!(to_json(&sample).unwrap().to_compact(), text);
+        sample
+    }
+
+    #[test]
+    fn a_record_is_written_as_it_was_read() {
+        unchanged(
+            r#"{"args":{"n":NaN,"x":1.50},"at":null,"id":"c","inner":{"path":"p","theirs":-0},"words":["a"]}"#,
+        );
+        unchanged(r#"{"args":null,"id":"c","seconds":30,"words":[]}"#);
+        let sample = unchanged(r#"{"args":[],"at":7,"id":"c","inner":{"path":1},"words":["a"],"zzz":null}"#);
+        assert_eq!((sample.at, sample.inner), (None, None));
+    }
+
+    #[test]
+    fn what_had_another_type_stands_until_there_is_a_value() {
+        let mut sample = unchanged(r#"{"args":null,"at":7,"id":"c","words":[]}"#);
+        sample.at = Some(Timestamp::from_unix_micros(0));
+        assert_eq!(sample.to_members()["at"], Json::from("1970-01-01T00:00:00+00:00"));
+    }
+
+    #[test]
+    fn errors_name_the_member_and_quote_nothing() {
+        let read = |text: &str| from_json::<Sample>(&parse(text)).unwrap_err().to_string();
+        assert_eq!(read("{}"), "missing field `id`");
+        assert_eq!(read(r#"{"id":"../secret"}"#), "missing field `id`");
+        let words = from_json::<Vec<u8>>(&parse(r#"[1,"secret"]"#)).unwrap_err();
+        assert_eq!(words.to_string(), "[1]: expected u8");
+    }
+
+    #[test]
+    fn sorted_members_have_sorted_keys() {
+        #[derive(Serialize)]
+        struct Report {
+            #[serde(serialize_with = "sorted::serialize")]
+            z: Option<Pair>,
+            a: u8,
+        }
+        #[derive(Serialize)]
+        struct Pair {
+            z: f64,
+            a: u8,
+        }
+        let report = Report { z: Some(Pair { z: 30.0, a: 1 }), a: 2 };
+        assert_eq!(serde_json::to_string(&report).unwrap(), r#"{"z":{"a":1,"z":30.0},"a":2}"#);
+    }
+}
