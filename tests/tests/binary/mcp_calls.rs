@@ -6,9 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-mod mcp_common;
-
-use mcp_common::{HELLO, Spoken};
+use crate::mcp_common::{HELLO, Spoken};
 
 #[test]
 fn a_call_goes_the_whole_way() {

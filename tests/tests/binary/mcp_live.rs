@@ -6,9 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-mod mcp_common;
-
-use mcp_common::{HELLO, Spoken, entry};
+use crate::mcp_common::{HELLO, Spoken, entry};
 
 const ECHO: &str = r#"{"type":"object","properties":{"text":{"type":"string","description":"what to say"}},"required":["text"]}"#;
 

@@ -3,15 +3,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]
 
-mod mutation_common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 
 use brigade_tests::{PATH, Site};
 use serde_json::json;
 
-use mutation_common::{ARGS, CATALOG, refused, site};
+use crate::mutation_common::{ARGS, CATALOG, refused, site};
 
 /// Has a call of this command approved, writes a file, and expects that the run is refused because of it alone; then that the
 /// call runs again once the file is as it was.

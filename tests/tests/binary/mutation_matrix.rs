@@ -6,15 +6,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]
 
-mod mutation_common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 
 use brigade_tests::{PATH, Site};
 use serde_json::{Value, json};
 
-use mutation_common::{ARGS, BODY, CATALOG, refused, site};
+use crate::mutation_common::{ARGS, BODY, CATALOG, refused, site};
 
 const POLICY: &str = ".brigade/tools/policy.toml";
 
