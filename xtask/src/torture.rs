@@ -18,7 +18,8 @@ pub fn run(repository: &Repository, arguments: &TortureArguments) -> Result<(), 
     let processes = done(cargo(repository, words.split(' ')).arg(&trials));
     println!("killed at any moment: {trials} trials");
     // The binary that is killed is the one that people run.
-    let words = "test --release --locked --quiet --package brigade-tests --test binary kill_anywhere -- --nocapture";
+    let words =
+        "test --release --locked --quiet --package brigade-tests --test binary kill_anywhere -- --nocapture";
     let killed = done(cargo(repository, words.split(' ')).env("BRIGADE_KILL_TRIALS", &trials));
     processes.and(killed)
 }
