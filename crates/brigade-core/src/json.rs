@@ -1,7 +1,9 @@
 //! JSON values that lose nothing: numbers keep the text they were written in.
 //!
 //! [`Json::parse`] reads RFC 8259 strictly and refuses duplicate keys; [`Dialect::Lenient`] also reads what older
-//! programs wrote (`NaN`, duplicate keys, lone surrogates). Errors carry the position and never the text.
+//! programs wrote (`NaN`, duplicate keys, lone surrogates), and [`Dialect::WithComments`] what people write into settings.
+//! Errors carry the position and never the text. [`members`] looks into a text without building a value, and [`reprint`]
+//! writes one again; all three consume the same tokens.
 //!
 //! [`to_json`] and [`from_json`] convert between values and types with a serde form. [`record!`](crate::record!) makes
 //! a type a record, which keeps members that it does not know.
@@ -10,8 +12,11 @@ mod canonical;
 mod de;
 mod number;
 mod parse;
+mod peek;
 mod record;
+mod reprint;
 mod ser;
+mod token;
 mod write;
 
 use std::collections::BTreeMap;
@@ -19,8 +24,11 @@ use std::collections::BTreeMap;
 pub use de::{Mismatch, from_json};
 pub use number::Number;
 pub use parse::{Dialect, JsonError, JsonErrorKind};
+pub use peek::{Raw, members};
 pub use record::{Extra, RecordDeserializer, from_record, sorted, to_record};
+pub use reprint::{Shown, reprint};
 pub use ser::to_json;
+pub use token::Text;
 
 /// The members of a JSON object, sorted by key.
 pub type Object = BTreeMap<String, Json>;

@@ -1,15 +1,11 @@
-//! The parser: one pass over bytes, positions in its errors, never their text.
+//! The parser: makes values of tokens. Errors carry a position, never the text.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use memchr::memchr3;
 use thiserror::Error;
 
+use super::token::{MAX_DEPTH, Token, Tokens};
 use super::{Json, Number, Object};
-
-/// How deep arrays and objects may nest.
-const MAX_DEPTH: usize = 128;
 
 /// Which documents are JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +15,9 @@ pub enum Dialect {
     /// Also what other programs write: `NaN`, `Infinity`, keys that stand twice (the last one wins), and
     /// escaped surrogates without their half (read as U+FFFD). A byte order mark is skipped.
     Lenient,
+    /// What people write into settings, often called JSONC: strict, but with `//` and `/* */` comments, and a comma may
+    /// follow the last element or member. A byte order mark is skipped.
+    WithComments,
 }
 
 /// Why a text is not JSON, and where.
@@ -76,292 +75,79 @@ pub enum JsonErrorKind {
     /// Arrays and objects nest too deep.
     #[error("nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
+    /// Something other than an object, where one is expected.
+    #[error("expected an object")]
+    ExpectedObject,
+    /// A comment that `/*` begins and nothing ends.
+    #[error("the comment is not closed")]
+    UnclosedComment,
     /// The bytes are not UTF-8.
     #[error("not UTF-8")]
     NotUtf8,
 }
 
 pub(super) fn parse(bytes: &[u8], dialect: Dialect) -> Result<Json, JsonError> {
-    let bytes = match dialect {
-        Dialect::Lenient => bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes),
-        Dialect::Strict => bytes,
-    };
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => return Err(locate(bytes, error.valid_up_to(), JsonErrorKind::NotUtf8)),
-    };
-    let mut parser = Parser { text, bytes, at: 0, dialect };
-    let parsed = parser.document();
-    parsed.map_err(|kind| locate(bytes, parser.at, kind))
+    let mut tokens = Tokens::new(text(bytes)?, dialect);
+    document(&mut tokens, dialect).map_err(|kind| locate(bytes, tokens.at(), kind))
 }
 
-fn locate(bytes: &[u8], at: usize, kind: JsonErrorKind) -> JsonError {
+/// Checks that the bytes are text.
+pub(super) fn text(bytes: &[u8]) -> Result<&str, JsonError> {
+    std::str::from_utf8(bytes).map_err(|error| locate(bytes, error.valid_up_to(), JsonErrorKind::NotUtf8))
+}
+
+pub(super) fn locate(bytes: &[u8], at: usize, kind: JsonErrorKind) -> JsonError {
     let before = &bytes[..at.min(bytes.len())];
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
     let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
-    let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
+    let before = before[line_start..].strip_prefix(b"\xef\xbb\xbf").unwrap_or(&before[line_start..]);
+    let column = String::from_utf8_lossy(before).chars().count() + 1;
     JsonError { line, column, kind }
-}
-
-struct Parser<'a> {
-    text: &'a str,
-    bytes: &'a [u8],
-    at: usize,
-    dialect: Dialect,
 }
 
 type Parsed<T> = Result<T, JsonErrorKind>;
 
-impl Parser<'_> {
-    fn document(&mut self) -> Parsed<Json> {
-        let value = self.value(0)?;
-        self.skip_space();
-        if self.at < self.bytes.len() {
-            return Err(JsonErrorKind::TrailingText);
-        }
-        Ok(value)
-    }
+fn document(tokens: &mut Tokens<'_>, dialect: Dialect) -> Parsed<Json> {
+    let first = tokens.next()?;
+    let value = value(tokens, first, dialect)?;
+    // The only token that can follow is the end.
+    tokens.next().map(|_| value)
+}
 
-    fn skip_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.bytes.get(self.at) {
-            self.at += 1;
-        }
-    }
-
-    fn peek(&self) -> Parsed<u8> {
-        self.bytes.get(self.at).copied().ok_or(JsonErrorKind::UnexpectedEnd)
-    }
-
-    fn value(&mut self, depth: usize) -> Parsed<Json> {
-        self.skip_space();
-        match self.peek()? {
-            b'"' => self.string().map(Json::String),
-            b'{' => self.object(depth),
-            b'[' => self.array(depth),
-            b't' => self.word("true", Json::Bool(true)),
-            b'f' => self.word("false", Json::Bool(false)),
-            b'n' => self.word("null", Json::Null),
-            b'N' | b'I' if self.dialect == Dialect::Lenient => self.not_finite(),
-            b'-' if self.dialect == Dialect::Lenient && self.bytes.get(self.at + 1) == Some(&b'I') => {
-                self.not_finite()
-            }
-            b'-' | b'0'..=b'9' => self.number(),
-            _ => Err(JsonErrorKind::ExpectedValue),
-        }
-    }
-
-    fn word(&mut self, word: &str, value: Json) -> Parsed<Json> {
-        if !self.bytes[self.at..].starts_with(word.as_bytes()) {
-            return Err(JsonErrorKind::ExpectedValue);
-        }
-        self.at += word.len();
-        Ok(value)
-    }
-
-    fn not_finite(&mut self) -> Parsed<Json> {
-        for word in ["NaN", "Infinity", "-Infinity"] {
-            if self.bytes[self.at..].starts_with(word.as_bytes()) {
-                self.at += word.len();
-                return Ok(Json::Number(Number::from_checked(word)));
-            }
-        }
-        Err(JsonErrorKind::ExpectedValue)
-    }
-
-    fn number(&mut self) -> Parsed<Json> {
-        let start = self.at;
-        if self.bytes[self.at] == b'-' {
-            self.at += 1;
-        }
-        match self.bytes.get(self.at) {
-            Some(b'0') => self.at += 1,
-            Some(b'1'..=b'9') => self.digits()?,
-            _ => return Err(JsonErrorKind::InvalidNumber),
-        }
-        if self.bytes.get(self.at) == Some(&b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        let number = Number::from_checked(&self.text[start..self.at]);
-        if self.dialect == Dialect::Strict && number.as_f64().is_infinite() {
-            self.at = start;
-            return Err(JsonErrorKind::NumberTooLarge);
-        }
-        Ok(Json::Number(number))
-    }
-
-    fn digits(&mut self) -> Parsed<()> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
-            self.at += 1;
-        }
-        if self.at == start { Err(JsonErrorKind::InvalidNumber) } else { Ok(()) }
-    }
-
-    fn string(&mut self) -> Parsed<String> {
-        self.at += 1;
-        let mut out = String::new();
-        loop {
-            let rest = &self.bytes[self.at..];
-            // Control characters are rare, so the fast search is for the two that end a run.
-            let run = memchr3(b'"', b'\\', b'\n', rest).ok_or(()).map_err(|()| {
-                self.at = self.bytes.len();
-                JsonErrorKind::UnexpectedEnd
-            })?;
-            if let Some(control) = rest[..run].iter().position(|byte| *byte < 0x20) {
-                self.at += control;
-                return Err(JsonErrorKind::ControlCharacter);
-            }
-            if out.is_empty() && rest[run] == b'"' {
-                let text = self.text[self.at..self.at + run].to_owned();
-                self.at += run + 1;
-                return Ok(text);
-            }
-            out.push_str(&self.text[self.at..self.at + run]);
-            self.at += run;
-            match rest[run] {
-                b'"' => {
-                    self.at += 1;
-                    return Ok(out);
+/// Makes the value that begins with a token.
+fn value(tokens: &mut Tokens<'_>, first: Token<'_>, dialect: Dialect) -> Parsed<Json> {
+    match first {
+        Token::Null => Ok(Json::Null),
+        Token::Bool(value) => Ok(Json::Bool(value)),
+        Token::Number(text) => Ok(Json::Number(Number::from_checked(text))),
+        Token::Text(text) => Ok(Json::String(text.decode().into_owned())),
+        Token::BeginArray => {
+            let mut elements = Vec::new();
+            loop {
+                match tokens.next()? {
+                    Token::EndArray => return Ok(Json::Array(elements)),
+                    element => elements.push(value(tokens, element, dialect)?),
                 }
-                b'\\' => self.escape(&mut out)?,
-                _ => return Err(JsonErrorKind::ControlCharacter),
             }
         }
-    }
-
-    fn escape(&mut self, out: &mut String) -> Parsed<()> {
-        let escaped = *self.bytes.get(self.at + 1).ok_or(JsonErrorKind::UnexpectedEnd)?;
-        let plain = match escaped {
-            b'"' => '"',
-            b'\\' => '\\',
-            b'/' => '/',
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'u' => return self.unicode_escape(out),
-            _ => return Err(JsonErrorKind::InvalidEscape),
-        };
-        out.push(plain);
-        self.at += 2;
-        Ok(())
-    }
-
-    fn unicode_escape(&mut self, out: &mut String) -> Parsed<()> {
-        let first = self.hex_unit(self.at)?;
-        let mut length = 6;
-        let decoded = match first {
-            0xd800..=0xdbff => self.hex_unit(self.at + 6).ok().and_then(|second| {
-                if !(0xdc00..=0xdfff).contains(&second) {
-                    return None;
-                }
-                length = 12;
-                char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00))
-            }),
-            _ => char::from_u32(first),
-        };
-        match (decoded, self.dialect) {
-            (Some(character), _) => out.push(character),
-            (None, Dialect::Lenient) => out.push(char::REPLACEMENT_CHARACTER),
-            (None, Dialect::Strict) => return Err(JsonErrorKind::LoneSurrogate),
-        }
-        self.at += length;
-        Ok(())
-    }
-
-    /// Reads `\uXXXX` at an offset.
-    fn hex_unit(&self, at: usize) -> Parsed<u32> {
-        let escape = self.bytes.get(at..at + 6).ok_or(JsonErrorKind::UnexpectedEnd)?;
-        let (prefix, digits) = escape.split_at(2);
-        if prefix != b"\\u" || !digits.iter().all(u8::is_ascii_hexdigit) {
-            return Err(JsonErrorKind::InvalidEscape);
-        }
-        let digits = std::str::from_utf8(digits).expect("hex digits are ASCII");
-        Ok(u32::from_str_radix(digits, 16).expect("four hex digits fit"))
-    }
-
-    fn array(&mut self, depth: usize) -> Parsed<Json> {
-        if depth == MAX_DEPTH {
-            return Err(JsonErrorKind::TooDeep);
-        }
-        self.at += 1;
-        let mut elements = Vec::new();
-        self.skip_space();
-        if self.peek()? == b']' {
-            self.at += 1;
-            return Ok(Json::Array(elements));
-        }
-        loop {
-            elements.push(self.value(depth + 1)?);
-            self.skip_space();
-            match self.peek()? {
-                b',' => self.at += 1,
-                b']' => {
-                    self.at += 1;
-                    return Ok(Json::Array(elements));
-                }
-                _ => return Err(JsonErrorKind::ExpectedComma),
-            }
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Parsed<Json> {
-        if depth == MAX_DEPTH {
-            return Err(JsonErrorKind::TooDeep);
-        }
-        self.at += 1;
-        let mut members: Object = BTreeMap::new();
-        self.skip_space();
-        if self.peek()? == b'}' {
-            self.at += 1;
-            return Ok(Json::Object(members));
-        }
-        loop {
-            self.skip_space();
-            if self.peek()? != b'"' {
-                return Err(JsonErrorKind::ExpectedKey);
-            }
-            let key_at = self.at;
-            let key = self.string()?;
-            self.skip_space();
-            if self.peek()? != b':' {
-                return Err(JsonErrorKind::ExpectedColon);
-            }
-            self.at += 1;
-            let value = self.value(depth + 1)?;
-            match members.entry(key) {
-                Entry::Vacant(slot) => {
-                    slot.insert(value);
-                }
-                Entry::Occupied(mut slot) => match self.dialect {
-                    Dialect::Lenient => {
-                        slot.insert(value);
-                    }
-                    Dialect::Strict => {
-                        self.at = key_at;
+        Token::BeginObject => {
+            let mut members = Object::new();
+            while let Token::Key(key) = tokens.next()? {
+                let key_at = tokens.start();
+                let first = tokens.next()?;
+                let value = value(tokens, first, dialect)?;
+                match members.entry(key.decode().into_owned()) {
+                    Entry::Vacant(slot) => drop(slot.insert(value)),
+                    Entry::Occupied(mut slot) if dialect == Dialect::Lenient => drop(slot.insert(value)),
+                    Entry::Occupied(_) => {
+                        tokens.blame(key_at);
                         return Err(JsonErrorKind::DuplicateKey);
                     }
-                },
-            }
-            self.skip_space();
-            match self.peek()? {
-                b',' => self.at += 1,
-                b'}' => {
-                    self.at += 1;
-                    return Ok(Json::Object(members));
                 }
-                _ => return Err(JsonErrorKind::ExpectedComma),
             }
+            Ok(Json::Object(members))
         }
+        Token::Key(_) | Token::EndArray | Token::EndObject | Token::End => Err(JsonErrorKind::ExpectedValue),
     }
 }
 
@@ -399,6 +185,30 @@ mod tests {
             "\u{feff}{\"a\": NaN, \"b\": [-Infinity, Infinity], \"c\": \"\\ud83d\\ude00\\udc00\", \"a\": 1}";
         let value = parse(text.as_bytes(), Dialect::Lenient).unwrap();
         assert_eq!(value.to_compact(), r#"{"a":1,"b":[-Infinity,Infinity],"c":"😀�"}"#);
+    }
+
+    #[test]
+    fn comments_are_passed_over_where_the_dialect_has_them() {
+        let check = |text: &str, expect: Result<&str, (usize, usize, JsonErrorKind)>| {
+            let found = parse(text.as_bytes(), Dialect::WithComments);
+            let found = found.map(|json| json.to_compact()).map_err(|e| (e.line, e.column, e.kind));
+            assert_eq!(found, expect.map(str::to_owned), "{text}");
+        };
+        check("// one\n{\"a\": /* two */ [1, 2,], // three\n}//", Ok(r#"{"a":[1,2]}"#));
+        check("\u{feff}[\"// no comment\", \"/*\"]", Ok(r#"["// no comment","/*"]"#));
+        check("[]/**/", Ok("[]"));
+        check("[,]", Err((1, 2, JsonErrorKind::ExpectedValue)));
+        check("[1,,]", Err((1, 4, JsonErrorKind::ExpectedValue)));
+        check("{\"a\":1,}", Ok(r#"{"a":1}"#));
+        check("{\"a\":1,\n,}", Err((2, 1, JsonErrorKind::ExpectedKey)));
+        check("[1] /* x", Err((1, 5, JsonErrorKind::UnclosedComment)));
+        check("[1 / 2]", Err((1, 4, JsonErrorKind::ExpectedValue)));
+        check("{\"a\": 1, \"a\": 2}", Err((1, 10, JsonErrorKind::DuplicateKey)));
+        check("[NaN]", Err((1, 2, JsonErrorKind::ExpectedValue)));
+        for dialect in [Dialect::Strict, Dialect::Lenient] {
+            assert!(parse(b"[1] // one", dialect).is_err());
+            assert!(parse(b"[1,]", dialect).is_err());
+        }
     }
 
     #[test]
