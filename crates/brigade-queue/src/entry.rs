@@ -3,7 +3,7 @@
 use brigade_call::CallStatus;
 use brigade_core::{CallId, Json, Timestamp};
 
-use crate::peek::{NotAnObject, Raw, members};
+use brigade_core::json::{Raw, members};
 
 /// A status in one byte: its place in [`CallStatus::ALL`], or one of the two behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,6 +96,9 @@ pub(crate) struct BatchMark {
     pub(crate) rest: u64,
 }
 
+/// The members of a record that are the queue's own, and no part of the call.
+pub const OWN_MEMBERS: [&str; 4] = ["sequence", "revision", "checkpoints", BATCH_KEY];
+
 /// The member of a record that holds its [`BatchMark`].
 pub(crate) const BATCH_KEY: &str = "batch";
 
@@ -106,9 +109,9 @@ impl BatchMark {
 
     fn of(raw: Raw<'_>) -> Option<BatchMark> {
         let (mut generation, mut rest) = (None, None);
-        members(raw.0, |key, value| match key {
-            b"generation" => generation = value.natural(),
-            b"rest" => rest = value.natural(),
+        members(raw.as_str().as_bytes(), |key, value| match key.raw() {
+            "generation" => generation = value.natural(),
+            "rest" => rest = value.natural(),
             _ => {}
         })
         .ok()?;
@@ -151,21 +154,21 @@ pub(crate) fn look(line: &[u8]) -> Content {
     }
     let mut fields: [Option<Raw<'_>>; 11] = [None; 11];
     let mut is_header = false;
-    let walked: Result<(), NotAnObject> = members(line, |key, value| {
-        let place = match key {
-            b"id" => 0,
-            b"status" => 1,
-            b"tool_id" => 2,
-            b"record_version" => 3,
-            b"sequence" => 4,
-            b"created_at" => 5,
-            b"call_fingerprint" => 6,
-            b"args" => 7,
-            b"arguments" => 8,
-            b"receipt_sequence" => 9,
-            b"batch" => 10,
+    let walked = members(line, |key, value| {
+        let place = match key.raw() {
+            "id" => 0,
+            "status" => 1,
+            "tool_id" => 2,
+            "record_version" => 3,
+            "sequence" => 4,
+            "created_at" => 5,
+            "call_fingerprint" => 6,
+            "args" => 7,
+            "arguments" => 8,
+            "receipt_sequence" => 9,
+            "batch" => 10,
             _ => {
-                is_header |= key == HEADER_KEY.as_bytes();
+                is_header |= key.raw() == HEADER_KEY;
                 return;
             }
         };
@@ -188,7 +191,7 @@ pub(crate) fn look(line: &[u8]) -> Content {
         None => adopted_status(&status),
     };
     let created = text(5).and_then(|text| text.parse::<Timestamp>().ok());
-    let slice = |place: usize| fields[place].map_or(b"".as_slice(), |raw| raw.0);
+    let slice = |place: usize| fields[place].map_or("", Raw::as_str).as_bytes();
     Content::Call(Peeked {
         id: id.into(),
         status,

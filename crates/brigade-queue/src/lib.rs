@@ -39,9 +39,7 @@ mod layout;
 mod ledger;
 mod locked;
 mod log;
-mod peek;
 mod queue;
-mod raw;
 mod record;
 mod rescue;
 mod runs;
@@ -51,6 +49,7 @@ mod view;
 
 pub use check::{Check, Compaction};
 pub use checkpoints::{BadCheckpoint, CheckpointList, StoredCheckpoint};
+pub use entry::OWN_MEMBERS;
 pub use error::QueueError;
 pub use finish::interrupted_receipt;
 pub use journal::{JournalQueue, is_alive};
@@ -60,8 +59,7 @@ pub use queue::{
     Answer, CANDIDATES, Calls, Chain, ChainEnd, Enqueued, ExaminedRun, Finished, FoundRun, LockedQueue,
     MakeCall, Match, OnDuplicate, Queue, QueueView, Review,
 };
-pub use raw::{ListedCall, OWN_MEMBERS, Record, Shown, write_record};
-pub use record::StoredCall;
+pub use record::{ListedCall, StoredCall};
 pub use runs::{BadReceipt, ExaminedReceipt, RunFolder, RunList, Runs, StoredReceipt};
 pub use state::{Damage, Mending};
 pub use verify::{Finding, Tampering, Verification};

@@ -10,8 +10,7 @@ use brigade_core::{CallId, CheckpointId, IdPrefix, RunId, Timestamp};
 use crate::check::{Check, Compaction};
 use crate::checkpoints::{CheckpointList, StoredCheckpoint};
 use crate::error::QueueError;
-use crate::raw::ListedCall;
-use crate::record::StoredCall;
+use crate::record::{ListedCall, StoredCall};
 use crate::runs::{BadReceipt, ExaminedReceipt, RunFolder, RunList, Runs, StoredReceipt};
 use crate::state::Damage;
 use crate::verify::Verification;
@@ -113,7 +112,7 @@ pub trait QueueView: Sync {
     ) -> Result<(), QueueError>;
 
     /// Hands out all calls in the order of their creation, as text where that is how they stand: for lists that are as
-    /// long as the history. See [`crate::write_record`].
+    /// long as the history. See [`brigade_core::json::reprint`].
     ///
     /// # Errors
     /// When the disk fails, or the journal is no file.

@@ -3,8 +3,16 @@
 use brigade_call::{Call, CallStatus, RECORD_VERSION, RecordVersion, Runner};
 use brigade_core::{Dialect, Json, Object};
 
-use crate::entry::{BATCH_KEY, BatchMark};
-use crate::raw::OWN_MEMBERS;
+use crate::entry::{BATCH_KEY, BatchMark, OWN_MEMBERS};
+
+/// A call on its way into a list.
+#[derive(Debug)]
+pub enum ListedCall<'a> {
+    /// Its record as it is stored: one line of valid JSON, an object.
+    AsStored(&'a [u8]),
+    /// It must be shown otherwise than it is stored: the Python program wrote it, or its runner is gone.
+    Parsed(Box<StoredCall>),
+}
 
 /// A call as it is stored, with what the queue knows of it besides.
 #[derive(Clone, Debug, PartialEq)]

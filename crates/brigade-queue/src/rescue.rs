@@ -5,6 +5,7 @@
 //! of. Those are written into the journal again, and only then is the segment removed.
 
 use brigade_core::Timestamp;
+use brigade_core::json::{Raw, members};
 use brigade_fs::{FileKind, FsErrorKind, Lines};
 
 use crate::compact;
@@ -12,7 +13,6 @@ use crate::entry::{Content, look};
 use crate::error::QueueError;
 use crate::layout;
 use crate::locked::LockedJournal;
-use crate::peek::{Raw, members};
 use crate::state::segments_on_disk;
 
 /// How many bytes are written at a time.
@@ -67,7 +67,7 @@ pub(crate) fn rescue(journal: &mut LockedJournal, now: Timestamp) -> Result<(), 
 fn revision(line: &[u8]) -> u64 {
     let mut revision = None;
     let _ = members(line, |key, value| {
-        if key == b"revision" {
+        if key.raw() == "revision" {
             revision = Raw::natural(value);
         }
     });

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use brigade_call::Receipt;
+use brigade_core::json::members;
 use brigade_core::{Dialect, Fingerprint, IdPrefix, Json, Object, RunId};
 use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, ReadFile, RelPath, read_many};
 
 use crate::error::QueueError;
 use crate::ledger::{self, LedgerEntry};
-use crate::peek::members;
 use crate::queue::{ExaminedRun, FoundRun};
 use crate::state::State;
 use crate::{Match, layout};
@@ -243,10 +243,10 @@ fn some_members(bytes: &[u8], wanted: &[&str]) -> Option<Object> {
     let mut is_plain = true;
     let mut some = Object::new();
     members(bytes, |key, value| {
-        is_plain &= !key.contains(&b'\\');
-        let is_wanted = |name: &&&str| name.as_bytes() == key;
+        is_plain &= key.plain().is_some();
+        let is_wanted = |name: &&&str| **name == key.raw();
         if let Some(name) = NEEDED.iter().find(is_wanted).or_else(|| wanted.iter().find(is_wanted)) {
-            match Json::parse_bytes(value.0, Dialect::Lenient) {
+            match value.parse(Dialect::Lenient) {
                 Ok(value) => drop(some.insert((*name).to_owned(), value)),
                 Err(_) => is_plain = false,
             }

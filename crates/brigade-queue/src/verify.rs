@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use brigade_call::CallStatus;
-use brigade_core::{Dialect, Fingerprint, Json};
+use brigade_core::json::{Raw, members};
+use brigade_core::{Dialect, Fingerprint};
 use brigade_fs::{Fs, FsErrorKind, Lines, RelPath, fingerprint, read_many};
 
 use crate::catch_up;
 use crate::error::QueueError;
 use crate::ledger::{self, LedgerEntry, NO_HASH};
 use crate::log::Log;
-use crate::peek::{Raw, members};
 use crate::runs::{self, RunFolder};
 use crate::view::View;
 
@@ -294,12 +294,12 @@ fn changed_log(fs: &dyn Fs, receipt: &RelPath, bytes: &[u8]) -> Option<&'static 
     memchr::memmem::find(bytes, b"\"log_sha256\"")?;
     let mut output = None;
     members(bytes, |key, value| {
-        if key == b"output" {
+        if key.raw() == "output" {
             output = Some(value);
         }
     })
     .ok()?;
-    let output = Json::parse_bytes(output?.0, Dialect::Lenient).ok()?;
+    let output = output?.parse(Dialect::Lenient).ok()?;
     let stem = receipt.name().strip_suffix(".json")?;
     let changed = |stream: &str| {
         let said = output.get(stream)?;
@@ -454,10 +454,10 @@ fn link_of(line: &[u8]) -> Option<Link> {
     // Most lines of a long history have a link; those that have none are told apart without walking them.
     memchr::memmem::find(line, b"\"receipt_sequence\":")?;
     let mut fields: [Option<Raw<'_>>; 3] = [None; 3];
-    members(line, |key, value| match key {
-        b"receipt_sequence" => fields[0] = Some(value),
-        b"receipt_sha256" => fields[1] = Some(value),
-        b"run_id" => fields[2] = Some(value),
+    members(line, |key, value| match key.raw() {
+        "receipt_sequence" => fields[0] = Some(value),
+        "receipt_sha256" => fields[1] = Some(value),
+        "run_id" => fields[2] = Some(value),
         _ => {}
     })
     .ok()?;

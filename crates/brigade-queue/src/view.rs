@@ -16,8 +16,7 @@ use crate::entry::{Content, StatusCode, look};
 use crate::error::QueueError;
 use crate::log::{Found, Listed, Log};
 use crate::queue::{CANDIDATES, Calls, Chain, ExaminedRun, FoundRun, Match, QueueView};
-use crate::raw::{ListedCall, Record};
-use crate::record::StoredCall;
+use crate::record::{ListedCall, StoredCall};
 use crate::runs::{self, BadReceipt, RunFolder, RunList, Runs, StoredReceipt};
 use crate::state::{Damage, State};
 use crate::verify::{self, Verification};
@@ -424,7 +423,7 @@ impl QueueView for View {
             // Only our own records have a sequence.
             let is_plain = peeked.sequence.is_some() && peeked.status != StatusCode::of(&CallStatus::Running);
             let listed = if is_plain {
-                ListedCall::AsStored(Record::checked(&line))
+                ListedCall::AsStored(&line)
             } else {
                 match StoredCall::from_line(&line, sequence) {
                     Some(stored) => ListedCall::Parsed(Box::new(self.as_it_stands(stored))),

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, Change, Plan, Purpose, RuntimeFact, blocker_to_json, verify};
+use brigade_core::json::{Shown, reprint};
 use brigade_core::text::escape_terminal;
 use brigade_core::{IdPrefix, Json, Object, Severity, Timestamp};
 use brigade_policy::Blocker;
 use brigade_projection::blocking;
 use brigade_queue::{
-    Calls, Enqueued, ListedCall, Match, OWN_MEMBERS, OnDuplicate, Queue, QueueError, Review, Shown,
-    StoredCall, write_record,
+    Calls, Enqueued, ListedCall, Match, OWN_MEMBERS, OnDuplicate, Queue, QueueError, Review, StoredCall,
 };
 use brigade_redact::{Redactor, SecretValue};
 
@@ -189,13 +189,15 @@ impl Workspace {
             text.clear();
             match call {
                 ListedCall::AsStored(record) => {
-                    write_record(record, LISTED_DEPTH, &mut text, |key, value| match (key, value) {
-                        ("record_version", _) => Shown::No,
-                        (key, _) if OWN_MEMBERS.contains(&key) => Shown::No,
-                        ("receipt_path", Some(path)) => Shown::Text(self.absolute(path)),
-                        ("policy" | "projection_summary", _) => Shown::Beneath(target.clone()),
-                        _ => Shown::AsStored,
-                    });
+                    let reprinted =
+                        reprint(record, LISTED_DEPTH, &mut text, |key, value| match (key, value) {
+                            ("record_version", _) => Shown::No,
+                            (key, _) if OWN_MEMBERS.contains(&key) => Shown::No,
+                            ("receipt_path", Some(path)) => Shown::Text(self.absolute(path)),
+                            ("policy" | "projection_summary", _) => Shown::Beneath(target.clone()),
+                            _ => Shown::AsWritten,
+                        });
+                    reprinted.expect("the queue hands out records that it has checked");
                 }
                 ListedCall::Parsed(stored) => {
                     let json = self.call_json(&stored.call);

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::{Binding, Call, Caller, Checkpoint, CheckpointStatus, Claim, Receipt, Runner};
+use brigade_core::json::{Shown, reprint};
 use brigade_core::{CallId, Dialect, Fingerprint, IdPrefix, Json, Object, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{
     Calls, Enqueued, Finished, JournalQueue, ListedCall, LockedQueue, Match, OnDuplicate, Queue, QueueError,
-    QueueView, Review, Shown, StoredCall, write_record,
+    QueueView, Review, StoredCall,
 };
 
 /// A second of the tests' time.
@@ -195,7 +196,7 @@ fn listed_as_text(view: &dyn QueueView) -> Vec<String> {
             ListedCall::Parsed(stored) => Json::Object(stored.call.to_record()),
             ListedCall::AsStored(record) => {
                 let mut text = Vec::new();
-                write_record(record, 1, &mut text, |_, _| Shown::AsStored);
+                reprint(record, 1, &mut text, |_, _| Shown::AsWritten).unwrap();
                 Json::parse_bytes(&text, Dialect::Strict).unwrap()
             }
         };
