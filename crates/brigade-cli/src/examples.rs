@@ -301,7 +301,7 @@ mod tests {
     use std::ffi::OsString;
 
     use brigade::command::Argv;
-    use brigade::{Context, Exit, Workspace};
+    use brigade::{Env, Exit, Workspace};
     use clap::CommandFactory as _;
     use clap::Parser as _;
 
@@ -356,7 +356,7 @@ mod tests {
         let workspace = folder.path().join("sample");
         let mut files = crate::commands::sample_files();
         files.push(brigade::NewFile::new("args.json", r#"{"paths": ["README.md"]}"#));
-        Workspace::with_files(&workspace, &files, Context::of_process()).unwrap();
+        Workspace::with_files(&workspace, &files, Env::of_process()).unwrap();
         let surroundings = Surroundings {
             current_directory: Ok(workspace),
             no_color: false,

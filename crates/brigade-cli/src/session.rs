@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brigade::{CancelSignal, CancelToken, Context, Error, ErrorKind, Workspace};
+use brigade::{CancelSignal, CancelToken, Env, Error, ErrorKind, Workspace};
 
 use crate::arguments::Globals;
 use crate::surroundings::{Surroundings, Variables};
@@ -55,17 +55,17 @@ impl<'a> Session<'a> {
         Ok(self.current_directory()?.join(path))
     }
 
-    fn open(&self, context: Context) -> Result<Workspace, Error> {
+    fn open(&self, context: Env) -> Result<Workspace, Error> {
         match &self.target {
             Some(target) => Workspace::open(target, context),
             None => Workspace::discover(self.current_directory()?, context),
         }
     }
 
-    fn context(&self) -> Context {
+    fn context(&self) -> Env {
         let mut context = match self.surroundings.variables {
-            Variables::All => Context::of_process(),
-            Variables::Usual => Context::of_process().usual_environment(),
+            Variables::All => Env::of_process(),
+            Variables::Usual => Env::of_process().usual_environment(),
         };
         if let Ok(folder) = &self.surroundings.current_directory {
             context = context.typed_in(folder, self.target.is_some());

@@ -37,44 +37,6 @@ impl DiskFs {
         Ok(DiskFs { path, root })
     }
 
-    /// Looks at a file anywhere on the machine, links followed.
-    ///
-    /// # Errors
-    /// When it is not there, or a folder on the way cannot be looked into.
-    pub fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError> {
-        let stat = rustix::fs::stat(self.path.join(path));
-        Ok(metadata_of(&stat.explain("read", &path.to_string_lossy())?))
-    }
-
-    /// Removes a folder that is empty. Not durable before [`Fs::sync_dir`].
-    ///
-    /// # Errors
-    /// When it is not there or not empty.
-    pub fn remove_dir(&self, path: &RelPath) -> Result<(), FsError> {
-        let (parent, name) = self.parent("remove", path)?;
-        rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR).explain("remove", path.as_str())
-    }
-
-    /// Returns after all that was written on the root's file system is on the disk, names included.
-    ///
-    /// One call for thousands of files; a single file is better off with [`WriteFile::sync`], since this also waits for
-    /// what other programs wrote.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn sync_file_system(&self) -> Result<(), FsError> {
-        #[cfg(target_os = "linux")]
-        {
-            let folder = self.open_fd("sync", &RelPath::root(), OFlags::RDONLY | OFlags::DIRECTORY)?;
-            rustix::fs::syncfs(folder).explain("sync", ".")
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            rustix::fs::sync();
-            Ok(())
-        }
-    }
-
     fn open_fd(&self, operation: &'static str, path: &RelPath, flags: OFlags) -> Result<OwnedFd, FsError> {
         self.root.open_beneath(path.as_path(), flags, Mode::empty()).explain(operation, path.as_str())
     }
@@ -142,6 +104,33 @@ impl Fs for DiskFs {
             File::from(self.open_fd("write", path, OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK)?);
         require_regular(&file, "write", path.as_str())?;
         Ok(Box::new(DiskWriter { file, path: path.to_string() }))
+    }
+
+    fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError> {
+        let stat = rustix::fs::stat(self.path.join(path));
+        Ok(metadata_of(&stat.explain("read", &path.to_string_lossy())?))
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        let (parent, name) = self.parent("remove", path)?;
+        rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR).explain("remove", path.as_str())
+    }
+
+    fn sync_file_system(&self) -> Result<(), FsError> {
+        #[cfg(target_os = "linux")]
+        {
+            let folder = self.open_fd("sync", &RelPath::root(), OFlags::RDONLY | OFlags::DIRECTORY)?;
+            rustix::fs::syncfs(folder).explain("sync", ".")
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            rustix::fs::sync();
+            Ok(())
+        }
+    }
+
+    fn remove_tree(&self, path: &RelPath) -> Result<(), FsError> {
+        self.remove_everything(path)
     }
 
     fn create_dir(&self, path: &RelPath) -> Result<(), FsError> {

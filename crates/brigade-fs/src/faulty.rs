@@ -205,6 +205,21 @@ impl Fs for FaultyFs {
         self.metadata(path)
     }
 
+    fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError> {
+        self.control.alive("read", &path.to_string_lossy())?;
+        self.memory.metadata_outside(path)
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        self.control.small_step("remove", path.as_str())?;
+        self.memory.remove_dir(path)
+    }
+
+    fn sync_file_system(&self) -> Result<(), FsError> {
+        self.control.small_step("sync", ".")?;
+        self.memory.sync_file_system()
+    }
+
     fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {
         self.control.small_step("change the mode of", path.as_str())?;
         self.memory.set_mode(path, mode)

@@ -244,6 +244,27 @@ pub trait Fs: Send + Sync {
     /// When it is not there.
     fn link_metadata(&self, path: &RelPath) -> Result<Metadata, FsError>;
 
+    /// Looks at a file anywhere on the machine, links followed.
+    ///
+    /// # Errors
+    /// When it is not there, or a folder on the way cannot be looked into.
+    fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError>;
+
+    /// Removes a folder that is empty. Not durable before [`Fs::sync_dir`].
+    ///
+    /// # Errors
+    /// When it is not there or not empty.
+    fn remove_dir(&self, path: &RelPath) -> Result<(), FsError>;
+
+    /// Returns after all that was written on the root's file system is on the disk, names included.
+    ///
+    /// One call for thousands of files; a single file is better off with [`WriteFile::sync`], since this also waits for
+    /// what other programs wrote.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    fn sync_file_system(&self) -> Result<(), FsError>;
+
     /// Sets the permission bits.
     ///
     /// # Errors
@@ -298,6 +319,22 @@ pub trait Fs: Send + Sync {
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Removes a folder with everything in it, whatever it is called and however deep it lies. Links are removed and not
+    /// followed.
+    ///
+    /// # Errors
+    /// When it is not there, not a folder, or something in it cannot be removed; then the rest may be gone.
+    fn remove_tree(&self, path: &RelPath) -> Result<(), FsError> {
+        for entry in self.list_dir(path)? {
+            let Ok(inside) = path.join(&entry.name) else { continue };
+            match entry.kind {
+                FileKind::Directory => self.remove_tree(&inside)?,
+                FileKind::File | FileKind::Link | FileKind::Other => self.remove(&inside)?,
+            }
+        }
+        self.remove_dir(path)
     }
 
     /// Creates a folder and those it lies in, each durable.

@@ -346,6 +346,42 @@ impl Fs for MemoryFs {
         self.metadata(path)
     }
 
+    fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError> {
+        match self.resolve(&path.to_string_lossy(), None)? {
+            Location::Inside(inside) => self.metadata(&inside),
+            Location::Outside(path) => {
+                Err(FsError::new("read", path.to_string_lossy(), FsErrorKind::NotFound))
+            }
+        }
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        let mut state = self.state();
+        if let (_, Node::File { .. }) = state.find("remove", path)? {
+            return Err(FsError::new("remove", path.as_str(), FsErrorKind::NotADirectory));
+        }
+        if state.names.keys().any(|name| name.parent() == *path) {
+            let text = "it is not empty".to_owned();
+            let kind = FsErrorKind::Other { kind: std::io::ErrorKind::DirectoryNotEmpty, text };
+            return Err(FsError::new("remove", path.as_str(), kind));
+        }
+        state.names.remove(path);
+        state.pending.push(NameChange { folder: path.parent(), removed: Some(path.clone()), set: None });
+        Ok(())
+    }
+
+    fn sync_file_system(&self) -> Result<(), FsError> {
+        let mut state = self.state();
+        state.pending.clear();
+        state.durable = state.names.clone();
+        for node in state.nodes.values_mut() {
+            if let Node::File { content, durable, .. } = node {
+                durable.clone_from(content);
+            }
+        }
+        Ok(())
+    }
+
     fn set_mode(&self, path: &RelPath, wanted: u32) -> Result<(), FsError> {
         let mut state = self.state();
         let (node, _) = state.find("change the mode of", path)?;

@@ -10,12 +10,8 @@ use crate::error::Explain;
 use crate::{DiskFs, FsError, RelPath};
 
 impl DiskFs {
-    /// Removes a folder with everything in it, whatever it is called and however deep it lies. Links are removed and not
-    /// followed.
-    ///
-    /// # Errors
-    /// When it is not there, not a folder, or something in it cannot be removed; then the rest may be gone.
-    pub fn remove_tree(&self, path: &RelPath) -> std::result::Result<(), FsError> {
+    /// Removes a folder with everything in it, whatever it is called and however deep it lies.
+    pub(crate) fn remove_everything(&self, path: &RelPath) -> std::result::Result<(), FsError> {
         let (parent, name) = self.parent("remove", path)?;
         let empty = || {
             let top = open(&parent, name)?;

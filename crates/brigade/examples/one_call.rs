@@ -8,19 +8,19 @@ use std::error::Error;
 use std::path::Path;
 
 use brigade::core::IdPrefix;
-use brigade::{ArgsSource, Blocked, Caller, Context, RunTarget, Workspace};
+use brigade::{ArgsSource, Blocked, Caller, Env, RunTarget, Workspace};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().ok_or("expected a folder")?;
     let tool = arguments.next().ok_or("expected the id of a tool")?;
 
-    let context = Context::of_process().caller(Caller::Program("one-call".to_owned()));
+    let context = Env::of_process().caller(Caller::Program("one-call".to_owned()));
     let workspace = Workspace::discover(Path::new(&folder), context)?;
-    let queued = workspace.queue_call(&tool, &ArgsSource::None, Blocked::Refuse)?;
+    let queued = workspace.calls().queue(&tool, &ArgsSource::None, Blocked::Refuse)?;
     let id = queued.call.get("id").and_then(|id| id.as_str()).ok_or("the call is blocked")?;
-    workspace.approve(&IdPrefix::new(id))?;
-    let run = workspace.run(&RunTarget::Call(IdPrefix::new(id)))?;
+    workspace.calls().approve(&IdPrefix::new(id))?;
+    let run = workspace.calls().run(&RunTarget::Call(IdPrefix::new(id)))?;
 
     let line =
         format!("{}\n", run.receipt.get("stdout_summary").and_then(|text| text.as_str()).unwrap_or_default());

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use brigade_call::ArgsProblem;
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object};
-use brigade_fs::Fs;
 
 use crate::files::{DOCUMENT_LIMIT, parse_json};
-use crate::workspace::Workspace;
+use crate::room::Room;
 
 /// Where the arguments of a call come from.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +30,7 @@ impl From<Json> for ArgsSource {
     }
 }
 
-impl Workspace {
+impl Room {
     pub(crate) fn args(&self, source: &ArgsSource) -> Result<Json, ArgsProblem> {
         match source {
             ArgsSource::None => Ok(Json::Object(Object::new())),

@@ -19,9 +19,10 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _, Verifying
 
 use crate::error::{Error, ErrorKind};
 use crate::files::{DOCUMENT_LIMIT, parse_json};
+use crate::history::Runs;
 use crate::report::{EnvelopeReport, KeyReport, Report as _};
+use crate::room::{Room, rel};
 use crate::setup::Existing;
-use crate::workspace::{Workspace, rel};
 
 /// What the payload of an envelope is.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
@@ -41,13 +42,13 @@ const PUBLIC_KEY: &str = "keys/receipts.pub.pem";
 /// The largest key that is read.
 const KEY_LIMIT: u64 = 64 << 10;
 
-impl Workspace {
+impl Runs {
     /// Makes this host's key for signing receipts, 0600, outside of every workspace.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when there is one and it is to be kept; when there is no home folder.
-    pub fn keys_init(&self, existing: Existing) -> Result<KeyReport, Error> {
-        let folder = self.key_folder()?;
+    pub fn init_keys(&self, existing: Existing) -> Result<KeyReport, Error> {
+        let folder = self.room.key_folder()?;
         let fs = make_folder(&folder)?;
         if existing == Existing::Keep && fs.exists(&rel(PRIVATE_KEY))? {
             let error = Error::new(ErrorKind::Usage, "this host has a key already");
@@ -75,10 +76,10 @@ impl Workspace {
     /// # Errors
     /// [`ErrorKind::Refused`] when the receipt, its logs or its entry in the ledger is not what was written; when there is no
     /// such run; when the key cannot be read, or others can read it.
-    pub fn run_export(&self, prefix: &IdPrefix) -> Result<Json, Error> {
-        let stored = self.find_run(prefix)??;
+    pub fn export(&self, prefix: &IdPrefix) -> Result<Json, Error> {
+        let stored = self.room.find_run(prefix)??;
         // Nobody is to vouch for what `run verify` rejects.
-        let verification = self.queue().read()?.verify(1)?;
+        let verification = self.room.queue().read()?.verify(1)?;
         if let Some(finding) = verification.of_run(stored.receipt.id()) {
             let message = format!("the receipt is not what was recorded: {}", finding.detail);
             return Err(Error::new(ErrorKind::Refused, message).hint("brigade tools run verify"));
@@ -94,7 +95,7 @@ impl Workspace {
             ("predicate", Json::Object(stored.receipt.into_document())),
         ]);
         let payload = statement.to_canonical().into_bytes();
-        let signatures = match self.signing_key()? {
+        let signatures = match self.room.signing_key()? {
             Some(key) => {
                 let signature = key.sign(&signed_bytes(&payload));
                 vec![Json::object([
@@ -120,17 +121,17 @@ impl Workspace {
         envelope: &Path,
         public_key: Option<&Path>,
     ) -> Result<EnvelopeReport, Error> {
-        let envelope_path = self.typed_path(envelope);
+        let envelope_path = self.room.typed_path(envelope);
         let key_path = match public_key {
-            Some(path) => self.typed_path(path),
-            None => self.key_folder()?.join(PUBLIC_KEY),
+            Some(path) => self.room.typed_path(path),
+            None => self.room.key_folder()?.join(PUBLIC_KEY),
         };
-        let pem = self.fs.read_outside(&key_path, KEY_LIMIT).map_err(unreadable)?;
+        let pem = self.room.fs.read_outside(&key_path, KEY_LIMIT).map_err(unreadable)?;
         let key = std::str::from_utf8(&pem)
             .ok()
             .and_then(|pem| VerifyingKey::from_public_key_pem(pem).ok())
             .ok_or_else(|| Error::new(ErrorKind::Usage, "the key is not an Ed25519 public key in PEM"))?;
-        let bytes = self.fs.read_outside(&envelope_path, DOCUMENT_LIMIT * 4).map_err(unreadable)?;
+        let bytes = self.room.fs.read_outside(&envelope_path, DOCUMENT_LIMIT * 4).map_err(unreadable)?;
         let checked = check_envelope(&bytes, &key);
         Ok(EnvelopeReport {
             schema: EnvelopeReport::SCHEMA,
@@ -140,7 +141,9 @@ impl Workspace {
             statement: checked.unwrap_or_default(),
         })
     }
+}
 
+impl Room {
     fn signing_key(&self) -> Result<Option<SigningKey>, Error> {
         let Ok(folder) = self.key_folder() else { return Ok(None) };
         let path = folder.join(PRIVATE_KEY);
@@ -169,11 +172,11 @@ impl Workspace {
 
     /// Returns the folder of what belongs to this host and not to a workspace.
     fn key_folder(&self) -> Result<PathBuf, Error> {
-        let configured = self.context.environment.get("XDG_CONFIG_HOME").map(Path::new);
+        let configured = self.env.environment.get("XDG_CONFIG_HOME").map(Path::new);
         let folder = configured
             .filter(|folder| folder.is_absolute())
             .map(Path::to_owned)
-            .or_else(|| self.context.home().map(|home| home.join(".config")));
+            .or_else(|| self.env.home().map(|home| home.join(".config")));
         folder.map(|folder| folder.join("brigade")).ok_or_else(|| {
             Error::new(ErrorKind::Environment, "there is no home folder to keep keys in").hint("set HOME")
         })
@@ -181,7 +184,7 @@ impl Workspace {
 
     /// Makes a path absolute that a person typed.
     pub(crate) fn typed_path(&self, path: &Path) -> PathBuf {
-        let path = self.context.expand(path);
+        let path = self.env.expand(path);
         match brigade_process::current_dir() {
             Ok(folder) => folder.join(path),
             Err(_) => path,

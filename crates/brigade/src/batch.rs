@@ -8,12 +8,13 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object, closest};
 use brigade_queue::{Enqueued, OnDuplicate, Queue};
 
+use crate::calls::Calls;
 use crate::calls::{Blocked, messages, not_to_be_queued};
 use crate::error::{Error, ErrorKind};
 use crate::files::parse_json;
 use crate::gather::Config;
 use crate::report::{BatchReport, BatchRow, Report as _};
-use crate::workspace::Workspace;
+use crate::room::Room;
 
 /// How many calls are committed with one sync.
 const GROUP: usize = 1_000;
@@ -21,7 +22,7 @@ const GROUP: usize = 1_000;
 /// The longest line that is read, in bytes.
 const LINE_LIMIT: usize = 16 << 20;
 
-impl Workspace {
+impl Calls {
     /// Queues calls that stand one on a line, as `{"tool": ID, "args": {…}}`, in groups that are each durable before they are
     /// handed to `found`.
     ///
@@ -35,11 +36,11 @@ impl Workspace {
         blocked: Blocked,
         found: &mut dyn FnMut(&BatchRow),
     ) -> Result<BatchReport, Error> {
-        let config = self.config()?;
+        let config = self.room.config()?;
         let mut report = BatchReport {
             schema: BatchReport::SCHEMA,
-            target: self.target(),
-            calls_path: self.calls_path(),
+            target: self.room.target(),
+            calls_path: self.room.calls_path(),
             created: 0,
             skipped: 0,
             refused: 0,
@@ -65,7 +66,7 @@ impl Workspace {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            group.push(match self.plan_line(&config, &mut facts, &line) {
+            group.push(match self.room.plan_line(&config, &mut facts, &line) {
                 Ok(plan) => match not_to_be_queued(&plan, blocked) {
                     None => Line::Planned(number, Box::new(plan)),
                     Some(reason) => Line::Refused(BatchRow {
@@ -77,13 +78,15 @@ impl Workspace {
                 Err(error) => Line::Refused(refused(number, error.with_hints())),
             });
             if group.len() == GROUP {
-                self.commit(&mut group, &mut report, found)?;
+                self.room.commit(&mut group, &mut report, found)?;
             }
         }
-        self.commit(&mut group, &mut report, found)?;
+        self.room.commit(&mut group, &mut report, found)?;
         Ok(report)
     }
+}
 
+impl Room {
     /// Plans the call of a line; the facts of a tool are read once for the whole batch.
     fn plan_line<'c>(
         &self,

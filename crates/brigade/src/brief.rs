@@ -9,27 +9,29 @@ use brigade_queue::{Calls, Queue as _};
 use brigade_runtime::Checks;
 
 use crate::catalog::enabled;
+use crate::doctor::Doctor;
 use crate::doctor::Parts;
 use crate::error::Error;
 use crate::inbox::inbox_counts;
 use crate::report::{BriefReport, Report as _};
-use crate::workspace::Workspace;
+use crate::room::Room;
 
-impl Workspace {
+impl Doctor {
     /// Sums up what waits for a person. Changes nothing, starts nothing, and runs no health command.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn brief(&self) -> Result<BriefReport, Error> {
-        let config = self.config()?;
-        let mut gathered = self.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
-        let found = self.diagnose(&mut gathered);
+        let config = self.room.config()?;
+        let mut gathered = self.room.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
+        let found = self.room.diagnose(&mut gathered);
         let issues =
-            brigade_doctor::quiet(found, self.closeouts()?.fingerprints().as_ref(), &self.target()).issues;
-        let inbox = self.read_inbox()?;
+            brigade_doctor::quiet(found, self.room.closeouts()?.fingerprints().as_ref(), &self.room.target())
+                .issues;
+        let inbox = self.room.read_inbox()?;
         let queue = &gathered.queue;
         let count = |status: &str| queue.call_counts.get(status).copied().unwrap_or(0);
-        let oldest = self.oldest_pending()?;
+        let oldest = self.room.oldest_pending()?;
         let checkpoint = queue
             .checkpoints
             .iter()
@@ -37,7 +39,8 @@ impl Workspace {
             .filter(|checkpoint| checkpoint.status == CheckpointStatus::Pending);
         let pending_checkpoints: Vec<_> = checkpoint.collect();
         let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
-        let top = |areas: &[Area]| self.top_json(issues.iter().filter(|issue| areas.contains(&issue.area())));
+        let top =
+            |areas: &[Area]| self.room.top_json(issues.iter().filter(|issue| areas.contains(&issue.area())));
         let pending_rows =
             inbox.rows().filter(|row| row.get("status").and_then(Json::as_str) == Some("pending")).count();
         let waiting = Waiting {
@@ -48,14 +51,14 @@ impl Workspace {
             pending_rows,
             issues: &issues,
         };
-        let (next_command, next_reason) = waiting.next(&self.typed());
+        let (next_command, next_reason) = waiting.next(&self.room.typed());
         Ok(BriefReport {
             schema: BriefReport::SCHEMA,
-            target: self.target(),
+            target: self.room.target(),
             valid: config.catalog.is_valid(),
             tool_count: enabled(&config.catalog).len(),
             pending_approval_count: count("pending"),
-            oldest_pending_call: oldest.as_ref().map_or(Json::Null, |call| self.call_json(call)),
+            oldest_pending_call: oldest.as_ref().map_or(Json::Null, |call| self.room.call_json(call)),
             approved_count: count("approved"),
             pending_checkpoint_count: pending_checkpoints.len(),
             call_counts: Json::object(
@@ -80,7 +83,9 @@ impl Workspace {
             next_reason,
         })
     }
+}
 
+impl Room {
     fn oldest_pending(&self) -> Result<Option<Call>, Error> {
         let mut oldest = None;
         self.queue().read()?.for_each_call(&Calls::Of(CallStatus::Pending), &mut |stored| {

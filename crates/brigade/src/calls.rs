@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use brigade_call::{Call, CallStatus, Change, Plan, Purpose, RuntimeFact, blocker_to_json, verify};
 use brigade_core::json::{Shown, reprint};
@@ -10,7 +11,8 @@ use brigade_core::{IdPrefix, Json, Object, Severity, Timestamp};
 use brigade_policy::Blocker;
 use brigade_projection::blocking;
 use brigade_queue::{
-    Calls, Enqueued, ListedCall, Match, OWN_MEMBERS, OnDuplicate, Queue, QueueError, Review, StoredCall,
+    Calls as Which, Enqueued, ListedCall, Match, OWN_MEMBERS, OnDuplicate, Queue, QueueError, Review,
+    StoredCall,
 };
 use brigade_redact::{Redactor, SecretValue};
 
@@ -19,7 +21,7 @@ use crate::error::{Error, ErrorKind};
 use crate::gather::{Config, Planned};
 use crate::load::shown_id;
 use crate::report::{CallReport, PlanReport, QueueReport, Report as _, ReviewReport};
-use crate::workspace::{CALLS, CATALOG, Workspace};
+use crate::room::{CALLS, CATALOG, Room};
 
 /// As many files that a command names are listed at most.
 const SHOWN_FILES: usize = 8;
@@ -48,21 +50,27 @@ pub struct CallFilter {
     pub limit: Option<usize>,
 }
 
-impl Workspace {
+/// Plans, queues, shows, decides and runs calls.
+#[derive(Clone)]
+pub struct Calls {
+    pub(crate) room: Arc<Room>,
+}
+
+impl Calls {
     /// Plans a call: validates the arguments, renders them, and finds every reason against it. Reads and runs nothing else.
     ///
     /// That there is no such tool is a reason like any other.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn plan_call(&self, tool_id: &str, args: &ArgsSource) -> Result<PlanReport, Error> {
-        let config = self.config()?;
-        let tool = match self.tool(&config.catalog, tool_id) {
+    pub fn plan(&self, tool_id: &str, args: &ArgsSource) -> Result<PlanReport, Error> {
+        let config = self.room.config()?;
+        let tool = match self.room.tool(&config.catalog, tool_id) {
             Ok(tool) => tool,
-            Err(missing) => return self.plan_of_no_tool(&config, tool_id, args, &missing),
+            Err(missing) => return self.room.plan_of_no_tool(&config, tool_id, args, &missing),
         };
-        let planned = self.plan_tool(&config, tool, self.args(args))?;
-        Ok(self.plan_report(&config, &planned))
+        let planned = self.room.plan_tool(&config, tool, self.room.args(args))?;
+        Ok(self.room.plan_report(&config, &planned))
     }
 
     /// Plans a call and stores it for a person's decision, unless one that asks for the same is there.
@@ -71,26 +79,21 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn queue_call(
-        &self,
-        tool_id: &str,
-        args: &ArgsSource,
-        blocked: Blocked,
-    ) -> Result<QueueReport, Error> {
-        let config = self.config()?;
-        let tool = match self.tool(&config.catalog, tool_id) {
+    pub fn queue(&self, tool_id: &str, args: &ArgsSource, blocked: Blocked) -> Result<QueueReport, Error> {
+        let config = self.room.config()?;
+        let tool = match self.room.tool(&config.catalog, tool_id) {
             Ok(tool) => tool,
-            Err(missing) => return self.queue_no_tool(&config, tool_id, args, &missing),
+            Err(missing) => return self.room.queue_no_tool(&config, tool_id, args, &missing),
         };
-        let planned = self.plan_tool(&config, tool, self.args(args))?;
+        let planned = self.room.plan_tool(&config, tool, self.room.args(args))?;
         let plan = &planned.plan;
         if let Some(reason) = not_to_be_queued(plan, blocked) {
-            let call = self.call_json(&plan.shown_call(self.now()));
-            return Ok(self.queue_report(plan, call, Some(reason), [0, 0]));
+            let call = self.room.call_json(&plan.shown_call(self.room.now()));
+            return Ok(self.room.queue_report(plan, call, Some(reason), [0, 0]));
         }
-        self.keep_digests();
-        let now = self.now();
-        let queue = self.queue();
+        self.room.keep_digests();
+        let now = self.room.now();
+        let queue = self.room.queue();
         let mut locked = queue.lock(now)?;
         let mut stored = locked.enqueue_all(
             1,
@@ -99,15 +102,17 @@ impl Workspace {
             now,
         )?;
         Ok(match stored.pop() {
-            Some(Enqueued::Queued(call)) => self.queue_report(plan, self.call_json(&call.call), None, [1, 0]),
+            Some(Enqueued::Queued(call)) => {
+                self.room.queue_report(plan, self.room.call_json(&call.call), None, [1, 0])
+            }
             Some(Enqueued::Duplicate(call)) => {
                 let reason = format!("a call that asks for the same is {}", call.call.status);
-                self.queue_report(plan, self.call_json(&call.call), Some(reason), [0, 1])
+                self.room.queue_report(plan, self.room.call_json(&call.call), Some(reason), [0, 1])
             }
             Some(Enqueued::Rejected(call)) => {
                 let reason =
                     "the same call was rejected; change its arguments or the tool's contract".to_owned();
-                self.queue_report(plan, self.call_json(&call.call), Some(reason), [0, 1])
+                self.room.queue_report(plan, self.room.call_json(&call.call), Some(reason), [0, 1])
             }
             None => unreachable!("one call was handed in, so one comes back"),
         })
@@ -117,16 +122,16 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn for_each_call(
+    pub fn for_each(
         &self,
         filter: &CallFilter,
         found: &mut dyn FnMut(&Call) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let queue = self.queue();
+        let queue = self.room.queue();
         let view = queue.read()?;
         let which = match &filter.status {
-            Some(status) => Calls::Of(CallStatus::from_word(status)),
-            None => Calls::All,
+            Some(status) => Which::Of(CallStatus::from_word(status)),
+            None => Which::All,
         };
         let fits = |call: &Call| filter.tool.as_ref().is_none_or(|tool| call.tool_id == *tool);
         let Some(limit) = filter.limit else {
@@ -157,23 +162,10 @@ impl Workspace {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when no call can have this status; when the disk fails.
-    pub fn check_call_filter(&self, filter: &CallFilter, counts: &Json) -> Result<(), Error> {
+    pub fn check_filter(&self, filter: &CallFilter, counts: &Json) -> Result<(), Error> {
         let Some(status) = &filter.status else { return Ok(()) };
         let found = counts.as_object().into_iter().flatten().map(|(word, _)| word.as_str());
         check_status(status, CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))
-    }
-
-    /// Says that a tool whose calls or runs were asked for is not in the catalog, when it is not.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn note_on_tool(&self, id: &str) -> Result<Option<String>, Error> {
-        let catalog = self.catalog()?;
-        if catalog.tool(id).is_some() {
-            return Ok(None);
-        }
-        let error = Error::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
-        Ok(Some(did_you_mean(error, id, catalog.ids()).with_hints()))
     }
 
     /// Hands out the JSON of every call in the order of their creation, indented as an element of a list at depth 1 of a
@@ -181,9 +173,9 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn for_each_call_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
-        let queue = self.queue();
-        let target = self.target();
+    pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        let queue = self.room.queue();
+        let target = self.room.target();
         let mut text = Vec::new();
         queue.read()?.list_calls(&mut |call| {
             text.clear();
@@ -193,14 +185,14 @@ impl Workspace {
                         reprint(record, LISTED_DEPTH, &mut text, |key, value| match (key, value) {
                             ("record_version", _) => Shown::No,
                             (key, _) if OWN_MEMBERS.contains(&key) => Shown::No,
-                            ("receipt_path", Some(path)) => Shown::Text(self.absolute(path)),
+                            ("receipt_path", Some(path)) => Shown::Text(self.room.absolute(path)),
                             ("policy" | "projection_summary", _) => Shown::Beneath(target.clone()),
                             _ => Shown::AsWritten,
                         });
                     reprinted.expect("the queue hands out records that it has checked");
                 }
                 ListedCall::Parsed(stored) => {
-                    let json = self.call_json(&stored.call);
+                    let json = self.room.call_json(&stored.call);
                     let pretty = serde_json::to_string_pretty(&json).unwrap_or_default();
                     text.extend_from_slice(
                         pretty.replace('\n', &format!("\n{}", "  ".repeat(LISTED_DEPTH))).as_bytes(),
@@ -216,40 +208,136 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn call_counts(&self) -> Result<Json, Error> {
-        let counts = self.queue().read()?.call_counts()?;
+    pub fn counts(&self) -> Result<Json, Error> {
+        let counts = self.room.queue().read()?.call_counts()?;
         Ok(Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count)))))
-    }
-
-    /// Returns the queue's file, as reports name it.
-    pub fn calls_path(&self) -> String {
-        self.absolute(CALLS)
     }
 
     /// Shows one call.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn call_show(&self, prefix: &IdPrefix) -> Result<CallReport, Error> {
-        let queue = self.queue();
+    pub fn show(&self, prefix: &IdPrefix) -> Result<CallReport, Error> {
+        let queue = self.room.queue();
         let found = queue.read()?.find_call(prefix)?;
         let (call, error) = one_call(found, prefix);
         Ok(CallReport {
             schema: CallReport::SCHEMA,
-            target: self.target(),
-            calls_path: self.calls_path(),
+            target: self.room.target(),
+            calls_path: self.room.calls_path(),
             pin: match &call {
-                Some(stored) => self.pin_beside(&stored.call)?.map(|pin| self.pin_summary(&pin)),
+                Some(stored) => self.room.pin_beside(&stored.call)?.map(|pin| self.room.pin_summary(&pin)),
                 None => None,
             },
             changed: match &call {
-                Some(stored) if stored.call.status == CallStatus::Approved => self.changed(&stored.call)?,
+                Some(stored) if stored.call.status == CallStatus::Approved => {
+                    self.room.changed(&stored.call)?
+                }
                 _ => Vec::new(),
             },
-            call: call.map_or(Json::Null, |stored| self.call_json(&stored.call)),
+            call: call.map_or(Json::Null, |stored| self.room.call_json(&stored.call)),
             candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
             error: error.map(|error| error.to_string()),
         })
+    }
+
+    /// Approves a pending or held call: binds everything that decides what would run, as it is now. Runs nothing.
+    ///
+    /// When the server of an MCP tool listed it differently than it is pinned, the report says how, and the approval takes that
+    /// change: the pin is renewed to exactly the listing that is bound. A server that changes once more is refused once more.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn approve(&self, prefix: &IdPrefix) -> Result<ReviewReport, Error> {
+        let stored = match self.room.find_call_to_change(prefix)? {
+            Ok(stored) => stored,
+            Err(error) => return Ok(self.room.review_refused(None, error)),
+        };
+        let call = &stored.call;
+        if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
+            let error = hinted(Error::new(ErrorKind::Refused, wrong.to_string()), call);
+            return Ok(self.room.review_refused(Some(call), error));
+        }
+        let planned = match self.room.plan_again(call)? {
+            Ok((_, planned)) => planned,
+            Err(error) => return Ok(self.room.review_refused(Some(call), error)),
+        };
+        match planned.plan.approvable(call) {
+            Ok(_) if !planned.plan.to_be_told(call).is_empty() => {
+                self.room.tell_changes(&stored, &planned.plan)
+            }
+            Ok(binding) => {
+                let pin = binding.pin;
+                let report = self.room.review(&stored, Review::Approve(Box::new(binding)))?;
+                match pin {
+                    // The approval stands in the queue; if this is where it all ends, the run renews the pin.
+                    Some(bound) if report.error.is_none() => {
+                        let (pin, accepted_changes) = self.room.renew_pin(call, bound)?;
+                        let pin = pin.map(|pin| self.room.pin_summary(&pin));
+                        Ok(ReviewReport { pin, accepted_changes, ..report })
+                    }
+                    _ => Ok(report),
+                }
+            }
+            Err(blockers) => {
+                let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id));
+                Ok(self.room.review_refused(Some(call), error.because(blockers)))
+            }
+        }
+    }
+
+    /// Rejects a call, with a reason.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn reject(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
+        self.room.decline(prefix, Review::Reject(self.room.clean_reason(reason)?))
+    }
+
+    /// Puts a call aside, with a reason.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn hold(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
+        self.room.decline(prefix, Review::Hold(self.room.clean_reason(reason)?))
+    }
+
+    /// Returns the queue's file, as reports name it.
+    pub fn path(&self) -> String {
+        self.room.calls_path()
+    }
+
+    /// Returns a call as reports have it.
+    pub fn json(&self, call: &Call) -> Json {
+        self.room.call_json(call)
+    }
+
+    /// Says that a tool whose calls or runs were asked for is not in the catalog, when it is not.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn note_on_tool(&self, id: &str) -> Result<Option<String>, Error> {
+        self.room.note_on_tool(id)
+    }
+}
+
+impl Room {
+    /// Says that a tool whose calls or runs were asked for is not in the catalog, when it is not.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub(crate) fn note_on_tool(&self, id: &str) -> Result<Option<String>, Error> {
+        let catalog = self.catalog()?;
+        if catalog.tool(id).is_some() {
+            return Ok(None);
+        }
+        let error = Error::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
+        Ok(Some(did_you_mean(error, id, catalog.ids()).with_hints()))
+    }
+
+    /// Returns the queue's file, as reports name it.
+    pub(crate) fn calls_path(&self) -> String {
+        self.absolute(CALLS)
     }
 
     /// Lists what changed since a call was approved.
@@ -262,49 +350,6 @@ impl Workspace {
             Ok(_) => Vec::new(),
             Err(refusal) => refusal.changes.iter().map(ToString::to_string).collect(),
         })
-    }
-
-    /// Approves a pending or held call: binds everything that decides what would run, as it is now. Runs nothing.
-    ///
-    /// When the server of an MCP tool listed it differently than it is pinned, the report says how, and the approval takes that
-    /// change: the pin is renewed to exactly the listing that is bound. A server that changes once more is refused once more.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn approve(&self, prefix: &IdPrefix) -> Result<ReviewReport, Error> {
-        let stored = match self.find_call_to_change(prefix)? {
-            Ok(stored) => stored,
-            Err(error) => return Ok(self.review_refused(None, error)),
-        };
-        let call = &stored.call;
-        if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
-            let error = hinted(Error::new(ErrorKind::Refused, wrong.to_string()), call);
-            return Ok(self.review_refused(Some(call), error));
-        }
-        let planned = match self.plan_again(call)? {
-            Ok((_, planned)) => planned,
-            Err(error) => return Ok(self.review_refused(Some(call), error)),
-        };
-        match planned.plan.approvable(call) {
-            Ok(_) if !planned.plan.to_be_told(call).is_empty() => self.tell_changes(&stored, &planned.plan),
-            Ok(binding) => {
-                let pin = binding.pin;
-                let report = self.review(&stored, Review::Approve(Box::new(binding)))?;
-                match pin {
-                    // The approval stands in the queue; if this is where it all ends, the run renews the pin.
-                    Some(bound) if report.error.is_none() => {
-                        let (pin, accepted_changes) = self.renew_pin(call, bound)?;
-                        let pin = pin.map(|pin| self.pin_summary(&pin));
-                        Ok(ReviewReport { pin, accepted_changes, ..report })
-                    }
-                    _ => Ok(report),
-                }
-            }
-            Err(blockers) => {
-                let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id));
-                Ok(self.review_refused(Some(call), error.because(blockers)))
-            }
-        }
     }
 
     /// Says what is not as it was when the call was queued, and keeps in the call what was said, so that the next approval
@@ -337,22 +382,6 @@ impl Workspace {
             .hint(format!("brigade tools call approve {} takes it as it is now", call.id));
         let refused = self.review_refused(Some(call), error);
         Ok(ReviewReport { call: report.call, pin: report.pin, ..refused })
-    }
-
-    /// Rejects a call, with a reason.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn reject(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
-        self.decline(prefix, Review::Reject(self.clean_reason(reason)?))
-    }
-
-    /// Puts a call aside, with a reason.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn hold(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
-        self.decline(prefix, Review::Hold(self.clean_reason(reason)?))
     }
 
     fn decline(&self, prefix: &IdPrefix, review: Review) -> Result<ReviewReport, Error> {
@@ -516,7 +545,7 @@ impl Workspace {
     }
 
     /// Writes a call as reports have it: the record, with absolute paths.
-    pub fn call_json(&self, call: &Call) -> Json {
+    pub(crate) fn call_json(&self, call: &Call) -> Json {
         let mut record = call.to_record();
         record.remove("record_version");
         if let Some(Json::String(path)) = record.get("receipt_path") {

@@ -1,6 +1,7 @@
 //! Operations on the catalog.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use brigade_catalog::{ApprovalMode, Catalog, Level, Tool};
 use brigade_core::{Fingerprint, Json, Object};
@@ -14,16 +15,22 @@ use crate::report::{
     ArgumentDescription, Contract, ContractHealth, ContractsReport, DescribeReport, DescribedTool,
     McpSummary, Origin, Report as _, SearchReport, ShowReport, ToolLine, ToolLinesReport, ToolSummary,
 };
+use crate::room::{CATALOG, Room};
 use crate::survey::{Keep, SummaryFacts, Surveyed};
-use crate::workspace::{CATALOG, Workspace};
 
-impl Workspace {
+/// Lists, shows and adds to the catalog.
+#[derive(Clone)]
+pub struct Tools {
+    pub(crate) room: Arc<Room>,
+}
+
+impl Tools {
     /// Lists the enabled tools as the catalog has them, without looking at any other file.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn tool_lines(&self) -> Result<ToolLinesReport, Error> {
-        let catalog = self.catalog()?;
+    pub fn lines(&self) -> Result<ToolLinesReport, Error> {
+        let catalog = self.room.catalog()?;
         let line = |tool: &Tool| {
             let tool = &*tool.without_secrets();
             ToolLine {
@@ -37,10 +44,10 @@ impl Workspace {
         };
         Ok(ToolLinesReport {
             schema: ToolLinesReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(CATALOG),
+            target: self.room.target(),
+            config_path: self.room.absolute(CATALOG),
             valid: catalog.is_valid(),
-            errors: Workspace::errors_of(&catalog),
+            errors: Room::errors_of(&catalog),
             tools: catalog.tools().iter().filter(|tool| tool.enabled).map(line).collect(),
         })
     }
@@ -50,16 +57,16 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
-        let config = self.config()?;
-        let (tool, error) = match self.any_tool(&config.catalog, id) {
-            Ok(tool) => (self.survey(&config, &[tool]).pop(), None),
+        let config = self.room.config()?;
+        let (tool, error) = match self.room.any_tool(&config.catalog, id) {
+            Ok(tool) => (self.room.survey(&config, &[tool]).pop(), None),
             Err(error) => (None, Some(error.with_hints())),
         };
         Ok(ShowReport {
             schema: ShowReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(CATALOG),
-            tool: tool.map(|surveyed| self.tool_summary(surveyed)),
+            target: self.room.target(),
+            config_path: self.room.absolute(CATALOG),
+            tool: tool.map(|surveyed| self.room.tool_summary(surveyed)),
             error,
         })
     }
@@ -69,14 +76,18 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn search(&self, query: &str) -> Result<SearchReport, Error> {
-        let config = self.config()?;
+        let config = self.room.config()?;
         let found: Vec<&Tool> =
             config.catalog.search(query).into_iter().filter(|tool| tool.enabled).collect();
-        let matches: Vec<ToolSummary> =
-            self.survey(&config, &found).into_iter().map(|surveyed| self.tool_summary(surveyed)).collect();
+        let matches: Vec<ToolSummary> = self
+            .room
+            .survey(&config, &found)
+            .into_iter()
+            .map(|surveyed| self.room.tool_summary(surveyed))
+            .collect();
         Ok(SearchReport {
             schema: SearchReport::SCHEMA,
-            target: self.target(),
+            target: self.room.target(),
             query: query.to_owned(),
             match_count: matches.len(),
             matches,
@@ -88,13 +99,13 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn describe(&self, id: &str) -> Result<DescribeReport, Error> {
-        let config = self.config()?;
+        let config = self.room.config()?;
         let mut report = DescribeReport {
             schema: DescribeReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(CATALOG),
+            target: self.room.target(),
+            config_path: self.room.absolute(CATALOG),
             valid: config.catalog.is_valid(),
-            errors: Workspace::errors_of(&config.catalog),
+            errors: Room::errors_of(&config.catalog),
             tool: None,
             arguments: Vec::new(),
             examples: Json::Null,
@@ -103,7 +114,7 @@ impl Workspace {
             error: None,
             live: None,
         };
-        let tool = match self.any_tool(&config.catalog, id) {
+        let tool = match self.room.any_tool(&config.catalog, id) {
             Ok(tool) => tool,
             Err(error) => {
                 report.valid = false;
@@ -115,19 +126,19 @@ impl Workspace {
                 return Ok(report);
             }
         };
-        let (surveyed, issues) = self.examine_tools(&config, &[tool], Vec::new(), Keep::All);
+        let (surveyed, issues) = self.room.examine_tools(&config, &[tool], Vec::new(), Keep::All);
         report.arguments = surveyed.first().map(arguments).unwrap_or_default();
         report.tool = surveyed.into_iter().next().map(|surveyed| DescribedTool {
-            contract: self.contract(tool),
-            summary: self.tool_summary(surveyed),
+            contract: self.room.contract(tool),
+            summary: self.room.tool_summary(surveyed),
         });
-        let reader = ToolReader { workspace: self, tool, outside: &[] };
+        let reader = ToolReader { workspace: &self.room, tool, outside: &[] };
         report.examples = reader
             .document(tool.examples_path.as_deref())
             .bytes()
             .and_then(|bytes| parse_json(bytes).ok())
             .unwrap_or_default();
-        report.issues = self.issues_json(issues.iter().filter(|issue| concerns(issue, tool)));
+        report.issues = self.room.issues_json(issues.iter().filter(|issue| concerns(issue, tool)));
         report.issue_count = report.issues.len();
         Ok(report)
     }
@@ -138,9 +149,10 @@ impl Workspace {
     /// # Errors
     /// When the disk fails.
     pub fn contracts(&self) -> Result<ContractsReport, Error> {
-        let config = self.config()?;
+        let config = self.room.config()?;
         let tools = enabled(&config.catalog);
-        let (_, mut issues) = self.examine_tools(&config, &tools, self.pin_states(&config)?, Keep::Summaries);
+        let (_, mut issues) =
+            self.room.examine_tools(&config, &tools, self.room.pin_states(&config)?, Keep::Summaries);
         issues.retain(|issue| issue.kind.is_of_contract());
         let mut by_tool: BTreeMap<&str, Vec<&Issue>> = BTreeMap::new();
         for issue in &issues {
@@ -151,26 +163,28 @@ impl Workspace {
         let health = |tool: &&Tool| {
             let own = by_tool.get(tool.id.as_str()).cloned().unwrap_or_default();
             ContractHealth {
-                contract: self.contract(tool),
+                contract: self.room.contract(tool),
                 issue_count: own.len(),
-                issues: self.issues_json(own),
+                issues: self.room.issues_json(own),
             }
         };
         let contracts: Vec<ContractHealth> = tools.iter().map(health).collect();
         Ok(ContractsReport {
             schema: ContractsReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(CATALOG),
+            target: self.room.target(),
+            config_path: self.room.absolute(CATALOG),
             valid: config.catalog.is_valid(),
-            errors: Workspace::errors_of(&config.catalog),
+            errors: Room::errors_of(&config.catalog),
             contract_count: contracts.len(),
             contracts,
             issue_count: issues.len(),
-            issues: self.issues_json(&issues),
+            issues: self.room.issues_json(&issues),
             live: None,
         })
     }
+}
 
+impl Room {
     /// Reads the files of tools, and diagnoses them, the catalog and these pins, and nothing else.
     fn examine_tools<'c>(
         &self,

@@ -13,7 +13,7 @@ mod search;
 use std::path::{Path, PathBuf};
 
 use brigade_command::Argv;
-use brigade_fs::{DiskFs, FileKind, Fs, Location, RelPath};
+use brigade_fs::{FileKind, Fs, Location, RelPath};
 
 use crate::files::ToolReader;
 use crate::launched::is_launcher;
@@ -66,7 +66,7 @@ pub(crate) enum NotBound {
 /// Finds the files and folders in which the programs of a command find their code.
 pub(crate) fn code_of(reader: &ToolReader<'_>, argv: &Argv, directory: &Path) -> Code {
     let mut code = Code::default();
-    let mut finder = Finder { fs: &reader.workspace.fs, directory: directory.to_owned() };
+    let mut finder = Finder { fs: &*reader.workspace.fs, directory: directory.to_owned() };
     let mut behind_launcher = true;
     for (at, word) in argv.words().iter().enumerate() {
         if behind_launcher {
@@ -93,7 +93,7 @@ fn plain_name(program: &str) -> &str {
 }
 
 struct Finder<'f> {
-    fs: &'f DiskFs,
+    fs: &'f dyn Fs,
     /// The folder that the command starts in.
     directory: PathBuf,
 }

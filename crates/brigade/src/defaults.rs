@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use brigade_catalog::edit::{self, merge};
 use brigade_catalog::{Catalog, Level, Tool, starter};
 use brigade_core::Json;
-use brigade_fs::{FileMode, Fs};
+use brigade_fs::FileMode;
 
+use crate::catalog::Tools;
 use crate::error::Error;
 use crate::files::{DOCUMENT_LIMIT, parse_json};
 use crate::report::{DefaultConflict, DefaultSource, DefaultsReport, Report as _};
+use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};
 use crate::setup::{CATALOG_LOCK, Existing, Ignore};
-use crate::workspace::{CATALOG, CONFIG_LIMIT, Workspace, rel};
 
 /// Where a person's selection of harnesses stands.
 const SELECTION: &str = ".brigade/config.json";
@@ -30,29 +31,29 @@ pub struct DefaultsRequest {
     pub ignore: Ignore,
 }
 
-impl Workspace {
+impl Tools {
     /// Adds the built-in tools to the catalog, and their sources. What a person wrote in the catalog stays, comments included;
     /// when an entry of another kind has the id of a built-in tool, or the catalog is invalid, nothing is written.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn defaults(&self, request: DefaultsRequest) -> Result<DefaultsReport, Error> {
-        let scope = self.projection_scope()?;
+        let scope = self.room.projection_scope()?;
         let tools = scoped(scope.as_ref());
-        let mut report = self.empty_defaults_report(request, scope, tools.len());
+        let mut report = self.room.empty_defaults_report(request, scope, tools.len());
         let _lock = if request.dry_run {
             None
         } else {
             // Everything that can be known to fail is looked at before anything is written, the lock included.
             for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG, CATALOG_LOCK]) {
-                self.check_place(path)?;
+                self.room.check_place(path)?;
             }
             if request.ignore == Ignore::Write {
-                self.ignore_change()?;
+                self.room.ignore_change()?;
             }
-            Some(self.lock_catalog()?)
+            Some(self.room.lock_catalog()?)
         };
-        let text = match self.catalog_text()? {
+        let text = match self.room.catalog_text()? {
             Ok(text) => text,
             Err(error) => {
                 report.errors.push(error);
@@ -62,7 +63,7 @@ impl Workspace {
         report.created = text.is_none();
         let before = text.clone().unwrap_or_default();
         // What is broken would stay so, and what is added behind it would not be read.
-        report.errors = Workspace::errors_of(&Catalog::parse(CATALOG, Level::Project, before.as_bytes()));
+        report.errors = Room::errors_of(&Catalog::parse(CATALOG, Level::Project, before.as_bytes()));
         if !report.errors.is_empty() {
             return Ok(report);
         }
@@ -86,23 +87,25 @@ impl Workspace {
         report.tool_count = Catalog::parse(CATALOG, Level::Project, merged.text.as_bytes()).tools().len();
         let write = !request.dry_run && report.conflicts.is_empty();
         let ignored = match request.ignore {
-            Ignore::Write if write => Some(self.ignore_change()?),
+            Ignore::Write if write => Some(self.room.ignore_change()?),
             Ignore::Write | Ignore::Skip => None,
         };
-        report.sources = self.default_sources(write)?;
+        report.sources = self.room.default_sources(write)?;
         let count = |action| report.sources.iter().filter(|source| source.action == action).count();
         (report.source_created_count, report.source_skipped_count) = (count("create"), count("skip"));
         if write && merged.text != before {
             let path = rel(CATALOG);
-            self.fs.create_dir_all(&path.parent())?;
-            self.fs.write_atomic(&path, merged.text.as_bytes(), FileMode::KeepOr(0o600))?;
+            self.room.fs.create_dir_all(&path.parent())?;
+            self.room.fs.write_atomic(&path, merged.text.as_bytes(), FileMode::KeepOr(0o600))?;
         }
         if let Some(change) = ignored {
-            report.gitignore = self.write_ignore(change)?;
+            report.gitignore = self.room.write_ignore(change)?;
         }
         Ok(report)
     }
+}
 
+impl Room {
     /// Reads the catalog as text; none where there is none, and a sentence where it is no text.
     fn catalog_text(&self) -> Result<Result<Option<String>, String>, Error> {
         match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {

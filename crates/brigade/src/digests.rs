@@ -13,9 +13,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_exec::{FileStamp, KnownDigests};
-use brigade_fs::Fs as _;
 
-use crate::workspace::{Workspace, rel};
+use crate::room::{Room, rel};
 
 /// Where they are kept.
 const DIGESTS: &str = ".brigade/tools/digests.json";
@@ -57,7 +56,7 @@ fn is_worth_remembering(stamp: &FileStamp, now: Timestamp) -> bool {
         && changed.saturating_add(SETTLED_MICROS) <= now.unix_micros()
 }
 
-impl KnownDigests for Workspace {
+impl KnownDigests for Room {
     fn recall(&self, stamp: &FileStamp) -> Option<Fingerprint> {
         if !is_worth_remembering(stamp, self.now()) {
             return None;
@@ -75,7 +74,7 @@ impl KnownDigests for Workspace {
     }
 }
 
-impl Workspace {
+impl Room {
     /// Keeps what was learned, in commands that write anyway. That it cannot be kept is no failure.
     pub(crate) fn keep_digests(&self) {
         let learned =

@@ -11,19 +11,22 @@ mod sandbox;
 mod sarif;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use brigade_catalog::Catalog;
 use brigade_core::{Json, closest};
 use brigade_doctor::{Area, Issue, IssueType, Quieted, quiet, top_issue};
 use brigade_runtime::{Checks, StateCounts};
 
+use crate::catalog::Tools;
 use crate::catalog::tool_summary;
 use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
+use crate::policies::Policies;
 use crate::policy_json::{errors, policy_json};
 use crate::report::{CatalogReport, IssueReport, PolicyHealthReport, Report as _, Rows, ToolSummary};
+use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Room};
 use crate::survey::SummaryFacts;
-use crate::workspace::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Workspace};
 
 pub(crate) use gathered::{Gathered, Ledger, Parts};
 
@@ -80,7 +83,7 @@ impl DoctorRequest {
     }
 }
 
-impl Workspace {
+impl Tools {
     /// Lists the catalog with its health and counts of everything around it. Runs no health command and does not check the
     /// chain of receipts; [`Workspace::doctor`] does.
     ///
@@ -88,46 +91,58 @@ impl Workspace {
     /// When the disk fails.
     pub fn list(&self) -> Result<CatalogReport, Error> {
         let parts = Parts { health: Checks::Skip, ledger: Ledger::Trust, ..Parts::all() };
-        self.catalog_report(&parts, &DoctorRequest::default())
+        self.room.catalog_report(&parts, &DoctorRequest::default())
     }
+}
 
+/// Finds what is wrong, and fixes what can be fixed without a decision.
+#[derive(Clone)]
+pub struct Doctor {
+    pub(crate) room: Arc<Room>,
+}
+
+impl Doctor {
     /// Looks over everything: catalog, files, projections, runtimes, policy, calls, runs, checkpoints and the state.
     ///
     /// Health commands of running runtimes are run; nothing else is.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the request names an area, type, tool or runtime that does not exist; otherwise when the disk fails.
-    pub fn doctor(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
+    pub fn check(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
         request.check()?;
-        self.catalog_report(&Parts::all(), request)
+        self.room.catalog_report(&Parts::all(), request)
     }
+}
 
+impl Policies {
     /// Looks over the policy, and what it refuses to tools that can run.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn policy_doctor(&self) -> Result<PolicyHealthReport, Error> {
-        let config = self.config()?;
-        let mut gathered = self.gather(&config, &Parts { sandbox: true, ..Parts::none() })?;
-        let mut found = self.diagnose(&mut gathered);
+    pub fn doctor(&self) -> Result<PolicyHealthReport, Error> {
+        let config = self.room.config()?;
+        let mut gathered = self.room.gather(&config, &Parts { sandbox: true, ..Parts::none() })?;
+        let mut found = self.room.diagnose(&mut gathered);
         found.retain(|issue| issue.area() == Area::Policy);
-        let issues = self.issues_json(&found);
+        let issues = self.room.issues_json(&found);
         let state = &config.policy;
         Ok(PolicyHealthReport {
             schema: PolicyHealthReport::SCHEMA,
-            target: self.target(),
-            policy_path: self.absolute(POLICY),
+            target: self.room.target(),
+            policy_path: self.room.absolute(POLICY),
             enabled: is_enabled(state),
             valid: state.policy().is_some(),
             errors: errors(state),
             policy: state.shown().map_or(Json::Null, policy_json),
             issue_count: issues.len(),
             issues,
-            top_issue: self.top_json(&found),
-            tool_errors: Workspace::errors_of(&config.catalog),
+            top_issue: self.room.top_json(&found),
+            tool_errors: Room::errors_of(&config.catalog),
         })
     }
+}
 
+impl Room {
     fn catalog_report(&self, parts: &Parts, request: &DoctorRequest) -> Result<CatalogReport, Error> {
         let config = self.config()?;
         let mut gathered = self.gather(&config, parts)?;
@@ -157,7 +172,7 @@ impl Workspace {
             target: self.target(),
             config_path: self.absolute(CATALOG),
             valid: config.catalog.is_valid(),
-            errors: Workspace::errors_of(&config.catalog),
+            errors: Room::errors_of(&config.catalog),
             tool_count: facts.len(),
             tools: self.tool_rows(config.catalog, facts),
             raw_issue_count: raw_issues.len(),

@@ -11,7 +11,7 @@ use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath
 use brigade_projection::{PathRefusal, SourceFacts, TargetFacts};
 use brigade_schema::Schema;
 
-use crate::workspace::Workspace;
+use crate::room::Room;
 
 /// The largest schema, example or argument file that is read.
 pub(crate) const DOCUMENT_LIMIT: u64 = 16 << 20;
@@ -58,7 +58,7 @@ impl Found {
 
 /// Reads the files of one tool, those outside the workspace only where the policy lists their folder.
 pub(crate) struct ToolReader<'g> {
-    pub(crate) workspace: &'g Workspace,
+    pub(crate) workspace: &'g Room,
     pub(crate) tool: &'g Tool,
     /// `[paths] outside` of the policy.
     pub(crate) outside: &'g [String],
@@ -81,7 +81,7 @@ impl ToolReader<'_> {
                 done => return done.map(|value| Reached::Inside(plain, value)),
             }
         }
-        match self.workspace.fs.resolve(path, self.workspace.context.home())? {
+        match self.workspace.fs.resolve(path, self.workspace.env.home())? {
             Location::Inside(path) => inside(&path).map(|value| Reached::Inside(path, value)),
             Location::Outside(path) if self.is_allowed(&path)? => {
                 outside(&path).map(|value| Reached::Outside(path, value))
@@ -92,8 +92,7 @@ impl ToolReader<'_> {
 
     fn is_allowed(&self, path: &Path) -> Result<bool, FsError> {
         for folder in self.outside {
-            if let Location::Outside(folder) =
-                self.workspace.fs.resolve(folder, self.workspace.context.home())?
+            if let Location::Outside(folder) = self.workspace.fs.resolve(folder, self.workspace.env.home())?
                 && path.starts_with(&folder)
             {
                 return Ok(true);
@@ -186,7 +185,7 @@ impl ToolReader<'_> {
     /// Returns the folder that the program starts in, where links on the way make it another one than the entry names.
     pub(crate) fn real_directory(&self) -> Option<String> {
         let cwd = self.tool.cwd.as_deref().filter(|cwd| !cwd.is_empty())?;
-        let real = match self.workspace.fs.resolve(cwd, self.workspace.context.home()).ok()? {
+        let real = match self.workspace.fs.resolve(cwd, self.workspace.env.home()).ok()? {
             Location::Inside(path) => path.as_str().to_owned(),
             Location::Outside(path) => path.to_string_lossy().into_owned(),
         };
@@ -202,7 +201,7 @@ impl ToolReader<'_> {
     /// Finds the program that a word names: a path, or a name on `PATH`.
     pub(crate) fn find_program(&self, word: &str, directory: &Path) -> Option<PathBuf> {
         let fs = &self.workspace.fs;
-        let path_variable = self.workspace.context.environment.get("PATH");
+        let path_variable = self.workspace.env.environment.get("PATH");
         let is_program = |path: &Path| {
             let metadata = fs.metadata_outside(path);
             metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)

@@ -19,7 +19,7 @@ use crate::files::ToolReader;
 use crate::named::{NamedFiles, named_files};
 use crate::policy_json::decision_json;
 use crate::projections::Places;
-use crate::workspace::Workspace;
+use crate::room::Room;
 
 /// A plan, and what was opened for it.
 pub(crate) struct Planned {
@@ -46,7 +46,7 @@ pub(crate) struct Config {
     pub(crate) claims: Claims,
 }
 
-impl Workspace {
+impl Room {
     /// Reads catalog and policy.
     pub(crate) fn config(&self) -> Result<Config, Error> {
         let catalog = self.catalog()?;
@@ -81,7 +81,7 @@ impl Workspace {
         config: &'c Config,
         tool: &'c Tool,
     ) -> Result<GatheredTool<'c>, Error> {
-        let is_set = |name: &str| self.context.environment.is_set(name);
+        let is_set = |name: &str| self.env.environment.is_set(name);
         let mut decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
         let policy = decision_json(&config.policy, &decision, tool);
         let bound_values = self.bound_values(&config.policy);
@@ -133,7 +133,7 @@ impl Workspace {
             policy,
             bound_values,
             pin,
-            caller: self.context.caller.clone(),
+            caller: self.env.caller.clone(),
         };
         Ok(GatheredTool { facts, projections, program, directory })
     }
@@ -141,8 +141,7 @@ impl Workspace {
     /// Returns the values that the policy binds labels of any tool to, which no argument and no text of a person may carry.
     pub(crate) fn bound_values(&self, policy: &PolicyState) -> Vec<SecretValue> {
         let bindings = policy.policy().map(|policy| &policy.env_bindings).into_iter().flatten();
-        let values =
-            bindings.filter_map(|(_, variable)| self.context.environment.get(variable.value.as_str()));
+        let values = bindings.filter_map(|(_, variable)| self.env.environment.get(variable.value.as_str()));
         values.map(|value| SecretValue::new(value.as_encoded_bytes())).collect()
     }
 

@@ -3,13 +3,16 @@
 use brigade_call::{CallStatus, ReplayOf, blocker_to_json};
 use brigade_core::{IdPrefix, Json, Object};
 use brigade_policy::Blocker;
-use brigade_queue::{Enqueued, OnDuplicate, Queue, RunList, Runs, StoredReceipt, interrupted_receipt};
+use brigade_queue::{
+    Enqueued, OnDuplicate, Queue, RunList, Runs as Which, StoredReceipt, interrupted_receipt,
+};
+use std::sync::Arc;
 
 use crate::calls::{check_status, messages};
 use crate::error::{Error, ErrorKind};
 use crate::logs::{MeantRun, RunningRun};
 use crate::report::{LedgerFinding, LedgerReport, ReplayReport, Report as _, RunListReport, RunShowReport};
-use crate::workspace::{CALLS, RUNS, Workspace};
+use crate::room::{CALLS, RUNS, Room};
 
 /// The keys of a receipt that its summary has.
 const SUMMARY_KEYS: &[&str] = &[
@@ -61,17 +64,23 @@ pub struct RunFilter {
     pub before: Option<IdPrefix>,
 }
 
-impl Workspace {
+/// Shows, checks, exports and repeats runs.
+#[derive(Clone)]
+pub struct Runs {
+    pub(crate) room: Arc<Room>,
+}
+
+impl Runs {
     /// Lists runs, newest first. With a limit, reads about as many as it lists and passes over.
     ///
     /// # Errors
     /// When the disk fails, or there is no run to list those before.
-    pub fn runs(&self, filter: &RunFilter) -> Result<RunListReport, Error> {
+    pub fn list(&self, filter: &RunFilter) -> Result<RunListReport, Error> {
         let before = match &filter.before {
-            Some(prefix) => Some(self.find_run(prefix)??.receipt.id().to_owned()),
+            Some(prefix) => Some(self.room.find_run(prefix)??.receipt.id().to_owned()),
             None => None,
         };
-        let queue = self.queue();
+        let queue = self.room.queue();
         let view = queue.read()?;
         let counts = view.run_counts()?;
         if let Some(status) = &filter.status {
@@ -96,7 +105,7 @@ impl Workspace {
             None => Some(0),
         };
         let list = loop {
-            let list = view.runs(if wanted == usize::MAX { Runs::All } else { Runs::Newest(wanted) })?;
+            let list = view.runs(if wanted == usize::MAX { Which::All } else { Which::Newest(wanted) })?;
             let is_all = wanted == usize::MAX || list.receipts.len() < wanted;
             let page = &list.receipts[start(&list).unwrap_or(list.receipts.len())..];
             if is_all || limit < page.iter().filter(fits).count() {
@@ -108,32 +117,32 @@ impl Workspace {
         let shown: Vec<&StoredReceipt> = fitting.by_ref().take(limit).collect();
         let last = shown.last().filter(|_| fitting.next().is_some());
         let next_before = last.map(|stored| stored.receipt.id().to_owned());
-        let runs: Vec<Json> = shown.iter().map(|stored| self.run_summary(stored)).collect();
+        let runs: Vec<Json> = shown.iter().map(|stored| self.room.run_summary(stored)).collect();
         let errors: Vec<Json> = list
             .errors
             .iter()
             .map(|bad| {
                 Json::object([
-                    ("receipt_path", Json::from(self.absolute(&bad.path))),
+                    ("receipt_path", Json::from(self.room.absolute(&bad.path))),
                     ("error", Json::from(bad.problem.as_str())),
                 ])
             })
             .collect();
         let total: u64 = counts.values().sum();
         let notes = match &filter.tool {
-            Some(tool) if runs.is_empty() => self.note_on_tool(tool)?.into_iter().collect(),
+            Some(tool) if runs.is_empty() => self.room.note_on_tool(tool)?.into_iter().collect(),
             _ => Vec::new(),
         };
         Ok(RunListReport {
             schema: RunListReport::SCHEMA,
-            target: self.target(),
-            runs_path: self.absolute(RUNS),
+            target: self.room.target(),
+            runs_path: self.room.absolute(RUNS),
             run_count: usize::try_from(total).unwrap_or(usize::MAX),
             counts: Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count)))),
             error_count: errors.len(),
             errors,
             next_before,
-            latest: list.receipts.first().map_or(Json::Null, |stored| self.run_summary(stored)),
+            latest: list.receipts.first().map_or(Json::Null, |stored| self.room.run_summary(stored)),
             runs,
             notes,
         })
@@ -143,14 +152,14 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn run_show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
-        Ok(match self.meant_run(prefix)? {
-            Ok(MeantRun::Abandoned(run)) => self.abandoned_report(&run)?,
+    pub fn show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
+        Ok(match self.room.meant_run(prefix)? {
+            Ok(MeantRun::Abandoned(run)) => self.room.abandoned_report(&run)?,
             Ok(run) => match run.receipt() {
-                Ok(stored) => self.run_report(Some(stored), None),
-                Err(error) => self.run_report(None, Some(error)),
+                Ok(stored) => self.room.run_report(Some(stored), None),
+                Err(error) => self.room.run_report(None, Some(error)),
             },
-            Err(error) => self.run_report(None, Some(error)),
+            Err(error) => self.room.run_report(None, Some(error)),
         })
     }
 
@@ -158,14 +167,14 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn run_latest(&self) -> Result<RunShowReport, Error> {
-        let mut list = self.queue().read()?.runs(Runs::Newest(1))?;
+    pub fn latest(&self) -> Result<RunShowReport, Error> {
+        let mut list = self.room.queue().read()?.runs(Which::Newest(1))?;
         Ok(if list.receipts.is_empty() {
             let error =
                 Error::new(ErrorKind::NotFound, "nothing has run yet").hint("brigade tools call run --next");
-            self.run_report(None, Some(error))
+            self.room.run_report(None, Some(error))
         } else {
-            self.run_report(Some(list.receipts.remove(0)), None)
+            self.room.run_report(Some(list.receipts.remove(0)), None)
         })
     }
 
@@ -174,12 +183,12 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn run_replay(&self, prefix: &IdPrefix) -> Result<ReplayReport, Error> {
+    pub fn replay(&self, prefix: &IdPrefix) -> Result<ReplayReport, Error> {
         let mut report = ReplayReport {
             schema: ReplayReport::SCHEMA,
-            target: self.target(),
-            runs_path: self.absolute(RUNS),
-            calls_path: self.absolute(CALLS),
+            target: self.room.target(),
+            runs_path: self.room.absolute(RUNS),
+            calls_path: self.room.absolute(CALLS),
             run: Json::Null,
             plan: Json::Null,
             blockers: Vec::new(),
@@ -189,7 +198,7 @@ impl Workspace {
             call: Json::Null,
             error: None,
         };
-        let stored = match self.find_run_to_change(prefix)? {
+        let stored = match self.room.find_run_to_change(prefix)? {
             Ok(stored) => stored,
             Err(error) => {
                 report.error = Some(error.with_hints());
@@ -197,9 +206,9 @@ impl Workspace {
             }
         };
         let receipt = &stored.receipt;
-        report.run = self.run_summary(&stored);
-        let config = self.config()?;
-        let tool = match self.tool(&config.catalog, receipt.tool_id()) {
+        report.run = self.room.run_summary(&stored);
+        let config = self.room.config()?;
+        let tool = match self.room.tool(&config.catalog, receipt.tool_id()) {
             Ok(tool) => tool,
             Err(error) => {
                 report.error = Some(error.with_hints());
@@ -207,23 +216,23 @@ impl Workspace {
             }
         };
         let args = receipt.document().get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
-        let planned = self.plan_tool(&config, tool, Ok(args))?;
+        let planned = self.room.plan_tool(&config, tool, Ok(args))?;
         let plan = &planned.plan;
         let blockers: Vec<Blocker> = plan.blockers().to_vec();
-        report.plan = json_of(&self.plan_report(&config, &planned))?;
+        report.plan = json_of(&self.room.plan_report(&config, &planned))?;
         report.blockers = messages(&blockers);
         report.blocker_details = blockers.iter().map(blocker_to_json).collect();
         if !blockers.is_empty() || plan.holds_secret() {
             report.error = Some("the run cannot be replayed as things are".to_owned());
             return Ok(report);
         }
-        let now = self.now();
+        let now = self.room.now();
         let replay = ReplayOf {
             run_id: receipt.id().to_owned(),
             source_call_id: Some(receipt.call_id().to_owned()),
             created_at: now,
         };
-        let queue = self.queue();
+        let queue = self.room.queue();
         let mut locked = queue.lock(now)?;
         let queued = locked.enqueue_all(
             1,
@@ -233,7 +242,7 @@ impl Workspace {
         )?;
         if let Some(Enqueued::Queued(call)) = queued.into_iter().next() {
             report.created = 1;
-            report.call = self.call_json(&call.call);
+            report.call = self.room.call_json(&call.call);
         }
         Ok(report)
     }
@@ -242,8 +251,8 @@ impl Workspace {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the ledger ends before that and nothing says that it should not; when the disk fails.
-    pub fn run_verify(&self, from: u64) -> Result<LedgerReport, Error> {
-        let verification = self.queue().read()?.verify(from)?;
+    pub fn verify(&self, from: u64) -> Result<LedgerReport, Error> {
+        let verification = self.room.queue().read()?.verify(from)?;
         if 1 < from && verification.last < from && verification.findings.is_empty() {
             let message = match verification.last {
                 0 => "there is no entry to begin at: the ledger is empty".to_owned(),
@@ -264,15 +273,17 @@ impl Workspace {
             .collect();
         Ok(LedgerReport {
             schema: LedgerReport::SCHEMA,
-            target: self.target(),
-            runs_path: self.absolute(RUNS),
+            target: self.room.target(),
+            runs_path: self.room.absolute(RUNS),
             valid: findings.is_empty(),
             checked: verification.checked,
             adopted: !verification.is_unadopted,
             findings,
         })
     }
+}
 
+impl Room {
     /// Finds a run that is over.
     pub(crate) fn find_run(&self, prefix: &IdPrefix) -> Result<Result<StoredReceipt, Error>, Error> {
         Ok(self.meant_run(prefix)?.and_then(MeantRun::receipt))

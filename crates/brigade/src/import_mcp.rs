@@ -12,15 +12,16 @@ use brigade_catalog::{ApprovalMode, Catalog, Family, Level, Runtime, Seconds, To
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, closest};
 use brigade_exec::{Exchange, ListedTool};
-use brigade_fs::{FileMode, Fs};
+use brigade_fs::FileMode;
 use brigade_policy::PolicyState;
 
+use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
 use crate::files::compile_schema;
 use crate::live::server_name;
 use crate::pins::{FirstTime, McpTool};
 use crate::report::{ImportMcpReport, ImportedTool, Report as _};
-use crate::workspace::{CATALOG, CONFIG_LIMIT, Workspace, rel};
+use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};
 
 /// The folder of imported input schemas.
 const SCHEMAS: &str = ".brigade/tools/schemas";
@@ -45,24 +46,24 @@ pub struct ImportMcpRequest {
     pub dry_run: bool,
 }
 
-impl Workspace {
+impl Tools {
     /// Asks the server of a runtime for its tools and adds them to the catalog, disabled, with their input schemas.
     ///
     /// # Errors
     /// When the disk fails, the runtime cannot be used, its server does not answer or does not list a wanted tool, or the
     /// catalog is no text.
     pub fn import_mcp(&self, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
-        let runtimes = self.runtimes()?;
-        let runtime = self.runtime(&runtimes, &request.runtime_id)?;
+        let runtimes = self.room.runtimes()?;
+        let runtime = self.room.runtime(&runtimes, &request.runtime_id)?;
         let shown = escape_terminal(runtime.id.as_str());
         if runtime.is_broken || !runtime.enabled {
             let why = if runtime.is_broken { "has errors" } else { "is disabled" };
             let message = format!("the runtime `{shown}` {why}");
             return Err(Error::new(ErrorKind::InvalidConfig, message).hint("brigade tools runtime doctor"));
         }
-        let policy = self.policy()?;
+        let policy = self.room.policy()?;
         let asking = asking(runtime, &policy);
-        let exchange = self.ask(&policy, &asking).map_err(|why| {
+        let exchange = self.room.ask(&policy, &asking).map_err(|why| {
             let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
             let error = Error::new(ErrorKind::Refused, message);
             // Only what was not started may be for the policy to change.
@@ -70,8 +71,8 @@ impl Workspace {
         })?;
         let wanted = wanted(&exchange, &request.tools)?;
         // Held from the reading to the writing: others may import at the same time.
-        let _lock = if request.dry_run { None } else { Some(self.lock_catalog()?) };
-        let text = self.text_of_catalog()?;
+        let _lock = if request.dry_run { None } else { Some(self.room.lock_catalog()?) };
+        let text = self.room.text_of_catalog()?;
         if let Some(line) = edit::broken_line(&text) {
             let message = format!("{CATALOG}: line {line}: the TOML is broken there, so nothing is added");
             return Err(Error::new(ErrorKind::InvalidConfig, message).hint("mend that line by hand first"));
@@ -96,7 +97,11 @@ impl Workspace {
                 line.skip(format!("the server lists it {times} times, so it is never called"));
             } else if let Some(known) = catalog.tools().iter().find(same) {
                 line.skip(format!("the catalog has it as `{}`", escape_terminal(known.id.as_str())));
-            } else if self.fs.read(&rel(&schema_path), CONFIG_LIMIT).is_ok_and(|old| old != schema.as_bytes())
+            } else if self
+                .room
+                .fs
+                .read(&rel(&schema_path), CONFIG_LIMIT)
+                .is_ok_and(|old| old != schema.as_bytes())
             {
                 line.skip(format!("`{schema_path}` is there and says something else"));
             } else {
@@ -111,27 +116,27 @@ impl Workspace {
                     }
                 }
             }
-            tools.push(line.finish(request.dry_run, |path| self.absolute(path)));
+            tools.push(line.finish(request.dry_run, |path| self.room.absolute(path)));
         }
         if !request.dry_run && new != text {
-            self.fs.create_dir_all(&rel(SCHEMAS))?;
+            self.room.fs.create_dir_all(&rel(SCHEMAS))?;
             // The files first: an entry never names a schema that is not there.
             for (path, schema) in &files {
-                self.fs.write_atomic(&rel(path), schema.as_bytes(), FileMode::KeepOr(0o600))?;
+                self.room.fs.write_atomic(&rel(path), schema.as_bytes(), FileMode::KeepOr(0o600))?;
             }
-            self.fs.write_atomic(&rel(CATALOG), new.as_bytes(), FileMode::KeepOr(0o600))?;
+            self.room.fs.write_atomic(&rel(CATALOG), new.as_bytes(), FileMode::KeepOr(0o600))?;
         }
         if !request.dry_run {
             // The catalog as it is now: what was imported did not appear.
-            let catalog = self.catalog()?;
+            let catalog = self.room.catalog()?;
             let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-            self.note_names(&catalog, &asking, names, FirstTime::Begin)?;
+            self.room.note_names(&catalog, &asking, names, FirstTime::Begin)?;
         }
         let count = |action: &str| tools.iter().filter(|tool| tool.action == action).count();
         Ok(ImportMcpReport {
             schema: ImportMcpReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(CATALOG),
+            target: self.room.target(),
+            config_path: self.room.absolute(CATALOG),
             runtime_id: runtime.id.as_str().to_owned(),
             dry_run: request.dry_run,
             server_info: server_name(&exchange),
@@ -142,7 +147,9 @@ impl Workspace {
             tools,
         })
     }
+}
 
+impl Room {
     fn text_of_catalog(&self) -> Result<String, Error> {
         match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| {

@@ -6,6 +6,7 @@
 mod file;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use brigade_core::{IdPrefix, Json};
 use brigade_doctor::{Import, InboxRow, import, quiet};
@@ -16,9 +17,9 @@ use crate::catalog::counts;
 use crate::doctor::Parts;
 use crate::error::{Error, ErrorKind};
 use crate::report::{ImportReport, InboxItemReport, InboxReport, Report as _};
-use crate::workspace::Workspace;
+use crate::room::Room;
 
-pub(crate) use file::{INBOX, Inbox, SetAside};
+pub(crate) use file::{INBOX, InboxFile, SetAside};
 
 /// Which rows of the inbox to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,27 +52,33 @@ impl InboxStep {
     }
 }
 
-impl Workspace {
+/// Shows the inbox and decides its rows.
+#[derive(Clone)]
+pub struct Inbox {
+    pub(crate) room: Arc<Room>,
+}
+
+impl Inbox {
     /// Turns every issue into a row of the inbox, unless it has one, was done, or was dismissed and has not changed since.
     ///
     /// Runs no health commands, so what they would find is left out.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn import_issues(&self) -> Result<ImportReport, Error> {
+    pub fn import(&self) -> Result<ImportReport, Error> {
         // Lines are set aside first, because that is an issue itself.
-        let set_aside = match self.read_inbox()?.unreadable() {
+        let set_aside = match self.room.read_inbox()?.unreadable() {
             0 => SetAside::default(),
-            _ => self.change_inbox(|_| ())?.1,
+            _ => self.room.change_inbox(|_| ())?.1,
         };
-        let config = self.config()?;
-        let mut gathered = self.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
-        let found = self.diagnose(&mut gathered);
-        let issues = quiet(found, self.closeouts()?.fingerprints().as_ref(), &self.target()).issues;
+        let config = self.room.config()?;
+        let mut gathered = self.room.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
+        let found = self.room.diagnose(&mut gathered);
+        let issues = quiet(found, self.room.closeouts()?.fingerprints().as_ref(), &self.room.target()).issues;
         let imported = if issues.is_empty() {
             Import::default()
         } else {
-            let add = |inbox: &mut Inbox| {
+            let add = |inbox: &mut InboxFile| {
                 let rows: Vec<InboxRow> = inbox.rows().filter_map(InboxRow::of).collect();
                 let imported = import(&issues, &rows, gathered.now);
                 for row in &imported.created {
@@ -79,19 +86,19 @@ impl Workspace {
                 }
                 imported
             };
-            self.change_inbox(add)?.0
+            self.room.change_inbox(add)?.0
         };
         Ok(ImportReport {
             schema: ImportReport::SCHEMA,
-            target: self.target(),
-            imports_path: self.absolute(INBOX),
+            target: self.room.target(),
+            imports_path: self.room.absolute(INBOX),
             issues: issues.len(),
             created: imported.created.len(),
             skipped: imported.skipped,
             dismissed: imported.dismissed,
             imports: imported.created,
             quarantined: set_aside.lines,
-            quarantine_path: set_aside.file.map(|file| self.absolute(&file)),
+            quarantine_path: set_aside.file.map(|file| self.room.absolute(&file)),
         })
     }
 
@@ -99,8 +106,8 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn inbox_list(&self, filter: &InboxFilter) -> Result<InboxReport, Error> {
-        let inbox = self.read_inbox()?;
+    pub fn list(&self, filter: &InboxFilter) -> Result<InboxReport, Error> {
+        let inbox = self.room.read_inbox()?;
         let is = |row: &Json, key: &str, wanted: &Option<String>| {
             wanted.as_deref().is_none_or(|wanted| row.get(key).and_then(Json::as_str) == Some(wanted))
         };
@@ -108,8 +115,8 @@ impl Workspace {
         let items: Vec<Json> = inbox.rows().filter(fits).cloned().collect();
         Ok(InboxReport {
             schema: InboxReport::SCHEMA,
-            target: self.target(),
-            imports_path: self.absolute(INBOX),
+            target: self.room.target(),
+            imports_path: self.room.absolute(INBOX),
             item_count: items.len(),
             items,
             counts: inbox_counts(&inbox),
@@ -121,11 +128,11 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn inbox_show(&self, prefix: &IdPrefix) -> Result<InboxItemReport, Error> {
-        let inbox = self.read_inbox()?;
+    pub fn show(&self, prefix: &IdPrefix) -> Result<InboxItemReport, Error> {
+        let inbox = self.room.read_inbox()?;
         Ok(match find(&inbox, prefix) {
-            Ok(index) => self.item_report(inbox.row(index).cloned(), None),
-            Err(error) => self.item_report(None, Some(error)),
+            Ok(index) => self.room.item_report(inbox.row(index).cloned(), None),
+            Err(error) => self.room.item_report(None, Some(error)),
         })
     }
 
@@ -133,19 +140,19 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn inbox_decide(
+    pub fn decide(
         &self,
         prefix: &IdPrefix,
         step: InboxStep,
         reason: Option<&str>,
     ) -> Result<InboxItemReport, Error> {
-        let reason = reason.map(|reason| self.clean_reason(reason)).transpose()?;
-        let now = self.now();
+        let reason = reason.map(|reason| self.room.clean_reason(reason)).transpose()?;
+        let now = self.room.now();
         // Found out without the lock first, so that a mistyped id changes nothing and waits for nobody.
-        if let Err(error) = find(&self.read_inbox()?, prefix) {
-            return Ok(self.item_report(None, Some(error)));
+        if let Err(error) = find(&self.room.read_inbox()?, prefix) {
+            return Ok(self.room.item_report(None, Some(error)));
         }
-        let (decided, _) = self.change_inbox(|inbox| {
+        let (decided, _) = self.room.change_inbox(|inbox| {
             let index = find(inbox, prefix)?;
             let row = inbox.row(index).cloned().unwrap_or_default();
             let status = step.status();
@@ -168,11 +175,13 @@ impl Workspace {
             Ok((row, None))
         })?;
         Ok(match decided {
-            Ok((row, error)) => self.item_report(Some(row), error),
-            Err(error) => self.item_report(None, Some(error)),
+            Ok((row, error)) => self.room.item_report(Some(row), error),
+            Err(error) => self.room.item_report(None, Some(error)),
         })
     }
+}
 
+impl Room {
     fn item_report(&self, item: Option<Json>, error: Option<Error>) -> InboxItemReport {
         InboxItemReport {
             schema: InboxItemReport::SCHEMA,
@@ -186,7 +195,7 @@ impl Workspace {
 }
 
 /// Counts the rows by status, as reports have it.
-pub(crate) fn inbox_counts(inbox: &Inbox) -> Json {
+pub(crate) fn inbox_counts(inbox: &InboxFile) -> Json {
     counts(inbox.rows().map(|row| row.get("status").and_then(Json::as_str).unwrap_or("unknown")))
 }
 
@@ -194,7 +203,7 @@ pub(crate) fn inbox_counts(inbox: &Inbox) -> Json {
 const CANDIDATES: usize = 20;
 
 /// Finds the row that is meant: an equal id wins over those that only start with the prefix; of two rows with one id the last.
-fn find(inbox: &Inbox, prefix: &IdPrefix) -> Result<usize, Error> {
+fn find(inbox: &InboxFile, prefix: &IdPrefix) -> Result<usize, Error> {
     let text = prefix.as_str();
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, row) in inbox.rows().enumerate() {

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use brigade_call::CallStatus;
 use brigade_core::RunId;
-use brigade_fs::{Fs, FsError, RelPath};
+use brigade_fs::{FsError, RelPath};
 use brigade_queue::{Calls, QueueView};
 
 use crate::error::Error;
-use crate::workspace::{RUNS, Workspace, rel};
+use crate::room::{RUNS, Room, rel};
 
 /// The folder that holds them.
 const INCOMING: &str = ".brigade/tools/checkpoints/incoming";
@@ -21,7 +21,7 @@ const INCOMING: &str = ".brigade/tools/checkpoints/incoming";
 /// How long after its folder was made a run has been claimed for certain.
 const STARTS_WITHIN: Duration = Duration::from_secs(60 * 60);
 
-impl Workspace {
+impl Room {
     /// Makes the folder of a run.
     ///
     /// # Errors

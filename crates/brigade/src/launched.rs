@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use brigade_command::Argv;
-use brigade_fs::Fs;
 
 use crate::files::ToolReader;
 

@@ -14,16 +14,16 @@
 //! # let schema = r#"{"type": "object", "properties": {"name": {"type": "string"}}}"#;
 //! # let files = [brigade::NewFile::new(".brigade/tools.toml", catalog), brigade::NewFile::new("greet.json", schema)];
 //! # let path = folder.path();
-//! # Workspace::with_files(path, &files, Context::of_process())?;
+//! # Workspace::with_files(path, &files, Env::of_process())?;
 //! use brigade::core::{IdPrefix, Json};
-//! use brigade::{Blocked, Context, RunTarget, Workspace};
+//! use brigade::{Blocked, Env, RunTarget, Workspace};
 //!
-//! let workspace = Workspace::open(path, Context::of_process())?;
+//! let workspace = Workspace::open(path, Env::of_process())?;
 //! let arguments = Json::parse(r#"{"name": "world"}"#)?;
-//! let queued = workspace.queue_call("greet", &arguments.into(), Blocked::Refuse)?;
+//! let queued = workspace.calls().queue("greet", &arguments.into(), Blocked::Refuse)?;
 //! let id = IdPrefix::new(queued.call.get("id").and_then(Json::as_str).unwrap_or_default());
-//! workspace.approve(&id)?;
-//! let run = workspace.run(&RunTarget::Call(id))?;
+//! workspace.calls().approve(&id)?;
+//! let run = workspace.calls().run(&RunTarget::Call(id))?;
 //! assert_eq!(run.receipt.get("stdout_summary").and_then(Json::as_str), Some("hello world"));
 //! # Ok(())
 //! # }
@@ -40,10 +40,10 @@ mod calls;
 mod catalog;
 mod checkpoints;
 mod code;
-mod context;
 mod defaults;
 mod digests;
 mod doctor;
+mod env;
 mod error;
 mod exit;
 mod files;
@@ -65,6 +65,7 @@ mod policies;
 mod policy_json;
 mod projections;
 mod report;
+mod room;
 mod running;
 mod runtimes;
 mod sample;
@@ -84,9 +85,9 @@ pub use brigade_runtime::{LogStream, StartProgress};
 
 pub use args::ArgsSource;
 pub use calls::{Blocked, CallFilter};
-pub use context::{Context, DEFAULT_LOCK_TIMEOUT};
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
+pub use env::{DEFAULT_LOCK_TIMEOUT, Env};
 pub use error::{Error, ErrorKind};
 pub use exit::Exit;
 pub use history::RunFilter;

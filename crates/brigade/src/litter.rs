@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use brigade_fs::{FileKind, Fs, RelPath, is_temporary};
+use brigade_fs::{FileKind, RelPath, is_temporary};
 use brigade_process::ProcessIdentity;
 
 use crate::error::Error;
-use crate::workspace::{Workspace, rel};
+use crate::room::{Room, rel};
 
 /// Where the state lies.
 const STATE: &str = ".brigade";
@@ -27,7 +27,7 @@ const OF_OTHERS: &[&str] = &[
     ".brigade/tools/staging",
 ];
 
-impl Workspace {
+impl Room {
     /// Lists the files that commands left which are gone. What cannot be looked at is left out.
     pub(crate) fn left_temporary(&self) -> Result<Vec<RelPath>, Error> {
         let mut folders: BTreeSet<RelPath> = BTreeSet::from([RelPath::root()]);

@@ -20,13 +20,15 @@ use brigade_process::Stream;
 use brigade_redact::is_secret_command;
 use brigade_redact::{Redactor, SecretValue};
 
+use crate::catalog::Tools;
 use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};
 use crate::files::ToolReader;
 use crate::gather::Config;
+use crate::pins::Pins;
 use crate::pins::{McpTool, ServerCommand};
 use crate::report::{ContractsReport, DescribeReport, LiveReport, PinListReport};
-use crate::workspace::Workspace;
+use crate::room::Room;
 use compare::Against;
 
 /// The longest that a server may take to list its tools; less when the policy or the tool says so.
@@ -50,7 +52,7 @@ pub(crate) struct Asked<'c> {
     pub(crate) said: Result<Exchange, String>,
 }
 
-impl Workspace {
+impl Tools {
     /// Describes how a tool is called, and asks its server how it lists the tool now.
     ///
     /// # Errors
@@ -60,15 +62,15 @@ impl Workspace {
         if report.tool.is_none() {
             return Ok(report);
         }
-        let config = self.config()?;
-        let tool = self.tool(&config.catalog, id)?;
+        let config = self.room.config()?;
+        let tool = self.room.tool(&config.catalog, id)?;
         if McpTool::of_tool(tool).is_none() {
             let shown = escape_terminal(id);
             let message = format!("tool `{shown}` names no MCP server and tool, so nothing can be asked");
             return Err(Error::new(ErrorKind::Refused, message).hint("set `runtime_id` and `mcp_tool_name`"));
         }
-        let asked = self.ask_servers(&config, &[tool])?;
-        report.live = Some(self.compare(&config, &asked, Against::ContractsAndPins)?);
+        let asked = self.room.ask_servers(&config, &[tool])?;
+        report.live = Some(self.room.compare(&config, &asked, Against::ContractsAndPins)?);
         Ok(report)
     }
 
@@ -78,25 +80,29 @@ impl Workspace {
     /// When the disk fails.
     pub fn contracts_live(&self) -> Result<ContractsReport, Error> {
         let mut report = self.contracts()?;
-        report.live = Some(self.live(Against::ContractsAndPins)?);
+        report.live = Some(self.room.live(Against::ContractsAndPins)?);
         Ok(report)
     }
+}
 
+impl Pins {
     /// Lists the pins, and asks every server of an enabled tool how it lists its tools now. What changed is kept
     /// beside its pin, to be shown and accepted; the pin itself stays.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn pin_list_live(&self) -> Result<PinListReport, Error> {
-        let live = self.live(Against::Pins)?;
+    pub fn list_live(&self) -> Result<PinListReport, Error> {
+        let live = self.room.live(Against::Pins)?;
         Ok(PinListReport {
             is_live: true,
             issue_count: live.issues.len(),
             issues: live.issues,
-            ..self.pin_list()?
+            ..self.list()?
         })
     }
+}
 
+impl Room {
     fn live(&self, against: Against) -> Result<LiveReport, Error> {
         let config = self.config()?;
         let asked = self.ask_servers(&config, &enabled(&config.catalog))?;
@@ -127,7 +133,7 @@ impl Workspace {
         if tool.is_broken {
             return Err("the entry has errors".to_owned());
         }
-        let environment = &self.context.environment;
+        let environment = &self.env.environment;
         let decision = decide(policy, &CallFacts::of(tool), &|name: &str| environment.is_set(name));
         if !decision.is_allowed() {
             let reasons: Vec<&str> =
@@ -163,11 +169,11 @@ impl Workspace {
             argv: argv.words(),
             program: &program,
             directory: &directory,
-            workspace: self.root(),
+            workspace: self.fs.root(),
             decision: &decision,
             environment,
             timeout,
-            cancel: self.context.cancel.clone(),
+            cancel: self.env.cancel.clone(),
         };
         let exchange = list_live(&server, &mut sink);
         let Some(fault) = &exchange.fault else { return Ok(exchange) };

@@ -2,14 +2,14 @@
 
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{ConfigIssue, Place, Severity};
-use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
+use brigade_fs::{FileKind, FsError, FsErrorKind};
 use brigade_policy::PolicyState;
 use brigade_redact::Redactor;
 
 use crate::error::{Error, ErrorKind};
-use crate::workspace::{CATALOG, CONFIG_LIMIT, POLICY, Workspace, rel};
+use crate::room::{CATALOG, CONFIG_LIMIT, POLICY, Room, rel};
 
-impl Workspace {
+impl Room {
     /// Reads the catalog. One that is missing or cannot be read is empty, with an issue that says so.
     pub(crate) fn catalog(&self) -> Result<Catalog, Error> {
         match self.read_config(CATALOG) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use brigade_call::CallStatus;
 use brigade_core::{CallId, IdPrefix, Resolved};
-use brigade_fs::{Fs as _, FsError, ReadFile, RelPath};
+use brigade_fs::{FsError, ReadFile, RelPath};
 use brigade_process::CancelToken;
 use brigade_queue::{Calls, Match, Queue as _, QueueView, StoredReceipt};
 use brigade_redact::Redactor;
@@ -17,8 +17,9 @@ use brigade_runtime::LogStream;
 
 use crate::calls::ambiguous;
 use crate::error::{Error, ErrorKind};
+use crate::history::Runs;
 use crate::report::{Report as _, RunLogReport};
-use crate::workspace::{RUNS, Workspace};
+use crate::room::{RUNS, Room};
 
 /// How much of a log a document holds, in bytes.
 const SHOWN: u64 = 1 << 20;
@@ -102,23 +103,23 @@ impl MeantRun {
     }
 }
 
-impl Workspace {
+impl Runs {
     /// Returns the end of a log of a run, without secrets.
     ///
     /// # Errors
     /// When no run or more than one is meant, the log is gone, or the disk fails.
-    pub fn run_log(&self, prefix: &IdPrefix, stream: LogStream) -> Result<RunLogReport, Error> {
-        let run = self.meant_run(prefix)??;
+    pub fn log(&self, prefix: &IdPrefix, stream: LogStream) -> Result<RunLogReport, Error> {
+        let run = self.room.meant_run(prefix)??;
         let path = run.log(stream)?;
-        let file = self.open_log(&run, &path)?;
+        let file = self.room.open_log(&run, &path)?;
         let bytes = file.len()?;
         Ok(RunLogReport {
             schema: RunLogReport::SCHEMA,
-            target: self.target(),
+            target: self.room.target(),
             run_id: run.id().to_owned(),
             running: matches!(run, MeantRun::Running(_)),
             stream: stream.as_str(),
-            path: self.absolute(path.as_str()),
+            path: self.room.absolute(path.as_str()),
             bytes,
             text: redacted_end(&*file, bytes)?,
             omitted_bytes: bytes.saturating_sub(SHOWN),
@@ -133,29 +134,31 @@ impl Workspace {
     /// # Errors
     /// When no run or more than one is meant, the log is gone, the disk fails, or a log is to be followed and nothing in the
     /// context could end it.
-    pub fn run_log_bytes(
+    pub fn log_bytes(
         &self,
         prefix: &IdPrefix,
         stream: LogStream,
         reach: LogReach,
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<io::Result<()>, Error> {
-        let cancel = self.context.cancel.as_ref();
-        let run = self.meant_run(prefix)??;
-        let file = self.open_log(&run, &run.log(stream)?)?;
+        let cancel = self.room.env.cancel.as_ref();
+        let run = self.room.meant_run(prefix)??;
+        let file = self.room.open_log(&run, &run.log(stream)?)?;
         match (reach, cancel, &run) {
             (LogReach::Now, _, _) | (LogReach::EndOfRun, _, MeantRun::Over(_) | MeantRun::Abandoned(_)) => {
                 Ok(pass(&*file, 0, file.len()?, cancel, sink)?.map(|_| ()))
             }
             (LogReach::EndOfRun, Some(cancel), MeantRun::Running(running)) => {
-                self.follow_run(running, &*file, cancel, sink)
+                self.room.follow_run(running, &*file, cancel, sink)
             }
             (LogReach::EndOfRun, None, MeantRun::Running(_)) => {
                 Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"))
             }
         }
     }
+}
 
+impl Room {
     fn follow_run(
         &self,
         running: &RunningRun,
@@ -318,10 +321,10 @@ fn redacted_end(file: &dyn ReadFile, end: u64) -> Result<String, FsError> {
 
 #[cfg(test)]
 mod tests {
-    use brigade_fs::MemoryFs;
+    use brigade_fs::{Fs as _, MemoryFs};
 
     use super::*;
-    use crate::workspace::rel;
+    use crate::room::rel;
 
     fn end_of(bytes: &[u8]) -> String {
         let fs = MemoryFs::new();

@@ -7,7 +7,7 @@ use brigade_catalog::Tool;
 use brigade_core::Fingerprint;
 use brigade_core::text::escape_terminal;
 use brigade_exec::{FolderFiles, file_fingerprint, folder_files};
-use brigade_fs::{DiskFs, FileKind, Fs, Location, RelPath};
+use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::Blocker;
 use brigade_redact::Redactor;
 
@@ -113,7 +113,7 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
 
 impl NamedFiles {
     /// Binds what a path leads to, if that is a file, and inside of the workspace or where it may be.
-    fn bind_file(&mut self, fs: &DiskFs, path: &Path, outside: Outside) -> Result<(), Error> {
+    fn bind_file(&mut self, fs: &dyn Fs, path: &Path, outside: Outside) -> Result<(), Error> {
         let Some(path) = path.to_str() else { return Ok(()) };
         let (name, metadata) = match fs.resolve(path, None) {
             Ok(Location::Inside(inside)) => (inside.as_str().to_owned(), fs.metadata(&inside)),
@@ -133,7 +133,7 @@ impl NamedFiles {
 
     /// Binds everything below the folder that a path leads to. The workspace itself holds what every run changes, so of
     /// it only the files that are found there are bound.
-    fn bind_folder(&mut self, fs: &DiskFs, path: &Path) -> Result<(), Error> {
+    fn bind_folder(&mut self, fs: &dyn Fs, path: &Path) -> Result<(), Error> {
         let Some(path) = path.to_str() else { return Ok(()) };
         let folder: RelPath = match fs.resolve(path, None) {
             Ok(Location::Inside(folder)) if !folder.is_root() => folder,

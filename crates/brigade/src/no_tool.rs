@@ -11,12 +11,12 @@ use crate::error::Error;
 use crate::gather::Config;
 use crate::load::shown_id;
 use crate::report::{PlanReport, QueueReport};
-use crate::workspace::Workspace;
+use crate::room::Room;
 
 /// What a plan and a record say of a tool, and of one that is not there cannot say.
 const OF_THE_TOOL: [&str; 3] = ["family", "contract_fingerprint", "source_fingerprint"];
 
-impl Workspace {
+impl Room {
     /// Makes the document of `call plan` for a tool that is missing or disabled.
     pub(crate) fn plan_of_no_tool(
         &self,

@@ -1,10 +1,11 @@
 //! Closeouts: issues of projections that a person has looked at and accepted.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use brigade_core::{Json, Timestamp};
 use brigade_doctor::{ConfigFile, Issue, Snapshot, ToolIssues, ToolState, diagnose, diagnose_tool, quiet};
-use brigade_fs::{Fs, RelPath};
+use brigade_fs::RelPath;
 use brigade_projection::Depth;
 use brigade_redact::Redactor;
 
@@ -12,7 +13,7 @@ use crate::catalog::enabled;
 use crate::error::Error;
 use crate::files::{DOCUMENT_LIMIT, parse_json};
 use crate::report::{CloseoutReport, ParityReport, Report as _};
-use crate::workspace::{Workspace, rel};
+use crate::room::{Room, rel};
 
 /// The folder of closeouts.
 const CLOSEOUTS: &str = ".brigade/tools/parity-closeouts";
@@ -46,21 +47,27 @@ impl Closeouts {
     }
 }
 
-impl Workspace {
+/// Compares the projections of all harnesses.
+#[derive(Clone)]
+pub struct Parity {
+    pub(crate) room: Arc<Room>,
+}
+
+impl Parity {
     /// Tells which issues of projections count, and which the last closeout quiets.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn parity_status(&self) -> Result<ParityReport, Error> {
-        let closeouts = self.closeouts()?;
+    pub fn status(&self) -> Result<ParityReport, Error> {
+        let closeouts = self.room.closeouts()?;
         let listed = closeouts.fingerprints();
-        let divided = quiet(self.projection_issues()?, listed.as_ref(), &self.target());
+        let divided = quiet(self.room.projection_issues()?, listed.as_ref(), &self.room.target());
         let [issues, quieted_issues, changed_issues] =
-            [&divided.issues, &divided.quieted, &divided.changed].map(|issues| self.issues_json(issues));
+            [&divided.issues, &divided.quieted, &divided.changed].map(|issues| self.room.issues_json(issues));
         Ok(ParityReport {
             schema: ParityReport::SCHEMA,
-            target: self.target(),
-            closeouts_path: self.absolute(CLOSEOUTS),
+            target: self.room.target(),
+            closeouts_path: self.room.absolute(CLOSEOUTS),
             latest_closeout: closeouts.latest.unwrap_or_default(),
             projection_issue_count: issues.len(),
             quieted_issue_count: quieted_issues.len(),
@@ -76,18 +83,18 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn parity_closeout(&self, reason: Option<&str>, verdict: Verdict) -> Result<CloseoutReport, Error> {
-        let issues = self.projection_issues()?;
+    pub fn closeout(&self, reason: Option<&str>, verdict: Verdict) -> Result<CloseoutReport, Error> {
+        let issues = self.room.projection_issues()?;
         let source_fingerprints: Vec<String> =
             issues.iter().map(|issue| issue.fingerprint().to_hex()).collect();
-        let now = self.now();
+        let now = self.room.now();
         let status = match verdict {
             Verdict::Reviewed => "reviewed",
             Verdict::Deferred => "deferred",
         };
         let reason = Redactor::new(&[]).redact_str(reason.unwrap_or_default().trim());
         let safe_summary = format!("{} tool projection parity issue(s) {status}", issues.len());
-        let (closeout_id, folder) = self.new_closeout(now)?;
+        let (closeout_id, folder) = self.room.new_closeout(now)?;
         let record = Json::object([
             ("closeout_id", Json::from(closeout_id.as_str())),
             ("created_at", Json::from(now.to_string())),
@@ -101,10 +108,10 @@ impl Workspace {
             ("safe_summary", Json::from(safe_summary.as_str())),
         ]);
         let file = closeout_file(&folder);
-        self.fs.create_new_durable(&file, format!("{}\n", record.to_pretty().trim_end()).as_bytes())?;
+        self.room.fs.create_new_durable(&file, format!("{}\n", record.to_pretty().trim_end()).as_bytes())?;
         Ok(CloseoutReport {
             schema: CloseoutReport::SCHEMA,
-            target: self.target(),
+            target: self.room.target(),
             closeout_id,
             created_at: now.to_string(),
             status,
@@ -112,10 +119,12 @@ impl Workspace {
             issue_count: issues.len(),
             source_fingerprints,
             safe_summary,
-            path: self.absolute(file.as_str()),
+            path: self.room.absolute(file.as_str()),
         })
     }
+}
 
+impl Room {
     /// Reads the closeouts.
     pub(crate) fn closeouts(&self) -> Result<Closeouts, Error> {
         let mut found = Closeouts::default();

@@ -14,6 +14,7 @@ mod key;
 mod servers;
 mod store;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::{Call, PinFact, VerifiedCall};
@@ -22,7 +23,6 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Timestamp, closest};
 use brigade_doctor::{PinProblem, PinState};
 use brigade_exec::{Finished, ListedTool, McpErrorKind, Pin};
-use brigade_fs::Fs;
 use brigade_policy::Blocker;
 
 use crate::error::{Error, ErrorKind};
@@ -30,7 +30,7 @@ use crate::gather::Config;
 use crate::report::{
     BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinSummary, Report as _, ServerSummary,
 };
-use crate::workspace::{Workspace, rel};
+use crate::room::{Room, rel};
 
 pub(crate) use key::{McpTool, ServerCommand};
 pub(crate) use servers::FirstTime;
@@ -65,21 +65,28 @@ fn unreadable(tool: &McpTool, trouble: &PinTrouble) -> Blocker {
 /// Digits of a fingerprint that name what is offered.
 const SHORTEST: usize = 8;
 
-impl Workspace {
+/// Shows and accepts what MCP servers list.
+#[derive(Clone)]
+pub struct Pins {
+    pub(crate) room: Arc<Room>,
+}
+
+impl Pins {
     /// Lists the pins, by server and tool. Starts no server.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn pin_list(&self) -> Result<PinListReport, Error> {
-        let (pins, errors) = self.pins()?;
-        let states = self.server_states(&self.catalog()?, &pins)?;
+    pub fn list(&self) -> Result<PinListReport, Error> {
+        let (pins, errors) = self.room.pins()?;
+        let states = self.room.server_states(&self.room.catalog()?, &pins)?;
         let issues: Vec<LiveIssue> = states.iter().flat_map(ServerState::issues).collect();
-        let servers: Vec<ServerSummary> = states.iter().map(|state| self.server_summary(state)).collect();
-        let summaries: Vec<PinSummary> = pins.iter().map(|pin| self.pin_summary(pin)).collect();
+        let servers: Vec<ServerSummary> =
+            states.iter().map(|state| self.room.server_summary(state)).collect();
+        let summaries: Vec<PinSummary> = pins.iter().map(|pin| self.room.pin_summary(pin)).collect();
         Ok(PinListReport {
             schema: PinListReport::SCHEMA,
-            target: self.target(),
-            pins_path: self.absolute(PINS),
+            target: self.room.target(),
+            pins_path: self.room.absolute(PINS),
             pin_count: summaries.len(),
             changed_count: summaries.iter().filter(|pin| pin.state == "changed").count(),
             pins: summaries,
@@ -97,13 +104,13 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn pin_show(&self, id: &str) -> Result<PinReport, Error> {
-        if let Some(state) = self.find_server(id)? {
-            return Ok(self.server_report(&state));
+    pub fn show(&self, id: &str) -> Result<PinReport, Error> {
+        if let Some(state) = self.room.find_server(id)? {
+            return Ok(self.room.server_report(&state));
         }
-        Ok(match self.find_pin(id)? {
-            Ok(pin) => self.pin_report(&pin),
-            Err(error) => self.no_pin(&error),
+        Ok(match self.room.find_pin(id)? {
+            Ok(pin) => self.room.pin_report(&pin),
+            Err(error) => self.room.no_pin(&error),
         })
     }
 
@@ -112,18 +119,18 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn pin_accept(&self, id: &str, fingerprint: Option<&str>) -> Result<PinReport, Error> {
-        if let Some(state) = self.find_server(id)? {
-            return self.accept_server(state, fingerprint);
+    pub fn accept(&self, id: &str, fingerprint: Option<&str>) -> Result<PinReport, Error> {
+        if let Some(state) = self.room.find_server(id)? {
+            return self.room.accept_server(state, fingerprint);
         }
-        let pin = match self.find_pin(id)? {
+        let pin = match self.room.find_pin(id)? {
             Ok(pin) => pin,
-            Err(error) => return Ok(self.no_pin(&error)),
+            Err(error) => return Ok(self.room.no_pin(&error)),
         };
         let Some(offered) = pin.offered.clone() else {
             let message = format!("nothing of the pin `{}` changed", escape_terminal(&pin.id()));
             let error = Error::new(ErrorKind::Refused, message).hint("brigade tools pins list --live");
-            return Ok(PinReport { error: Some(error.with_hints()), ..self.pin_report(&pin) });
+            return Ok(PinReport { error: Some(error.with_hints()), ..self.room.pin_report(&pin) });
         };
         if let Some(wanted) = fingerprint {
             let wanted = wanted.trim().to_ascii_lowercase();
@@ -135,15 +142,17 @@ impl Workspace {
                 };
                 let hint = format!("brigade tools pins show {}", escape_terminal(&pin.id()));
                 let error = Error::new(ErrorKind::Refused, message).hint(hint);
-                return Ok(PinReport { error: Some(error.with_hints()), ..self.pin_report(&pin) });
+                return Ok(PinReport { error: Some(error.with_hints()), ..self.room.pin_report(&pin) });
             }
         }
-        let before = self.pin_report(&pin);
-        let accepted = self.renew(pin, &offered)?;
+        let before = self.room.pin_report(&pin);
+        let accepted = self.room.renew(pin, &offered)?;
         let PinReport { changes, offered, .. } = before;
-        Ok(PinReport { accepted: true, changes, offered, ..self.pin_report(&accepted) })
+        Ok(PinReport { accepted: true, changes, offered, ..self.room.pin_report(&accepted) })
     }
+}
 
+impl Room {
     fn accept_server(&self, state: ServerState, fingerprint: Option<&str>) -> Result<PinReport, Error> {
         let before = self.server_report(&state);
         let id = state.listing.id();

@@ -2,23 +2,31 @@
 
 use brigade_core::Json;
 use brigade_policy::{CallFacts, explain};
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::policy_json::{decision_json, errors, policy_json};
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
-use crate::workspace::{POLICY, Workspace};
+use crate::room::POLICY;
+use crate::room::Room;
 
-impl Workspace {
+/// Shows and explains the policy.
+#[derive(Clone)]
+pub struct Policies {
+    pub(crate) room: Arc<Room>,
+}
+
+impl Policies {
     /// Shows what the policy says.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn policy_show(&self) -> Result<PolicyReport, Error> {
-        let state = self.policy()?;
+    pub fn show(&self) -> Result<PolicyReport, Error> {
+        let state = self.room.policy()?;
         Ok(PolicyReport {
             schema: PolicyReport::SCHEMA,
-            target: self.target(),
-            policy_path: self.absolute(POLICY),
+            target: self.room.target(),
+            policy_path: self.room.absolute(POLICY),
             valid: state.policy().is_some(),
             errors: errors(&state),
             policy: state.shown().map_or(Json::Null, policy_json),
@@ -29,11 +37,11 @@ impl Workspace {
     ///
     /// # Errors
     /// When there is no such tool.
-    pub fn policy_explain(&self, id: &str) -> Result<ExplainReport, Error> {
-        let catalog = self.catalog()?;
-        let tool = self.tool(&catalog, id)?;
-        let state = self.policy()?;
-        let is_set = |name: &str| self.context.environment.is_set(name);
+    pub fn explain(&self, id: &str) -> Result<ExplainReport, Error> {
+        let catalog = self.room.catalog()?;
+        let tool = self.room.tool(&catalog, id)?;
+        let state = self.room.policy()?;
+        let is_set = |name: &str| self.room.env.environment.is_set(name);
         let explanation = explain(&state, &CallFacts::of(tool), &is_set);
         let ruling = |ruling: &brigade_policy::Ruling| RulingReport {
             topic: ruling.topic.as_str().to_owned(),
@@ -46,8 +54,8 @@ impl Workspace {
         };
         Ok(ExplainReport {
             schema: ExplainReport::SCHEMA,
-            target: self.target(),
-            policy_path: self.absolute(POLICY),
+            target: self.room.target(),
+            policy_path: self.room.absolute(POLICY),
             tool_id: tool.id.as_str().to_owned(),
             allowed: explanation.decision.is_allowed(),
             rulings: explanation.rulings.iter().map(ruling).collect(),

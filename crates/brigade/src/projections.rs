@@ -14,35 +14,42 @@ pub(crate) use places::Places;
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::parallel::in_parallel;
 use brigade_projection::{Depth, Orphan, Overwrite, ProjectionItem, plan_tool};
+use std::sync::Arc;
 
 use crate::catalog::{counts, enabled};
 use crate::error::Error;
 use crate::gather::Config;
 use crate::load::shown_id;
 use crate::report::{OrphanReport, ProjectionPlanReport, ProjectionReport, Report as _, SyncPlanReport};
-use crate::workspace::{CATALOG, Workspace};
+use crate::room::{CATALOG, Room};
 use facts::{Sources, refuse_shared};
 
-impl Workspace {
+/// Plans and writes projections.
+#[derive(Clone)]
+pub struct Projections {
+    pub(crate) room: Arc<Room>,
+}
+
+impl Projections {
     /// Plans the projections of one tool or all of them, and looks for orphans; writes nothing.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn plan(&self, id: Option<&str>) -> Result<ProjectionPlanReport, Error> {
-        let config = self.config()?;
-        let places = self.places();
-        let search = self.find_orphans(&config, &places)?;
-        let selected = self.select(&config.catalog, id, &search.orphans);
+        let config = self.room.config()?;
+        let places = self.room.places();
+        let search = self.room.find_orphans(&config, &places)?;
+        let selected = self.room.select(&config.catalog, id, &search.orphans);
         let tools = &selected.tools;
-        let absolute = |path: &str| self.absolute(path);
+        let absolute = |path: &str| self.room.absolute(path);
         let report = |item| ProjectionReport::of(item, absolute);
-        let projections = self.plan_projections(&config, tools, &places, Depth::Full, report);
+        let projections = self.room.plan_projections(&config, tools, &places, Depth::Full, report);
         let orphans: Vec<OrphanReport> =
             selected.orphans.iter().map(|orphan| OrphanReport::of(orphan, absolute)).collect();
         Ok(ProjectionPlanReport {
             schema: ProjectionPlanReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(CATALOG),
+            target: self.room.target(),
+            config_path: self.room.absolute(CATALOG),
             valid: selected.errors.is_empty(),
             errors: selected.errors,
             tool_id: id.map(shown_id),
@@ -69,10 +76,12 @@ impl Workspace {
             add_only: true,
         })
     }
+}
 
+impl Room {
     /// Starts looking at places in this workspace.
     pub(crate) fn places(&self) -> Places<'_> {
-        Places::new(&self.fs, self.target())
+        Places::new(&*self.fs, self.target())
     }
 
     /// Plans the projections of tools, and returns what `convert` makes of them, in their order.
@@ -99,7 +108,7 @@ impl Workspace {
 
     /// Picks what was asked for: one tool and its orphans, or all.
     fn select<'c>(&self, catalog: &'c Catalog, id: Option<&str>, orphans: &[Orphan]) -> Selected<'c> {
-        let mut errors = Workspace::errors_of(catalog);
+        let mut errors = Room::errors_of(catalog);
         let Some(id) = id else {
             return Selected { tools: enabled(catalog), orphans: orphans.to_vec(), errors };
         };

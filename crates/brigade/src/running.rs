@@ -5,15 +5,16 @@ use std::ops::ControlFlow;
 use brigade_call::{Call, CallStatus, Checkpoint, Claim, Purpose, Refusal, Runner, VerifiedCall, verify};
 use brigade_core::{CallId, Fingerprint, IdPrefix, Json, RunId, Timestamp};
 use brigade_exec::{Execution, ListedTool, Logs, PinRule, RunPaths, execute_pinned, with_checkpoints};
-use brigade_fs::{FileKind, Fs, RelPath, WriteFile};
+use brigade_fs::{FileKind, RelPath, WriteFile};
 use brigade_process::ProcessIdentity;
-use brigade_queue::{Calls, ChainEnd, Queue, StoredCall};
+use brigade_queue::{Calls as Which, ChainEnd, Queue, StoredCall};
 
+use crate::calls::Calls;
 use crate::calls::{details, messages};
 use crate::error::{Error, ErrorKind};
 use crate::gather::{Config, Planned};
 use crate::report::{PassedOver, Report as _, RunReport};
-use crate::workspace::{RUNS, Workspace, rel};
+use crate::room::{RUNS, Room, rel};
 
 /// Which call to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,28 +54,30 @@ enum Attempt {
     Refused(Box<Call>, Box<Refusal>),
 }
 
-impl Workspace {
+impl Calls {
     /// Runs exactly one approved call, as it was approved, and writes its receipt.
     ///
     /// # Errors
     /// When the disk fails. A call that may not run, and one that failed, are in the report.
     pub fn run(&self, target: &RunTarget) -> Result<RunReport, Error> {
         match target {
-            RunTarget::Call(prefix) => match self.find_call_to_change(prefix)? {
-                Ok(stored) => self.run_stored(stored, &[]),
-                Err(error) => Ok(self.not_run(None, error, &[], Vec::new())),
+            RunTarget::Call(prefix) => match self.room.find_call_to_change(prefix)? {
+                Ok(stored) => self.room.run_stored(stored, &[]),
+                Err(error) => Ok(self.room.not_run(None, error, &[], Vec::new())),
             },
-            RunTarget::Next => self.run_next(),
+            RunTarget::Next => self.room.run_next(),
         }
     }
+}
 
+impl Room {
     /// Runs the oldest approved call that still verifies. One that another process takes meanwhile is left to it.
     fn run_next(&self) -> Result<RunReport, Error> {
         let mut approved: Vec<StoredCall> = Vec::new();
         let queue = self.queue();
         let view = queue.read()?;
         view.require_calls()?;
-        view.for_each_call(&Calls::Of(CallStatus::Approved), &mut |stored| {
+        view.for_each_call(&Which::Of(CallStatus::Approved), &mut |stored| {
             approved.push(stored);
             ControlFlow::Continue(())
         })?;
@@ -199,11 +202,11 @@ impl Workspace {
                 program: &program,
                 fs: &*self.fs,
                 directory: &planned.directory,
-                environment: &self.context.environment,
+                environment: &self.env.environment,
                 paths,
                 checkpoint_dir: &dropped,
-                cancel: self.context.cancel.clone(),
-                clock: &*self.context.clock,
+                cancel: self.env.cancel.clone(),
+                clock: &*self.env.clock,
             },
             logs,
             pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin)),
@@ -358,8 +361,6 @@ impl Workspace {
     }
 }
 
-/// Names the next run of a call. Whoever tries to run it gets the same name, so a run that the queue has lost is met again by
-/// its receipt and its logs.
 /// Says what a receipt that cannot be written means: trying again does not write it.
 fn unrecorded(error: Error, call: &CallId, run: &RunId) -> Error {
     let why = error.to_string();
@@ -373,6 +374,8 @@ fn unrecorded(error: Error, call: &CallId, run: &RunId) -> Error {
         .hint(format!("brigade tools run replay {run} asks for it again, once the cause is mended"))
 }
 
+/// Names the next run of a call. Whoever tries to run it gets the same name, so a run that the queue has lost is met again by
+/// its receipt and its logs.
 fn run_id(call: &Call) -> RunId {
     let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
     let fingerprint = Fingerprint::builder("brigade.run-id.v2")

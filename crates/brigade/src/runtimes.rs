@@ -7,11 +7,12 @@ mod logs;
 mod needed;
 mod shown;
 
-use brigade_catalog::{Level, Runtime, Runtimes, starter};
+use brigade_catalog::{Level, Runtime, Runtimes as RuntimeFile, starter};
 use brigade_core::{ConfigIssue, Json, Severity, closest, text::escape_terminal};
-use brigade_fs::{Fs, Location};
+use brigade_fs::Location;
 use brigade_policy::PolicyState;
 use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
+use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind};
 use crate::load::unreadable;
@@ -19,31 +20,37 @@ use crate::report::{
     InitReport, Report as _, RuntimeHealthReport, RuntimeListReport, RuntimeReport, RuntimeStatusReport,
     RuntimesSummary, Strictness,
 };
+use crate::room::{RUNTIMES, Room, rel};
 use crate::setup::Existing;
-use crate::workspace::{RUNTIMES, Workspace, rel};
 
 /// The folder of the runtimes' state.
 const STATE: &str = ".brigade/tools/runtime";
 
 /// The runtimes of a workspace, and what they may get from the machine.
 struct Configured {
-    runtimes: Runtimes,
+    runtimes: RuntimeFile,
     host: Host,
 }
 
-impl Workspace {
+/// Starts, stops and looks at runtimes.
+#[derive(Clone)]
+pub struct Runtimes {
+    pub(crate) room: Arc<Room>,
+}
+
+impl Runtimes {
     /// Writes starter runtimes, and makes the folder of their state.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when there are runtimes and they are to be kept.
-    pub fn runtime_init(&self, existing: Existing) -> Result<InitReport, Error> {
-        self.refuse_existing(RUNTIMES, existing)?;
-        self.write_config(RUNTIMES, starter::RUNTIMES_TOML)?;
-        self.fs.create_dir_all(&rel(STATE))?;
+    pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
+        self.room.refuse_existing(RUNTIMES, existing)?;
+        self.room.write_config(RUNTIMES, starter::RUNTIMES_TOML)?;
+        self.room.fs.create_dir_all(&rel(STATE))?;
         Ok(InitReport {
             schema: InitReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(RUNTIMES),
+            target: self.room.target(),
+            config_path: self.room.absolute(RUNTIMES),
             tool_count: 0,
             sources: Vec::new(),
             gitignore: "skipped".to_owned(),
@@ -55,8 +62,8 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn runtime_list(&self) -> Result<RuntimeListReport, Error> {
-        let summary = self.look_at_runtimes(Checks::Skip)?;
+    pub fn list(&self) -> Result<RuntimeListReport, Error> {
+        let summary = self.room.look_at_runtimes(Checks::Skip)?;
         Ok(RuntimeListReport { schema: RuntimeListReport::SCHEMA, summary })
     }
 
@@ -64,8 +71,8 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn runtime_status(&self) -> Result<RuntimeStatusReport, Error> {
-        let summary = self.look_at_runtimes(Checks::Run)?;
+    pub fn status(&self) -> Result<RuntimeStatusReport, Error> {
+        let summary = self.room.look_at_runtimes(Checks::Run)?;
         Ok(RuntimeStatusReport { schema: RuntimeStatusReport::SCHEMA, summary })
     }
 
@@ -73,8 +80,8 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn runtime_doctor(&self, strictness: Strictness) -> Result<RuntimeHealthReport, Error> {
-        let summary = self.look_at_runtimes(Checks::Run)?;
+    pub fn doctor(&self, strictness: Strictness) -> Result<RuntimeHealthReport, Error> {
+        let summary = self.room.look_at_runtimes(Checks::Run)?;
         Ok(RuntimeHealthReport { schema: RuntimeHealthReport::SCHEMA, summary, strictness })
     }
 
@@ -82,9 +89,9 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn runtime_show(&self, id: &str) -> Result<RuntimeReport, Error> {
-        let Configured { runtimes, host } = self.configured()?;
-        let found = self.runtime(&runtimes, id);
+    pub fn show(&self, id: &str) -> Result<RuntimeReport, Error> {
+        let Configured { runtimes, host } = self.room.configured()?;
+        let found = self.room.runtime(&runtimes, id);
         // Of several with one id the first is meant, as it is everywhere else.
         let meant: Vec<Runtime> = found.as_ref().map(|runtime| (*runtime).clone()).into_iter().collect();
         let concerns = |issue: &&ConfigIssue| {
@@ -92,21 +99,23 @@ impl Workspace {
             entry.is_none_or(|entry| meant.iter().any(|runtime| runtime.id == entry))
         };
         let issues = runtimes.issues().iter().filter(concerns).cloned().collect();
-        let one = Configured { runtimes: Runtimes::new(meant.clone(), issues), host };
-        let facts = self.facts_of(&one, Checks::Skip);
-        let mut summary = self.summary(&one.runtimes, &facts);
+        let one = Configured { runtimes: RuntimeFile::new(meant.clone(), issues), host };
+        let facts = self.room.facts_of(&one, Checks::Skip);
+        let mut summary = self.room.summary(&one.runtimes, &facts);
         if meant.is_empty() && summary.errors.is_empty() {
             summary.errors.push(format!("runtime not found: {}", escape_terminal(id)));
         }
         summary.valid &= !meant.is_empty();
         Ok(RuntimeReport {
             schema: RuntimeReport::SCHEMA,
-            runtime: facts.first().map_or(Json::Null, |facts| self.runtime_json(facts)),
+            runtime: facts.first().map_or(Json::Null, |facts| self.room.runtime_json(facts)),
             summary,
             error: found.err().map(|error| error.with_hints()),
         })
     }
+}
 
+impl Room {
     fn look_at_runtimes(&self, checks: Checks) -> Result<RuntimesSummary, Error> {
         let configured = self.configured()?;
         let mut facts = self.facts_of(&configured, checks);
@@ -117,10 +126,10 @@ impl Workspace {
 
     fn facts_of(&self, configured: &Configured, checks: Checks) -> Vec<RuntimeFacts> {
         let supervisor = self.supervisor(&configured.host);
-        supervisor.facts(configured.runtimes.runtimes(), checks, self.context.cancel.as_ref())
+        supervisor.facts(configured.runtimes.runtimes(), checks, self.env.cancel.as_ref())
     }
 
-    fn summary(&self, runtimes: &Runtimes, facts: &[RuntimeFacts]) -> RuntimesSummary {
+    fn summary(&self, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> RuntimesSummary {
         let errors = runtimes.issues().iter().filter(|issue| issue.severity == Severity::Error);
         let typed = self.typed();
         let of_config =
@@ -151,12 +160,12 @@ impl Workspace {
     }
 
     /// Reads the runtimes. A file that is missing or cannot be read has none, and an issue that says so.
-    pub(crate) fn runtimes(&self) -> Result<Runtimes, Error> {
+    pub(crate) fn runtimes(&self) -> Result<RuntimeFile, Error> {
         match self.read_config(RUNTIMES) {
-            Ok(bytes) => Ok(Runtimes::parse(RUNTIMES, Level::Project, &bytes)),
+            Ok(bytes) => Ok(RuntimeFile::parse(RUNTIMES, Level::Project, &bytes)),
             Err(error) => {
                 let issue = unreadable(RUNTIMES, error, "brigade tools runtime init")?;
-                Ok(Runtimes::new(Vec::new(), vec![issue]))
+                Ok(RuntimeFile::new(Vec::new(), vec![issue]))
             }
         }
     }
@@ -166,21 +175,21 @@ impl Workspace {
         let mut outside = Vec::new();
         let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();
         for folder in allowed {
-            if let Location::Outside(folder) = self.fs.resolve(folder, self.context.home())? {
+            if let Location::Outside(folder) = self.fs.resolve(folder, self.env.home())? {
                 outside.push(folder);
             }
         }
-        let variables = self.context.environment.variables();
+        let variables = self.env.environment.variables();
         let environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
         Ok(Host { environment, outside })
     }
 
     pub(crate) fn supervisor<'a>(&'a self, host: &'a Host) -> Supervisor<'a> {
-        Supervisor::new(&*self.fs, &*self.context.clock, host)
+        Supervisor::new(&*self.fs, &*self.env.clock, host)
     }
 
     /// Finds a runtime, also one that is disabled or broken.
-    pub(crate) fn runtime<'r>(&self, runtimes: &'r Runtimes, id: &str) -> Result<&'r Runtime, Error> {
+    pub(crate) fn runtime<'r>(&self, runtimes: &'r RuntimeFile, id: &str) -> Result<&'r Runtime, Error> {
         if let Some(runtime) = runtimes.runtime(id.trim()) {
             return Ok(runtime);
         }

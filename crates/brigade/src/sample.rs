@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, FsErrorKind, RelPath};
 
-use crate::context::Context;
 use crate::error::{Error, ErrorKind};
-use crate::workspace::{Workspace, rel};
+use crate::room::rel;
 
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,39 +23,18 @@ impl NewFile {
     }
 }
 
-impl Workspace {
-    /// Makes a workspace of these files in a folder that is empty or not there.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Usage`] when the folder holds something or cannot be made.
-    pub fn with_files(folder: &Path, files: &[NewFile], context: Context) -> Result<Workspace, Error> {
-        let folder = context.expand(folder);
-        make_folder(&folder)?;
-        let workspace = Workspace::open(&folder, context)?;
-        if !workspace.fs.list_dir(&RelPath::root())?.is_empty() {
-            let error = Error::new(ErrorKind::Usage, "the folder is not empty");
-            return Err(error.hint("name another one, or remove what is in it"));
-        }
-        workspace.write_files(files)?;
-        Ok(workspace)
+/// Writes files over what is there.
+pub(crate) fn write_files(fs: &dyn Fs, files: &[NewFile]) -> Result<(), Error> {
+    for file in files {
+        let path = rel(file.path);
+        fs.create_dir_all(&path.parent())?;
+        fs.write_atomic(&path, file.text.as_bytes(), FileMode::KeepOr(0o644))?;
     }
-
-    /// Writes files over what is there.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn write_files(&self, files: &[NewFile]) -> Result<(), Error> {
-        for file in files {
-            let path = rel(file.path);
-            self.fs.create_dir_all(&path.parent())?;
-            self.fs.write_atomic(&path, file.text.as_bytes(), FileMode::KeepOr(0o644))?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Makes a folder and those above it that are not there.
-fn make_folder(folder: &Path) -> Result<(), Error> {
+pub(crate) fn make_folder(folder: &Path) -> Result<(), Error> {
     let unusable = |error: FsError| match error.kind {
         FsErrorKind::NoSpace | FsErrorKind::ReadOnly => Error::from(error),
         _ => Error::new(ErrorKind::Usage, format!("the folder cannot be made: {error}")),
@@ -85,16 +63,18 @@ fn make_folder(folder: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::env::Env;
+    use crate::workspace::Workspace;
 
     fn make(folder: &Path) -> Result<Workspace, Error> {
-        Workspace::with_files(folder, &[NewFile::new("a/b.txt", "text")], Context::of_process())
+        Workspace::with_files(folder, &[NewFile::new("a/b.txt", "text")], Env::of_process())
     }
 
     #[test]
     fn only_an_empty_folder_becomes_a_sample() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = make(&folder.path().join("new/sample")).unwrap();
-        assert_eq!(workspace.fs.read(&rel("a/b.txt"), 100).unwrap(), b"text");
+        assert_eq!(workspace.room.fs.read(&rel("a/b.txt"), 100).unwrap(), b"text");
         let again = make(&folder.path().join("new/sample"));
         assert_eq!(again.err().map(|error| error.kind()), Some(ErrorKind::Usage));
         let beneath_a_file = make(&folder.path().join("new/sample/a/b.txt/c"));

@@ -1,11 +1,13 @@
 //! Setting a workspace up: `tools init` and `policy init`.
 
 use brigade_catalog::starter;
-use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
+use brigade_fs::{FileKind, FileMode, FsError, FsErrorKind, Lock, RelPath};
 
+use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
+use crate::policies::Policies;
 use crate::report::{InitReport, Report as _};
-use crate::workspace::{CATALOG, CONFIG_LIMIT, POLICY, Workspace, rel};
+use crate::room::{CATALOG, CONFIG_LIMIT, POLICY, Room, rel};
 
 /// The ignore file that keeps local state out of the repository.
 const GITIGNORE: &str = ".gitignore";
@@ -33,67 +35,71 @@ pub enum Ignore {
     Skip,
 }
 
-impl Workspace {
+impl Tools {
     /// Writes a starter catalog, its sources and the ignore lines. Sources that are there are kept.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when there is a catalog and it is to be kept.
     pub fn init(&self, existing: Existing, ignore: Ignore) -> Result<InitReport, Error> {
-        self.refuse_existing(CATALOG, existing)?;
-        self.check_place(CATALOG_LOCK)?;
+        self.room.refuse_existing(CATALOG, existing)?;
+        self.room.check_place(CATALOG_LOCK)?;
         // Everything that can be known to fail is looked at before anything is written.
         let ignored = match ignore {
-            Ignore::Write => Some(self.ignore_change()?),
+            Ignore::Write => Some(self.room.ignore_change()?),
             Ignore::Skip => None,
         };
         for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG]) {
-            self.check_place(path)?;
+            self.room.check_place(path)?;
         }
-        let _lock = self.lock_catalog()?;
-        self.refuse_existing(CATALOG, existing)?;
+        let _lock = self.room.lock_catalog()?;
+        self.room.refuse_existing(CATALOG, existing)?;
         let mut sources = Vec::new();
         for source in starter::SOURCES {
             let path = rel(source.path);
-            self.create_repository_folder(&path.parent())?;
-            if !self.fs.exists(&path)? {
-                self.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
+            self.room.create_repository_folder(&path.parent())?;
+            if !self.room.fs.exists(&path)? {
+                self.room.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
                 sources.push(source.path.to_owned());
             }
         }
         let gitignore = match ignored {
-            Some(change) => self.write_ignore(change)?,
+            Some(change) => self.room.write_ignore(change)?,
             None => "skipped".to_owned(),
         };
-        self.write_config(CATALOG, &starter::tools_toml())?;
+        self.room.write_config(CATALOG, &starter::tools_toml())?;
         Ok(InitReport {
             schema: InitReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(CATALOG),
+            target: self.room.target(),
+            config_path: self.room.absolute(CATALOG),
             tool_count: starter::tools().len(),
             sources,
             gitignore,
             next_command: "brigade tools list".to_owned(),
         })
     }
+}
 
+impl Policies {
     /// Writes a starter policy.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when there is a policy and it is to be kept.
-    pub fn policy_init(&self, existing: Existing) -> Result<InitReport, Error> {
-        self.refuse_existing(POLICY, existing)?;
-        self.write_config(POLICY, starter::POLICY_TOML)?;
+    pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
+        self.room.refuse_existing(POLICY, existing)?;
+        self.room.write_config(POLICY, starter::POLICY_TOML)?;
         Ok(InitReport {
             schema: InitReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(POLICY),
+            target: self.room.target(),
+            config_path: self.room.absolute(POLICY),
             tool_count: 0,
             sources: Vec::new(),
             gitignore: "skipped".to_owned(),
             next_command: "brigade tools policy doctor".to_owned(),
         })
     }
+}
 
+impl Room {
     pub(crate) fn refuse_existing(&self, file: &str, existing: Existing) -> Result<(), Error> {
         if existing == Existing::Keep && self.fs.exists(&rel(file))? {
             let error = Error::new(ErrorKind::Usage, format!("`{file}` exists already"));
@@ -107,7 +113,7 @@ impl Workspace {
         let path = rel(CATALOG_LOCK);
         self.fs.create_dir_all(&path.parent())?;
         let holder = format!("process {} (change of the catalog), since {}", std::process::id(), self.now());
-        Ok(self.fs.lock(&path, &holder, self.context.lock_timeout)?)
+        Ok(self.fs.lock(&path, &holder, self.env.lock_timeout)?)
     }
 
     /// Makes a folder that belongs to the repository and not to the state: others may look into it.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
 use brigade_call::Call;
@@ -10,7 +11,7 @@ use brigade_queue::{BadReceipt, Calls, Mending, Queue, QueueView, Runs};
 
 use crate::error::Error;
 use crate::report::{CompactReport, DamageReport, Report as _, StateReport};
-use crate::workspace::Workspace;
+use crate::room::Room;
 
 /// The command that sets aside what cannot be read.
 const COMPACT: &str = "brigade tools state compact";
@@ -27,20 +28,26 @@ pub enum Exported<'e> {
     Receipt(Json),
 }
 
-impl Workspace {
+/// Checks, compacts and exports what is stored.
+#[derive(Clone)]
+pub struct State {
+    pub(crate) room: Arc<Room>,
+}
+
+impl State {
     /// Looks over calls, receipts and what cannot be read. Changes nothing.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn state_check(&self) -> Result<StateReport, Error> {
-        let queue = self.queue();
+    pub fn check(&self) -> Result<StateReport, Error> {
+        let queue = self.room.queue();
         let view = queue.read()?;
         let check = view.check()?;
         let mut damage: Vec<DamageReport> = check
             .damage
             .iter()
             .map(|damage| DamageReport {
-                file: self.absolute(&damage.path),
+                file: self.room.absolute(&damage.path),
                 line: damage.line,
                 problem: damage.problem.to_owned(),
                 next: match damage.mending {
@@ -52,14 +59,14 @@ impl Workspace {
             })
             .collect();
         let as_adopted: HashSet<&String> = check.bad_when_adopted.iter().collect();
-        let bad = self.bad_receipts(&*view, check.lost_receipts.clone())?;
+        let bad = self.room.bad_receipts(&*view, check.lost_receipts.clone())?;
         damage.extend(bad.into_iter().filter(|bad| !as_adopted.contains(&bad.0)).map(|(path, problem)| {
             let next = Some(if check.is_unadopted { COMPACT } else { VERIFY });
-            DamageReport { file: self.absolute(&path), line: None, problem, next }
+            DamageReport { file: self.room.absolute(&path), line: None, problem, next }
         }));
         let of_receipts = |paths: &[String], problem: &str, next| -> Vec<DamageReport> {
             let one = |path: &String| DamageReport {
-                file: self.absolute(path),
+                file: self.room.absolute(path),
                 line: None,
                 problem: problem.to_owned(),
                 next: Some(next),
@@ -73,13 +80,13 @@ impl Workspace {
             COMPACT,
         ));
         damage.extend(view.checkpoints()?.errors.into_iter().map(|bad| DamageReport {
-            file: self.absolute(&bad.path),
+            file: self.room.absolute(&bad.path),
             line: None,
             problem: bad.problem,
             next: Some(if bad.is_recorded { COMPACT } else { "brigade tools checkpoint list" }),
         }));
         let mut temporary = check.temporary;
-        let left = self.left_incoming(&*view)?.into_iter().chain(self.left_temporary()?);
+        let left = self.room.left_incoming(&*view)?.into_iter().chain(self.room.left_temporary()?);
         temporary.extend(left.map(|path| path.to_string()));
         temporary.sort();
         temporary.dedup();
@@ -88,7 +95,7 @@ impl Workspace {
         };
         Ok(StateReport {
             schema: StateReport::SCHEMA,
-            target: self.target(),
+            target: self.room.target(),
             valid: damage.is_empty(),
             calls: counts(check.calls),
             runs: counts(check.runs),
@@ -100,14 +107,57 @@ impl Workspace {
                 .quarantined
                 .iter()
                 .map(|(file, lines)| {
-                    Json::object([("file", Json::from(self.absolute(file))), ("lines", Json::from(*lines))])
+                    Json::object([
+                        ("file", Json::from(self.room.absolute(file))),
+                        ("lines", Json::from(*lines)),
+                    ])
                 })
                 .collect(),
-            unreadable_when_adopted: check.bad_when_adopted.iter().map(|file| self.absolute(file)).collect(),
-            temporary: temporary.iter().map(|file| self.absolute(file)).collect(),
+            unreadable_when_adopted: check
+                .bad_when_adopted
+                .iter()
+                .map(|file| self.room.absolute(file))
+                .collect(),
+            temporary: temporary.iter().map(|file| self.room.absolute(file)).collect(),
         })
     }
 
+    /// Hands out every call in the order of its creation, and then every receipt, newest first.
+    ///
+    /// # Errors
+    /// When the disk fails, or what `found` returns.
+    pub fn export(&self, found: &mut dyn FnMut(Exported<'_>) -> ControlFlow<()>) -> Result<(), Error> {
+        let queue = self.room.queue();
+        let view = queue.read()?;
+        view.require_calls()?;
+        let mut stopped = false;
+        view.for_each_call(&Calls::All, &mut |stored| {
+            let flow = found(Exported::Call(&stored.call));
+            stopped = flow.is_break();
+            flow
+        })?;
+        if stopped {
+            return Ok(());
+        }
+        for stored in view.runs(Runs::All)?.receipts {
+            let receipt = Json::Object(stored.receipt.into_document());
+            if found(Exported::Receipt(self.room.receipt_json(receipt))).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves what is over and old out of the queue's file, and clears what crashes left behind.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn compact(&self) -> Result<CompactReport, Error> {
+        self.room.state_compact()
+    }
+}
+
+impl Room {
     /// Finds the receipts that are none, besides those that are gone, and what is wrong with each.
     fn bad_receipts(
         &self,
@@ -132,7 +182,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails; everything is as before then.
-    pub fn state_compact(&self) -> Result<CompactReport, Error> {
+    pub(crate) fn state_compact(&self) -> Result<CompactReport, Error> {
         let now = self.now();
         let queue = self.queue();
         let compaction = queue.lock(now)?.compact(now)?;
@@ -150,31 +200,5 @@ impl Workspace {
             restored_checkpoints: compaction.restored_checkpoints,
             removed: compaction.removed + left.len() as u64 + self.remove_temporary()?,
         })
-    }
-
-    /// Hands out every call in the order of its creation, and then every receipt, newest first.
-    ///
-    /// # Errors
-    /// When the disk fails, or what `found` returns.
-    pub fn state_export(&self, found: &mut dyn FnMut(Exported<'_>) -> ControlFlow<()>) -> Result<(), Error> {
-        let queue = self.queue();
-        let view = queue.read()?;
-        view.require_calls()?;
-        let mut stopped = false;
-        view.for_each_call(&Calls::All, &mut |stored| {
-            let flow = found(Exported::Call(&stored.call));
-            stopped = flow.is_break();
-            flow
-        })?;
-        if stopped {
-            return Ok(());
-        }
-        for stored in view.runs(Runs::All)?.receipts {
-            let receipt = Json::Object(stored.receipt.into_document());
-            if found(Exported::Receipt(self.receipt_json(receipt))).is_break() {
-                break;
-            }
-        }
-        Ok(())
     }
 }

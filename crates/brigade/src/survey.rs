@@ -15,7 +15,7 @@ use crate::code::missing_script;
 use crate::files::{Found, ToolReader, compile_schema, parse_json};
 use crate::gather::{Config, other_paths_outside};
 use crate::projections::Places;
-use crate::workspace::Workspace;
+use crate::room::Room;
 
 /// What was found of one tool.
 pub(crate) struct Surveyed<'c> {
@@ -28,7 +28,7 @@ pub(crate) struct Surveyed<'c> {
     pub(crate) mcp_server_ids: Option<Vec<String>>,
 }
 
-impl Workspace {
+impl Room {
     /// Reads the files of tools, on all processors when there are many.
     pub(crate) fn survey<'c>(&self, config: &Config, tools: &[&'c Tool]) -> Vec<Surveyed<'c>> {
         let mut surveyed = Vec::with_capacity(tools.len());
@@ -144,7 +144,7 @@ impl Workspace {
     }
 }
 
-impl Workspace {
+impl Room {
     /// Lists the targets of a tool that are for harnesses which it does not support, and may not be written.
     fn refused_targets(&self, tool: &Tool) -> Vec<(String, PathRefusal)> {
         let unused = tool.projections.iter().filter(|(harness, path)| {

@@ -3,45 +3,35 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_core::Timestamp;
 use brigade_fs::{DiskFs, Fs, RelPath};
-use brigade_queue::{JournalQueue, is_alive};
 
-use crate::context::Context;
+use crate::calls::Calls;
+use crate::catalog::Tools;
+use crate::checkpoints::Checkpoints;
 use crate::digests::Digests;
+use crate::doctor::Doctor;
+use crate::env::Env;
 use crate::error::{Error, ErrorKind};
-
-/// The catalog's file.
-pub(crate) const CATALOG: &str = ".brigade/tools.toml";
-
-/// The policy's file.
-pub(crate) const POLICY: &str = ".brigade/tools/policy.toml";
-
-/// The file of the runtimes.
-pub(crate) const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
-
-/// The queue's file.
-pub(crate) const CALLS: &str = ".brigade/tools/calls.jsonl";
-
-/// The folder of receipts and logs.
-pub(crate) const RUNS: &str = ".brigade/tools/runs";
-
-/// The folder of checkpoints.
-pub(crate) const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
+use crate::history::Runs;
+use crate::inbox::Inbox;
+use crate::parity::Parity;
+use crate::pins::Pins;
+use crate::policies::Policies;
+use crate::projections::Projections;
+use crate::room::{Room, rel};
+use crate::runtimes::Runtimes;
+use crate::sample::{NewFile, make_folder, write_files};
+use crate::state::State;
 
 /// The folder that marks a workspace.
 const MARKER: &str = ".brigade";
 
-/// The largest configuration file that is read.
-pub(crate) const CONFIG_LIMIT: u64 = 256 << 20;
-
-/// An open workspace, and the operations on it.
+/// An open workspace. It hands out the operations, one handle for each subject; clones share what they know.
 ///
 /// Opening reads nothing but the folder; each operation reads the files that it needs, once.
+#[derive(Clone)]
 pub struct Workspace {
-    pub(crate) fs: Arc<DiskFs>,
-    pub(crate) context: Context,
-    pub(crate) digests: Digests,
+    pub(crate) room: Arc<Room>,
 }
 
 impl Workspace {
@@ -49,35 +39,41 @@ impl Workspace {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when it is no folder that can be opened.
-    pub fn open(target: &Path, context: Context) -> Result<Workspace, Error> {
-        let target = context.expand(target);
-        let fs = DiskFs::open(&target)
-            .map_err(|error| Error::new(ErrorKind::Usage, format!("the target cannot be used: {error}")))?;
-        Ok(Workspace { fs: Arc::new(fs), context, digests: Digests::default() })
+    pub fn open(target: &Path, env: Env) -> Result<Workspace, Error> {
+        let fs: Arc<dyn Fs> = match &env.files {
+            Some(files) => files.clone(),
+            None => Arc::new(DiskFs::open(&env.expand(target)).map_err(|error| {
+                Error::new(ErrorKind::Usage, format!("the target cannot be used: {error}"))
+            })?),
+        };
+        Ok(Workspace::over(fs, env))
     }
 
     /// Opens the nearest folder that holds `.brigade`, from `start` upwards; `start` itself when none does.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when `start` is no folder that can be opened.
-    pub fn discover(start: &Path, context: Context) -> Result<Workspace, Error> {
-        let workspace = Workspace::open(start, context)?;
-        let start = workspace.fs.root().to_owned();
+    pub fn discover(start: &Path, env: Env) -> Result<Workspace, Error> {
+        let workspace = Workspace::open(start, env.clone())?;
+        let start = workspace.root().to_owned();
+        if env.files.is_some() {
+            return Ok(workspace);
+        }
         for folder in start.ancestors() {
-            if folder == start && workspace.fs.exists(&rel(MARKER))? {
+            if folder == start && workspace.room.fs.exists(&rel(MARKER))? {
                 break;
             }
             let candidate = DiskFs::open(folder);
             if let Ok(fs) = candidate
                 && fs.exists(&rel(MARKER)).unwrap_or(false)
             {
-                return Ok(Workspace { fs: Arc::new(fs), ..workspace });
+                return Ok(Workspace::over(Arc::new(fs), env));
             }
         }
         Ok(workspace)
     }
 
-    /// Opens the workspace around the folder that this process is in, with the context of this process.
+    /// Opens the workspace around the folder that this process is in, with the environment of this process.
     ///
     /// # Errors
     /// When that folder cannot be opened.
@@ -88,54 +84,100 @@ impl Workspace {
                 format!("the current folder cannot be found: {}", error.kind()),
             )
         })?;
-        Workspace::discover(&start, Context::of_process())
+        Workspace::discover(&start, Env::of_process())
+    }
+
+    /// Makes a workspace of these files in a folder that is empty or not there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the folder holds something or cannot be made.
+    pub fn with_files(folder: &Path, files: &[NewFile], env: Env) -> Result<Workspace, Error> {
+        if env.files.is_none() {
+            make_folder(&env.expand(folder))?;
+        }
+        let workspace = Workspace::open(folder, env)?;
+        if !workspace.room.fs.list_dir(&RelPath::root())?.is_empty() {
+            let error = Error::new(ErrorKind::Usage, "the folder is not empty");
+            return Err(error.hint("name another one, or remove what is in it"));
+        }
+        workspace.write_files(files)?;
+        Ok(workspace)
+    }
+
+    /// Writes files over what is there.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn write_files(&self, files: &[NewFile]) -> Result<(), Error> {
+        write_files(&*self.room.fs, files)
+    }
+
+    fn over(fs: Arc<dyn Fs>, env: Env) -> Workspace {
+        Workspace { room: Arc::new(Room { fs, env, digests: Digests::default() }) }
     }
 
     /// Returns the absolute path of the workspace.
     pub fn root(&self) -> &Path {
-        self.fs.root()
+        self.room.fs.root()
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
-        self.context.clock.now()
+    /// Returns the operations on calls.
+    pub fn calls(&self) -> Calls {
+        Calls { room: self.room.clone() }
     }
 
-    /// Opens the queue; touches nothing.
-    pub(crate) fn queue(&self) -> JournalQueue {
-        let holder = format!("process {}, since {}", std::process::id(), self.now());
-        JournalQueue::new(self.fs.clone(), holder, self.context.lock_timeout, Arc::new(is_alive))
+    /// Returns the operations on runs.
+    pub fn runs(&self) -> Runs {
+        Runs { room: self.room.clone() }
     }
 
-    /// Returns the workspace as reports name it.
-    pub(crate) fn target(&self) -> String {
-        self.fs.root().display().to_string()
+    /// Returns the operations on checkpoints.
+    pub fn checkpoints(&self) -> Checkpoints {
+        Checkpoints { room: self.room.clone() }
     }
 
-    /// Makes a path absolute, as reports have it; absolute ones stay.
-    pub(crate) fn absolute(&self, path: &str) -> String {
-        absolute(self.fs.root(), self.context.home(), path)
+    /// Returns the operations on runtimes.
+    pub fn runtimes(&self) -> Runtimes {
+        Runtimes { room: self.room.clone() }
     }
 
-    /// Returns what makes paths absolute, for rows that outlive the operation.
-    pub(crate) fn absolute_paths(&self) -> impl Fn(&str) -> String + Clone + Send + Sync + 'static {
-        let root = self.fs.root().to_owned();
-        let home = self.context.home().map(Path::to_owned);
-        move |path| absolute(&root, home.as_deref(), path)
+    /// Returns the operations on projections.
+    pub fn projections(&self) -> Projections {
+        Projections { room: self.room.clone() }
     }
-}
 
-fn absolute(root: &Path, home: Option<&Path>, path: &str) -> String {
-    match path.strip_prefix("~/").zip(home) {
-        Some((rest, home)) => home.join(rest).display().to_string(),
-        // Thousands of plain paths stand in one document.
-        None => match root.to_str().filter(|root| *root != "/" && !path.starts_with('/')) {
-            Some(root) => [root, "/", path].concat(),
-            None => root.join(path).display().to_string(),
-        },
+    /// Returns the operations on the policy.
+    pub fn policy(&self) -> Policies {
+        Policies { room: self.room.clone() }
     }
-}
 
-/// Makes a path of one that is written in this program.
-pub(crate) fn rel(path: &str) -> RelPath {
-    path.parse().expect("paths in the program stay inside the workspace")
+    /// Returns the operations on the catalog.
+    pub fn catalog(&self) -> Tools {
+        Tools { room: self.room.clone() }
+    }
+
+    /// Returns the operations on pins.
+    pub fn pins(&self) -> Pins {
+        Pins { room: self.room.clone() }
+    }
+
+    /// Returns the operations on the inbox.
+    pub fn inbox(&self) -> Inbox {
+        Inbox { room: self.room.clone() }
+    }
+
+    /// Returns the operations on parity.
+    pub fn parity(&self) -> Parity {
+        Parity { room: self.room.clone() }
+    }
+
+    /// Returns the operations on the state.
+    pub fn state(&self) -> State {
+        State { room: self.room.clone() }
+    }
+
+    /// Returns the operations on everything that can be wrong.
+    pub fn doctor(&self) -> Doctor {
+        Doctor { room: self.room.clone() }
+    }
 }

@@ -6,7 +6,7 @@ mod stage;
 use std::path::PathBuf;
 
 use brigade::core::{Clock as _, SystemClock};
-use brigade::{Context, Error, ErrorKind, Exit, Workspace};
+use brigade::{Env, Error, ErrorKind, Exit, Workspace};
 use clap::Args;
 
 use crate::examples;
@@ -61,7 +61,7 @@ fn make(arguments: &DemoArgs, session: &Session<'_>) -> Result<Workspace, Error>
             session.surroundings.temporary_directory.join(name)
         }
     };
-    let context = Context::of_process();
+    let context = Env::of_process();
     if !context.finds_program(INTERPRETER) {
         let message = "the demo needs Python 3, and `python3` is not found on this host";
         return Err(Error::new(ErrorKind::Environment, message).hint("install it, or add its folder to PATH"));

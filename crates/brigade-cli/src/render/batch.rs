@@ -53,11 +53,12 @@ impl<'a> Batch<'a> {
     /// Queues every line of the input; what cannot be taken any more is queued all the same.
     fn for_each<E>(&self, mut take: impl FnMut(&BatchRow) -> Result<(), E>) -> Result<(), E> {
         let mut taken = Ok(());
-        let result = self.workspace.queue_lines(&mut **self.input.borrow_mut(), self.blocked, &mut |row| {
-            if taken.is_ok() {
-                taken = take(row);
-            }
-        });
+        let result =
+            self.workspace.calls().queue_lines(&mut **self.input.borrow_mut(), self.blocked, &mut |row| {
+                if taken.is_ok() {
+                    taken = take(row);
+                }
+            });
         *self.result.borrow_mut() = Some(result);
         taken
     }
@@ -85,7 +86,7 @@ impl Serialize for Batch<'_> {
         let mut document = serializer.serialize_map(None)?;
         document.serialize_entry("schema", <BatchReport as brigade::Report>::SCHEMA)?;
         document.serialize_entry("target", &self.workspace.root().display().to_string())?;
-        document.serialize_entry("calls_path", &self.workspace.calls_path())?;
+        document.serialize_entry("calls_path", &self.workspace.calls().path())?;
         document.serialize_entry("rows", &Rows(self))?;
         match &*self.result.borrow() {
             Some(Ok(report)) => {

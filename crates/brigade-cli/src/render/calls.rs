@@ -40,11 +40,11 @@ impl Serialize for CallList<'_> {
         let mut document = serializer.serialize_map(None)?;
         document.serialize_entry("schema", CALL_LIST)?;
         document.serialize_entry("target", &self.workspace.root().display().to_string())?;
-        document.serialize_entry("calls_path", &self.workspace.calls_path())?;
+        document.serialize_entry("calls_path", &self.workspace.calls().path())?;
         document.serialize_entry("counts", self.counts)?;
         document.serialize_entry("calls", &Calls(self))?;
         if let Some(tool) = self.filter.tool.as_ref().filter(|_| !self.found.get())
-            && let Ok(Some(note)) = self.workspace.note_on_tool(tool)
+            && let Ok(Some(note)) = self.workspace.calls().note_on_tool(tool)
         {
             document.serialize_entry("notes", &[note])?;
         }
@@ -62,9 +62,9 @@ impl Serialize for Calls<'_> {
         let list = self.0;
         let mut elements = serializer.serialize_seq(None)?;
         let mut unwritten = None;
-        let read = list.workspace.for_each_call(list.filter, &mut |call| {
+        let read = list.workspace.calls().for_each(list.filter, &mut |call| {
             list.found.set(true);
-            match elements.serialize_element(&list.workspace.call_json(call)) {
+            match elements.serialize_element(&list.workspace.calls().json(call)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     unwritten = Some(error);

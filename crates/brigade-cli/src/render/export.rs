@@ -32,9 +32,9 @@ impl<'a> Export<'a> {
     /// Hands out records until they end or cannot be taken.
     fn for_each<E>(&self, mut take: impl FnMut(Json) -> Result<(), E>) -> Result<(), E> {
         let mut untaken = None;
-        let read = self.workspace.state_export(&mut |exported| {
+        let read = self.workspace.state().export(&mut |exported| {
             let record = match exported {
-                Exported::Call(call) => Json::object([("call", self.workspace.call_json(call))]),
+                Exported::Call(call) => Json::object([("call", self.workspace.calls().json(call))]),
                 Exported::Receipt(receipt) => Json::object([("receipt", receipt)]),
             };
             match take(record) {

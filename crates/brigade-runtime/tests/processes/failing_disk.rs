@@ -73,6 +73,20 @@ impl Fs for FailingDisk<'_> {
     fn link_metadata(&self, path: &RelPath) -> Result<Metadata, FsError> {
         self.disk.link_metadata(path)
     }
+    fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError> {
+        self.disk.metadata_outside(path)
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> Result<(), FsError> {
+        self.step("remove", path)?;
+        self.disk.remove_dir(path)
+    }
+
+    fn sync_file_system(&self) -> Result<(), FsError> {
+        self.step("sync", &RelPath::root())?;
+        self.disk.sync_file_system()
+    }
+
     fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {
         self.step("change the mode of", path)?;
         self.disk.set_mode(path, mode)

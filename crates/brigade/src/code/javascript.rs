@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use brigade_core::Json;
-use brigade_fs::Fs;
 
 use super::{Code, Finder, NotBound};
 use crate::files::parse_json;

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use brigade_fs::Fs;
-
 use super::{Code, Finder};
 
 /// Modules of Python that run the script or module that their arguments name.

@@ -5,8 +5,9 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
-use crate::context::Context;
+use crate::env::Env;
 use crate::exit::Exit;
+use crate::workspace::Workspace;
 
 const REQUEST: DefaultsRequest =
     DefaultsRequest { dry_run: false, existing: Existing::Keep, ignore: Ignore::Write };
@@ -17,7 +18,7 @@ fn sample(catalog: Option<&str>) -> (TempDir, Workspace) {
     if let Some(text) = catalog {
         fs::write(folder.path().join(".brigade/tools.toml"), text).unwrap();
     }
-    let workspace = Workspace::open(folder.path(), Context::of_process()).unwrap();
+    let workspace = Workspace::open(folder.path(), Env::of_process()).unwrap();
     (folder, workspace)
 }
 
@@ -29,13 +30,13 @@ fn catalog(folder: &TempDir) -> String {
 fn built_in_tools_are_added_once_and_comments_stay() {
     let own = "# mine\n[[tool]]\nid = \"own\" # keep\nname = \"Own\"\nfamily = \"skill\"\n";
     let (folder, workspace) = sample(Some(own));
-    let report = workspace.defaults(REQUEST).unwrap();
+    let report = workspace.catalog().defaults(REQUEST).unwrap();
     assert_eq!(report.added, ["simplify", "superpowers", "frontend", "antislop"]);
     assert_eq!((report.tool_count, report.source_created_count, report.created), (5, 4, false));
     assert_eq!(report.gitignore, "created (.gitignore)");
     let text = catalog(&folder);
     assert!(text.starts_with(own), "{text}");
-    let again = workspace.defaults(REQUEST).unwrap();
+    let again = workspace.catalog().defaults(REQUEST).unwrap();
     assert_eq!((again.added.len(), again.skipped.len(), again.source_skipped_count), (0, 4, 4));
     assert_eq!(again.gitignore, "skipped");
     assert_eq!(catalog(&folder), text);
@@ -44,7 +45,7 @@ fn built_in_tools_are_added_once_and_comments_stay() {
 #[test]
 fn a_dry_run_writes_nothing() {
     let (folder, workspace) = sample(None);
-    let report = workspace.defaults(DefaultsRequest { dry_run: true, ..REQUEST }).unwrap();
+    let report = workspace.catalog().defaults(DefaultsRequest { dry_run: true, ..REQUEST }).unwrap();
     assert_eq!((report.created, report.added.len(), report.exit()), (true, 4, Exit::Done));
     assert!(report.sources.iter().all(|source| source.action == "would_create"));
     assert_eq!(fs::read_dir(folder.path().join(".brigade")).unwrap().count(), 0);
@@ -55,12 +56,13 @@ fn a_dry_run_writes_nothing() {
 fn another_tool_of_the_same_id_stops_everything_until_forced() {
     let own = "[[tool]]\nid = \"simplify\"\nname = \"Mine\" # mine\nfamily = \"skill\"\nsource_path = \"mine.md\"\n";
     let (folder, workspace) = sample(Some(own));
-    let report = workspace.defaults(REQUEST).unwrap();
+    let report = workspace.catalog().defaults(REQUEST).unwrap();
     assert_eq!((report.conflicts.len(), report.exit()), (1, Exit::Refused));
     assert_eq!(report.conflicts[0].existing_source_path.as_deref(), Some("mine.md"));
     assert_eq!(catalog(&folder), own);
     assert!(!folder.path().join("tools").exists());
-    let report = workspace.defaults(DefaultsRequest { existing: Existing::Overwrite, ..REQUEST }).unwrap();
+    let report =
+        workspace.catalog().defaults(DefaultsRequest { existing: Existing::Overwrite, ..REQUEST }).unwrap();
     assert_eq!((report.updated.len(), report.added.len(), report.exit()), (1, 3, Exit::Done));
     assert!(catalog(&folder).contains("# mine"));
 }
@@ -70,10 +72,10 @@ fn a_selection_of_harnesses_is_heeded() {
     let (folder, workspace) = sample(None);
     let selection = "{\"harnesses\": [\"claude\"], \"owner\": \"codex\"}";
     fs::write(folder.path().join(".brigade/config.json"), selection).unwrap();
-    let report = workspace.defaults(REQUEST).unwrap();
+    let report = workspace.catalog().defaults(REQUEST).unwrap();
     let scope = ["claude", "codex", "scripts"].map(str::to_owned);
     assert_eq!(report.projection_scope, Some(scope.to_vec()));
-    for tool in workspace.catalog().unwrap().tools() {
+    for tool in workspace.room.catalog().unwrap().tools() {
         assert_eq!(tool.supported_harnesses, scope);
         assert!(tool.projections.keys().eq(scope.iter()));
     }
@@ -83,7 +85,7 @@ fn a_selection_of_harnesses_is_heeded() {
 fn a_catalog_that_cannot_be_edited_is_left() {
     let (folder, workspace) = sample(None);
     fs::write(folder.path().join(".brigade/tools.toml"), b"\xff\xfe").unwrap();
-    let report = workspace.defaults(REQUEST).unwrap();
+    let report = workspace.catalog().defaults(REQUEST).unwrap();
     assert_eq!((report.valid, report.errors.len(), report.exit()), (false, 1, Exit::Refused));
     assert_eq!(fs::read(folder.path().join(".brigade/tools.toml")).unwrap(), b"\xff\xfe");
 }
@@ -97,7 +99,7 @@ fn an_invalid_catalog_is_left_as_it_is_and_its_error_is_said() {
         ("[[tool]]\nid = \"a\"\nname = \"A\"\nfamily = \"nonsense\"\n", ":4:"),
     ] {
         let (folder, workspace) = sample(Some(text));
-        let report = workspace.defaults(REQUEST).unwrap();
+        let report = workspace.catalog().defaults(REQUEST).unwrap();
         assert_eq!((report.valid, report.exit(), report.added.len()), (false, Exit::Refused, 0), "{text}");
         assert!(report.errors.iter().any(|error| error.contains(place)), "{:?}", report.errors);
         assert_eq!(catalog(&folder), text);

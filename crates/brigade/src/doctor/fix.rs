@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use brigade_fs::Fs as _;
 use brigade_queue::{Damage, Mending, Queue as _};
 use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
 
 use super::modes::Which;
 use super::runtimes::RuntimesFile;
+use crate::doctor::Doctor;
 use crate::error::{Error, ErrorKind};
 use crate::exit::Exit;
 use crate::inbox::INBOX;
 use crate::report::{Fix, FixReport, Report as _};
-use crate::workspace::{CALLS, Workspace};
+use crate::room::{CALLS, Room};
 
 /// What was done so far.
 struct Fixes {
@@ -43,7 +43,7 @@ impl Fixes {
     }
 }
 
-impl Workspace {
+impl Doctor {
     /// Mends what needs no decision: modes of the state that are too wide, pid files of processes that are gone, locks that
     /// the Python program left behind, and lines of the queue and the inbox that cannot be read, which move to a quarantine.
     ///
@@ -51,17 +51,17 @@ impl Workspace {
     ///
     /// # Errors
     /// When the disk fails while looking.
-    pub fn doctor_fix(&self, dry_run: bool) -> Result<FixReport, Error> {
+    pub fn fix(&self, dry_run: bool) -> Result<FixReport, Error> {
         let mut fixes = Fixes { dry_run, fixed: Vec::new(), failed: Vec::new(), worst: Exit::Done };
-        self.fix_modes(&mut fixes);
-        self.fix_pid_files(&mut fixes)?;
-        self.fix_locks(&mut fixes);
-        self.fix_queue(&mut fixes)?;
-        self.fix_inbox(&mut fixes)?;
+        self.room.fix_modes(&mut fixes);
+        self.room.fix_pid_files(&mut fixes)?;
+        self.room.fix_locks(&mut fixes);
+        self.room.fix_queue(&mut fixes)?;
+        self.room.fix_inbox(&mut fixes)?;
         let Fixes { fixed, failed, worst, .. } = fixes;
         Ok(FixReport {
             schema: FixReport::SCHEMA,
-            target: self.target(),
+            target: self.room.target(),
             dry_run,
             fixed_count: fixed.len(),
             failed_count: failed.len(),
@@ -75,7 +75,9 @@ impl Workspace {
             worst,
         })
     }
+}
 
+impl Room {
     fn fix_modes(&self, fixes: &mut Fixes) {
         // What lies in a folder goes first: once that is closed, it would not be found again.
         for wide in self.wide_modes(Which::All).into_iter().rev() {
@@ -91,7 +93,7 @@ impl Workspace {
         let found = self.find_runtimes(&config, Checks::Skip)?;
         let RuntimesFile::Read(read) = &found.file else { return Ok(()) };
         let host = self.host_of_runtimes(&config.policy)?;
-        let supervisor = Supervisor::new(&*self.fs, &*self.context.clock, &host);
+        let supervisor = Supervisor::new(&*self.fs, &*self.env.clock, &host);
         for facts in found.facts.iter().filter(|facts| facts.state == RuntimeState::Stale) {
             let Some(runtime) = read.runtime(&facts.id) else { continue };
             let detail = format!("removed what the ended process of runtime {} left", facts.id);
@@ -101,7 +103,7 @@ impl Workspace {
                 if again.state != RuntimeState::Stale {
                     return Ok(());
                 }
-                match supervisor.stop(runtime, self.context.lock_timeout) {
+                match supervisor.stop(runtime, self.env.lock_timeout) {
                     Ok(StopOutcome::Stopped { .. } | StopOutcome::NotRunning { .. }) => Ok(()),
                     Ok(StopOutcome::Refused { .. } | StopOutcome::Survived { .. }) => Err(Error::new(
                         ErrorKind::Refused,

@@ -5,7 +5,6 @@ use brigade_doctor::{
     CallState, CheckpointState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot, ToolIssues,
     Typed, diagnose,
 };
-use brigade_fs::Fs as _;
 use brigade_projection::Orphan;
 use brigade_queue::Queue as _;
 use brigade_runtime::{Checks, RuntimeFacts};
@@ -16,8 +15,8 @@ use super::runtimes::{FoundRuntimes, doctor_facts};
 use crate::catalog::enabled;
 use crate::error::Error;
 use crate::gather::Config;
+use crate::room::{CALLS, CATALOG, RUNS, Room, rel};
 use crate::survey::{Examined, Keep, SummaryFacts};
-use crate::workspace::{CALLS, CATALOG, RUNS, Workspace, rel};
 
 /// Which facts are gathered; what is left out gives no issues.
 #[derive(Clone, Copy, Debug)]
@@ -104,10 +103,10 @@ impl Gathered<'_> {
     }
 }
 
-impl Workspace {
+impl Room {
     /// Reads everything that is asked for.
     pub(crate) fn gather<'c>(&self, config: &'c Config, parts: &Parts) -> Result<Gathered<'c>, Error> {
-        let is_set = |name: &str| self.context.environment.is_set(name);
+        let is_set = |name: &str| self.env.environment.is_set(name);
         let policy = Some(PolicyFacts { state: &config.policy, environment: &is_set });
         // Without a history nothing is planned again.
         let is_planned_again = parts.queue && (self.fs.exists(&rel(CALLS))? || self.fs.exists(&rel(RUNS))?);
@@ -152,7 +151,7 @@ impl Workspace {
 
     /// Lists what is wrong.
     pub(crate) fn diagnose(&self, gathered: &mut Gathered<'_>) -> Vec<Issue> {
-        let is_set = |name: &str| self.context.environment.is_set(name);
+        let is_set = |name: &str| self.env.environment.is_set(name);
         let queue = &gathered.queue;
         let catalog = if gathered.is_catalog_there {
             ConfigFile::Read(&gathered.config.catalog)
@@ -206,7 +205,7 @@ impl Workspace {
     /// Returns where the commands that issues suggest are typed.
     pub(crate) fn typed(&self) -> Typed {
         let root = || self.target().into();
-        match &self.context.started {
+        match &self.env.started {
             Some(started) if started.folder != self.fs.root() && started.names_target => {
                 Typed::Elsewhere { root: root() }
             }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use brigade_fs::{FileKind, Fs as _, RelPath};
+use brigade_fs::{FileKind, RelPath};
 use brigade_process::ProcessIdentity;
 
 use crate::error::Error;
-use crate::workspace::{Workspace, rel};
+use crate::room::{Room, rel};
 
 /// The lock itself.
 const HELD: &str = "calls.jsonl.lock";
@@ -20,7 +20,7 @@ const AGE: Duration = Duration::from_secs(60 * 60);
 /// The longest file with a process id that is read.
 const PID_LIMIT: u64 = 64;
 
-impl Workspace {
+impl Room {
     /// Lists such locks whose process is gone.
     pub(crate) fn left_locks(&self) -> Vec<RelPath> {
         let folder = rel(brigade_queue::TOOLS);

@@ -1,9 +1,9 @@
 //! Files of the state that others can read.
 
 use brigade_core::parallel::in_parallel;
-use brigade_fs::{DirEntry, FileKind, Fs, RelPath};
+use brigade_fs::{DirEntry, FileKind, RelPath};
 
-use crate::workspace::{Workspace, rel};
+use crate::room::{Room, rel};
 
 /// The folders of the state. Configuration in them is not secret, and is left out.
 const STATE: [&str; 2] = [".brigade/tools", ".brigade/work"];
@@ -27,7 +27,7 @@ pub(crate) enum Which {
     First,
 }
 
-impl Workspace {
+impl Room {
     /// Finds files and folders of the state that are open to others. What lies in a folder that is closed is closed, too.
     pub(crate) fn wide_modes(&self, which: Which) -> Vec<Wide> {
         let mut found = Vec::new();

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use brigade_call::{Call, CallStatus, CheckpointStatus, Receipt};
 use brigade_core::{CallId, Fingerprint, Json, Object};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
-use brigade_fs::{FileKind, Fs as _, Lines};
+use brigade_fs::{FileKind, Lines};
 use brigade_queue::{Calls, Chain, ExaminedReceipt, QueueView, RunFolder, StoredCheckpoint, Verification};
 
 use super::gathered::Ledger;
@@ -16,8 +16,8 @@ use super::replan::Replanner;
 use crate::error::Error;
 use crate::gather::Config;
 use crate::inbox::INBOX;
+use crate::room::{CHECKPOINTS, RUNS, Room, rel};
 use crate::survey::Surveyed;
-use crate::workspace::{CHECKPOINTS, RUNS, Workspace, rel};
 
 /// The statuses of calls that may need somebody, the finished ones last.
 const LOOKED_AT: [CallStatus; 8] = [
@@ -80,7 +80,7 @@ impl QueueFacts {
     }
 }
 
-impl Workspace {
+impl Room {
     /// Reads calls, runs and checkpoints, and plans those again that somebody could let run.
     pub(crate) fn queue_facts(
         &self,

@@ -13,12 +13,12 @@ use crate::files::ToolReader;
 use crate::gather::{Config, errors_of, projection_facts};
 use crate::named::{NamedFiles, named_files};
 use crate::policy_json::decision_json;
+use crate::room::Room;
 use crate::survey::Surveyed;
-use crate::workspace::Workspace;
 
 /// Plans calls again. The facts of a tool are read when the first of its calls is planned.
 pub(crate) struct Replanner<'a, 'c> {
-    workspace: &'a Workspace,
+    workspace: &'a Room,
     config: &'c Config,
     surveyed: HashMap<&'a str, &'a Surveyed<'c>>,
     facts: HashMap<String, PlanFacts<'c>>,
@@ -28,7 +28,7 @@ pub(crate) struct Replanner<'a, 'c> {
 impl<'a, 'c> Replanner<'a, 'c> {
     /// Uses what was found of tools; the others are looked at when they are needed.
     pub(crate) fn new(
-        workspace: &'a Workspace,
+        workspace: &'a Room,
         config: &'c Config,
         surveyed: &'a [Surveyed<'c>],
     ) -> Replanner<'a, 'c> {
@@ -58,7 +58,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
 
     /// Says why a run of these arguments could not be asked for again; empty when it could.
     pub(crate) fn replay_blockers(&mut self, tool_id: &str, args: &Json) -> Result<Vec<String>, Error> {
-        let plan = match self.plan(tool_id, args, self.workspace.context.caller.clone())? {
+        let plan = match self.plan(tool_id, args, self.workspace.env.caller.clone())? {
             Ok(plan) => plan,
             Err(why) => return Ok(vec![why]),
         };
@@ -87,7 +87,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
     /// Makes the facts of plans of what was found of a tool, with arguments still to come.
     fn facts_of(&self, surveyed: &Surveyed<'c>) -> Result<PlanFacts<'c>, Error> {
         let (workspace, config, tool) = (self.workspace, self.config, surveyed.tool);
-        let is_set = |name: &str| workspace.context.environment.is_set(name);
+        let is_set = |name: &str| workspace.env.environment.is_set(name);
         let mut decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
         let policy = decision_json(&config.policy, &decision, tool);
         let bound_values = workspace.bound_values(&config.policy);
@@ -122,7 +122,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
             decision,
             policy,
             bound_values,
-            caller: workspace.context.caller.clone(),
+            caller: workspace.env.caller.clone(),
         })
     }
 }

@@ -9,7 +9,7 @@ use brigade_runtime::{Checks, IssueType, RuntimeFacts};
 
 use crate::error::Error;
 use crate::gather::Config;
-use crate::workspace::{RUNTIMES, Workspace};
+use crate::room::{RUNTIMES, Room};
 
 /// The folder of the runtimes' state.
 pub(crate) const STATE: &str = ".brigade/tools/runtime";
@@ -29,7 +29,7 @@ pub(crate) struct FoundRuntimes {
     pub(crate) left: Vec<String>,
 }
 
-impl Workspace {
+impl Room {
     /// Reads the runtimes and asks the system for their processes. Never starts or ends one.
     pub(crate) fn find_runtimes(&self, config: &Config, checks: Checks) -> Result<FoundRuntimes, Error> {
         let file = match self.read_config(RUNTIMES) {
@@ -41,7 +41,7 @@ impl Workspace {
         let supervisor = self.supervisor(&host);
         let (facts, left) = match &file {
             RuntimesFile::Read(read) => (
-                supervisor.facts(read.runtimes(), checks, self.context.cancel.as_ref()),
+                supervisor.facts(read.runtimes(), checks, self.env.cancel.as_ref()),
                 supervisor.left(read.runtimes())?,
             ),
             RuntimesFile::Missing => (Vec::new(), supervisor.left(&[])?),

@@ -1,12 +1,11 @@
 //! What this system cannot enforce of the sandbox that the policy asks for.
 
-use brigade_fs::Fs as _;
 use brigade_policy::{PolicyState, SandboxMode};
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile, system_read_paths};
 
-use crate::workspace::Workspace;
+use crate::room::Room;
 
-impl Workspace {
+impl Room {
     /// Asks the system; absent when the policy asks for no sandbox.
     pub(crate) fn sandbox_gaps(&self, state: &PolicyState) -> Option<Vec<String>> {
         let policy = state.policy()?;

@@ -8,7 +8,7 @@ use brigade_fs::{DiskFs, FileMode, Fs as _, RelPath};
 
 use crate::error::{Error, ErrorKind};
 use crate::report::{CatalogReport, IssueReport};
-use crate::workspace::CATALOG;
+use crate::room::CATALOG;
 
 impl CatalogReport {
     /// Returns the issues as the log of one run.

@@ -1,15 +1,15 @@
 use std::path::Path;
 
 use brigade_core::IdPrefix;
-use brigade_fs::Fs as _;
 
 use super::*;
 use crate::args::ArgsSource;
 use crate::calls::Blocked;
-use crate::context::Context;
+use crate::env::Env;
+use crate::room::rel;
 use crate::running::RunTarget;
 use crate::sample::NewFile;
-use crate::workspace::rel;
+use crate::workspace::Workspace;
 
 const SCHEMA: &str = r#"{"type": "object", "properties": {"name": {"type": "string"}}}"#;
 
@@ -30,7 +30,7 @@ fn workspace(folder: &Path, tools: &str) -> Workspace {
         NewFile::new("greet.json", SCHEMA),
         NewFile::new("bin/greet.sh", "echo hello\n"),
     ];
-    Workspace::with_files(folder, &files, Context::of_process()).unwrap()
+    Workspace::with_files(folder, &files, Env::of_process()).unwrap()
 }
 
 /// The types of the issues, each behind its tool.
@@ -42,14 +42,14 @@ fn marks(report: &CatalogReport) -> Vec<String> {
 
 #[track_caller]
 fn check(workspace: &Workspace, expect: &[&str]) {
-    assert_eq!(marks(&workspace.doctor(&DoctorRequest::default()).unwrap()), expect);
+    assert_eq!(marks(&workspace.doctor().check(&DoctorRequest::default()).unwrap()), expect);
 }
 
 fn approved(workspace: &Workspace) -> IdPrefix {
     let args = ArgsSource::from(Json::object([("name", Json::from("x"))]));
-    let queued = workspace.queue_call("greet", &args, Blocked::Refuse).unwrap();
+    let queued = workspace.calls().queue("greet", &args, Blocked::Refuse).unwrap();
     let id = IdPrefix::new(queued.call.get("id").and_then(Json::as_str).unwrap());
-    assert_eq!(workspace.approve(&id).unwrap().error, None);
+    assert_eq!(workspace.calls().approve(&id).unwrap().error, None);
     id
 }
 
@@ -62,8 +62,8 @@ fn a_workspace_without_a_policy_misses_it_and_nothing_else() {
 #[test]
 fn a_missing_catalog_is_one_issue_with_the_command_that_makes_one() {
     let folder = tempfile::tempdir().unwrap();
-    let workspace = Workspace::open(folder.path(), Context::of_process()).unwrap();
-    let report = workspace.list().unwrap();
+    let workspace = Workspace::open(folder.path(), Env::of_process()).unwrap();
+    let report = workspace.catalog().list().unwrap();
     assert_eq!(marks(&report), ["- config"]);
     assert_eq!(report.issues.get(0).unwrap().fix, "brigade tools init");
     assert_eq!(report.exit(), crate::Exit::Refused);
@@ -76,7 +76,7 @@ fn an_approved_call_is_stale_when_what_it_binds_changes() {
     approved(&workspace);
     check(&workspace, &["policy policy_missing"]);
     workspace.write_files(&[NewFile::new("bin/greet.sh", "echo other\n")]).unwrap();
-    let report = workspace.doctor(&DoctorRequest::default()).unwrap();
+    let report = workspace.doctor().check(&DoctorRequest::default()).unwrap();
     assert_eq!(marks(&report), ["policy policy_missing", "greet call_stale_approved"]);
     assert_eq!(
         report.issues.get(1).unwrap().detail,
@@ -92,7 +92,7 @@ fn a_request_narrows_what_is_listed_and_knows_its_words() {
     let workspace = workspace(folder.path(), &tools);
     let only = |words: &[&str]| {
         let only = words.iter().map(|word| (*word).to_owned()).collect();
-        workspace.doctor(&DoctorRequest { only, strict: true, ..DoctorRequest::default() })
+        workspace.doctor().check(&DoctorRequest { only, strict: true, ..DoctorRequest::default() })
     };
     assert_eq!(marks(&only(&["tool"]).unwrap()), ["greet missing_manifest"]);
     assert_eq!(marks(&only(&["policy_missing"]).unwrap()), ["policy policy_missing"]);
@@ -109,11 +109,11 @@ fn an_issue_has_the_same_members_in_every_document() {
         "{TOOLS}source_path = \"greet.json\"\nsupported_harnesses = [\"claude\"]\nprojections = {{ claude = \".claude/commands/greet.md\" }}\n"
     );
     let workspace = workspace(folder.path(), &tools);
-    let config = workspace.config().unwrap();
-    let found = workspace.diagnose(&mut workspace.gather(&config, &Parts::all()).unwrap());
+    let config = workspace.room.config().unwrap();
+    let found = workspace.room.diagnose(&mut workspace.room.gather(&config, &Parts::all()).unwrap());
     assert!(found.iter().any(|issue| issue.projection.is_some()), "{found:?}");
     for issue in &found {
-        let absolute = |path: &str| workspace.absolute(path);
+        let absolute = |path: &str| workspace.room.absolute(path);
         assert_eq!(IssueReport::of(issue, absolute).to_json(), issue.to_json(absolute));
     }
 }
@@ -122,7 +122,7 @@ fn an_issue_has_the_same_members_in_every_document() {
 fn sarif_has_a_rule_for_each_result_and_a_place() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), &format!("{TOOLS}manifest_path = \"gone.json\"\n"));
-    let log = workspace.list().unwrap().sarif();
+    let log = workspace.catalog().list().unwrap().sarif();
     let run = &log.get("runs").and_then(Json::as_array).unwrap()[0];
     let rules = run.get("tool").and_then(|tool| tool.get("driver")?.get("rules")?.as_array()).unwrap();
     let results = run.get("results").and_then(Json::as_array).unwrap();
@@ -142,21 +142,21 @@ fn wide_modes_and_lines_that_cannot_be_read_are_mended() {
     let workspace = workspace(folder.path(), TOOLS);
     approved(&workspace);
     let (tools, calls) = (rel(".brigade/tools"), rel(CALLS));
-    workspace.fs.append_durable(&calls, b"not a call\n").unwrap();
+    workspace.room.fs.append_durable(&calls, b"not a call\n").unwrap();
     for (path, mode) in [(&rel(".brigade"), 0o755), (&tools, 0o755), (&calls, 0o644)] {
-        workspace.fs.set_mode(path, mode).unwrap();
+        workspace.room.fs.set_mode(path, mode).unwrap();
     }
-    let mode = |path| workspace.fs.metadata(path).unwrap().mode;
+    let mode = |path| workspace.room.fs.metadata(path).unwrap().mode;
     check(&workspace, &["policy policy_missing", "- unreadable_lines", "- wide_modes"]);
 
     let kinds = |report: &crate::FixReport| report.fixed.iter().map(|fix| fix.kind).collect::<Vec<_>>();
-    let planned = workspace.doctor_fix(true).unwrap();
+    let planned = workspace.doctor().fix(true).unwrap();
     assert_eq!(kinds(&planned), ["mode", "queue"]);
     assert_eq!(mode(&calls), 0o644);
-    assert_eq!(kinds(&workspace.doctor_fix(false).unwrap()), ["mode", "queue"]);
+    assert_eq!(kinds(&workspace.doctor().fix(false).unwrap()), ["mode", "queue"]);
     assert_eq!(mode(&calls), 0o600);
     check(&workspace, &["policy policy_missing", "- quarantined_lines"]);
-    assert_eq!(workspace.doctor_fix(false).unwrap().fixed_count, 0);
+    assert_eq!(workspace.doctor().fix(false).unwrap().fixed_count, 0);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn the_policys_doctor_speaks_of_the_policy_alone() {
     let workspace = workspace(folder.path(), &format!("{TOOLS}manifest_path = \"gone.json\"\n"));
     let policy = NewFile::new(".brigade/tools/policy.toml", "allowed_families = [\"mcp\"]\n");
     workspace.write_files(&[policy]).unwrap();
-    let report = workspace.policy_doctor().unwrap();
+    let report = workspace.policy().doctor().unwrap();
     assert!(report.enabled && report.valid);
     let types: Vec<_> = report.issues.iter().filter_map(|issue| issue.get("issue_type")?.as_str()).collect();
     assert_eq!(types, ["policy_blocker"]);
@@ -175,33 +175,33 @@ fn the_policys_doctor_speaks_of_the_policy_alone() {
 fn a_brief_names_the_next_command_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
-    let fresh = workspace.brief().unwrap();
+    let fresh = workspace.doctor().brief().unwrap();
     assert_eq!(fresh.next_command, "brigade tools policy init");
     let args = ArgsSource::from(Json::object([("name", Json::from("x"))]));
-    let queued = workspace.queue_call("greet", &args, Blocked::Refuse).unwrap();
+    let queued = workspace.calls().queue("greet", &args, Blocked::Refuse).unwrap();
     let id = queued.call.get("id").and_then(Json::as_str).unwrap();
-    let brief = workspace.brief().unwrap();
+    let brief = workspace.doctor().brief().unwrap();
     assert_eq!(brief.pending_approval_count, 1);
     assert_eq!(brief.next_command, format!("brigade tools call show {id}"));
     assert_eq!(brief.oldest_pending_call.get("id").and_then(Json::as_str), Some(id));
     approved(&workspace);
-    assert_eq!(workspace.brief().unwrap().next_command, "brigade tools call run --next");
-    assert!(!workspace.fs.exists(&rel(".brigade/work")).unwrap());
+    assert_eq!(workspace.doctor().brief().unwrap().next_command, "brigade tools call run --next");
+    assert!(!workspace.room.fs.exists(&rel(".brigade/work")).unwrap());
 }
 
 #[test]
 fn a_changed_receipt_breaks_the_chain_and_a_lost_log_is_missed() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
-    let run = workspace.run(&RunTarget::Call(approved(&workspace))).unwrap();
+    let run = workspace.calls().run(&RunTarget::Call(approved(&workspace))).unwrap();
     let text = |key: &str| run.receipt.get(key).and_then(Json::as_str).unwrap().to_owned();
     assert_eq!(text("status"), "completed", "{run:?}");
     check(&workspace, &["policy policy_missing"]);
     let receipt = rel(&format!("{RUNS}/{}.json", text("id")));
-    workspace.fs.append_durable(&receipt, b"\n").unwrap();
-    workspace.fs.remove(&rel(&format!("{RUNS}/{}.stdout.log", text("id")))).unwrap();
+    workspace.room.fs.append_durable(&receipt, b"\n").unwrap();
+    workspace.room.fs.remove(&rel(&format!("{RUNS}/{}.stdout.log", text("id")))).unwrap();
     check(&workspace, &["policy policy_missing", "- run_ledger_broken", "greet run_missing_log"]);
-    let list = workspace.list().unwrap();
+    let list = workspace.catalog().list().unwrap();
     assert_eq!(marks(&list), ["policy policy_missing", "greet run_missing_log"]);
     let latest = list.run_history.get("latest").and_then(|latest| latest.get("id")?.as_str());
     assert_eq!(latest, Some(text("id").as_str()));
@@ -212,11 +212,11 @@ fn a_failed_run_that_cannot_be_asked_for_again_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
     workspace.write_files(&[NewFile::new("bin/greet.sh", "exit 3\n")]).unwrap();
-    workspace.run(&RunTarget::Call(approved(&workspace))).unwrap();
+    workspace.calls().run(&RunTarget::Call(approved(&workspace))).unwrap();
     check(&workspace, &["policy policy_missing", "greet call_failed", "greet run_failed"]);
     let schema = r#"{"type": "object", "properties": {"name": {"type": "integer"}}}"#;
     workspace.write_files(&[NewFile::new("greet.json", schema)]).unwrap();
-    let report = workspace.doctor(&DoctorRequest::default()).unwrap();
+    let report = workspace.doctor().check(&DoctorRequest::default()).unwrap();
     assert_eq!(marks(&report).last().map(String::as_str), Some("greet run_replay_blocked"));
 }
 
@@ -226,12 +226,12 @@ fn a_closeout_quiets_issues_and_the_raw_ones_stay() {
     let projected = "source_path = \"greet.json\"\nsupported_harnesses = [\"claude\"]\nprojections = { claude = \".claude/commands/greet.md\" }\n";
     let workspace = workspace(folder.path(), &format!("{TOOLS}{projected}"));
     check(&workspace, &["greet missing_projection", "policy policy_missing"]);
-    workspace.parity_closeout(Some("known"), crate::Verdict::Reviewed).unwrap();
-    let report = workspace.list().unwrap();
+    workspace.parity().closeout(Some("known"), crate::Verdict::Reviewed).unwrap();
+    let report = workspace.catalog().list().unwrap();
     assert_eq!(marks(&report), ["policy policy_missing"]);
     assert_eq!((report.raw_issue_count, report.issue_count), (2, 1));
     assert_eq!(report.parity.get("quieted_issue_count").and_then(Json::as_i64), Some(1));
-    assert_eq!(workspace.import_issues().unwrap().created, 1);
+    assert_eq!(workspace.inbox().import().unwrap().created, 1);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_name_that_nothing_has_is_refused_with_the_nearest_one() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
     let of = |tool: &str| {
-        workspace.doctor(&DoctorRequest { tool: Some(tool.to_owned()), ..DoctorRequest::default() })
+        workspace.doctor().check(&DoctorRequest { tool: Some(tool.to_owned()), ..DoctorRequest::default() })
     };
     assert!(of("greet").is_ok());
     // Some issues are about no tool of the catalog.

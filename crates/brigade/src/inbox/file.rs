@@ -1,10 +1,10 @@
 //! The file of the inbox: one JSON object a line.
 
 use brigade_core::{Dialect, Json};
-use brigade_fs::{FileMode, Fs as _, RelPath};
+use brigade_fs::{FileMode, RelPath};
 
 use crate::error::Error;
-use crate::workspace::{CONFIG_LIMIT, Workspace, rel};
+use crate::room::{CONFIG_LIMIT, Room, rel};
 
 /// The inbox.
 pub(crate) const INBOX: &str = ".brigade/work/imports/inbox.jsonl";
@@ -17,7 +17,7 @@ const LOCK: &str = ".brigade/work/imports/inbox.lock";
 
 /// The rows of the inbox, and what is to become of them.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Inbox {
+pub(crate) struct InboxFile {
     /// Each line that holds a row, as it is, and the row.
     rows: Vec<(Vec<u8>, Json)>,
     /// Lines that hold no row.
@@ -37,12 +37,12 @@ pub(crate) struct SetAside {
     pub(crate) file: Option<String>,
 }
 
-impl Inbox {
+impl InboxFile {
     /// Reads a file's bytes. Blank lines and a byte order mark are nothing.
-    pub(crate) fn parse(bytes: &[u8]) -> Inbox {
+    pub(crate) fn parse(bytes: &[u8]) -> InboxFile {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let mut inbox =
-            Inbox { is_torn: bytes.last().is_some_and(|byte| *byte != b'\n'), ..Inbox::default() };
+            InboxFile { is_torn: bytes.last().is_some_and(|byte| *byte != b'\n'), ..InboxFile::default() };
         for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
             match Json::parse_bytes(line, Dialect::Lenient) {
                 Ok(row @ Json::Object(_)) => inbox.rows.push((line.to_vec(), row)),
@@ -91,12 +91,12 @@ impl Inbox {
     }
 }
 
-impl Workspace {
+impl Room {
     /// Reads the inbox; one that is not there is empty.
-    pub(crate) fn read_inbox(&self) -> Result<Inbox, Error> {
+    pub(crate) fn read_inbox(&self) -> Result<InboxFile, Error> {
         match self.fs.read(&rel(INBOX), CONFIG_LIMIT) {
-            Ok(bytes) => Ok(Inbox::parse(&bytes)),
-            Err(error) if error.is_not_found() => Ok(Inbox::default()),
+            Ok(bytes) => Ok(InboxFile::parse(&bytes)),
+            Err(error) if error.is_not_found() => Ok(InboxFile::default()),
             Err(error) => Err(error.into()),
         }
     }
@@ -104,11 +104,11 @@ impl Workspace {
     /// Changes the inbox under its lock; what was changed is durable afterwards. Writes nothing when nothing changes.
     pub(crate) fn change_inbox<T>(
         &self,
-        change: impl FnOnce(&mut Inbox) -> T,
+        change: impl FnOnce(&mut InboxFile) -> T,
     ) -> Result<(T, SetAside), Error> {
         self.fs.create_dir_all(&rel(FOLDER))?;
         let holder = format!("process {}, since {}", std::process::id(), self.now());
-        let _lock = self.fs.lock(&rel(LOCK), &holder, self.context.lock_timeout)?;
+        let _lock = self.fs.lock(&rel(LOCK), &holder, self.env.lock_timeout)?;
         let mut inbox = self.read_inbox()?;
         let result = change(&mut inbox);
         let set_aside = self.quarantine(&inbox)?;
@@ -122,7 +122,7 @@ impl Workspace {
     }
 
     /// Copies the lines that cannot be read to a file of their own, before anything is written without them.
-    fn quarantine(&self, inbox: &Inbox) -> Result<SetAside, Error> {
+    fn quarantine(&self, inbox: &InboxFile) -> Result<SetAside, Error> {
         if inbox.broken.is_empty() {
             return Ok(SetAside::default());
         }

@@ -1,21 +1,22 @@
 use super::*;
-use brigade_fs::{Fs as _, RelPath};
+use brigade_fs::RelPath;
 
-use crate::context::Context;
+use crate::env::Env;
+use crate::room::rel;
 use crate::sample::NewFile;
-use crate::workspace::rel;
+use crate::workspace::Workspace;
 
 const TOOLS: &str = "[[tool]]\nid = \"a\"\nname = \"A\"\nfamily = \"skill\"\nsource_path = \"a.md\"\nmanifest_path = \"m.json\"\n";
 
 /// A workspace with two issues: a tool names two files that are not there.
 fn workspace(folder: &tempfile::TempDir) -> Workspace {
     let files = [NewFile::new(".brigade/tools.toml", TOOLS)];
-    Workspace::with_files(folder.path(), &files, Context::of_process()).unwrap()
+    Workspace::with_files(folder.path(), &files, Env::of_process()).unwrap()
 }
 
 #[track_caller]
 fn check(workspace: &Workspace, created: usize, skipped: usize, dismissed: usize) -> ImportReport {
-    let report = workspace.import_issues().unwrap();
+    let report = workspace.inbox().import().unwrap();
     assert_eq!(
         (report.created, report.skipped, report.dismissed),
         (created, skipped, dismissed),
@@ -29,7 +30,7 @@ fn id(row: &Json) -> IdPrefix {
 }
 
 fn bytes(workspace: &Workspace) -> Vec<u8> {
-    workspace.fs.read(&rel(INBOX), 1 << 20).unwrap()
+    workspace.room.fs.read(&rel(INBOX), 1 << 20).unwrap()
 }
 
 #[test]
@@ -49,10 +50,10 @@ fn decided_rows_come_back_only_when_the_issue_changes() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(&folder);
     let rows = check(&workspace, 2, 0, 0).imports;
-    workspace.inbox_decide(&id(&rows[0]), InboxStep::Dismiss, Some("known")).unwrap();
+    workspace.inbox().decide(&id(&rows[0]), InboxStep::Dismiss, Some("known")).unwrap();
     check(&workspace, 0, 1, 1);
-    workspace.inbox_decide(&id(&rows[0]), InboxStep::Done, None).unwrap();
-    workspace.inbox_decide(&id(&rows[1]), InboxStep::Promote, None).unwrap();
+    workspace.inbox().decide(&id(&rows[0]), InboxStep::Done, None).unwrap();
+    workspace.inbox().decide(&id(&rows[1]), InboxStep::Promote, None).unwrap();
     check(&workspace, 0, 2, 0);
 }
 
@@ -63,11 +64,11 @@ fn lines_that_cannot_be_read_are_set_aside_and_never_lost() {
     let foreign = r#"{"id": "x",  "status": "pending", "source": "other", "odd": NaN}"#;
     let text = format!("\u{feff}not json\n{foreign}\n[1]\n{{\"id\": \"torn");
     workspace.write_files(&[NewFile::new(INBOX, text)]).unwrap();
-    assert_eq!(workspace.inbox_list(&InboxFilter::default()).unwrap().unreadable_count, 3);
+    assert_eq!(workspace.inbox().list(&InboxFilter::default()).unwrap().unreadable_count, 3);
     let report = check(&workspace, 3, 0, 0);
     assert_eq!(report.quarantined, 3);
     let quarantine: RelPath = rel(".brigade/work/imports/inbox.quarantine-1.jsonl");
-    let set_aside = workspace.fs.read(&quarantine, 1 << 20).unwrap();
+    let set_aside = workspace.room.fs.read(&quarantine, 1 << 20).unwrap();
     assert_eq!(set_aside, b"not json\n[1]\n{\"id\": \"torn\n");
     assert!(bytes(&workspace).starts_with(format!("{foreign}\n").as_bytes()));
     let again = check(&workspace, 0, 3, 0);
@@ -80,7 +81,7 @@ fn a_last_line_without_its_end_stays_a_row() {
     let workspace = workspace(&folder);
     workspace.write_files(&[NewFile::new(INBOX, "{\"id\":\"x\"}")]).unwrap();
     check(&workspace, 2, 0, 0);
-    assert_eq!(workspace.inbox_list(&InboxFilter::default()).unwrap().item_count, 3);
+    assert_eq!(workspace.inbox().list(&InboxFilter::default()).unwrap().item_count, 3);
 }
 
 #[test]
@@ -89,12 +90,12 @@ fn rows_are_found_by_their_id_or_its_beginning() {
     let workspace = workspace(&folder);
     let text = "{\"id\":\"ab\",\"status\":\"pending\"}\n{\"id\":\"abc\",\"status\":\"pending\"}\n";
     workspace.write_files(&[NewFile::new(INBOX, text)]).unwrap();
-    let show = |prefix: &str| workspace.inbox_show(&IdPrefix::new(prefix)).unwrap();
+    let show = |prefix: &str| workspace.inbox().show(&IdPrefix::new(prefix)).unwrap();
     assert_eq!(id(&show("ab").item).as_str(), "ab");
     assert_eq!(id(&show("abc").item).as_str(), "abc");
     assert_eq!(show("a").candidates, ["ab", "abc"]);
     assert!(show("x").item.is_null() && show("x").error.is_some());
-    let decide = |step| workspace.inbox_decide(&IdPrefix::new("abc"), step, None).unwrap();
+    let decide = |step| workspace.inbox().decide(&IdPrefix::new("abc"), step, None).unwrap();
     assert_eq!(decide(InboxStep::Done).error, None);
     assert_eq!(decide(InboxStep::Done).error.as_deref(), Some("the row is done already"));
     assert!(bytes(&workspace).starts_with(b"{\"id\":\"ab\",\"status\":\"pending\"}\n"));

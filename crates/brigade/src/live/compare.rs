@@ -13,7 +13,7 @@ use crate::files::{ToolReader, parse_json};
 use crate::gather::Config;
 use crate::pins::{FirstTime, McpTool, PinRecord};
 use crate::report::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport};
-use crate::workspace::Workspace;
+use crate::room::Room;
 
 /// What listings are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const NAMES: usize = 20;
 /// Characters of such a name that are shown.
 const NAME: usize = 80;
 
-impl Workspace {
+impl Room {
     /// Compares what was said with what is stored.
     pub(super) fn compare(
         &self,

@@ -8,8 +8,9 @@ use brigade_testkit::TickingClock;
 use tempfile::TempDir;
 
 use super::*;
-use crate::context::Context;
+use crate::env::Env;
 use crate::projections::{ApplyRequest, Selection};
+use crate::workspace::Workspace;
 
 fn sample() -> (TempDir, Workspace) {
     let folder = tempfile::tempdir().unwrap();
@@ -19,7 +20,7 @@ fn sample() -> (TempDir, Workspace) {
     fs::write(folder.path().join(".brigade/tools.toml"), catalog).unwrap();
     fs::write(folder.path().join("greet.md"), "hello\n").unwrap();
     let still = TickingClock::starting(Timestamp::from_unix_micros(TickingClock::BEGINNING), Duration::ZERO);
-    let context = Context::of_process().clock(Arc::new(still));
+    let context = Env::of_process().clock(Arc::new(still));
     let workspace = Workspace::open(folder.path(), context).unwrap();
     (folder, workspace)
 }
@@ -27,7 +28,7 @@ fn sample() -> (TempDir, Workspace) {
 /// Counts what counts, what is quieted and what changed.
 #[track_caller]
 fn check(workspace: &Workspace, expect: (usize, usize, usize)) {
-    let report = workspace.parity_status().unwrap();
+    let report = workspace.parity().status().unwrap();
     let found = (report.projection_issue_count, report.quieted_issue_count, report.changed_issue_count);
     assert_eq!(found, expect);
 }
@@ -36,13 +37,14 @@ fn check(workspace: &Workspace, expect: (usize, usize, usize)) {
 fn a_closeout_quiets_what_it_lists_until_it_changes() {
     let (folder, workspace) = sample();
     check(&workspace, (2, 0, 0));
-    let closeout = workspace.parity_closeout(Some("seen, token=hunter2hunter2"), Verdict::Reviewed).unwrap();
+    let closeout =
+        workspace.parity().closeout(Some("seen, token=hunter2hunter2"), Verdict::Reviewed).unwrap();
     assert_eq!((closeout.issue_count, closeout.status), (2, "reviewed"));
     assert_eq!(closeout.safe_summary, "2 tool projection parity issue(s) reviewed");
     assert!(!fs::read_to_string(&closeout.path).unwrap().contains("hunter2"));
     check(&workspace, (0, 2, 0));
     let request = ApplyRequest { which: Selection::All, dry_run: false, force: false, prune: false };
-    workspace.apply(&request).unwrap();
+    workspace.projections().apply(&request).unwrap();
     check(&workspace, (0, 1, 0));
     fs::write(folder.path().join("greet.md"), "hello again\n").unwrap();
     check(&workspace, (2, 0, 2));
@@ -51,10 +53,10 @@ fn a_closeout_quiets_what_it_lists_until_it_changes() {
 #[test]
 fn the_latest_closeout_counts_and_two_of_one_second_are_two() {
     let (folder, workspace) = sample();
-    let first = workspace.parity_closeout(None, Verdict::Reviewed).unwrap();
-    let second = workspace.parity_closeout(None, Verdict::Deferred).unwrap();
+    let first = workspace.parity().closeout(None, Verdict::Reviewed).unwrap();
+    let second = workspace.parity().closeout(None, Verdict::Deferred).unwrap();
     assert_ne!(first.path, second.path);
-    let latest = workspace.parity_status().unwrap().latest_closeout;
+    let latest = workspace.parity().status().unwrap().latest_closeout;
     assert_eq!(latest.get("status").and_then(Json::as_str), Some("deferred"));
     assert_eq!(latest.get("path").and_then(Json::as_str), Some(second.path.as_str()));
     let later = folder.path().join(".brigade/tools/parity-closeouts/20990101-000000-tool-parity-closeout");
@@ -70,7 +72,7 @@ fn closeouts_that_cannot_be_read_are_said() {
     let broken = folder.path().join(".brigade/tools/parity-closeouts/broken");
     fs::create_dir_all(&broken).unwrap();
     fs::write(broken.join("closeout.json"), "[1]").unwrap();
-    let report = workspace.parity_status().unwrap();
+    let report = workspace.parity().status().unwrap();
     assert_eq!((report.errors.len(), report.latest_closeout), (1, Json::Null));
     check(&workspace, (2, 0, 0));
 }

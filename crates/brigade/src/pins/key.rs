@@ -155,7 +155,7 @@ fn is_plain(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::pins::PINS;
-    use crate::workspace::rel;
+    use crate::room::rel;
 
     #[test]
     fn plain_names_are_file_names_and_others_are_told_apart() {

@@ -12,14 +12,14 @@ use brigade_catalog::{Catalog, Tool};
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, Timestamp};
 use brigade_doctor::{PinProblem, PinState};
-use brigade_fs::{FileMode, Fs, RelPath};
+use brigade_fs::{FileMode, RelPath};
 
 use super::key::{ServerCommand, has_own_place, server_file_name, server_of};
 use super::{PINS, PinRecord};
 use crate::error::Error;
 use crate::files::parse_json;
 use crate::report::{LiveIssue, ServerSummary};
-use crate::workspace::{Workspace, rel};
+use crate::room::{Room, rel};
 
 /// The schema id of the files.
 const SCHEMA: &str = "brigade.mcp_listing.v1";
@@ -171,7 +171,7 @@ fn sentence(names: &[String], what: &str) -> String {
     .replace("vanished in", "vanished from")
 }
 
-impl Workspace {
+impl Room {
     /// Keeps which names the server of a tool lists. An empty list says nothing: no server is asked for none.
     pub(crate) fn note_names<'n>(
         &self,

@@ -3,14 +3,14 @@
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_exec::{Pin, PinError};
-use brigade_fs::{FileMode, Fs, RelPath};
+use brigade_fs::{FileMode, RelPath};
 use thiserror::Error as ThisError;
 
 use super::PINS;
 use super::key::{McpTool, ServerCommand, has_own_place};
 use crate::error::Error;
 use crate::files::parse_json;
-use crate::workspace::{Workspace, rel};
+use crate::room::{Room, rel};
 
 /// The schema id of the files.
 const SCHEMA: &str = "brigade.tool_pin.v1";
@@ -113,7 +113,7 @@ pub(crate) enum PinTrouble {
     WrongPlace,
 }
 
-impl Workspace {
+impl Room {
     /// Returns whose pin a tool of the catalog has; none when it is no whole MCP tool.
     pub(crate) fn pin_key(&self, catalog: &Catalog, tool: &Tool) -> Result<Option<McpTool>, Error> {
         let Some(common) = McpTool::of_tool(tool) else { return Ok(None) };

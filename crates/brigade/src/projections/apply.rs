@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use brigade_core::Fingerprint;
 use brigade_core::parallel::in_parallel;
-use brigade_fs::{Fs, FsError, Lock, RelPath};
+use brigade_fs::{FsError, Lock, RelPath};
 use brigade_projection::{
     Orphan, Overwrite, PlannedWrite, PlannedWrites, ProjectionAction, ProjectionItem, ProjectionStatus,
     Prunable, folders, planned_writes,
@@ -18,8 +18,9 @@ use super::staging::{Outcome, Write, sync_names, write_all};
 use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
 use crate::load::shown_id;
+use crate::projections::Projections;
 use crate::report::{ApplyReport, FailedProjection, OrphanReport, ProjectionReport, Report as _};
-use crate::workspace::{CATALOG, Workspace, rel};
+use crate::room::{CATALOG, Room, rel};
 
 /// The lock of everything that writes projections.
 const LOCK: &str = ".brigade/tools/apply.lock";
@@ -62,42 +63,43 @@ pub struct SyncRequest {
     pub force: bool,
 }
 
-impl Workspace {
+impl Projections {
     /// Writes the projections that are missing or stale. Broken entries are left out and reported.
     ///
     /// # Errors
     /// When another one is at it for too long, or the disk fails before anything was replaced.
     pub fn apply(&self, request: &ApplyRequest) -> Result<ApplyReport, Error> {
-        let remembered = self.remembered(self.was_applied());
-        let _lock = if request.dry_run { None } else { self.lock_projections()? };
-        let config = self.config()?;
-        let places = self.places();
+        let remembered = self.room.remembered(self.room.was_applied());
+        let _lock = if request.dry_run { None } else { self.room.lock_projections()? };
+        let config = self.room.config()?;
+        let places = self.room.places();
         let id = match &request.which {
             Selection::One(id) => Some(id.as_str()),
             Selection::All => None,
         };
         // Only one who wants to remove orphans has to wait for the search.
-        let search = if request.prune { self.find_orphans(&config, &places)?.orphans } else { Vec::new() };
-        let selected = self.select(&config.catalog, id, &search);
-        let facts = self.all_projection_facts(&config, &selected.tools, &places);
+        let search =
+            if request.prune { self.room.find_orphans(&config, &places)?.orphans } else { Vec::new() };
+        let selected = self.room.select(&config.catalog, id, &search);
+        let facts = self.room.all_projection_facts(&config, &selected.tools, &places);
         let overwrite = if request.force { Overwrite::Force } else { Overwrite::Never };
-        let now = self.now();
+        let now = self.room.now();
         let planned = in_parallel(facts.len(), |index| {
             planned_writes(std::slice::from_ref(&facts[index]), &config.claims, overwrite, now)
         });
         let mut work = Work::of(planned, &places, &config);
         if !request.dry_run {
-            self.write(&mut work)?;
-            if self.fs.exists(&rel(CATALOG))? {
+            self.room.write(&mut work)?;
+            if self.room.fs.exists(&rel(CATALOG))? {
                 // Read again, now that nobody else is at it; what went before was only whether there was a list.
-                let list = self.remembered(!remembered.is_complete);
-                let root = self.target();
+                let list = self.room.remembered(!remembered.is_complete);
+                let root = self.room.target();
                 let known = config.catalog.tools().iter().flat_map(|tool| projected(tool, &root));
-                self.remember(list, work.writes.iter().map(|(_, path)| path.clone()), known)?;
+                self.room.remember(list, work.writes.iter().map(|(_, path)| path.clone()), known)?;
             }
         }
-        let prune = self.prune(request, &selected.orphans)?;
-        Ok(self.apply_report(request, selected, work, prune))
+        let prune = self.room.prune(request, &selected.orphans)?;
+        Ok(self.room.apply_report(request, selected, work, prune))
     }
 
     /// Writes projections as [`apply`](Workspace::apply) does, but only when told to write and forced; otherwise tells what
@@ -118,7 +120,9 @@ impl Workspace {
             prune: false,
         })
     }
+}
 
+impl Room {
     /// Tells whether projections were ever written here by this program.
     pub(super) fn was_applied(&self) -> bool {
         self.fs.exists(&rel(LOCK)).unwrap_or(true)
@@ -132,7 +136,7 @@ impl Workspace {
         let path = rel(LOCK);
         self.fs.create_dir_all(&path.parent())?;
         let holder = format!("process {} (apply), since {}", std::process::id(), self.now());
-        Ok(Some(self.fs.lock(&path, &holder, self.context.lock_timeout)?))
+        Ok(Some(self.fs.lock(&path, &holder, self.env.lock_timeout)?))
     }
 
     /// Writes what is to be written, and moves what could not be to where it belongs.
@@ -146,7 +150,7 @@ impl Workspace {
                 before: planned.before,
             })
             .collect();
-        let outcomes = write_all(&self.fs, &writes)?;
+        let outcomes = write_all(&*self.fs, &writes)?;
         drop(writes);
         let mut written = Vec::with_capacity(work.writes.len());
         for ((mut planned, path), outcome) in std::mem::take(&mut work.writes).into_iter().zip(outcomes) {
@@ -196,7 +200,7 @@ impl Workspace {
                 }
             }
         }
-        sync_names(&self.fs, &changed)?;
+        sync_names(&*self.fs, &changed)?;
         Ok(pruning)
     }
 

@@ -13,17 +13,17 @@ use brigade_projection::{
 use super::places::{Places, Spot};
 use crate::files::ToolReader;
 use crate::gather::Config;
-use crate::workspace::Workspace;
+use crate::room::Room;
 
 /// The sources of some tools; each is read when it is first asked for.
 pub(super) struct Sources<'c> {
-    workspace: &'c Workspace,
+    workspace: &'c Room,
     outside: Vec<String>,
     known: HashMap<&'c str, OnceLock<SourceFacts>>,
 }
 
 impl<'c> Sources<'c> {
-    pub(super) fn of(workspace: &'c Workspace, config: &Config, tools: &[&'c Tool]) -> Sources<'c> {
+    pub(super) fn of(workspace: &'c Room, config: &Config, tools: &[&'c Tool]) -> Sources<'c> {
         let policy = config.policy.policy();
         let outside = policy.map(|policy| policy.outside_paths.values().cloned().collect());
         let paths = tools.iter().filter_map(|tool| tool.source_path.as_deref());
@@ -46,7 +46,7 @@ impl<'c> Sources<'c> {
     }
 }
 
-impl Workspace {
+impl Room {
     /// Reads the source and the targets of a tool.
     pub(super) fn projection_facts<'c>(
         &self,

@@ -7,19 +7,19 @@ use brigade_projection::{Harness, HarnessPlace, harness, harnesses, wanted};
 
 use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};
+use crate::projections::Projections;
 use crate::report::{
     FrontMatterReport, HarnessLine, HarnessListReport, HarnessPlaceReport, HarnessReport, HarnessTool,
     Report as _,
 };
-use crate::workspace::Workspace;
 
-impl Workspace {
+impl Projections {
     /// Lists the harnesses that are known, and those that only the catalog names.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn harness_list(&self) -> Result<HarnessListReport, Error> {
-        let catalog = self.catalog()?;
+    pub fn harnesses(&self) -> Result<HarnessListReport, Error> {
+        let catalog = self.room.catalog()?;
         let mut supported: BTreeMap<&str, usize> = BTreeMap::new();
         for tool in enabled(&catalog) {
             for wanted in wanted(tool) {
@@ -45,7 +45,7 @@ impl Workspace {
         }));
         Ok(HarnessListReport {
             schema: HarnessListReport::SCHEMA,
-            target: self.target(),
+            target: self.room.target(),
             harness_count: lines.len(),
             harnesses: lines,
         })
@@ -55,9 +55,9 @@ impl Workspace {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when no harness of that name is known.
-    pub fn harness_show(&self, name: &str) -> Result<HarnessReport, Error> {
+    pub fn harness(&self, name: &str) -> Result<HarnessReport, Error> {
         let found = harness(name.trim()).ok_or_else(|| unknown(name))?;
-        let catalog = self.catalog()?;
+        let catalog = self.room.catalog()?;
         let tool = |tool: &&Tool| {
             let wanted = wanted(tool).into_iter().find(|wanted| wanted.harness == found.name)?;
             let place = tool.family.and_then(|family| found.place_for(family));
@@ -72,7 +72,7 @@ impl Workspace {
         let tools: Vec<HarnessTool> = enabled(&catalog).iter().filter_map(tool).collect();
         Ok(HarnessReport {
             schema: HarnessReport::SCHEMA,
-            target: self.target(),
+            target: self.room.target(),
             name: found.name.to_owned(),
             title: found.title,
             places: found.places.iter().map(place).collect(),

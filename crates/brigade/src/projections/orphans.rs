@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use brigade_catalog::Tool;
 use brigade_core::parallel::in_parallel;
-use brigade_fs::{FileKind, Fs, RelPath, is_temporary};
+use brigade_fs::{FileKind, RelPath, is_temporary};
 use brigade_projection::{FoundFile, Header, Orphan, folders, orphans, relative_path};
 
 use super::places::{Places, Spot};
 use crate::error::Error;
 use crate::gather::Config;
-use crate::workspace::Workspace;
+use crate::room::Room;
 
 /// How deep below a projection folder files are looked for.
 const DEPTH: usize = 6;
@@ -40,7 +40,7 @@ pub(crate) struct OrphanSearch {
     pub(crate) is_complete: bool,
 }
 
-impl Workspace {
+impl Room {
     /// Looks for orphans where projections usually are, beside those that the catalog wants, where disabled tools had theirs, and
     /// where any were written. Follows no links.
     pub(crate) fn find_orphans(&self, config: &Config, places: &Places<'_>) -> Result<OrphanSearch, Error> {
@@ -84,7 +84,7 @@ impl Workspace {
 
     /// Lists the files in the folders of projections that no tool projects to.
     fn unclaimed_files(&self, config: &Config, places: &Places<'_>) -> (Vec<RelPath>, bool) {
-        let start = folders().into_iter().map(crate::workspace::rel);
+        let start = folders().into_iter().map(crate::room::rel);
         let mut ahead: Vec<RelPath> = start.filter(|folder| places.is_plain_folder(folder)).collect();
         let mut files = Vec::new();
         let mut names = 0;
@@ -123,7 +123,7 @@ impl Workspace {
 
     /// Lists the files beside projections that the catalog wants outside of the usual folders.
     fn neighbours(&self, config: &Config, places: &Places<'_>) -> Vec<RelPath> {
-        let usual: Vec<RelPath> = folders().into_iter().map(crate::workspace::rel).collect();
+        let usual: Vec<RelPath> = folders().into_iter().map(crate::room::rel).collect();
         let root = self.target();
         let is_beneath = |path: &str, folder: &RelPath| {
             path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::RwLock;
 
-use brigade_fs::{DirEntry, DiskFs, FileKind, Fs, FsErrorKind, Location, RelPath};
+use brigade_fs::{DirEntry, FileKind, Fs, FsErrorKind, Location, RelPath};
 use brigade_projection::{PathRefusal, TargetFacts, relative_path};
 
 use crate::files::target_facts;
@@ -23,7 +23,7 @@ pub(crate) enum Spot {
 
 /// Looks at targets, and remembers the folders on the way: thousands of targets share a few.
 pub(crate) struct Places<'w> {
-    fs: &'w DiskFs,
+    fs: &'w dyn Fs,
     root: String,
     folders: RwLock<HashMap<RelPath, Spot>>,
     /// What each folder holds that was listed as a whole: asking for each name by itself would cost more.
@@ -36,7 +36,7 @@ const UNBROKEN: &str = "no thread panics while it holds this";
 
 impl<'w> Places<'w> {
     /// Starts without having looked anywhere; `root` is the absolute path of the workspace.
-    pub(crate) fn new(fs: &'w DiskFs, root: String) -> Places<'w> {
+    pub(crate) fn new(fs: &'w dyn Fs, root: String) -> Places<'w> {
         Places { fs, root, folders: RwLock::default(), listed: RwLock::default(), moved: RwLock::default() }
     }
 

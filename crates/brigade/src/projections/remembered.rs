@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 
 use brigade_core::{Dialect, Json};
-use brigade_fs::{FileMode, Fs as _, FsError, RelPath};
+use brigade_fs::{FileMode, FsError, RelPath};
 use brigade_projection::folders;
 
-use crate::workspace::{Workspace, rel};
+use crate::room::{Room, rel};
 
 /// The list.
 const PROJECTED: &str = ".brigade/tools/projected.json";
@@ -54,7 +54,7 @@ impl Remembered {
     }
 }
 
-impl Workspace {
+impl Room {
     /// Returns what is known; `was_applied` says whether projections were written here before.
     pub(super) fn remembered(&self, was_applied: bool) -> Remembered {
         match self.fs.read(&rel(PROJECTED), LIMIT) {

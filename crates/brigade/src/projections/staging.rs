@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use brigade_core::parallel::in_parallel;
-use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsError, FsErrorKind, RelPath};
+use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, RelPath};
 
-use crate::workspace::rel;
+use crate::room::rel;
 
 /// The staging folder.
 const STAGING: &str = ".brigade/tools/staging";
@@ -56,7 +56,7 @@ pub(super) enum Outcome {
 ///
 /// # Errors
 /// When the bytes cannot be stored or made durable; nothing was replaced then, unless only the last step failed.
-pub(super) fn write_all(fs: &DiskFs, writes: &[Write<'_>]) -> Result<Vec<Outcome>, FsError> {
+pub(super) fn write_all(fs: &dyn Fs, writes: &[Write<'_>]) -> Result<Vec<Outcome>, FsError> {
     if writes.is_empty() {
         return Ok(Vec::new());
     }
@@ -85,7 +85,7 @@ pub(super) fn write_all(fs: &DiskFs, writes: &[Write<'_>]) -> Result<Vec<Outcome
 }
 
 /// Makes the names in folders durable.
-pub(super) fn sync_names(fs: &DiskFs, folders: &BTreeSet<RelPath>) -> Result<(), FsError> {
+pub(super) fn sync_names(fs: &dyn Fs, folders: &BTreeSet<RelPath>) -> Result<(), FsError> {
     if WORTH_ONE_SYNC <= folders.len() {
         return fs.sync_file_system();
     }
@@ -99,7 +99,7 @@ pub(super) fn sync_names(fs: &DiskFs, folders: &BTreeSet<RelPath>) -> Result<(),
 }
 
 /// Tells whether a file still holds what a plan was made for.
-pub(super) fn is_unchanged(fs: &DiskFs, path: &RelPath, before: Option<&[u8]>) -> Result<bool, FsError> {
+pub(super) fn is_unchanged(fs: &dyn Fs, path: &RelPath, before: Option<&[u8]>) -> Result<bool, FsError> {
     let Some(before) = before else { return fs.exists(path).map(|exists| !exists) };
     match fs.read(path, FILE_LIMIT) {
         Ok(bytes) => Ok(bytes == before),
@@ -111,7 +111,7 @@ pub(super) fn is_unchanged(fs: &DiskFs, path: &RelPath, before: Option<&[u8]>) -
 }
 
 struct Batch<'w> {
-    fs: &'w DiskFs,
+    fs: &'w dyn Fs,
     is_large: bool,
     /// The folders in which names came to be.
     folders: Mutex<BTreeSet<RelPath>>,
@@ -182,7 +182,7 @@ fn at(index: usize) -> RelPath {
 }
 
 /// Removes what is left in the staging folder, if anything; what cannot be removed is tried again next time.
-fn empty(fs: &DiskFs, staging: &RelPath) {
+fn empty(fs: &dyn Fs, staging: &RelPath) {
     for entry in fs.list_dir(staging).unwrap_or_default() {
         if let Ok(path) = staging.join(&entry.name) {
             let _ = fs.remove(&path);

@@ -10,10 +10,11 @@ use brigade_testkit::TickingClock;
 use tempfile::TempDir;
 
 use super::*;
-use crate::context::Context;
+use crate::env::Env;
 use crate::error::ErrorKind;
 use crate::exit::Exit;
 use crate::report::ApplyReport;
+use crate::workspace::Workspace;
 
 /// A tool: its id, its family, and the path for each harness.
 type Entry<'e> = (&'e str, &'e str, &'e [(&'e str, &'e str)]);
@@ -68,24 +69,24 @@ impl Sample {
     }
 
     fn open(&self) -> Workspace {
-        let context = Context::of_process().clock(Arc::new(TickingClock::new()));
+        let context = Env::of_process().clock(Arc::new(TickingClock::new()));
         Workspace::open(self.folder.path(), context).unwrap()
     }
 
     fn apply(&self) -> ApplyReport {
-        self.open().apply(&ALL).unwrap()
+        self.open().projections().apply(&ALL).unwrap()
     }
 
     fn apply_with(&self, change: impl Fn(&mut ApplyRequest)) -> ApplyReport {
         let mut request = ALL;
         change(&mut request);
-        self.open().apply(&request).unwrap()
+        self.open().projections().apply(&request).unwrap()
     }
 
     /// Returns the status and reason of every projection.
     #[track_caller]
     fn check_plan(&self, expect: &[(&str, Option<&str>)]) {
-        let plan = self.open().plan(None).unwrap();
+        let plan = self.open().projections().plan(None).unwrap();
         let found: Vec<_> = plan.projections.iter().map(|item| (item.status, item.reason)).collect();
         assert_eq!(found, expect);
     }
@@ -184,7 +185,16 @@ fn many_files_are_written_as_one_batch() {
     let sample = Sample::new(&tools);
     let report = sample.apply();
     assert_eq!((report.applied_count, report.failed_count), (400, 0));
-    assert!(sample.open().plan(None).unwrap().projections.iter().all(|item| item.status == "current"));
+    assert!(
+        sample
+            .open()
+            .projections()
+            .plan(None)
+            .unwrap()
+            .projections
+            .iter()
+            .all(|item| item.status == "current")
+    );
     assert_eq!(fs::read_dir(sample.at(".brigade/tools/staging")).unwrap().count(), 0);
 }
 
@@ -321,7 +331,7 @@ fn links_within_the_workspace_are_followed_and_stay() {
     assert_eq!(report.skipped[0].reason, Some("same-file"));
     assert!(fs::symlink_metadata(sample.at(".claude/skills")).unwrap().is_symlink());
     sample.check_plan(&[("current", None), ("current", None)]);
-    let plan = sample.open().plan(None).unwrap();
+    let plan = sample.open().projections().plan(None).unwrap();
     assert_eq!(plan.orphan_count, 0);
     // The link alone keeps a file wanted.
     sample.catalog(&[("greet", "skill", &[("claude", ".claude/skills/greet/SKILL.md")])]);
@@ -379,22 +389,22 @@ fn a_broken_entry_takes_no_other_down() {
 fn an_unknown_tool_is_said_to_be_unknown() {
     let sample = Sample::one(".claude/commands/greet.md");
     let workspace = sample.open();
-    let plan = workspace.plan(Some("gret")).unwrap();
+    let plan = workspace.projections().plan(Some("gret")).unwrap();
     assert_eq!((plan.valid, plan.exit(), plan.tools.len()), (false, Exit::Refused, 0));
     assert!(plan.errors[0].contains("no tool has the id `gret`") && plan.errors[0].contains("greet"));
     let request = ApplyRequest { which: Selection::One("gret".to_owned()), ..ALL };
-    assert_eq!(workspace.apply(&request).unwrap().exit(), Exit::Refused);
+    assert_eq!(workspace.projections().apply(&request).unwrap().exit(), Exit::Refused);
     let request = ApplyRequest { which: Selection::One("greet".to_owned()), ..ALL };
-    let report = workspace.apply(&request).unwrap();
+    let report = workspace.projections().apply(&request).unwrap();
     assert_eq!((report.applied_count, report.all, report.exit()), (1, false, Exit::Done));
 }
 
 #[test]
 fn without_a_catalog_nothing_is_made() {
     let folder = tempfile::tempdir().unwrap();
-    let workspace = Workspace::open(folder.path(), Context::of_process()).unwrap();
-    assert_eq!(workspace.plan(None).unwrap().exit(), Exit::Refused);
-    let report = workspace.apply(&ALL).unwrap();
+    let workspace = Workspace::open(folder.path(), Env::of_process()).unwrap();
+    assert_eq!(workspace.projections().plan(None).unwrap().exit(), Exit::Refused);
+    let report = workspace.projections().apply(&ALL).unwrap();
     assert_eq!((report.exit(), report.errors.len()), (Exit::Refused, 1));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -413,7 +423,7 @@ fn orphans_are_listed_and_pruned_unless_edited() {
     let edited = sample.read(".claude/commands/gone.md") + "mine\n";
     sample.write(".claude/commands/gone.md", &edited);
 
-    let plan = sample.open().plan(None).unwrap();
+    let plan = sample.open().projections().plan(None).unwrap();
     let found: Vec<_> =
         plan.orphans.iter().map(|orphan| (orphan.tool_id.as_str(), orphan.reason, orphan.prunable)).collect();
     assert_eq!(
@@ -421,7 +431,7 @@ fn orphans_are_listed_and_pruned_unless_edited() {
         [("gone", "tool-gone", "edited"), ("greet", "moved", "yes"), ("gone", "tool-gone", "yes")]
     );
     assert_eq!((plan.exit(), plan.orphans_complete), (Exit::Done, true));
-    let of_gone = sample.open().plan(Some("gone")).unwrap();
+    let of_gone = sample.open().projections().plan(Some("gone")).unwrap();
     assert_eq!((of_gone.orphan_count, of_gone.exit()), (2, Exit::Done));
 
     let dry = sample.apply_with(|request| (request.dry_run, request.prune) = (true, true));
@@ -455,7 +465,7 @@ fn orphans_behind_links_are_not_looked_for() {
     fs::rename(sample.at(".claude"), sample.at("kept")).unwrap();
     symlink("kept", sample.at(".claude")).unwrap();
     sample.catalog(&[]);
-    assert_eq!(sample.open().plan(None).unwrap().orphan_count, 0);
+    assert_eq!(sample.open().projections().plan(None).unwrap().orphan_count, 0);
 }
 
 #[test]
@@ -465,7 +475,7 @@ fn a_target_that_changes_meanwhile_is_left() {
     fs::write(folder.path().join("changed"), "theirs").unwrap();
     fs::write(folder.path().join("same"), "old").unwrap();
     fs::write(folder.path().join("appeared"), "theirs").unwrap();
-    let write = |path, before| staging::Write { path: crate::workspace::rel(path), bytes: b"ours", before };
+    let write = |path, before| staging::Write { path: crate::room::rel(path), bytes: b"ours", before };
     let writes = [
         write("changed", Some(&b"old"[..])),
         write("same", Some(&b"old"[..])),
@@ -515,33 +525,39 @@ fn one_who_waits_too_long_is_told_who_is_at_it() {
     let workspace = sample.open();
     let fs = brigade_fs::DiskFs::open(sample.folder.path()).unwrap();
     fs::create_dir_all(sample.at(".brigade/tools")).unwrap();
-    let lock = crate::workspace::rel(".brigade/tools/apply.lock");
+    let lock = crate::room::rel(".brigade/tools/apply.lock");
     let held = brigade_fs::Fs::lock(&fs, &lock, "the other one", Duration::ZERO).unwrap();
-    let context = Context::of_process().lock_timeout(Duration::ZERO);
+    let context = Env::of_process().lock_timeout(Duration::ZERO);
     let other = Workspace::open(sample.folder.path(), context).unwrap();
-    let error = other.apply(&ALL).unwrap_err();
+    let error = other.projections().apply(&ALL).unwrap_err();
     assert_eq!(error.exit(), Exit::Environment);
     assert!(error.to_string().contains("the other one"), "{error}");
     drop(held);
-    assert_eq!(workspace.apply(&ALL).unwrap().applied_count, 1);
+    assert_eq!(workspace.projections().apply(&ALL).unwrap().applied_count, 1);
 }
 
 #[test]
 fn sync_writes_only_when_told_twice() {
     let sample = Sample::one("x/greet.md");
     let workspace = sample.open();
-    let plan = workspace.sync_plan(None).unwrap();
+    let plan = workspace.projections().sync_plan(None).unwrap();
     let json = serde_json::to_value(&plan).unwrap();
     assert_eq!(json["schema"], "brigade.sync-plan.v1");
     assert_eq!((json["mode"].as_str(), json["add_only"].as_bool()), (Some("sync-plan"), Some(true)));
     let request = SyncRequest { which: None, dry_run: false, write: true, force: false };
-    assert!(workspace.sync_apply(&request).unwrap().dry_run);
+    assert!(workspace.projections().sync_apply(&request).unwrap().dry_run);
     let request = SyncRequest { force: true, ..request };
-    assert_eq!(workspace.sync_apply(&request).unwrap_err().kind(), ErrorKind::Usage);
+    assert_eq!(workspace.projections().sync_apply(&request).unwrap_err().kind(), ErrorKind::Usage);
     let request = SyncRequest { which: Some(Selection::All), ..request };
-    assert!(workspace.sync_apply(&SyncRequest { dry_run: true, ..request.clone() }).unwrap().dry_run);
+    assert!(
+        workspace
+            .projections()
+            .sync_apply(&SyncRequest { dry_run: true, ..request.clone() })
+            .unwrap()
+            .dry_run
+    );
     assert!(!sample.at("x").exists());
-    assert_eq!(workspace.sync_apply(&request).unwrap().applied_count, 1);
+    assert_eq!(workspace.projections().sync_apply(&request).unwrap().applied_count, 1);
     assert!(sample.at("x/greet.md").exists());
 }
 
@@ -550,14 +566,14 @@ fn harnesses_are_listed_with_the_tools_that_support_them() {
     let sample =
         Sample::new(&[("greet", "slash-command", &[("claude", "x/greet.md"), ("nobody", "y/greet.md")])]);
     let workspace = sample.open();
-    let list = workspace.harness_list().unwrap();
+    let list = workspace.projections().harnesses().unwrap();
     let line = |name: &str| list.harnesses.iter().find(|line| line.name == name).unwrap();
     assert_eq!((line("claude").tool_count, line("claude").known), (1, true));
     assert_eq!((line("nobody").tool_count, line("nobody").known), (1, false));
     assert!(line("claude").folders.contains(&".claude/commands"));
-    let shown = workspace.harness_show("claude").unwrap();
+    let shown = workspace.projections().harness("claude").unwrap();
     assert_eq!(shown.tools[0].projection_path.as_deref(), Some("x/greet.md"));
     assert!(shown.places.iter().any(|place| place.path == ".claude/commands/{id}.md"));
-    let error = workspace.harness_show("claud").unwrap_err();
+    let error = workspace.projections().harness("claud").unwrap_err();
     assert_eq!((error.kind(), error.hints().len()), (ErrorKind::NotFound, 1));
 }

@@ -1,6 +1,6 @@
 //! Starting and stopping runtimes.
 
-use brigade_catalog::{Runtime, Runtimes};
+use brigade_catalog::{Runtime, Runtimes as RuntimeFile};
 use brigade_core::Json;
 use brigade_policy::Blocker;
 use brigade_runtime::{
@@ -12,70 +12,71 @@ use crate::calls::{details, messages};
 use crate::error::Error;
 use crate::load::shown_id;
 use crate::report::{Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport};
-use crate::workspace::Workspace;
+use crate::room::Room;
+use crate::runtimes::Runtimes;
 
-impl Workspace {
+impl Runtimes {
     /// Starts a runtime and waits until it is ready; `progress` hears of every step.
     ///
     /// One that runs already is left alone, and one that does not become ready is stopped again.
     ///
     /// # Errors
     /// When the disk fails. A runtime that may not be started, and one that does not become ready, are in the report.
-    pub fn runtime_start(
+    pub fn start(
         &self,
         id: &str,
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<RuntimeStartReport, Error> {
-        let configured = self.configured()?;
-        let runtime = match self.runtime(&configured.runtimes, id) {
+        let configured = self.room.configured()?;
+        let runtime = match self.room.runtime(&configured.runtimes, id) {
             Ok(runtime) => runtime,
-            Err(error) => return Ok(self.start_failed(id, &error)),
+            Err(error) => return Ok(self.room.start_failed(id, &error)),
         };
         if let Some(disabled) = off(runtime).or_else(|| twice(&configured.runtimes, runtime)) {
-            let facts = self.supervisor(&configured.host).facts_of_one(runtime, Checks::Skip, None);
-            return Ok(self.start_refused(runtime, &facts, &[disabled]));
+            let facts = self.room.supervisor(&configured.host).facts_of_one(runtime, Checks::Skip, None);
+            return Ok(self.room.start_refused(runtime, &facts, &[disabled]));
         }
-        let supervisor = self.supervisor(&configured.host);
-        let outcome = supervisor.start(runtime, &self.start_options(), progress)?;
-        Ok(self.start_report(&configured.runtimes, runtime, &supervisor, outcome))
+        let supervisor = self.room.supervisor(&configured.host);
+        let outcome = supervisor.start(runtime, &self.room.start_options(), progress)?;
+        Ok(self.room.start_report(&configured.runtimes, runtime, &supervisor, outcome))
     }
 
     /// Stops a runtime and everything it started. Only what is proved to be it is signalled.
     ///
     /// # Errors
     /// When the disk fails. A process that must be left alone is in the report.
-    pub fn runtime_stop(&self, id: &str) -> Result<RuntimeStopReport, Error> {
-        let configured = self.configured()?;
-        let supervisor = self.supervisor(&configured.host);
+    pub fn stop(&self, id: &str) -> Result<RuntimeStopReport, Error> {
+        let configured = self.room.configured()?;
+        let supervisor = self.room.supervisor(&configured.host);
         // What runs under a name that no entry has any more can be stopped by that name.
-        let left = match self.runtime(&configured.runtimes, id) {
+        let left = match self.room.runtime(&configured.runtimes, id) {
             Ok(_) => Vec::new(),
             Err(_) => supervisor.left(configured.runtimes.runtimes())?,
         };
         let left = left.iter().find(|left| left.id == id.trim());
-        let runtime = match left.map_or_else(|| self.runtime(&configured.runtimes, id), Ok) {
+        let runtime = match left.map_or_else(|| self.room.runtime(&configured.runtimes, id), Ok) {
             Ok(runtime) => runtime,
             Err(error) => {
                 return Ok(RuntimeStopReport {
                     error: Some(error.with_hints()),
-                    ..self.empty_stop(id, Json::Null)
+                    ..self.room.empty_stop(id, Json::Null)
                 });
             }
         };
-        let outcome = supervisor.stop(runtime, self.context.lock_timeout)?;
-        Ok(self.stop_report(runtime, &supervisor, outcome))
+        let outcome = supervisor.stop(runtime, self.room.env.lock_timeout)?;
+        Ok(self.room.stop_report(runtime, &supervisor, outcome))
     }
 
     /// Stops a runtime and starts it. One that could not be started again is not stopped.
     ///
     /// # Errors
     /// As [`Workspace::runtime_stop`] and [`Workspace::runtime_start`].
-    pub fn runtime_restart(
+    pub fn restart(
         &self,
         id: &str,
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<RuntimeRestartReport, Error> {
-        let Configured { runtimes, host } = self.configured()?;
+        let Configured { runtimes, host } = self.room.configured()?;
         let report =
             |runtime_id: &str, stop: Option<RuntimeStopReport>, start: Option<RuntimeStartReport>| {
                 let of_start = start.as_ref().map(|start| (start.runtime.clone(), start.error.clone()));
@@ -83,7 +84,7 @@ impl Workspace {
                 let (runtime, error) = of_start.or(of_stop).unwrap_or_default();
                 RuntimeRestartReport {
                     schema: RuntimeRestartReport::SCHEMA,
-                    target: self.target(),
+                    target: self.room.target(),
                     runtime_id: shown_id(runtime_id),
                     stop,
                     start,
@@ -91,7 +92,7 @@ impl Workspace {
                     error,
                 }
             };
-        let runtime = match self.runtime(&runtimes, id) {
+        let runtime = match self.room.runtime(&runtimes, id) {
             Ok(runtime) => runtime,
             Err(error) => {
                 return Ok(RuntimeRestartReport {
@@ -100,28 +101,30 @@ impl Workspace {
                 });
             }
         };
-        let supervisor = self.supervisor(&host);
+        let supervisor = self.room.supervisor(&host);
         if let Some(disabled) = off(runtime).or_else(|| twice(&runtimes, runtime)) {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
-            return Ok(report(id, None, Some(self.start_refused(runtime, &facts, &[disabled]))));
+            return Ok(report(id, None, Some(self.room.start_refused(runtime, &facts, &[disabled]))));
         }
-        let outcome = supervisor.restart(runtime, &self.start_options(), progress)?;
-        let stop = outcome.stop.map(|stop| self.stop_report(runtime, &supervisor, stop));
-        let start = outcome.start.map(|start| self.start_report(&runtimes, runtime, &supervisor, start));
+        let outcome = supervisor.restart(runtime, &self.room.start_options(), progress)?;
+        let stop = outcome.stop.map(|stop| self.room.stop_report(runtime, &supervisor, stop));
+        let start = outcome.start.map(|start| self.room.start_report(&runtimes, runtime, &supervisor, start));
         Ok(report(runtime.id.as_str(), stop, start))
     }
+}
 
+impl Room {
     fn start_options(&self) -> StartOptions {
         StartOptions {
             ready_within: None,
-            lock_timeout: self.context.lock_timeout,
-            cancel: self.context.cancel.clone(),
+            lock_timeout: self.env.lock_timeout,
+            cancel: self.env.cancel.clone(),
         }
     }
 
     fn start_report(
         &self,
-        runtimes: &Runtimes,
+        runtimes: &RuntimeFile,
         runtime: &Runtime,
         supervisor: &Supervisor<'_>,
         outcome: StartOutcome,
@@ -257,7 +260,7 @@ impl Workspace {
 }
 
 /// Says that the id of a runtime stands more than once: which one is meant cannot be told.
-fn twice(runtimes: &Runtimes, runtime: &Runtime) -> Option<Blocker> {
+fn twice(runtimes: &RuntimeFile, runtime: &Runtime) -> Option<Blocker> {
     let same = || runtimes.runtimes().iter().filter(|other| other.id == runtime.id);
     let last = same().nth(1)?;
     let message = format!("{} entries have the id", same().count());

@@ -9,25 +9,21 @@ use brigade_runtime::{Checks, FollowFrom, LogStream};
 
 use crate::error::{Error, ErrorKind};
 use crate::report::{Report as _, RuntimeLogsReport};
-use crate::workspace::Workspace;
+use crate::room::Room;
+use crate::runtimes::Runtimes;
 
 /// How many bytes of a line, or of a private key, are waited for before they are passed on as they are.
 const LONGEST: usize = 1 << 20;
 
-impl Workspace {
+impl Runtimes {
     /// Returns the last lines of a log, without secrets. A log that is not there is empty.
     ///
     /// # Errors
     /// When there is no such runtime, the disk fails, or the log is outside of the workspace.
-    pub fn runtime_logs(
-        &self,
-        id: &str,
-        stream: LogStream,
-        lines: usize,
-    ) -> Result<RuntimeLogsReport, Error> {
-        let configured = self.configured()?;
-        let runtime = self.runtime(&configured.runtimes, id)?;
-        let supervisor = self.supervisor(&configured.host);
+    pub fn logs(&self, id: &str, stream: LogStream, lines: usize) -> Result<RuntimeLogsReport, Error> {
+        let configured = self.room.configured()?;
+        let runtime = self.room.runtime(&configured.runtimes, id)?;
+        let supervisor = self.room.supervisor(&configured.host);
         let tail = supervisor.tail(runtime, stream, lines)?;
         let other = match stream {
             LogStream::Stdout => LogStream::Stderr,
@@ -44,10 +40,10 @@ impl Workspace {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         Ok(RuntimeLogsReport {
             schema: RuntimeLogsReport::SCHEMA,
-            target: self.target(),
+            target: self.room.target(),
             runtime_id: runtime.id.as_str().to_owned(),
             stream: stream.as_str(),
-            log_path: self.absolute(log_path),
+            log_path: self.room.absolute(log_path),
             line_count: lines.len(),
             lines,
             has_earlier: tail.is_cut,
@@ -61,26 +57,28 @@ impl Workspace {
     ///
     /// # Errors
     /// When there is no such runtime, the disk fails, or nothing in the context could end it.
-    pub fn runtime_follow(
+    pub fn follow(
         &self,
         id: &str,
         stream: LogStream,
         lines: usize,
         sink: &mut dyn FnMut(&str) -> io::Result<()>,
     ) -> Result<io::Result<()>, Error> {
-        let Some(cancel) = &self.context.cancel else {
+        let Some(cancel) = &self.room.env.cancel else {
             return Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"));
         };
-        let configured = self.configured()?;
-        let runtime = self.runtime(&configured.runtimes, id)?;
+        let configured = self.room.configured()?;
+        let runtime = self.room.runtime(&configured.runtimes, id)?;
         let mut log = Lines::new(sink);
-        let followed = self.follow_lines(&configured.host, runtime, stream, lines, &mut log, cancel);
+        let followed = self.room.follow_lines(&configured.host, runtime, stream, lines, &mut log, cancel);
         match (followed, log.failure) {
             (_, Some(failure)) => Ok(Err(failure)),
             (followed, None) => followed.map(Ok),
         }
     }
+}
 
+impl Room {
     fn follow_lines(
         &self,
         host: &brigade_runtime::Host,

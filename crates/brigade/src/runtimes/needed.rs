@@ -4,15 +4,14 @@ use brigade_call::RuntimeFact;
 use brigade_catalog::{Family, Runtime, Tool};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, closest};
-use brigade_fs::Fs as _;
 use brigade_policy::Blocker;
 use brigade_runtime::{Checks, IssueType, RuntimeFacts, RuntimeState};
 
 use super::shown::{command_line, receipt_json};
 use crate::gather::Config;
-use crate::workspace::{RUNTIMES, Workspace, rel};
+use crate::room::{RUNTIMES, Room, rel};
 
-impl Workspace {
+impl Room {
     /// Looks at the runtime of a tool. One that the tool cannot do without has its health command run; one that it only
     /// names is recorded as it stands, and keeps nothing from running.
     pub(crate) fn runtime_fact(&self, tool: &Tool, config: &Config) -> RuntimeFact {
@@ -74,7 +73,7 @@ impl Workspace {
             return Err(Box::new(broken(tool, runtime)));
         }
         let host = self.host_of_runtimes(&config.policy).map_err(|error| cannot(error.to_string()))?;
-        Ok(self.supervisor(&host).facts_of_one(runtime, checks, self.context.cancel.as_ref()))
+        Ok(self.supervisor(&host).facts_of_one(runtime, checks, self.env.cancel.as_ref()))
     }
 }
 
@@ -128,7 +127,7 @@ fn reasons(tool: &Tool, facts: &RuntimeFacts) -> Vec<Blocker> {
     }]
 }
 
-impl Workspace {
+impl Room {
     /// Looks at the runtime of the tool that a call is for; see [`Workspace::runtime_fact`].
     pub(crate) fn runtime_of(&self, tool_id: &str, config: &Config) -> RuntimeFact {
         match self.tool(&config.catalog, tool_id) {

@@ -9,13 +9,13 @@ use brigade_redact::{Redactor, shown_command};
 use brigade_runtime::{RuntimeError, RuntimeFacts, RuntimeIssue};
 
 use crate::error::{Error, ErrorKind};
-use crate::workspace::Workspace;
+use crate::room::Room;
 
 /// The members that are paths.
 const PATHS: &[&str] =
     &["cwd", "pid_path", "metadata_path", "stdout_log_path", "stderr_log_path", "health_path"];
 
-impl Workspace {
+impl Room {
     /// Writes a runtime as reports have it, with absolute paths.
     pub(super) fn runtime_json(&self, facts: &RuntimeFacts) -> Json {
         self.runtime_with_paths(&receipt_json(facts))

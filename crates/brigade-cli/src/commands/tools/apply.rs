@@ -34,7 +34,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ApplyArgs) -> Result<ApplyR
         Some(id) => Selection::One(id.clone()),
         None => Selection::All,
     };
-    session.workspace()?.apply(&ApplyRequest {
+    session.workspace()?.projections().apply(&ApplyRequest {
         which,
         dry_run: arguments.dry_run,
         force: arguments.force,

@@ -15,8 +15,8 @@ pub(crate) struct ContractsArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ContractsArgs) -> Result<ContractsReport, Error> {
     if arguments.live {
-        session.workspace_to_run()?.contracts_live()
+        session.workspace_to_run()?.catalog().contracts_live()
     } else {
-        session.workspace()?.contracts()
+        session.workspace()?.catalog().contracts()
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct DefaultsArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &DefaultsArgs) -> Result<DefaultsReport, Error> {
-    session.workspace()?.defaults(DefaultsRequest {
+    session.workspace()?.catalog().defaults(DefaultsRequest {
         dry_run: arguments.dry_run,
         existing: if arguments.force { Existing::Overwrite } else { Existing::Keep },
         ignore: if arguments.no_gitignore { Ignore::Skip } else { Ignore::Write },

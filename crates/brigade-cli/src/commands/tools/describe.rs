@@ -17,8 +17,8 @@ pub(crate) struct DescribeArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &DescribeArgs) -> Result<DescribeReport, Error> {
     if arguments.live {
-        session.workspace_to_run()?.describe_live(&arguments.id)
+        session.workspace_to_run()?.catalog().describe_live(&arguments.id)
     } else {
-        session.workspace()?.describe(&arguments.id)
+        session.workspace()?.catalog().describe(&arguments.id)
     }
 }

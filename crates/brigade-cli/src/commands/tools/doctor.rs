@@ -41,14 +41,14 @@ pub(crate) struct DoctorArgs {
 pub(crate) fn run(session: &Session<'_>, arguments: &DoctorArgs, output: &mut Output<'_, '_>) -> Exit {
     let workspace = session.workspace();
     if arguments.fix {
-        return output.finish(workspace.and_then(|workspace| workspace.doctor_fix(arguments.dry_run)));
+        return output.finish(workspace.and_then(|workspace| workspace.doctor().fix(arguments.dry_run)));
     }
     let request = DoctorRequest {
         strict: arguments.strict,
         only: arguments.only.clone(),
         tool: arguments.tool.clone(),
     };
-    let report = workspace.and_then(|workspace| workspace.doctor(&request));
+    let report = workspace.and_then(|workspace| workspace.doctor().check(&request));
     match (report, &arguments.sarif) {
         (Ok(report), Some(file)) if file.as_os_str() == "-" => {
             output.document(&report.sarif(), report.exit())

@@ -10,5 +10,5 @@ use crate::session::Session;
 pub(crate) struct ImportIssuesArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &ImportIssuesArgs) -> Result<ImportReport, Error> {
-    session.workspace()?.import_issues()
+    session.workspace()?.inbox().import()
 }

@@ -22,5 +22,5 @@ pub(crate) struct InitArgs {
 pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<InitReport, Error> {
     let existing = if arguments.force { Existing::Overwrite } else { Existing::Keep };
     let ignore = if arguments.no_gitignore { Ignore::Skip } else { Ignore::Write };
-    session.workspace_to_make()?.init(existing, ignore)
+    session.workspace_to_make()?.catalog().init(existing, ignore)
 }

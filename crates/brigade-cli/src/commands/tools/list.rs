@@ -15,8 +15,8 @@ pub(crate) struct ListArgs {}
 pub(crate) fn run(session: &Session<'_>, _arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
     let workspace = session.workspace();
     if output.is_json() {
-        output.finish(workspace.and_then(|workspace| workspace.list()))
+        output.finish(workspace.and_then(|workspace| workspace.catalog().list()))
     } else {
-        output.finish(workspace.and_then(|workspace| workspace.tool_lines()))
+        output.finish(workspace.and_then(|workspace| workspace.catalog().lines()))
     }
 }

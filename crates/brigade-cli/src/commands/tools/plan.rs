@@ -13,5 +13,5 @@ pub(crate) struct PlanArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs) -> Result<ProjectionPlanReport, Error> {
-    session.workspace()?.plan(arguments.id.as_deref())
+    session.workspace()?.projections().plan(arguments.id.as_deref())
 }

@@ -13,5 +13,5 @@ pub(crate) struct SearchArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &SearchArgs) -> Result<SearchReport, Error> {
-    session.workspace()?.search(&arguments.query)
+    session.workspace()?.catalog().search(&arguments.query)
 }

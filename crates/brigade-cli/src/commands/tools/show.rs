@@ -13,5 +13,5 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<ShowReport, Error> {
-    session.workspace()?.show(&arguments.id)
+    session.workspace()?.catalog().show(&arguments.id)
 }

@@ -10,5 +10,5 @@ use crate::session::Session;
 pub(crate) struct BriefArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &BriefArgs) -> Result<BriefReport, Error> {
-    session.workspace()?.brief()
+    session.workspace()?.doctor().brief()
 }

@@ -14,5 +14,5 @@ pub(crate) struct ApproveArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs) -> Result<ReviewReport, Error> {
-    session.workspace()?.approve(&arguments.call)
+    session.workspace()?.calls().approve(&arguments.call)
 }

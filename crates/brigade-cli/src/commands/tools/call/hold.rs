@@ -19,5 +19,5 @@ pub(crate) struct HoldArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &HoldArgs) -> Result<ReviewReport, Error> {
-    session.workspace()?.hold(&arguments.call, &arguments.reason)
+    session.workspace()?.calls().hold(&arguments.call, &arguments.reason)
 }

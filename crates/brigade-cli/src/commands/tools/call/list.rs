@@ -47,8 +47,8 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Outp
 
 fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
     // What cannot be read at all fails here, before anything is written.
-    let counts = workspace.call_counts()?;
-    workspace.check_call_filter(filter, &counts)?;
+    let counts = workspace.calls().counts()?;
+    workspace.calls().check_filter(filter, &counts)?;
     if output.is_json() {
         if *filter == CallFilter::default() {
             return write_all(workspace, &counts, output);
@@ -60,8 +60,8 @@ fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>)
     let now = SystemClock.now();
     let mut rows = CallRows::new(&counts);
     let mut exit = Exit::Done;
-    workspace.for_each_call(filter, &mut |call| {
-        rows.add(&workspace.call_json(call), now);
+    workspace.calls().for_each(filter, &mut |call| {
+        rows.add(&workspace.calls().json(call), now);
         if rows.is_full() {
             exit = exit.max(output.page(&rows.part(now), Exit::Done));
         }
@@ -69,7 +69,7 @@ fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>)
     })?;
     let mut page = rows.last(now, filter);
     if let Some(tool) = filter.tool.as_ref().filter(|_| rows.is_empty())
-        && let Some(note) = workspace.note_on_tool(tool)?
+        && let Some(note) = workspace.calls().note_on_tool(tool)?
     {
         page.note(&note);
     }
@@ -81,7 +81,7 @@ fn write_all(workspace: &Workspace, counts: &Json, output: &mut Output<'_, '_>) 
     let head = Json::object([
         ("schema", Json::from(CALL_LIST)),
         ("target", Json::from(workspace.root().display().to_string())),
-        ("calls_path", Json::from(workspace.calls_path())),
+        ("calls_path", Json::from(workspace.calls().path())),
         ("counts", counts.clone()),
     ]);
     let head = head.to_pretty();
@@ -91,7 +91,7 @@ fn write_all(workspace: &Workspace, counts: &Json, output: &mut Output<'_, '_>) 
         write!(out, "{head},\n  \"calls\": [")?;
         let mut unwritten = None;
         let mut separator = "\n    ";
-        let read = workspace.for_each_call_text(&mut |call| {
+        let read = workspace.calls().for_each_text(&mut |call| {
             let written = out.write_all(separator.as_bytes()).and_then(|()| out.write_all(call));
             separator = ",\n    ";
             unwritten = written.err();

@@ -23,5 +23,5 @@ pub(crate) fn run(
     output: &mut Output<'_, '_>,
 ) -> Result<PlanReport, Error> {
     let source = arguments.arguments.source(output)?;
-    session.workspace()?.plan_call(&arguments.id, &source)
+    session.workspace()?.calls().plan(&arguments.id, &source)
 }

@@ -52,7 +52,7 @@ fn one(
     output: &mut Output<'_, '_>,
 ) -> Result<QueueReport, Error> {
     let source = arguments.arguments.source(output)?;
-    session.workspace()?.queue_call(id, &source, arguments.blocked())
+    session.workspace()?.calls().queue(id, &source, arguments.blocked())
 }
 
 /// Answers each line as soon as its call is stored, because there may be many.

@@ -22,5 +22,5 @@ pub(crate) struct RejectArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &RejectArgs) -> Result<ReviewReport, Error> {
-    session.workspace()?.reject(&arguments.call, &arguments.reason)
+    session.workspace()?.calls().reject(&arguments.call, &arguments.reason)
 }

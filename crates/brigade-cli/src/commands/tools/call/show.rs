@@ -14,5 +14,5 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<CallReport, Error> {
-    session.workspace()?.call_show(&arguments.call)
+    session.workspace()?.calls().show(&arguments.call)
 }

@@ -19,5 +19,5 @@ pub(crate) struct ApproveArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ApproveArgs) -> Result<CheckpointReviewReport, Error> {
-    session.workspace()?.checkpoint_approve(&arguments.checkpoint, &arguments.choice)
+    session.workspace()?.checkpoints().approve(&arguments.checkpoint, &arguments.choice)
 }

@@ -10,5 +10,5 @@ use crate::session::Session;
 pub(crate) struct ListArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &ListArgs) -> Result<CheckpointListReport, Error> {
-    session.workspace()?.checkpoint_list()
+    session.workspace()?.checkpoints().list()
 }

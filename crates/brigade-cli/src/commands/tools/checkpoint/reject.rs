@@ -19,5 +19,5 @@ pub(crate) struct RejectArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &RejectArgs) -> Result<CheckpointReviewReport, Error> {
-    session.workspace()?.checkpoint_reject(&arguments.checkpoint, &arguments.reason)
+    session.workspace()?.checkpoints().reject(&arguments.checkpoint, &arguments.reason)
 }

@@ -18,5 +18,5 @@ pub(crate) struct ResumeArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ResumeArgs) -> Result<ResumeReport, Error> {
-    session.workspace_to_run()?.checkpoint_resume(&arguments.checkpoint)
+    session.workspace_to_run()?.checkpoints().resume(&arguments.checkpoint)
 }

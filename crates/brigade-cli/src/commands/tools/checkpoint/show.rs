@@ -14,5 +14,5 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<CheckpointReport, Error> {
-    session.workspace()?.checkpoint_show(&arguments.checkpoint)
+    session.workspace()?.checkpoints().show(&arguments.checkpoint)
 }

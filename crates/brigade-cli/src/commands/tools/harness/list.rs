@@ -10,5 +10,5 @@ use crate::session::Session;
 pub(crate) struct ListArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &ListArgs) -> Result<HarnessListReport, Error> {
-    session.workspace()?.harness_list()
+    session.workspace()?.projections().harnesses()
 }

@@ -13,5 +13,5 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<HarnessReport, Error> {
-    session.workspace()?.harness_show(&arguments.name)
+    session.workspace()?.projections().harness(&arguments.name)
 }

@@ -23,7 +23,7 @@ pub(crate) struct McpArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &McpArgs) -> Result<ImportMcpReport, Error> {
-    session.workspace_to_run()?.import_mcp(&ImportMcpRequest {
+    session.workspace_to_run()?.catalog().import_mcp(&ImportMcpRequest {
         runtime_id: arguments.runtime.clone(),
         tools: arguments.tools.clone(),
         dry_run: arguments.dry_run,

@@ -15,5 +15,5 @@ pub(crate) struct InitArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<KeyReport, Error> {
     let existing = if arguments.force { Existing::Overwrite } else { Existing::Keep };
-    session.workspace()?.keys_init(existing)
+    session.workspace()?.runs().init_keys(existing)
 }

@@ -19,5 +19,5 @@ pub(crate) struct CloseoutArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &CloseoutArgs) -> Result<CloseoutReport, Error> {
     let verdict = if arguments.defer { Verdict::Deferred } else { Verdict::Reviewed };
-    session.workspace()?.parity_closeout(arguments.reason.as_deref(), verdict)
+    session.workspace()?.parity().closeout(arguments.reason.as_deref(), verdict)
 }

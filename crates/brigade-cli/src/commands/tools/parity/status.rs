@@ -10,5 +10,5 @@ use crate::session::Session;
 pub(crate) struct StatusArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &StatusArgs) -> Result<ParityReport, Error> {
-    session.workspace()?.parity_status()
+    session.workspace()?.parity().status()
 }

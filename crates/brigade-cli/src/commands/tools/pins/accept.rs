@@ -20,5 +20,5 @@ pub(crate) struct AcceptArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &AcceptArgs) -> Result<PinReport, Error> {
-    session.workspace()?.pin_accept(&arguments.id, arguments.fingerprint.as_deref())
+    session.workspace()?.pins().accept(&arguments.id, arguments.fingerprint.as_deref())
 }

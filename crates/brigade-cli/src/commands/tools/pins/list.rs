@@ -14,5 +14,9 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs) -> Result<PinListReport, Error> {
-    if arguments.live { session.workspace_to_run()?.pin_list_live() } else { session.workspace()?.pin_list() }
+    if arguments.live {
+        session.workspace_to_run()?.pins().list_live()
+    } else {
+        session.workspace()?.pins().list()
+    }
 }

@@ -14,5 +14,5 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<PinReport, Error> {
-    session.workspace()?.pin_show(&arguments.id)
+    session.workspace()?.pins().show(&arguments.id)
 }

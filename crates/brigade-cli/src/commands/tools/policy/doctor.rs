@@ -10,5 +10,5 @@ use crate::session::Session;
 pub(crate) struct DoctorArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &DoctorArgs) -> Result<PolicyHealthReport, Error> {
-    session.workspace()?.policy_doctor()
+    session.workspace()?.policy().doctor()
 }

@@ -13,5 +13,5 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ExplainArgs) -> Result<ExplainReport, Error> {
-    session.workspace()?.policy_explain(&arguments.id)
+    session.workspace()?.policy().explain(&arguments.id)
 }

@@ -15,5 +15,5 @@ pub(crate) struct InitArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &InitArgs) -> Result<InitReport, Error> {
     let existing = if arguments.force { Existing::Overwrite } else { Existing::Keep };
-    session.workspace()?.policy_init(existing)
+    session.workspace()?.policy().init(existing)
 }

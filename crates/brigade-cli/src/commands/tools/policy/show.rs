@@ -10,5 +10,5 @@ use crate::session::Session;
 pub(crate) struct ShowArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &ShowArgs) -> Result<PolicyReport, Error> {
-    session.workspace()?.policy_show()
+    session.workspace()?.policy().show()
 }

@@ -32,7 +32,7 @@ const ENVELOPE: &str = "brigade.run-export.v1";
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ExportArgs, output: &mut Output<'_, '_>) -> Exit {
     let exported = session.workspace().and_then(|workspace| match arguments.format {
-        Format::Dsse => workspace.run_export(&arguments.run),
+        Format::Dsse => workspace.runs().export(&arguments.run),
     });
     match exported {
         Ok(mut envelope) => {

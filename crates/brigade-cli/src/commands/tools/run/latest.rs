@@ -10,5 +10,5 @@ use crate::session::Session;
 pub(crate) struct LatestArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &LatestArgs) -> Result<RunShowReport, Error> {
-    session.workspace()?.run_latest()
+    session.workspace()?.runs().latest()
 }

@@ -49,5 +49,5 @@ pub(crate) fn run(
         limit,
         before: arguments.before.as_deref().map(IdPrefix::new),
     };
-    session.workspace()?.runs(&filter)
+    session.workspace()?.runs().list(&filter)
 }

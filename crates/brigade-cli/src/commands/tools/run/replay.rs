@@ -14,5 +14,5 @@ pub(crate) struct ReplayArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ReplayArgs) -> Result<ReplayReport, Error> {
-    session.workspace()?.run_replay(&arguments.run)
+    session.workspace()?.runs().replay(&arguments.run)
 }

@@ -51,12 +51,12 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs, output: &mut Outp
         Some(log) => LogStream::from(log),
         None if arguments.follow => LogStream::Stdout,
         None => {
-            let show = |workspace: brigade::Workspace| workspace.run_show(&arguments.run);
+            let show = |workspace: brigade::Workspace| workspace.runs().show(&arguments.run);
             return output.finish(session.workspace().and_then(show));
         }
     };
     let shown = if output.is_json() {
-        let log = |workspace: brigade::Workspace| workspace.run_log(&arguments.run, stream);
+        let log = |workspace: brigade::Workspace| workspace.runs().log(&arguments.run, stream);
         session.workspace().and_then(log).map(|report| output.document(&report, Exit::Done))
     } else {
         show_log(session, arguments, stream, output)
@@ -91,7 +91,7 @@ fn show_log(
         });
         written
     };
-    let passed = workspace.run_log_bytes(&arguments.run, stream, reach, &mut |bytes| {
+    let passed = workspace.runs().log_bytes(&arguments.run, stream, reach, &mut |bytes| {
         if !is_terminal {
             return write(bytes);
         }

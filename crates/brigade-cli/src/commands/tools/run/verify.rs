@@ -32,8 +32,8 @@ pub(crate) fn run(session: &Session<'_>, arguments: &VerifyArgs, output: &mut Ou
     match &arguments.envelope {
         Some(envelope) => {
             let key = arguments.key.as_deref();
-            output.finish(workspace.and_then(|workspace| workspace.verify_envelope(envelope, key)))
+            output.finish(workspace.and_then(|workspace| workspace.runs().verify_envelope(envelope, key)))
         }
-        None => output.finish(workspace.and_then(|workspace| workspace.run_verify(arguments.from))),
+        None => output.finish(workspace.and_then(|workspace| workspace.runs().verify(arguments.from))),
     }
 }

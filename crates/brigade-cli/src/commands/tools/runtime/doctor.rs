@@ -18,5 +18,5 @@ pub(crate) struct DoctorArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &DoctorArgs) -> Result<RuntimeHealthReport, Error> {
     let strictness = if arguments.strict { Strictness::Strict } else { Strictness::Lenient };
-    session.workspace_to_run()?.runtime_doctor(strictness)
+    session.workspace_to_run()?.runtimes().doctor(strictness)
 }

@@ -10,5 +10,5 @@ use crate::session::Session;
 pub(crate) struct ListArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &ListArgs) -> Result<RuntimeListReport, Error> {
-    session.workspace()?.runtime_list()
+    session.workspace()?.runtimes().list()
 }

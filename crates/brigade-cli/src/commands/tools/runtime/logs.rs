@@ -36,7 +36,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &LogsArgs, output: &mut Outp
     let stream = if arguments.stderr { LogStream::Stderr } else { LogStream::Stdout };
     if !arguments.follow {
         let logs =
-            |workspace: brigade::Workspace| workspace.runtime_logs(&arguments.id, stream, arguments.lines);
+            |workspace: brigade::Workspace| workspace.runtimes().logs(&arguments.id, stream, arguments.lines);
         return output.finish(session.workspace().and_then(logs));
     }
     match follow(session, arguments, stream, output) {
@@ -54,7 +54,7 @@ fn follow(
 ) -> Result<Exit, Error> {
     let workspace = session.workspace_to_run()?;
     let mut exit = Exit::Done;
-    let followed = workspace.runtime_follow(&arguments.id, stream, arguments.lines, &mut |line| {
+    let followed = workspace.runtimes().follow(&arguments.id, stream, arguments.lines, &mut |line| {
         let line = format!("{}\n", escape_terminal(line));
         let mut written = Ok(());
         exit = output.write(Exit::Done, |out| {

@@ -22,5 +22,5 @@ pub(crate) fn run(
     output: &mut Output<'_, '_>,
 ) -> Result<RuntimeRestartReport, Error> {
     let mut waiting = Waiting::new(session, output, &arguments.id);
-    session.workspace_to_run()?.runtime_restart(&arguments.id, &mut |step| waiting.tell(&step))
+    session.workspace_to_run()?.runtimes().restart(&arguments.id, &mut |step| waiting.tell(&step))
 }

@@ -13,5 +13,5 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<RuntimeReport, Error> {
-    session.workspace()?.runtime_show(&arguments.id)
+    session.workspace()?.runtimes().show(&arguments.id)
 }

@@ -23,5 +23,5 @@ pub(crate) fn run(
     output: &mut Output<'_, '_>,
 ) -> Result<RuntimeStartReport, Error> {
     let mut waiting = Waiting::new(session, output, &arguments.id);
-    session.workspace_to_run()?.runtime_start(&arguments.id, &mut |step| waiting.tell(&step))
+    session.workspace_to_run()?.runtimes().start(&arguments.id, &mut |step| waiting.tell(&step))
 }

@@ -12,5 +12,5 @@ use crate::session::Session;
 pub(crate) struct StatusArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &StatusArgs) -> Result<RuntimeStatusReport, Error> {
-    session.workspace_to_run()?.runtime_status()
+    session.workspace_to_run()?.runtimes().status()
 }

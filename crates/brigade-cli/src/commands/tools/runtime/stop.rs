@@ -15,5 +15,5 @@ pub(crate) struct StopArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &StopArgs) -> Result<RuntimeStopReport, Error> {
-    session.workspace()?.runtime_stop(&arguments.id)
+    session.workspace()?.runtimes().stop(&arguments.id)
 }

@@ -10,5 +10,5 @@ use crate::session::Session;
 pub(crate) struct CheckArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &CheckArgs) -> Result<StateReport, Error> {
-    session.workspace()?.state_check()
+    session.workspace()?.state().check()
 }

@@ -10,5 +10,5 @@ use crate::session::Session;
 pub(crate) struct CompactArgs {}
 
 pub(crate) fn run(session: &Session<'_>, _arguments: &CompactArgs) -> Result<CompactReport, Error> {
-    session.workspace()?.state_compact()
+    session.workspace()?.state().compact()
 }

@@ -20,7 +20,7 @@ pub(crate) fn run(session: &Session<'_>, _arguments: &ExportArgs, output: &mut O
 
 fn show(workspace: &Workspace, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
     // What cannot be read at all fails here, before anything is written.
-    workspace.call_counts()?;
+    workspace.calls().counts()?;
     let export = Export::new(workspace);
     let is_json = output.is_json();
     let exit = if is_json {

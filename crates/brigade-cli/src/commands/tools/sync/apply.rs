@@ -34,7 +34,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ApplyArgs) -> Result<ApplyR
         Some(id) => Some(Selection::One(id.clone())),
         None => arguments.all.then_some(Selection::All),
     };
-    session.workspace()?.sync_apply(&SyncRequest {
+    session.workspace()?.projections().sync_apply(&SyncRequest {
         which,
         dry_run: arguments.dry_run,
         write: arguments.write,

@@ -13,5 +13,5 @@ pub(crate) struct PlanArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs) -> Result<SyncPlanReport, Error> {
-    session.workspace()?.sync_plan(arguments.id.as_deref())
+    session.workspace()?.projections().sync_plan(arguments.id.as_deref())
 }

@@ -19,5 +19,5 @@ pub(crate) struct DismissArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &DismissArgs) -> Result<InboxItemReport, Error> {
     let reason = arguments.reason.as_deref();
-    session.workspace()?.inbox_decide(&arguments.row, InboxStep::Dismiss, reason)
+    session.workspace()?.inbox().decide(&arguments.row, InboxStep::Dismiss, reason)
 }

@@ -19,5 +19,5 @@ pub(crate) struct DoneArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &DoneArgs) -> Result<InboxItemReport, Error> {
     let reason = arguments.reason.as_deref();
-    session.workspace()?.inbox_decide(&arguments.row, InboxStep::Done, reason)
+    session.workspace()?.inbox().decide(&arguments.row, InboxStep::Done, reason)
 }

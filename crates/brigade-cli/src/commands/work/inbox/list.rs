@@ -19,5 +19,5 @@ pub(crate) struct ListArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs) -> Result<InboxReport, Error> {
     let filter = InboxFilter { status: arguments.status.clone(), source: arguments.source.clone() };
-    session.workspace()?.inbox_list(&filter)
+    session.workspace()?.inbox().list(&filter)
 }

@@ -19,5 +19,5 @@ pub(crate) struct PromoteArgs {
 
 pub(crate) fn run(session: &Session<'_>, arguments: &PromoteArgs) -> Result<InboxItemReport, Error> {
     let reason = arguments.reason.as_deref();
-    session.workspace()?.inbox_decide(&arguments.row, InboxStep::Promote, reason)
+    session.workspace()?.inbox().decide(&arguments.row, InboxStep::Promote, reason)
 }

@@ -14,5 +14,5 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs) -> Result<InboxItemReport, Error> {
-    session.workspace()?.inbox_show(&arguments.row)
+    session.workspace()?.inbox().show(&arguments.row)
 }

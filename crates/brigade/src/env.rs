@@ -1,4 +1,4 @@
-//! What an operation needs from outside the workspace.
+//! What an operation needs from outside the workspace: its seams and settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,15 +7,16 @@ use std::time::Duration;
 use brigade_call::Caller;
 use brigade_core::{Clock, SystemClock};
 use brigade_exec::{HostEnvironment, resolve_program};
-use brigade_fs::{DiskFs, FileKind};
+use brigade_fs::{DiskFs, FileKind, Fs};
 use brigade_process::CancelToken;
 
 /// How long a writer waits for another one unless told otherwise.
 pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The clock, the environment, who asks, and how long to wait: read once, and handed to everything.
+/// The seams and settings of a host: files, clock, variables, who asks, and how long to wait.
 #[derive(Clone)]
-pub struct Context {
+pub struct Env {
+    pub(crate) files: Option<Arc<dyn Fs>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) environment: HostEnvironment,
     pub(crate) caller: Caller,
@@ -31,10 +32,11 @@ pub(crate) struct Started {
     pub(crate) names_target: bool,
 }
 
-impl Context {
+impl Env {
     /// Takes the system's clock and the variables of this process; the caller is the command line.
-    pub fn of_process() -> Context {
-        Context {
+    pub fn of_process() -> Env {
+        Env {
+            files: None,
             clock: Arc::new(SystemClock),
             environment: HostEnvironment::new(brigade_process::variables()),
             caller: Caller::CommandLine,
@@ -46,35 +48,42 @@ impl Context {
 
     /// Names the program that embeds this library; approvals of its calls hold for it alone.
     #[must_use]
-    pub fn caller(mut self, caller: Caller) -> Context {
+    pub fn caller(mut self, caller: Caller) -> Env {
         self.caller = caller;
+        self
+    }
+
+    /// Replaces the disk: a workspace that is opened is these files, whatever its target.
+    #[must_use]
+    pub fn files(mut self, files: Arc<dyn Fs>) -> Env {
+        self.files = Some(files);
         self
     }
 
     /// Replaces the clock.
     #[must_use]
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Context {
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Env {
         self.clock = clock;
         self
     }
 
     /// Replaces the variables.
     #[must_use]
-    pub fn environment(mut self, environment: HostEnvironment) -> Context {
+    pub fn environment(mut self, environment: HostEnvironment) -> Env {
         self.environment = environment;
         self
     }
 
     /// Leaves out every variable but those that each run inherits, such as PATH and HOME.
     #[must_use]
-    pub fn usual_environment(mut self) -> Context {
+    pub fn usual_environment(mut self) -> Env {
         self.environment = self.environment.usual();
         self
     }
 
     /// Sets how long a writer waits for another one.
     #[must_use]
-    pub fn lock_timeout(mut self, timeout: Duration) -> Context {
+    pub fn lock_timeout(mut self, timeout: Duration) -> Env {
         self.lock_timeout = timeout;
         self
     }
@@ -82,14 +91,14 @@ impl Context {
     /// Says in which folder a person types commands, and whether the workspace has to be named there, so that the commands
     /// that reports suggest work as they stand. Otherwise they are meant to be typed in the workspace.
     #[must_use]
-    pub fn typed_in(mut self, folder: &Path, names_target: bool) -> Context {
+    pub fn typed_in(mut self, folder: &Path, names_target: bool) -> Env {
         self.started = Some(Started { folder: folder.to_owned(), names_target });
         self
     }
 
     /// Sets what ends a run early.
     #[must_use]
-    pub fn cancel(mut self, cancel: CancelToken) -> Context {
+    pub fn cancel(mut self, cancel: CancelToken) -> Env {
         self.cancel = Some(cancel);
         self
     }
@@ -97,7 +106,13 @@ impl Context {
     /// Tells whether a program of this name is found on PATH.
     pub fn finds_program(&self, name: &str) -> bool {
         let root = Path::new("/");
-        let Ok(fs) = DiskFs::open(root) else { return false };
+        let fs = match &self.files {
+            Some(files) => files.clone(),
+            None => match DiskFs::open(root) {
+                Ok(disk) => Arc::new(disk),
+                Err(_) => return false,
+            },
+        };
         let is_program = |path: &Path| {
             let metadata = fs.metadata_outside(path);
             metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)

@@ -1,0 +1,84 @@
+//! What every handle works over: the files of one workspace and the seams of its host.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use brigade_core::Timestamp;
+use brigade_fs::{Fs, RelPath};
+use brigade_queue::{JournalQueue, is_alive};
+
+use crate::digests::Digests;
+use crate::env::Env;
+
+/// The catalog's file.
+pub(crate) const CATALOG: &str = ".brigade/tools.toml";
+
+/// The policy's file.
+pub(crate) const POLICY: &str = ".brigade/tools/policy.toml";
+
+/// The file of the runtimes.
+pub(crate) const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
+
+/// The queue's file.
+pub(crate) const CALLS: &str = ".brigade/tools/calls.jsonl";
+
+/// The folder of receipts and logs.
+pub(crate) const RUNS: &str = ".brigade/tools/runs";
+
+/// The folder of checkpoints.
+pub(crate) const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
+
+/// The largest configuration file that is read.
+pub(crate) const CONFIG_LIMIT: u64 = 256 << 20;
+
+/// The files, the seams of the host, and what was learned of programs on the way.
+pub(crate) struct Room {
+    pub(crate) fs: Arc<dyn Fs>,
+    pub(crate) env: Env,
+    pub(crate) digests: Digests,
+}
+
+impl Room {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.env.clock.now()
+    }
+
+    /// Opens the queue; touches nothing.
+    pub(crate) fn queue(&self) -> JournalQueue {
+        let holder = format!("process {}, since {}", std::process::id(), self.now());
+        JournalQueue::new(self.fs.clone(), holder, self.env.lock_timeout, Arc::new(is_alive))
+    }
+
+    /// Returns the workspace as reports name it.
+    pub(crate) fn target(&self) -> String {
+        self.fs.root().display().to_string()
+    }
+
+    /// Makes a path absolute, as reports have it; absolute ones stay.
+    pub(crate) fn absolute(&self, path: &str) -> String {
+        absolute(self.fs.root(), self.env.home(), path)
+    }
+
+    /// Returns what makes paths absolute, for rows that outlive the operation.
+    pub(crate) fn absolute_paths(&self) -> impl Fn(&str) -> String + Clone + Send + Sync + 'static {
+        let root = self.fs.root().to_owned();
+        let home = self.env.home().map(Path::to_owned);
+        move |path| absolute(&root, home.as_deref(), path)
+    }
+}
+
+fn absolute(root: &Path, home: Option<&Path>, path: &str) -> String {
+    match path.strip_prefix("~/").zip(home) {
+        Some((rest, home)) => home.join(rest).display().to_string(),
+        // Thousands of plain paths stand in one document.
+        None => match root.to_str().filter(|root| *root != "/" && !path.starts_with('/')) {
+            Some(root) => [root, "/", path].concat(),
+            None => root.join(path).display().to_string(),
+        },
+    }
+}
+
+/// Makes a path of one that is written in this program.
+pub(crate) fn rel(path: &str) -> RelPath {
+    path.parse().expect("paths in the program stay inside the workspace")
+}
