@@ -22,14 +22,20 @@ const FLOORS: &[Floor] = &[
         "brigade-catalog",
         "brigade-schema",
     ]),
-    Floor::Apart(&["brigade-queue", "brigade-exec", "brigade-runtime"]),
+    Floor::Ordered(&["brigade-mcp", "brigade-exec", "brigade-queue", "brigade-runtime"]),
     Floor::Apart(&["brigade"]),
     Floor::Apart(&["brigade-cli"]),
 ];
 
 /// Arrows that the order of the floors would allow and the house does not.
-const FORBIDDEN: &[(&str, &str, &str)] =
-    &[("brigade-process", "brigade-fs", "starting processes and reading files are two seams, used apart")];
+const FORBIDDEN: &[(&str, &str, &str)] = &[
+    ("brigade-process", "brigade-fs", "starting processes and reading files are two seams, used apart"),
+    ("brigade-mcp", "brigade-queue", "a session with a server knows no calls in a queue"),
+    ("brigade-mcp", "brigade-runtime", "an MCP server is started anew for each call, never supervised"),
+    ("brigade-exec", "brigade-queue", "a run is claimed and recorded by who asks for it"),
+    ("brigade-exec", "brigade-runtime", "a run is told how its runtime stands"),
+    ("brigade-queue", "brigade-runtime", "records know no processes"),
+];
 
 /// Crates that may depend on these alone, of ours.
 const ONLY: &[(&str, &[&str], &str)] = &[
@@ -130,6 +136,7 @@ mod tests {
             &["brigade-queue", "brigade-runtime", "brigade"],
         );
         check("brigade-queue", &["brigade-fs"], &["brigade-exec"]);
+        check("brigade-mcp", &["brigade-exec", "brigade-call"], &["brigade-queue", "brigade-runtime"]);
     }
 
     #[test]

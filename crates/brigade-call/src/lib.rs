@@ -6,7 +6,8 @@
 //!
 //! [`plan`] makes a [`Plan`] of [`PlanFacts`]; [`Plan::to_call`] makes the [`Call`] that waits for a person;
 //! [`verify`] compares an approved call with a new plan and is the only way to a [`VerifiedCall`], which is the only thing
-//! that is ever executed.
+//! that is ever executed. What is started without being a call, such as a runtime, passes [`plan_start`], which makes a
+//! [`VerifiedStart`] by the same checks.
 //!
 //! ```
 //! use brigade_call::{CallStatus, Step};
@@ -27,6 +28,7 @@ mod plan;
 mod queueing;
 mod receipt;
 mod record;
+mod start;
 mod status;
 mod template;
 mod verify;
@@ -45,6 +47,7 @@ pub use facts::{
 pub use plan::{Plan, SHORTEST_BOUND, plan};
 pub use receipt::{NotAReceipt, Receipt};
 pub use record::{NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER, blocker_to_json};
+pub use start::{Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
 pub use status::{CallStatus, Step, WrongStep};
 pub use template::{Rendered, Template};
 pub use verify::{Purpose, Refusal, Resume, VerifiedCall, verify, way_on};

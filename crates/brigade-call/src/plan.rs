@@ -2,13 +2,11 @@
 
 mod mcp;
 mod secret;
-mod size;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::Family;
 use brigade_command::Argv;
-use brigade_command::risk;
 use brigade_core::{Fingerprint, Json, Object};
 use brigade_policy::{Blocker, Decision};
 use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
@@ -17,6 +15,7 @@ use crate::binding::{Binding, Caller};
 use crate::contract::{ContractFiles, contract_fingerprint, contract_labels};
 use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact};
 use crate::record::rendered_to_json;
+use crate::start::{self, Objection, StartProgram};
 use crate::template::render_all;
 
 /// What a call would be, and every reason why it may not run.
@@ -369,21 +368,11 @@ fn command_blockers(
     rendered: &BTreeMap<String, String>,
     blockers: &mut Vec<Blocker>,
 ) -> Option<Argv> {
-    let place = facts.tool.place_of("command");
-    let mut block = |code: &'static str, message: String, hint: Option<&str>| {
-        let mut blocker = Blocker::new(code, message).at(place.clone()).field("command");
-        blocker.hint = hint.map(str::to_owned);
-        blockers.push(blocker);
-    };
-    let command = facts.tool.command.as_deref().unwrap_or_default();
-    if command.is_empty() {
-        block("missing_command", "the tool has no command".to_owned(), None);
-        return None;
-    }
-    let mut argv = match Argv::parse(command) {
+    let place_of = |field: &str| facts.tool.place_of(field);
+    let mut argv = match start::split(facts.tool.command.as_deref()) {
         Ok(argv) => argv,
-        Err(error) => {
-            block("invalid_command", format!("the command cannot be split into words: {error}"), None);
+        Err(objection) => {
+            blockers.push(objection.blocker(place_of));
             return None;
         }
     };
@@ -402,21 +391,13 @@ fn command_blockers(
             pushed = false;
         }
     }
-    if pushed {
-        blockers.extend(size::size_blockers(&argv, facts.tool.family));
+    let is_sent = facts.tool.family == Some(Family::Mcp);
+    if let Some(objection) = start::too_long(&argv).filter(|_| pushed) {
+        let blocker = objection.blocker(place_of);
+        let hint = "write what is long into a file, and pass its name";
+        blockers.push(if is_sent { blocker } else { blocker.hint(hint) });
     }
-    let mut block = |code: &'static str, message: String, hint: Option<&str>| {
-        let mut blocker = Blocker::new(code, message).at(place.clone()).field("command");
-        blocker.hint = hint.map(str::to_owned);
-        blockers.push(blocker);
-    };
-    for risk in risk::judge(&argv) {
-        block(
-            "high_risk_command",
-            risk.to_string(),
-            Some("put the steps into a reviewed script and call that"),
-        );
-    }
+    blockers.extend(start::risks(&argv).map(|objection| objection.blocker(place_of)));
     pushed.then_some(argv)
 }
 
@@ -426,25 +407,13 @@ fn program_blocker(facts: &PlanFacts<'_>, argv: Option<&Argv>) -> Option<Blocker
     if !facts.tool.is_executable() || facts.directory != DirectoryFact::Present {
         return None;
     }
-    let program = Redactor::new(&[]).redact_str(argv?.program());
-    let shown = brigade_core::text::escape_terminal(&program);
-    let (message, hint) = match &facts.program {
+    let program = match &facts.program {
         ProgramFact::Found(_) | ProgramFact::NotExecuted => return None,
-        ProgramFact::NotFound if program.contains('/') => (
-            format!("the program of the command, `{shown}`, is no file that can be executed"),
-            "create it and make it executable (`chmod +x`), or name its interpreter first in `command`",
-        ),
-        ProgramFact::NotFound => (
-            format!("the program of the command, `{shown}`, is not found on this host"),
-            "install it, add its folder to PATH, or name its path in `command`",
-        ),
-        ProgramFact::Unreadable(why) => (
-            format!("the program of the command, `{shown}`, cannot be read: {why}"),
-            "let its user read it, so that an approval can bind its bytes",
-        ),
+        ProgramFact::NotFound => StartProgram::NotFound,
+        ProgramFact::Unreadable(why) => StartProgram::Unreadable(why.clone()),
     };
-    let blocker = Blocker::new("program_not_found", message).at(facts.tool.place_of("command"));
-    Some(blocker.field("command").hint(hint))
+    let objection = start::missing_program(argv?, &program)?;
+    Some(objection.blocker(|field| facts.tool.place_of(field)))
 }
 
 fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
@@ -475,11 +444,7 @@ fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
         );
     }
     if facts.directory == DirectoryFact::Missing {
-        blockers.push(
-            Blocker::new("missing_cwd", "cwd is no folder in the workspace")
-                .at(facts.tool.place_of("cwd"))
-                .field("cwd"),
-        );
+        blockers.push(Objection::DirectoryMissing.blocker(|field| facts.tool.place_of(field)));
     }
 }
 

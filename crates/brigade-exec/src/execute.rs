@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
-use brigade_command::Argv;
 use brigade_core::{Clock, Json, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{CancelToken, Control, Input, Outcome, PrivateFolder, RunError, Spec, Stream, run};
@@ -13,12 +12,12 @@ use crate::confinement::{self, RunFolders};
 use crate::dropped::{Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
-use crate::mcp::{self, Exchange, ListedTool, McpErrorKind, McpRequest, PinRule};
 use crate::output::{Channel, Output, Summary};
+use crate::peer::{Peer, Spoken};
 use crate::program::{OpenedProgram, programs_of};
 use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
 
-/// The family of tools that a server is asked for.
+/// The family of tools whose programs are spoken to.
 const MCP: &str = "mcp";
 
 /// Everything that a run needs besides the call.
@@ -72,32 +71,21 @@ pub struct Finished {
     pub timed_out: bool,
     /// Why it failed, when not by its exit code.
     pub failure: Option<String>,
-    /// What went wrong with an MCP call.
-    pub fault: Option<McpErrorKind>,
-    /// The MCP tool that was called, or was not because of its pin, as the server lists it now.
-    pub listed_tool: Option<ListedTool>,
-    /// The names of all tools that the server of an MCP call lists, when it came to listing them.
-    pub listed_names: Vec<String>,
 }
 
 /// Runs the call. Never fails: whatever goes wrong is in the receipt.
 ///
-/// Immediately before the program is started, the open program and every workspace file that the command names are compared
-/// with the approval once more.
-pub fn execute(execution: &Execution<'_>, logs: Logs) -> Finished {
-    execute_pinned(execution, logs, PinRule::None)
-}
-
-/// Runs the call, and when it is one of an MCP tool, only if the server lists the tool as the rule wants.
-pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: PinRule<'_>) -> Finished {
+/// Immediately before the program is started, the open program and every workspace file that the command names are
+/// compared with the approval once more. With a `peer`, the program is spoken to; else it is waited for.
+pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer>) -> Finished {
     let secrets = execution.environment.bound_values(execution.call.decision());
     let redactor = Redactor::new(&secrets);
     let mut output =
         Output { stdout: Channel::new(logs.stdout, &secrets), stderr: Channel::new(logs.stderr, &secrets) };
     let mut failures: Vec<String> = Vec::new();
-    let request = mcp_request(execution.call, pin);
-    let Started { outcome, exchange, sandbox, problem } =
-        start(execution, &mut output, request.as_ref(), &redactor).unwrap_or_else(Started::not);
+    let mut peer = peer;
+    let Started { outcome, spoken, sandbox, problem } =
+        start(execution, &mut output, peer.as_deref_mut(), &redactor).unwrap_or_else(Started::not);
     failures.extend(problem);
     let completed_at = execution.clock.now();
     let mut finish = |channel: Channel| {
@@ -124,7 +112,7 @@ pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: PinRule<'_>) -
     failures.extend(broken.iter().map(ToString::to_string));
     // Names of dropped files come from the program, so they may hold anything.
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
-    let status = status(outcome.as_ref(), exchange.as_ref(), failure.as_deref(), &checkpoints);
+    let status = status(outcome.as_ref(), spoken, failure.as_deref(), &checkpoints);
     let checkpoints = if status == CallStatus::Waiting { checkpoints } else { Vec::new() };
     let receipt = receipt(&ReceiptParts {
         call: execution.call,
@@ -142,8 +130,7 @@ pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: PinRule<'_>) -
         runtime: execution.call.runtime().clone(),
         bound_labels: execution.environment.bound(execution.call).into_keys().collect(),
         redactor: &redactor,
-        argv: words(execution.call),
-        mcp: request.map(|request| exchange.clone().unwrap_or_default().receipt_keys(&request, &redactor)),
+        spoken: peer.map(|peer| peer.receipt_keys(&redactor)),
     });
     Finished {
         status,
@@ -153,50 +140,29 @@ pub fn execute_pinned(execution: &Execution<'_>, logs: Logs, pin: PinRule<'_>) -
         exit_code: exit_code(outcome.as_ref()),
         timed_out: outcome.as_ref().is_some_and(Outcome::timed_out),
         failure,
-        fault: exchange.as_ref().and_then(|exchange| exchange.fault.as_ref()).map(|fault| fault.kind),
-        listed_names: exchange
-            .as_ref()
-            .map(|exchange| exchange.tools.iter().map(|tool| tool.name.clone()).collect())
-            .unwrap_or_default(),
-        listed_tool: exchange.and_then(|exchange| exchange.tool),
     }
 }
 
 /// What came of the attempt to start the program.
 struct Started {
     outcome: Option<Outcome>,
-    /// What was said to the server of an MCP tool.
-    exchange: Option<Exchange>,
+    /// Whether it was spoken to, and answered; `None` for a program that was only waited for.
+    spoken: Option<Answered>,
     sandbox: Json,
     /// What ended it early, or failed.
     problem: Option<String>,
 }
 
+/// Whether a program that was spoken to did what it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answered {
+    Yes,
+    No,
+}
+
 impl Started {
     fn not(problem: String) -> Started {
-        Started { outcome: None, exchange: None, sandbox: Json::Null, problem: Some(problem) }
-    }
-}
-
-/// What an MCP call asks its server; `None` for a script.
-fn mcp_request<'a>(call: &'a VerifiedCall, pin: PinRule<'a>) -> Option<McpRequest<'a>> {
-    let plan = call.plan();
-    let label = |key: &str| plan.contract().get(key).and_then(Json::as_str);
-    (plan.family() == MCP).then(|| McpRequest {
-        server_id: label("mcp_server_id").or_else(|| label("runtime_id")).unwrap_or_default(),
-        tool_name: label("mcp_tool_name").unwrap_or_default(),
-        arguments: plan.args(),
-        pin,
-    })
-}
-
-/// The words of the command line. A server gets its arguments as a message, so its command stays as it is.
-fn words(call: &VerifiedCall) -> &[String] {
-    let words = call.argv().words();
-    let command = call.plan().command().filter(|_| call.plan().family() == MCP);
-    match command.and_then(|command| Argv::parse(command).ok()) {
-        Some(command) => &words[..command.words().len().min(words.len())],
-        None => words,
+        Started { outcome: None, spoken: None, sandbox: Json::Null, problem: Some(problem) }
     }
 }
 
@@ -204,7 +170,7 @@ fn words(call: &VerifiedCall) -> &[String] {
 fn start(
     execution: &Execution<'_>,
     output: &mut Output,
-    request: Option<&McpRequest<'_>>,
+    peer: Option<&mut (dyn Peer + '_)>,
     redactor: &Redactor,
 ) -> Result<Started, String> {
     let decision = execution.call.decision();
@@ -219,7 +185,7 @@ fn start(
     };
     let confinement = confinement::confine(decision, &programs(execution), &folders);
     let mut spec = Spec::new(execution.program.program().clone(), execution.directory);
-    spec.argv = words(execution.call).iter().map(Into::into).collect();
+    spec.argv = execution.call.argv().words().iter().map(Into::into).collect();
     spec.environment = child_environment(
         execution.environment,
         execution.call,
@@ -238,12 +204,15 @@ fn start(
         ..Control::default()
     };
     check_again(execution)?;
+    if execution.call.plan().family() == MCP && peer.is_none() {
+        return Err("not started: nothing here speaks to MCP servers".to_owned());
+    }
     let mut sink = |stream: Stream, bytes: &[u8]| output.write(stream, bytes);
-    let (outcome, exchange, problem) = match request {
-        Some(request) => {
-            let mut exchange = mcp::call(&spec, &mut sink, &control, request, redactor);
-            let problem = exchange.fault.as_ref().map(ToString::to_string);
-            (exchange.outcome.take(), Some(exchange), problem)
+    let (outcome, spoken, problem) = match peer {
+        Some(peer) => {
+            let Spoken { outcome, problem } = peer.speak(&spec, &mut sink, &control, redactor);
+            let answered = if problem.is_none() { Answered::Yes } else { Answered::No };
+            (outcome, Some(answered), problem)
         }
         None => match run(&spec, &mut sink, &control) {
             Ok(outcome) => {
@@ -258,7 +227,7 @@ fn start(
     };
     let enforcement = outcome.as_ref().and_then(|outcome| outcome.enforcement.as_ref());
     let sandbox = confinement::to_json(confinement.as_ref(), enforcement, execution.fs.root());
-    Ok(Started { outcome, exchange, sandbox, problem })
+    Ok(Started { outcome, spoken, sandbox, problem })
 }
 
 /// Lists the programs of the command that its approval binds.
@@ -270,7 +239,7 @@ fn programs(execution: &Execution<'_>) -> Vec<PathBuf> {
         name.to_str().is_some_and(|name| files.contains_key(name))
     };
     let path_variable = execution.environment.get("PATH");
-    let words = words(execution.call);
+    let words = execution.call.argv().words();
     programs_of(execution.program.path(), words, execution.directory, path_variable, is_bound)
 }
 
@@ -292,13 +261,13 @@ fn check_again(execution: &Execution<'_>) -> Result<(), String> {
 
 fn status(
     outcome: Option<&Outcome>,
-    exchange: Option<&Exchange>,
+    spoken: Option<Answered>,
     failure: Option<&str>,
     checkpoints: &[Checkpoint],
 ) -> CallStatus {
-    // A tool that answered has done its work, however its server ended.
-    let succeeded = |outcome: &Outcome| match exchange {
-        Some(exchange) => exchange.fault.is_none(),
+    // What answered has done its work, however it ended.
+    let succeeded = |outcome: &Outcome| match spoken {
+        Some(answered) => answered == Answered::Yes,
         None => outcome.exit.success(),
     };
     match outcome {

@@ -12,20 +12,17 @@ mod dropped;
 mod environment;
 mod execute;
 mod folder;
-mod mcp;
 mod output;
+mod peer;
 mod program;
 mod receipt;
+mod talk;
 
 pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
-pub use execute::{Execution, Finished, Logs, execute, execute_pinned};
+pub use execute::{Execution, Finished, Logs, execute};
 pub use folder::{FolderFiles, file_fingerprint, folder_files};
-pub use mcp::{
-    Exchange, KeepPin, ListedTool, McpAnswer, McpErrorKind, McpFault, McpRequest, Pin, PinChange,
-    PinChangeKind, PinError, PinRule, ServerExit, diff,
-};
-#[cfg(feature = "mcp")]
-pub use mcp::{LiveServer, call_tool, list_live, list_tools};
+pub use peer::{Peer, Spoken};
 pub use program::{FileStamp, KnownDigests, OpenedProgram, resolve_program};
 pub use receipt::{RunPaths, with_checkpoints};
+pub use talk::{Talk, talk};

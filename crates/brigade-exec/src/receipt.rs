@@ -44,10 +44,8 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) runtime: Json,
     pub(crate) bound_labels: Vec<String>,
     pub(crate) redactor: &'a Redactor,
-    /// The words that the program was started with.
-    pub(crate) argv: &'a [String],
-    /// What only the receipt of an MCP call has.
-    pub(crate) mcp: Option<Object>,
+    /// What only the receipt of a program that was spoken to has.
+    pub(crate) spoken: Option<Object>,
 }
 
 /// Puts a receipt together.
@@ -56,7 +54,7 @@ pub(crate) fn receipt(parts: &ReceiptParts<'_>) -> Receipt {
     let plan = parts.call.plan();
     let contract = plan.contract();
     let label = |key: &str| contract.get(key).cloned().unwrap_or_default();
-    let argv = parts.redactor.redact_argv(parts.argv);
+    let argv = parts.redactor.redact_argv(parts.call.argv().words());
     let argv: Vec<String> = argv.iter().map(|word| word.short(160).as_str().to_owned()).collect();
     let outcome = parts.outcome;
     let duration = outcome.map_or(Duration::ZERO, |outcome| outcome.duration);
@@ -136,7 +134,7 @@ pub(crate) fn receipt(parts: &ReceiptParts<'_>) -> Receipt {
             ]),
         );
     }
-    document.extend(parts.mcp.clone().unwrap_or_default());
+    document.extend(parts.spoken.clone().unwrap_or_default());
     Receipt::from_json(Json::Object(document)).expect("id, call id and status were just put in")
 }
 

@@ -11,8 +11,8 @@ use brigade_catalog::edit::{self, EditError};
 use brigade_catalog::{ApprovalMode, Catalog, Family, Level, Runtime, Seconds, Tool};
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, closest};
-use brigade_exec::{Exchange, ListedTool};
 use brigade_fs::FileMode;
+use brigade_mcp::{Exchange, ListedTool};
 use brigade_policy::PolicyState;
 
 use crate::catalog::Tools;

@@ -14,7 +14,8 @@ use brigade_catalog::Tool;
 use brigade_command::risk;
 use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
-use brigade_exec::{Exchange, LiveServer, list_live};
+use brigade_exec::Talk;
+use brigade_mcp::{Exchange, list_live};
 use brigade_policy::{CallFacts, PolicyState, decide};
 use brigade_process::Stream;
 use brigade_redact::is_secret_command;
@@ -165,7 +166,7 @@ impl Room {
             Ok(())
         };
         let timeout = tool.timeout.map_or(PATIENCE, |timeout| timeout.duration().min(PATIENCE));
-        let server = LiveServer {
+        let server = Talk {
             argv: argv.words(),
             program: &program,
             directory: &directory,

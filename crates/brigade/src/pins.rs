@@ -18,11 +18,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::{Call, PinFact, VerifiedCall};
-use brigade_catalog::{Catalog, Tool};
+use brigade_catalog::{Catalog, Family, Tool};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Timestamp, closest};
 use brigade_doctor::{PinProblem, PinState};
-use brigade_exec::{Finished, ListedTool, McpErrorKind, Pin};
+use brigade_mcp::{Exchange, ListedTool, McpErrorKind, Pin, refusal_of_build};
 use brigade_policy::Blocker;
 
 use crate::error::{Error, ErrorKind};
@@ -252,6 +252,11 @@ impl Room {
         catalog: &Catalog,
         tool: &Tool,
     ) -> Result<(PinFact, Option<Blocker>), Error> {
+        if tool.family == Some(Family::Mcp)
+            && let Some(blocker) = refusal_of_build()
+        {
+            return Ok((PinFact::None, Some(blocker)));
+        }
         let Some(mcp) = self.pin_key(catalog, tool)? else { return Ok((PinFact::None, None)) };
         Ok(match self.read_pin(&mcp)? {
             Ok(None) => (PinFact::None, None),
@@ -291,14 +296,14 @@ impl Room {
     /// Returns the pin's id when it does.
     pub(crate) fn keep_listing(
         &self,
-        mcp: Option<&McpOfCall<'_>>,
-        pinned: Option<PinRecord>,
-        finished: &Finished,
+        mcp: &McpOfCall<'_>,
+        pinned: Option<&PinRecord>,
+        exchange: &Exchange,
+        seen_at: Timestamp,
     ) -> Result<Option<String>, Error> {
-        let Some(mcp) = mcp else { return Ok(None) };
-        let changed = self.keep_tool(mcp, pinned, finished)?;
+        let changed = self.keep_tool(mcp, pinned, exchange, seen_at)?;
         if let Some(tool) = mcp.tool {
-            let names = finished.listed_names.iter().map(String::as_str);
+            let names = exchange.tools.iter().map(|tool| tool.name.as_str());
             self.note_names(mcp.catalog, tool, names, FirstTime::Begin)?;
         }
         Ok(changed)
@@ -338,28 +343,32 @@ impl Room {
     fn keep_tool(
         &self,
         mcp: &McpOfCall<'_>,
-        pinned: Option<PinRecord>,
-        finished: &Finished,
+        pinned: Option<&PinRecord>,
+        exchange: &Exchange,
+        seen_at: Timestamp,
     ) -> Result<Option<String>, Error> {
-        let Some(listed) = &finished.listed_tool else {
-            if finished.fault == Some(McpErrorKind::ToolNotListed)
+        let Some(listed) = &exchange.tool else {
+            let fault = exchange.fault.as_ref().map(|fault| fault.kind);
+            if fault == Some(McpErrorKind::ToolNotListed)
                 && let Some(record) = pinned
             {
-                self.note_vanished(&record, finished.completed_at)?;
+                self.note_vanished(record, seen_at)?;
             }
             return Ok(None);
         };
         let command = mcp.tool.map(ServerCommand::of);
+        let read;
         let record = match pinned {
             // Its first use, which made the pin, or somebody else's that did so meanwhile.
-            None => match self.read_pin(&mcp.key)? {
-                Ok(Some(record)) => record,
-                Ok(None) | Err(_) => return Ok(None),
-            },
+            None => {
+                let Ok(Some(record)) = self.read_pin(&mcp.key)? else { return Ok(None) };
+                read = record;
+                &read
+            }
             Some(record) => record,
         };
         let changed = (!record.pin.holds(listed)).then(|| record.id());
-        self.note_listing(&record, listed, command, finished.completed_at)?;
+        self.note_listing(record, listed, command, seen_at)?;
         Ok(changed)
     }
 

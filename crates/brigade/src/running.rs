@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, Checkpoint, Claim, Purpose, Refusal, Runner, VerifiedCall, verify};
 use brigade_core::{CallId, Fingerprint, IdPrefix, Json, RunId, Timestamp};
-use brigade_exec::{Execution, ListedTool, Logs, PinRule, RunPaths, execute_pinned, with_checkpoints};
+use brigade_exec::{Execution, Logs, Peer, RunPaths, execute, with_checkpoints};
 use brigade_fs::{FileKind, RelPath, WriteFile};
+use brigade_mcp::{ListedTool, PinRule, ToolCall};
 use brigade_process::ProcessIdentity;
 use brigade_queue::{Calls as Which, ChainEnd, Queue, StoredCall};
 
@@ -194,7 +195,9 @@ impl Room {
         };
         tracing::debug!(call = %call.id(), run = %run_id, "claimed the call, and runs it");
         let keep = |listed: &ListedTool| self.first_use(mcp.as_ref(), listed);
-        let finished = execute_pinned(
+        let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
+        let mut server = ToolCall::of(&call, rule);
+        let finished = execute(
             &Execution {
                 call: &call,
                 run_id: &run_id,
@@ -209,12 +212,15 @@ impl Room {
                 clock: &*self.env.clock,
             },
             logs,
-            pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin)),
+            server.as_mut().map(|server| server as &mut dyn Peer),
         );
         self.keep_digests();
         tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
         // The run is recorded whatever becomes of the pin.
-        let kept = self.keep_listing(mcp.as_ref(), pinned, &finished);
+        let said = mcp.as_ref().zip(server.as_ref().map(ToolCall::exchange));
+        let kept = said.map_or(Ok(None), |(mcp, exchange)| {
+            self.keep_listing(mcp, pinned.as_ref(), exchange, finished.completed_at)
+        });
         let recorded = queue
             .lock(self.now())
             .and_then(|mut locked| {

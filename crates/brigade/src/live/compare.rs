@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use brigade_catalog::Tool;
 use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
-use brigade_exec::{ListedTool, diff};
+use brigade_mcp::{ListedTool, diff};
 
 use super::{Asked, server_name};
 use crate::error::Error;

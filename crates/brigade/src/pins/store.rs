@@ -2,8 +2,8 @@
 
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::{Fingerprint, Json, Timestamp};
-use brigade_exec::{Pin, PinError};
 use brigade_fs::{FileMode, RelPath};
+use brigade_mcp::{Pin, PinError};
 use thiserror::Error as ThisError;
 
 use super::PINS;
@@ -166,7 +166,7 @@ fn path_of(tool: &McpTool) -> RelPath {
 
 #[cfg(test)]
 mod tests {
-    use brigade_exec::ListedTool;
+    use brigade_mcp::ListedTool;
 
     use super::*;
 

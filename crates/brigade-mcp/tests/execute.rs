@@ -1,13 +1,13 @@
 //! Approved MCP calls through `execute`: the receipt, the logs, the sandbox.
 
-#![cfg(feature = "mcp")]
+#![cfg(feature = "client")]
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "a test looks at processes and files itself, and fails when it cannot go on"
 )]
 
-mod mcp_common;
+mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,19 +19,18 @@ use brigade_call::{
 };
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{Fingerprint, Json, SystemClock, Timestamp};
-use brigade_exec::{
-    Execution, Finished, HostEnvironment, LiveServer, Logs, McpErrorKind, OpenedProgram, Pin, PinRule,
-    RunPaths, execute, execute_pinned, list_live,
-};
+use brigade_exec::{Execution, Finished, HostEnvironment, Logs, OpenedProgram, RunPaths, Talk, execute};
 use brigade_fs::{DiskFs, Fs};
+use brigade_mcp::{ListedTool, McpErrorKind, Pin, PinRule, ToolCall, list_live};
 use brigade_policy::{CallFacts, PolicyState, decide};
 use brigade_process::Discard;
 use brigade_schema::Schema;
-use mcp_common::python;
+use common::python;
 
 /// What a run left.
 struct Ran {
     finished: Finished,
+    listed_tool: Option<ListedTool>,
     stdout: String,
     stderr: String,
 }
@@ -134,12 +133,11 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         cancel: None,
         clock: &SystemClock,
     };
-    let finished = match pin {
-        None => execute(&execution, logs),
-        Some(pin) => execute_pinned(&execution, logs, PinRule::Holds(pin)),
-    };
+    let mut peer = ToolCall::of(&call, pin.map_or(PinRule::None, PinRule::Holds)).unwrap();
+    let finished = execute(&execution, logs, Some(&mut peer));
+    let listed_tool = peer.exchange().tool.clone();
     let log = |name: &str| std::fs::read_to_string(workspace.path().join(name)).unwrap();
-    Ran { finished, stdout: log("stdout.log"), stderr: log("stderr.log") }
+    Ran { finished, listed_tool, stdout: log("stdout.log"), stderr: log("stderr.log") }
 }
 
 const POLICY: &str = "env_bindings = { VOICE = \"VOICE_OF_THE_HOST\" }\n";
@@ -158,7 +156,7 @@ fn an_approved_call_is_answered_and_receipted() {
     assert!(!ran.key("argv").to_compact().contains("good morning"), "arguments are sent, not appended");
     assert_eq!(ran.stdout.lines().count(), 3);
     assert!(ran.stderr.ends_with("tools/call 3\n"));
-    assert_eq!(ran.finished.listed_tool.unwrap().name, "echo");
+    assert_eq!(ran.listed_tool.unwrap().name, "echo");
 }
 
 #[test]
@@ -175,7 +173,7 @@ fn bound_values_reach_the_server_and_nothing_else() {
 fn a_bound_value_in_a_listing_is_not_kept() {
     let ran = run("leaks-in-listing", "echo", r#"{"text": "x"}"#, POLICY, None);
     assert_eq!(ran.finished.status, CallStatus::Completed);
-    let tool = ran.finished.listed_tool.as_ref().unwrap();
+    let tool = ran.listed_tool.as_ref().unwrap();
     assert_eq!(tool.description.as_deref(), Some("Says it again. The voice is [redacted]."));
     let pin = Pin::of(tool, Timestamp::from_unix_micros(0));
     assert!(!format!("{:?}{}", ran.finished, pin.to_json().to_compact()).contains("voice-EXAMPLE"));
@@ -209,7 +207,7 @@ fn a_failure_is_one_sentence_everywhere() {
 
 #[test]
 fn a_changed_tool_is_not_called_until_it_is_pinned_again() {
-    let listed = run("", "echo", r#"{"text": "x"}"#, POLICY, None).finished.listed_tool.unwrap();
+    let listed = run("", "echo", r#"{"text": "x"}"#, POLICY, None).listed_tool.unwrap();
     let pin = Pin::of(&listed, Timestamp::from_unix_micros(0));
     let ran = run("", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
     assert_eq!(ran.finished.status, CallStatus::Completed);
@@ -217,7 +215,7 @@ fn a_changed_tool_is_not_called_until_it_is_pinned_again() {
     assert_eq!(ran.finished.status, CallStatus::Failed);
     assert_eq!(ran.key("mcp_error_kind"), &Json::from("pin_changed"));
     assert_eq!(ran.key("mcp_request_id"), &Json::Null);
-    let pin = Pin::of(&ran.finished.listed_tool.unwrap(), Timestamp::from_unix_micros(0));
+    let pin = Pin::of(&ran.listed_tool.unwrap(), Timestamp::from_unix_micros(0));
     let ran = run("added-parameter", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
     assert_eq!(ran.finished.status, CallStatus::Completed);
 }
@@ -244,7 +242,7 @@ fn a_live_listing_is_under_the_same_policy() {
     let list = |policy: &str| {
         let policy = PolicyState::parse("policy.toml", Some(policy.as_bytes()));
         let decision = decide(&policy, &CallFacts::of(tool), &|_: &str| true);
-        let live = LiveServer {
+        let live = Talk {
             argv: &argv,
             program: &program,
             directory: workspace.path(),

@@ -1,19 +1,19 @@
 //! Servers that do not answer, or wrongly.
 
-#![cfg(feature = "mcp")]
+#![cfg(feature = "client")]
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "a test looks at processes and files itself, and fails when it cannot go on"
 )]
 
-mod mcp_common;
+mod common;
 
 use std::time::{Duration, Instant};
 
-use brigade_exec::{McpErrorKind, ServerExit};
+use brigade_mcp::{McpErrorKind, ServerExit};
 use brigade_process::{CancelToken, Program};
-use mcp_common::Trial;
+use common::Trial;
 
 #[track_caller]
 fn check(faults: &[&str], kind: McpErrorKind, message: &str) {
@@ -191,7 +191,7 @@ fn a_log_that_cannot_be_written_ends_the_server() {
     let mut sink = |_: brigade_process::Stream, _: &[u8]| Err(std::io::ErrorKind::StorageFull.into());
     let control = brigade_process::Control::default();
     let exchange =
-        brigade_exec::call_tool(&trial.spec, &mut sink, &control, &trial.request(), &trial.redactor());
+        brigade_mcp::call_tool(&trial.spec, &mut sink, &control, &trial.request(), &trial.redactor());
     assert_eq!(exchange.fault.unwrap().kind, McpErrorKind::Log);
     assert_eq!(exchange.exit, Some(ServerExit::Interrupted));
 }

@@ -1,17 +1,17 @@
 //! Servers that list a tool differently than before.
 
-#![cfg(feature = "mcp")]
+#![cfg(feature = "client")]
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "a test looks at processes and files itself, and fails when it cannot go on"
 )]
 
-mod mcp_common;
+mod common;
 
 use brigade_core::{Json, Timestamp};
-use brigade_exec::{McpErrorKind, Pin};
-use mcp_common::Trial;
+use brigade_mcp::{McpErrorKind, Pin};
+use common::Trial;
 
 fn pin() -> Pin {
     let seen = Trial::new(&[]).call();

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use brigade_core::Json;
-use brigade_exec::{Exchange, McpErrorKind, McpRequest, Pin, PinRule, ServerExit, call_tool, list_tools};
+use brigade_mcp::{Exchange, McpErrorKind, McpRequest, Pin, PinRule, ServerExit, call_tool, list_tools};
 use brigade_process::{CancelToken, Control, Program, Spec, Stream};
 use brigade_redact::{Redactor, SecretValue};
 

@@ -14,12 +14,12 @@ use brigade_redact::Redactor;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::content::McpAnswer;
 use super::conversation::{Failure, Goal, Said, converse};
-use super::exchange::{Exchange, McpErrorKind, McpFault, McpRequest, ServerExit};
 use super::link::{Known, Link};
-use super::pin::redact_texts;
 use super::pipes::{LINE_LIMIT, Pipes};
+use crate::content::McpAnswer;
+use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest, ServerExit};
+use crate::pin::redact_texts;
 
 /// How long a server may take to exit by itself once its input is closed.
 const EXIT_PATIENCE: Duration = Duration::from_secs(1);

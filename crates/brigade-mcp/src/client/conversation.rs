@@ -12,9 +12,9 @@ use rmcp::model::{
 use rmcp::service::{ClientInitializeError, PeerRequestOptions, RunningService, ServiceError};
 use rmcp::{ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
 
-use super::exchange::{McpErrorKind, McpFault, PinRule};
 use super::link::{LineTransport, Link};
-use super::pin::{ListedTool, Pin, PinChange};
+use crate::exchange::{McpErrorKind, McpFault, PinRule};
+use crate::pin::{ListedTool, Pin, PinChange};
 
 /// Pages of a list of tools.
 const PAGES: usize = 500;

@@ -11,9 +11,9 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use super::exchange::McpErrorKind;
 use super::message::{Broken, Received};
-use super::pin::{ListedTool, Pin};
+use crate::exchange::McpErrorKind;
+use crate::pin::{ListedTool, Pin};
 
 /// The revision of a server that does not say which it speaks.
 const UNNAMED_VERSION: &str = "2024-11-05";

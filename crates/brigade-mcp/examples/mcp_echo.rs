@@ -1,6 +1,6 @@
 //! Measures what an MCP call costs beyond what its server needs.
 //!
-//! `cargo run --release -p brigade-exec --example mcp_echo -- ROUNDS COMMAND…` calls the tool `echo` of a server, by
+//! `cargo run --release -p brigade-mcp --example mcp_echo -- ROUNDS COMMAND…` calls the tool `echo` of a server, by
 //! turns through [`call_tool`] and by a bare exchange of prepared lines over pipes, and prints the medians.
 
 #![allow(
@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use brigade_core::Json;
-use brigade_exec::{McpRequest, PinRule, call_tool};
+use brigade_mcp::{McpRequest, PinRule, call_tool};
 use brigade_process::{Control, Program, Spec, Stream};
 use brigade_redact::Redactor;
 

@@ -1,13 +1,13 @@
 //! Servers that answer, each in its own way.
 
-#![cfg(feature = "mcp")]
+#![cfg(feature = "client")]
 
-mod mcp_common;
+mod common;
 
 use brigade_core::Json;
-use brigade_exec::{McpErrorKind, ServerExit};
+use brigade_mcp::{McpErrorKind, ServerExit};
 use brigade_redact::SecretValue;
-use mcp_common::Trial;
+use common::Trial;
 
 #[test]
 fn an_echo_is_answered_and_the_server_ends_by_itself() {

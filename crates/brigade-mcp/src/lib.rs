@@ -16,60 +16,38 @@
 //! Messages are read from lines. Lines that are no messages are logs and change nothing; one that claims to be a response
 //! and cannot be read fails the call. The asynchronous runtime lives on one thread, inside one call.
 //!
-//! [`Pin`] and [`diff`] are pure and work without the feature `mcp`.
+//! [`Pin`] and [`diff`] are pure and work without the feature `client`.
+//!
+//! ```
+//! use brigade_core::{Json, Timestamp};
+//! use brigade_mcp::{ListedTool, Pin, diff};
+//!
+//! let listed = |text: &str| ListedTool::from_json(&Json::parse(text).unwrap()).unwrap();
+//! let pin = Pin::of(&listed(r#"{"name": "echo", "description": "Says it again."}"#), Timestamp::from_unix_micros(0));
+//! let now = listed(r#"{"name": "echo", "description": "Says it again, and keeps it."}"#);
+//! assert!(!pin.holds(&now));
+//! assert_eq!(diff(pin.tool(), &now).len(), 1);
+//! ```
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod build;
 mod content;
 mod exchange;
 mod pin;
 
-#[cfg(feature = "mcp")]
-mod lines;
-#[cfg(feature = "mcp")]
-mod message;
+#[cfg(not(feature = "client"))]
+mod absent;
+#[cfg(feature = "client")]
+mod client;
 
-#[cfg(feature = "mcp")]
-mod conversation;
-#[cfg(feature = "mcp")]
-mod link;
-#[cfg(feature = "mcp")]
-mod live;
-#[cfg(feature = "mcp")]
-mod pipes;
-#[cfg(feature = "mcp")]
-mod session;
+mod peer;
 
+pub use build::refusal_of_build;
+#[cfg(feature = "client")]
+pub use client::{call_tool, list_tools};
 pub use content::McpAnswer;
 pub use exchange::{Exchange, KeepPin, McpErrorKind, McpFault, McpRequest, PinRule, ServerExit};
-#[cfg(feature = "mcp")]
-pub use live::{LiveServer, list_live};
+pub use peer::{ToolCall, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
-#[cfg(feature = "mcp")]
-pub use session::{call_tool, list_tools};
-
-use brigade_process::{Control, Sink, Spec};
-use brigade_redact::Redactor;
-
-/// Calls a tool, if this build can.
-#[cfg(feature = "mcp")]
-pub(crate) fn call(
-    spec: &Spec,
-    sink: &mut dyn Sink,
-    control: &Control,
-    request: &McpRequest<'_>,
-    redactor: &Redactor,
-) -> Exchange {
-    call_tool(spec, sink, control, request, redactor)
-}
-
-/// Says that this build cannot call MCP tools.
-#[cfg(not(feature = "mcp"))]
-pub(crate) fn call(
-    _spec: &Spec,
-    _sink: &mut dyn Sink,
-    _control: &Control,
-    _request: &McpRequest<'_>,
-    _redactor: &Redactor,
-) -> Exchange {
-    let message = "this build does not speak to MCP servers".to_owned();
-    Exchange { fault: Some(McpFault { kind: McpErrorKind::NotStarted, message }), ..Exchange::default() }
-}

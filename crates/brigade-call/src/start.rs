@@ -1,0 +1,317 @@
+//! The gate of what is started without being a call: nothing of it starts but a [`VerifiedStart`], and only
+//! [`plan_start`] makes one.
+//!
+//! An MCP server that is asked for its list, a runtime, and the health command of a runtime have no approval, so
+//! nothing is compared. What is checked is what a plan of a call checks, by the same functions:
+//!
+//! | checked | [`List`](StartPurpose::List) | [`Serve`](StartPurpose::Serve), [`Health`](StartPurpose::Health) |
+//! | --- | --- | --- |
+//! | the entry has no errors | yes | yes |
+//! | the command is there, can be split, is short enough, holds no secret, is no high risk | yes | yes |
+//! | its folder and its program are there | yes | yes |
+//! | what the policy decides on a call of the tool | yes | no: the policy decides which calls may use a runtime |
+//! | the code that the command leads to can be bound | yes | no: no approval binds it |
+//! | the pin | no: the list is what it is compared with | no |
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use brigade_command::argv::InvalidCommand;
+use brigade_command::{Argv, risk};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Fingerprint, Place};
+use brigade_policy::{Blocker, Decision};
+use brigade_redact::{Redactor, is_secret_command};
+
+use crate::facts::DirectoryFact;
+
+/// What a program is started for, when it is not for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StartPurpose {
+    /// An MCP server is asked which tools it has.
+    List,
+    /// A runtime runs until it is stopped.
+    Serve,
+    /// The health command of a runtime says how the runtime is.
+    Health,
+}
+
+/// What a start is decided on; read once, by whoever calls [`plan_start`].
+#[derive(Clone, Debug)]
+pub struct StartFacts<'f> {
+    /// What it is started for.
+    pub purpose: StartPurpose,
+    /// Whether the entry that names the command has errors.
+    pub is_broken: bool,
+    /// The command, as the entry has it.
+    pub command: Option<&'f str>,
+    /// The folder that the program starts in.
+    pub directory: PathBuf,
+    /// How that folder stands.
+    pub directory_fact: DirectoryFact,
+    /// The program that the first word of the command names.
+    pub program: StartProgram,
+    /// What the policy decides; absent for what it does not decide on.
+    pub decision: Option<Decision>,
+    /// Why the code that the command leads to cannot be bound; empty when nothing binds it.
+    pub unbound: Vec<Blocker>,
+}
+
+/// The program of a start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartProgram {
+    /// No such program is on PATH or at that path.
+    NotFound,
+    /// It cannot be read; the text says why.
+    Unreadable(String),
+    /// It is there.
+    Found {
+        /// Its absolute path.
+        path: PathBuf,
+        /// The sha256 of its bytes, when they were read.
+        sha256: Option<Fingerprint>,
+    },
+}
+
+/// One reason why a program is not started.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Objection {
+    /// The entry has errors.
+    BrokenEntry,
+    /// The entry has no command.
+    NoCommand,
+    /// The command cannot be split into words.
+    NotWords(InvalidCommand),
+    /// The system does not take the command line; the text says why.
+    TooLong(String),
+    /// The command is too much of a risk.
+    Risk(risk::Risk),
+    /// The command holds what looks like a secret.
+    Secret,
+    /// The program of the command is not there.
+    ProgramNotFound {
+        /// The word that names it, without secrets.
+        word: String,
+    },
+    /// The program of the command cannot be read.
+    ProgramUnreadable {
+        /// The word that names it, without secrets.
+        word: String,
+        /// Why.
+        why: String,
+    },
+    /// The folder is not there.
+    DirectoryMissing,
+    /// The folder is out of the workspace, and the policy does not list it.
+    DirectoryOutside,
+    /// The policy decides against it.
+    Policy(Blocker),
+    /// The code that the command leads to cannot be bound.
+    Unbound(Blocker),
+}
+
+impl Objection {
+    /// Returns the reason as that of a plan; `place_of` tells where the entry has a field.
+    pub fn blocker(&self, place_of: impl Fn(&str) -> Place) -> Blocker {
+        let of = |field: &'static str, code: &'static str| {
+            Blocker::new(code, self.to_string()).at(place_of(field)).field(field)
+        };
+        let of_command = |code| of("command", code);
+        match self {
+            Objection::BrokenEntry => of("id", "invalid_entry"),
+            Objection::NoCommand => of_command("missing_command"),
+            Objection::NotWords(_) => of_command("invalid_command"),
+            Objection::TooLong(message) => Blocker::new("arguments_too_long", message.clone()).field("args"),
+            Objection::Risk(_) => {
+                of_command("high_risk_command").hint("put the steps into a reviewed script and call that")
+            }
+            Objection::Secret => of_command("secret_in_catalog"),
+            Objection::ProgramNotFound { word } => of_command("program_not_found").hint(if word.contains('/') {
+                "create it and make it executable (`chmod +x`), or name its interpreter first in `command`"
+            } else {
+                "install it, add its folder to PATH, or name its path in `command`"
+            }),
+            Objection::ProgramUnreadable { .. } => of_command("program_not_found")
+                .hint("let its user read it, so that an approval can bind its bytes"),
+            Objection::DirectoryMissing => of("cwd", "missing_cwd"),
+            Objection::DirectoryOutside => of("cwd", "path_outside").hint(
+                "list its folder under `outside` in [paths] of .brigade/tools/policy.toml",
+            ),
+            Objection::Policy(blocker) | Objection::Unbound(blocker) => blocker.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Objection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Objection::BrokenEntry => f.write_str("the entry has errors"),
+            Objection::NoCommand => f.write_str("the tool has no command"),
+            Objection::NotWords(error) => write!(f, "the command cannot be split into words: {error}"),
+            Objection::TooLong(message) => f.write_str(message),
+            Objection::Risk(risk) => risk.fmt(f),
+            Objection::Secret => f.write_str("the command holds what looks like a secret; it is not shown"),
+            Objection::ProgramNotFound { word } if word.contains('/') => {
+                let word = escape_terminal(word);
+                write!(f, "the program of the command, `{word}`, is no file that can be executed")
+            }
+            Objection::ProgramNotFound { word } => {
+                let word = escape_terminal(word);
+                write!(f, "the program of the command, `{word}`, is not found on this host")
+            }
+            Objection::ProgramUnreadable { word, why } => {
+                let word = escape_terminal(word);
+                write!(f, "the program of the command, `{word}`, cannot be read: {why}")
+            }
+            Objection::DirectoryMissing => f.write_str("cwd is no folder in the workspace"),
+            Objection::DirectoryOutside => f.write_str("cwd leads out of the workspace"),
+            Objection::Policy(blocker) | Objection::Unbound(blocker) => f.write_str(&blocker.message),
+        }
+    }
+}
+
+/// A program that may be started without being a call.
+#[derive(Clone, Debug)]
+pub struct VerifiedStart {
+    purpose: StartPurpose,
+    argv: Argv,
+    program: PathBuf,
+    sha256: Option<Fingerprint>,
+    directory: PathBuf,
+    decision: Option<Decision>,
+}
+
+/// Decides on facts that were read once whether a program may be started without being a call. Starts nothing.
+///
+/// # Errors
+/// With every reason against it, in the order of the table of this module.
+pub fn plan_start(facts: StartFacts<'_>) -> Result<VerifiedStart, Vec<Objection>> {
+    let mut objections = Vec::new();
+    if facts.is_broken {
+        objections.push(Objection::BrokenEntry);
+    }
+    let argv = split(facts.command).map_err(|objection| objections.push(objection)).ok();
+    if let Some(argv) = &argv {
+        objections.extend(too_long(argv));
+        objections.extend(risks(argv));
+    }
+    if facts.command.is_some_and(is_secret_command) {
+        objections.push(Objection::Secret);
+    }
+    objections.extend(directory(facts.directory_fact));
+    // Without its folder nothing was looked for.
+    if let (Some(argv), DirectoryFact::Present) = (&argv, facts.directory_fact) {
+        objections.extend(missing_program(argv, &facts.program));
+    }
+    let denied = facts.decision.iter().flat_map(|decision| &decision.blockers);
+    objections.extend(denied.cloned().map(Objection::Policy));
+    objections.extend(facts.unbound.into_iter().map(Objection::Unbound));
+    match (argv, facts.program) {
+        (Some(argv), StartProgram::Found { path, sha256 }) if objections.is_empty() => Ok(VerifiedStart {
+            purpose: facts.purpose,
+            argv,
+            program: path,
+            sha256,
+            directory: facts.directory,
+            decision: facts.decision,
+        }),
+        _ => Err(objections),
+    }
+}
+
+impl VerifiedStart {
+    /// Returns what it is started for.
+    pub fn purpose(&self) -> StartPurpose {
+        self.purpose
+    }
+
+    /// Returns the words of the command line, program first.
+    pub fn argv(&self) -> &Argv {
+        &self.argv
+    }
+
+    /// Returns the absolute path of the program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Returns the sha256 of the program's bytes, when they were read.
+    pub fn sha256(&self) -> Option<Fingerprint> {
+        self.sha256
+    }
+
+    /// Returns the folder that the program starts in.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns what the policy decided; absent for what it does not decide on.
+    pub fn decision(&self) -> Option<&Decision> {
+        self.decision.as_ref()
+    }
+}
+
+/// Splits the command of an entry into words.
+pub(crate) fn split(command: Option<&str>) -> Result<Argv, Objection> {
+    let command = command.filter(|command| !command.is_empty()).ok_or(Objection::NoCommand)?;
+    Argv::parse(command).map_err(Objection::NotWords)
+}
+
+/// Lists what makes a command line too much of a risk.
+pub(crate) fn risks(argv: &Argv) -> impl Iterator<Item = Objection> {
+    risk::judge(argv).into_iter().map(Objection::Risk)
+}
+
+/// Says why the folder cannot be used.
+pub(crate) fn directory(fact: DirectoryFact) -> Option<Objection> {
+    match fact {
+        DirectoryFact::Present => None,
+        DirectoryFact::Missing => Some(Objection::DirectoryMissing),
+        DirectoryFact::Outside => Some(Objection::DirectoryOutside),
+    }
+}
+
+/// Says why the program cannot be started.
+pub(crate) fn missing_program(argv: &Argv, program: &StartProgram) -> Option<Objection> {
+    let word = || Redactor::new(&[]).redact_str(argv.program());
+    match program {
+        StartProgram::Found { .. } => None,
+        StartProgram::NotFound => Some(Objection::ProgramNotFound { word: word() }),
+        StartProgram::Unreadable(why) => {
+            Some(Objection::ProgramUnreadable { word: word(), why: why.clone() })
+        }
+    }
+}
+
+/// The longest word that Linux hands to a program, in bytes, without the NUL behind it.
+const LONGEST_WORD: usize = (128 << 10) - 1;
+
+/// The longest command line that Linux takes with the usual limit of the stack, in bytes, with room for the environment.
+const LONGEST_LINE: usize = (2 << 20) - (256 << 10);
+
+/// What each word takes besides its bytes: a NUL and a pointer.
+const OF_EACH_WORD: usize = 9;
+
+/// Says which word, or that the whole command line, is too long to be handed to a program.
+pub(crate) fn too_long(argv: &Argv) -> Option<Objection> {
+    let words = argv.words();
+    let whole: usize = words.iter().map(|word| word.len() + OF_EACH_WORD).sum();
+    let message = match words.iter().position(|word| LONGEST_WORD < word.len()) {
+        Some(word) => {
+            format!(
+                "word {word} of the command line has {} bytes, and no more than {LONGEST_WORD} can be passed",
+                words[word].len()
+            )
+        }
+        None if LONGEST_LINE < whole => {
+            format!("the command line has {whole} bytes, and no more than {LONGEST_LINE} can be passed")
+        }
+        None => return None,
+    };
+    Some(Objection::TooLong(message))
+}
+
+#[cfg(test)]
+mod tests;

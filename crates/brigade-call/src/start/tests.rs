@@ -1,0 +1,126 @@
+use brigade_catalog::{Catalog, Level};
+use brigade_policy::{CallFacts, PolicyState, decide};
+
+use super::*;
+
+fn facts(command: &str) -> StartFacts<'_> {
+    StartFacts {
+        purpose: StartPurpose::Serve,
+        is_broken: false,
+        command: Some(command),
+        directory: PathBuf::from("/work"),
+        directory_fact: DirectoryFact::Present,
+        program: StartProgram::Found { path: PathBuf::from("/bin/serve"), sha256: None },
+        decision: None,
+        unbound: Vec::new(),
+    }
+}
+
+/// Checks every reason against a start, by the code of its blocker and its text.
+#[track_caller]
+fn check(facts: StartFacts<'_>, expect: &[(&str, &str)]) {
+    let found = plan_start(facts).err().unwrap_or_default();
+    let found: Vec<(String, String)> = found
+        .iter()
+        .map(|objection| {
+            (objection.blocker(|field| Place::file(field)).code.into_owned(), objection.to_string())
+        })
+        .collect();
+    let found: Vec<(&str, &str)> = found.iter().map(|(code, text)| (code.as_str(), text.as_str())).collect();
+    assert_eq!(found, expect);
+}
+
+#[test]
+fn what_nothing_speaks_against_starts_as_it_was_looked_at() {
+    let start = plan_start(facts("serve --port 80")).unwrap();
+    assert_eq!(start.argv().words(), ["serve", "--port", "80"]);
+    assert_eq!((start.program(), start.directory()), (Path::new("/bin/serve"), Path::new("/work")));
+    assert_eq!((start.purpose(), start.sha256()), (StartPurpose::Serve, None));
+    assert!(start.decision().is_none());
+}
+
+#[test]
+fn an_entry_and_its_command_must_be_sound() {
+    check(StartFacts { is_broken: true, ..facts("serve") }, &[("invalid_entry", "the entry has errors")]);
+    check(StartFacts { command: None, ..facts("") }, &[("missing_command", "the tool has no command")]);
+    check(facts(""), &[("missing_command", "the tool has no command")]);
+    check(
+        facts("serve 'x"),
+        &[(
+            "invalid_command",
+            "the command cannot be split into words: the quote opened at column 7 of the command is never closed",
+        )],
+    );
+}
+
+#[test]
+fn a_command_may_be_no_risk_and_hold_no_secret() {
+    check(facts("sh -c true"), &[("high_risk_command", "word 1 gives `sh` its commands as text")]);
+    check(
+        facts("serve --token hunter2"),
+        &[("secret_in_catalog", "the command holds what looks like a secret; it is not shown")],
+    );
+}
+
+#[test]
+fn folder_and_program_must_be_there() {
+    let missing = ("missing_cwd", "cwd is no folder in the workspace");
+    check(StartFacts { directory_fact: DirectoryFact::Missing, ..facts("serve") }, &[missing]);
+    let gone = || StartFacts { program: StartProgram::NotFound, ..facts("serve") };
+    check(gone(), &[("program_not_found", "the program of the command, `serve`, is not found on this host")]);
+    let unreadable = StartProgram::Unreadable("permission denied".to_owned());
+    check(
+        StartFacts { program: unreadable, ..facts("./serve") },
+        &[("program_not_found", "the program of the command, `./serve`, cannot be read: permission denied")],
+    );
+    // Without the folder nothing was looked for.
+    check(
+        StartFacts { directory_fact: DirectoryFact::Outside, ..gone() },
+        &[("path_outside", "cwd leads out of the workspace")],
+    );
+}
+
+#[test]
+fn the_policy_and_code_that_cannot_be_bound_refuse_it_with_all_other_reasons() {
+    let entry = "[[tool]]\nid = \"say\"\nname = \"Say\"\nfamily = \"mcp\"\neffects = [\"network\"]\n";
+    let catalog = Catalog::parse("tools.toml", Level::Project, entry.as_bytes());
+    let policy = PolicyState::parse("policy.toml", Some(b"denied_effects = [\"network\"]"));
+    let decision = decide(&policy, &CallFacts::of(catalog.tool("say").unwrap()), &|_: &str| true);
+    let denied = decision.blockers[0].clone();
+    let unbound = Blocker::new("code_not_bound", "the option `-r` runs code that an approval does not bind");
+    check(
+        StartFacts {
+            purpose: StartPurpose::List,
+            is_broken: true,
+            decision: Some(decision),
+            unbound: vec![unbound.clone()],
+            ..facts("serve")
+        },
+        &[
+            ("invalid_entry", "the entry has errors"),
+            (&denied.code, &denied.message),
+            (&unbound.code, &unbound.message),
+        ],
+    );
+}
+
+#[track_caller]
+fn check_length(words: &[usize], expect: Option<&str>) {
+    let words = words.iter().map(|length| "x".repeat(*length)).collect();
+    let found = too_long(&Argv::new(words).unwrap());
+    assert_eq!(found.map(|objection| objection.to_string()), expect.map(str::to_owned));
+}
+
+#[test]
+fn what_the_system_does_not_take_is_refused() {
+    check_length(&[5, LONGEST_WORD], None);
+    check_length(
+        &[5, 1, LONGEST_WORD + 1],
+        Some("word 2 of the command line has 131072 bytes, and no more than 131071 can be passed"),
+    );
+    check_length(&[100_000; 18], None);
+    check_length(
+        &[100_000; 19],
+        Some("the command line has 1900171 bytes, and no more than 1835008 can be passed"),
+    );
+}

@@ -1,0 +1,76 @@
+//! Speaking to a program outside of any call.
+
+use std::path::Path;
+use std::time::Duration;
+
+use brigade_policy::Decision;
+use brigade_process::{CancelToken, Control, PrivateFolder, Sink, Spec};
+use brigade_redact::Redactor;
+
+use crate::confinement::{self, RunFolders};
+use crate::environment::{HostEnvironment, decided_environment};
+use crate::peer::{Peer, Spoken};
+use crate::program::{OpenedProgram, is_program, programs_of};
+
+/// A program that is not called, only spoken to.
+pub struct Talk<'a> {
+    /// The words of its command line, program first.
+    pub argv: &'a [String],
+    /// The program.
+    pub program: &'a OpenedProgram,
+    /// The folder that it starts in.
+    pub directory: &'a Path,
+    /// The workspace.
+    pub workspace: &'a Path,
+    /// What the policy decides for a call of its tool; it holds here, too.
+    pub decision: &'a Decision,
+    /// The variables of this process.
+    pub environment: &'a HostEnvironment,
+    /// The longest that it may take; the decision's timeout when that is shorter.
+    pub timeout: Duration,
+    /// Ends it early.
+    pub cancel: Option<CancelToken>,
+}
+
+/// Starts a program as a call would start it, and lets the peer speak to it.
+///
+/// The environment, the sandbox and the limits are those of a call. Refuses what the policy blocks. The sink gets what the
+/// program writes, secrets included.
+pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken {
+    let decision = talk.decision;
+    if let Some(blocker) = decision.blockers.first() {
+        return refused(format!("not started: {}", blocker.message));
+    }
+    let temporary = match PrivateFolder::create() {
+        Ok(temporary) => temporary,
+        Err(error) => return refused(format!("no private temporary folder: {error}")),
+    };
+    let folders = RunFolders {
+        workspace: talk.workspace,
+        temporary: temporary.path(),
+        checkpoints: temporary.path(),
+        home: talk.environment.get("HOME").map(Path::new),
+    };
+    let mut spec = Spec::new(talk.program.program().clone(), talk.directory);
+    spec.argv = talk.argv.iter().map(Into::into).collect();
+    let variables = decided_environment(talk.environment, decision, temporary.path());
+    spec.environment = variables.into_iter().collect();
+    spec.limits = confinement::limits(decision);
+    spec.private = Some(temporary.disposal());
+    let path_variable = talk.environment.get("PATH");
+    let programs = programs_of(talk.program.path(), talk.argv, talk.directory, path_variable, is_program);
+    let confinement = confinement::confine(decision, &programs, &folders);
+    spec.sandbox = confinement.map(|confinement| confinement.profile);
+    let control = Control {
+        timeout: Some(talk.timeout.min(decision.effective_timeout.duration())),
+        cancel: talk.cancel.clone(),
+        output_cap: decision.max_output_bytes,
+        ..Control::default()
+    };
+    let redactor = Redactor::new(&talk.environment.bound_values(decision));
+    peer.speak(&spec, sink, &control, &redactor)
+}
+
+fn refused(problem: String) -> Spoken {
+    Spoken { outcome: None, problem: Some(problem) }
+}

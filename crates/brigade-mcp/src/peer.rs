@@ -1,0 +1,94 @@
+//! The two things that a server is asked for: its tools, or a call of one of them.
+
+use brigade_call::VerifiedCall;
+use brigade_core::{Json, Object};
+use brigade_exec::{Peer, Spoken, Talk, talk};
+use brigade_process::{Control, Sink, Spec};
+use brigade_redact::Redactor;
+
+#[cfg(not(feature = "client"))]
+use crate::absent::{call_tool, list_tools};
+#[cfg(feature = "client")]
+use crate::client::{call_tool, list_tools};
+use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest, PinRule};
+
+/// The family of tools that a server is asked for.
+const MCP: &str = "mcp";
+
+/// A call of one tool, as [`execute`](brigade_exec::execute) makes it.
+#[derive(Debug)]
+pub struct ToolCall<'a> {
+    request: McpRequest<'a>,
+    exchange: Exchange,
+}
+
+impl<'a> ToolCall<'a> {
+    /// Takes what a verified call asks a server for; `None` when it is no call of an MCP tool.
+    pub fn of(call: &'a VerifiedCall, pin: PinRule<'a>) -> Option<ToolCall<'a>> {
+        let plan = call.plan();
+        let label = |key: &str| plan.contract().get(key).and_then(Json::as_str);
+        (plan.family() == MCP).then(|| ToolCall {
+            request: McpRequest {
+                server_id: label("mcp_server_id").or_else(|| label("runtime_id")).unwrap_or_default(),
+                tool_name: label("mcp_tool_name").unwrap_or_default(),
+                arguments: plan.args(),
+                pin,
+            },
+            exchange: Exchange::default(),
+        })
+    }
+
+    /// Returns what came of it; empty when it did not come to speaking.
+    pub fn exchange(&self) -> &Exchange {
+        &self.exchange
+    }
+}
+
+impl Peer for ToolCall<'_> {
+    fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken {
+        self.exchange = call_tool(spec, sink, control, &self.request, redactor);
+        spoken(&mut self.exchange)
+    }
+
+    fn receipt_keys(&self, redactor: &Redactor) -> Object {
+        self.exchange.receipt_keys(&self.request, redactor)
+    }
+}
+
+/// A question for the tools of a server.
+#[derive(Debug, Default)]
+struct Listing {
+    exchange: Exchange,
+}
+
+impl Peer for Listing {
+    fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken {
+        self.exchange = list_tools(spec, sink, control, redactor);
+        spoken(&mut self.exchange)
+    }
+
+    fn receipt_keys(&self, _: &Redactor) -> Object {
+        Object::new()
+    }
+}
+
+/// Starts a server as a call would start it, asks for its tools, and ends it. Calls nothing.
+///
+/// The sink gets what the server writes, secrets included.
+pub fn list_live(server: &Talk<'_>, sink: &mut dyn Sink) -> Exchange {
+    let mut listing = Listing::default();
+    let Spoken { outcome, problem } = talk(server, sink, &mut listing);
+    let mut exchange = listing.exchange;
+    exchange.outcome = outcome;
+    if let Some(message) = problem
+        && exchange.fault.is_none()
+    {
+        exchange.fault = Some(McpFault { kind: McpErrorKind::NotStarted, message });
+    }
+    exchange
+}
+
+/// Takes the outcome out of an exchange, and its fault as the problem.
+fn spoken(exchange: &mut Exchange) -> Spoken {
+    Spoken { outcome: exchange.outcome.take(), problem: exchange.fault.as_ref().map(ToString::to_string) }
+}
