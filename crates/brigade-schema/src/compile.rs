@@ -27,8 +27,8 @@ pub(crate) fn compile(schema: &Value, root: Root) -> Result<Schema, Vec<SchemaPr
     if is_too_deep(schema) {
         return Err(vec![SchemaProblem::new(&Path::Root, ProblemKind::TooDeep)]);
     }
-    let mut compiler = Compiler::default();
-    let first = compiler.schema(schema, &Path::Root, Resource::Root);
+    let mut compiler = Compiler { dialect: Dialect::of_root(schema), ..Compiler::default() };
+    let first = compiler.schema(schema, &Path::Root);
     let Compiler { mut nodes, mut problems, references, definitions, .. } = compiler;
 
     let base = schema.get("$id").and_then(Value::as_str);
@@ -63,15 +63,39 @@ fn is_of_objects(node: &Node, schema: &Value) -> bool {
     node.types == objects || reported
 }
 
-/// Whether a schema belongs to the root's `$id` or to one of its own, on which references depend.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Resource {
-    Root,
-    Embedded,
+/// Keywords that say something about a schema and refuse no instance.
+const ANNOTATIONS: &[&str] =
+    &["title", "default", "examples", "format", "$comment", "deprecated", "readOnly", "writeOnly"];
+
+/// The version of JSON Schema that a document is written in.
+///
+/// In the subset, draft-07 differs from 2020-12 in one rule: it ignores everything beside `$ref`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Dialect {
+    #[default]
+    Draft202012,
+    Draft07,
+}
+
+impl Dialect {
+    /// Reads the value of `$schema`; an empty fragment makes no difference.
+    fn named(uri: &str) -> Option<Dialect> {
+        match uri.strip_suffix('#').unwrap_or(uri) {
+            "https://json-schema.org/draft/2020-12/schema" => Some(Dialect::Draft202012),
+            "http://json-schema.org/draft-07/schema" => Some(Dialect::Draft07),
+            _ => None,
+        }
+    }
+
+    /// Returns the dialect of a document; 2020-12 where it names none, or one that is refused later.
+    fn of_root(schema: &Value) -> Dialect {
+        schema.get("$schema").and_then(Value::as_str).and_then(Dialect::named).unwrap_or_default()
+    }
 }
 
 #[derive(Default)]
 struct Compiler<'s> {
+    dialect: Dialect,
     nodes: Vec<Node>,
     problems: Vec<SchemaProblem>,
     references: Vec<Reference<'s>>,
@@ -81,7 +105,7 @@ struct Compiler<'s> {
 
 impl<'s> Compiler<'s> {
     /// Adds a schema and all within it. Recursion is bounded by the depth of the JSON, checked before.
-    fn schema(&mut self, schema: &'s Value, path: &Path<'_>, resource: Resource) -> NodeId {
+    fn schema(&mut self, schema: &'s Value, path: &Path<'_>) -> NodeId {
         let id =
             NodeId(u32::try_from(self.nodes.len()).expect("a schema in memory has less than 2^32 nodes"));
         self.nodes.push(Node::anything());
@@ -89,7 +113,7 @@ impl<'s> Compiler<'s> {
             Value::Bool(true) => {}
             Value::Bool(false) => self.nodes[id.index()].types = TypeSet::NONE,
             Value::Object(keywords) => {
-                let node = self.keywords(id, keywords, path, resource);
+                let node = self.keywords(id, keywords, path);
                 self.nodes[id.index()] = node;
             }
             _ => self.problem(path, ProblemKind::NotASchema),
@@ -97,17 +121,7 @@ impl<'s> Compiler<'s> {
         id
     }
 
-    fn keywords(
-        &mut self,
-        id: NodeId,
-        keywords: &'s Map<String, Value>,
-        path: &Path<'_>,
-        resource: Resource,
-    ) -> Node {
-        let resource = match (path, keywords.get("$id")) {
-            (Path::Root, _) | (_, None) => resource,
-            (_, Some(_)) => Resource::Embedded,
-        };
+    fn keywords(&mut self, id: NodeId, keywords: &'s Map<String, Value>, path: &Path<'_>) -> Node {
         let mut node = Node::anything();
         let mut unsupported: Vec<String> = Vec::new();
         let first_problem = self.problems.len();
@@ -116,8 +130,10 @@ impl<'s> Compiler<'s> {
             let at = path.key(keyword);
             match keyword.as_str() {
                 "description" => node.description = value.as_str().map(Box::from),
-                "$schema" | "$id" | "title" | "default" | "examples" | "format" | "$comment"
-                | "deprecated" | "readOnly" | "writeOnly" => {}
+                annotation if ANNOTATIONS.contains(&annotation) => {}
+                "$schema" => self.dialect(value, &at),
+                // Below the root it begins another document, whose references lead elsewhere.
+                "$id" if matches!(path, Path::Root) => {}
 
                 "type" => node.types = self.types(value, path, &at),
                 "enum" => match value {
@@ -136,9 +152,7 @@ impl<'s> Compiler<'s> {
                 "maxLength" => node.string().max_length = self.count(value, &at),
                 "pattern" => node.string().pattern = self.pattern(value, &at),
 
-                "items" => {
-                    node.array().items = Some(self.schema(value, &items_path(value, path, &at), resource))
-                }
+                "items" => node.array().items = Some(self.schema(value, &items_path(value, path, &at))),
                 "minItems" => node.array().min_items = self.count(value, &at),
                 "maxItems" => node.array().max_items = self.count(value, &at),
                 "uniqueItems" => match value {
@@ -146,22 +160,25 @@ impl<'s> Compiler<'s> {
                     _ => self.shape(&at, "true or false"),
                 },
 
-                "properties" => node.object().properties = self.properties(value, path, &at, resource),
+                "properties" => node.object().properties = self.properties(value, path, &at),
                 "required" => node.object().required = self.required(value, &at),
-                "additionalProperties" => node.object().additional = self.additional(value, &at, resource),
+                "additionalProperties" => node.object().additional = self.additional(value, &at),
                 "minProperties" => node.object().min_properties = self.count(value, &at),
                 "maxProperties" => node.object().max_properties = self.count(value, &at),
 
-                "anyOf" => node.any_of = self.any_of(value, &at, resource),
+                "anyOf" => node.any_of = self.any_of(value, &at),
                 "$ref" => match value {
                     Value::String(text) => {
-                        self.references.push(Reference { node: id, text, path: at.to_string(), resource })
+                        self.references.push(Reference { node: id, text, path: at.to_string() })
                     }
                     _ => self.shape(&at, "a string"),
                 },
-                "$defs" | "definitions" => self.definitions(id, keyword, value, &at, resource),
+                "$defs" | "definitions" => self.definitions(id, keyword, value, &at),
                 _ => unsupported.push(keyword.clone()),
             }
+        }
+        if self.dialect == Dialect::Draft07 && keywords.contains_key("$ref") {
+            self.beside_reference(keywords, path);
         }
         if !unsupported.is_empty() {
             unsupported.sort();
@@ -169,6 +186,28 @@ impl<'s> Compiler<'s> {
             self.problems.insert(first_problem, SchemaProblem::new(path, kind));
         }
         node
+    }
+
+    fn dialect(&mut self, value: &Value, at: &Path<'_>) {
+        match value.as_str().map(Dialect::named) {
+            Some(Some(dialect)) if dialect == self.dialect => {}
+            Some(_) => self.problem(at, ProblemKind::UnsupportedDialect),
+            None => self.shape(at, "a string"),
+        }
+    }
+
+    /// Reports the keywords that draft-07 would ignore.
+    fn beside_reference(&mut self, keywords: &Map<String, Value>, path: &Path<'_>) {
+        let harmless = |keyword: &str| {
+            matches!(keyword, "$ref" | "$schema" | "$id" | "description" | "$defs" | "definitions")
+                || ANNOTATIONS.contains(&keyword)
+        };
+        let mut ignored: Vec<String> =
+            keywords.keys().filter(|keyword| !harmless(keyword)).cloned().collect();
+        if !ignored.is_empty() {
+            ignored.sort();
+            self.problem(path, ProblemKind::IgnoredBesideReference { keywords: ignored });
+        }
     }
 
     fn problem(&mut self, path: &Path<'_>, kind: ProblemKind) {
@@ -258,20 +297,14 @@ impl<'s> Compiler<'s> {
         }
     }
 
-    fn properties(
-        &mut self,
-        value: &'s Value,
-        path: &Path<'_>,
-        at: &Path<'_>,
-        resource: Resource,
-    ) -> Vec<PropertyRule> {
+    fn properties(&mut self, value: &'s Value, path: &Path<'_>, at: &Path<'_>) -> Vec<PropertyRule> {
         let Value::Object(entries) = value else {
             self.shape(at, "an object of schemas");
             return Vec::new();
         };
         let mut rules: Vec<PropertyRule> = Vec::with_capacity(entries.len());
         for (name, schema) in entries {
-            let node = self.schema(schema, &path.key(name), resource);
+            let node = self.schema(schema, &path.key(name));
             rules.push(PropertyRule { name: name.as_str().into(), node, description: None });
         }
         rules.sort_by(|a, b| a.name.cmp(&b.name));
@@ -298,20 +331,20 @@ impl<'s> Compiler<'s> {
         names
     }
 
-    fn additional(&mut self, value: &'s Value, path: &Path<'_>, resource: Resource) -> Additional {
+    fn additional(&mut self, value: &'s Value, path: &Path<'_>) -> Additional {
         match value {
             Value::Bool(true) => Additional::Allowed,
             Value::Bool(false) => Additional::Refused,
-            schema => Additional::Schema(self.schema(schema, path, resource)),
+            schema => Additional::Schema(self.schema(schema, path)),
         }
     }
 
-    fn any_of(&mut self, value: &'s Value, path: &Path<'_>, resource: Resource) -> Vec<NodeId> {
+    fn any_of(&mut self, value: &'s Value, path: &Path<'_>) -> Vec<NodeId> {
         match value {
             Value::Array(schemas) if !schemas.is_empty() => schemas
                 .iter()
                 .enumerate()
-                .map(|(index, schema)| self.schema(schema, &path.index(index), resource))
+                .map(|(index, schema)| self.schema(schema, &path.index(index)))
                 .collect(),
             _ => {
                 self.shape(path, "a list of one or more schemas");
@@ -320,20 +353,13 @@ impl<'s> Compiler<'s> {
         }
     }
 
-    fn definitions(
-        &mut self,
-        owner: NodeId,
-        keyword: &'s str,
-        value: &'s Value,
-        path: &Path<'_>,
-        resource: Resource,
-    ) {
+    fn definitions(&mut self, owner: NodeId, keyword: &'s str, value: &'s Value, path: &Path<'_>) {
         let Value::Object(entries) = value else {
             self.shape(path, "an object of schemas");
             return;
         };
         for (name, schema) in entries {
-            let node = self.schema(schema, &path.key(name), resource);
+            let node = self.schema(schema, &path.key(name));
             self.definitions.insert((owner, keyword, name), node);
         }
     }
@@ -419,6 +445,72 @@ mod tests {
         check(
             json!({"$defs": {"unused": {"allOf": []}}}),
             &["$.$defs.unused: unsupported schema keywords: allOf"],
+        );
+    }
+
+    #[test]
+    fn an_id_below_the_root_is_unsupported() {
+        check(json!({"$id": "https://example.test/tool.json", "type": "object"}), &[]);
+        check(json!({"properties": {"$id": {"type": "string"}}}), &[]);
+        check(
+            json!({"properties": {"a": {"$id": "inner", "items": {"$ref": "#"}}}, "$defs": {"b": {"$id": "c"}}}),
+            &["$.$defs.b: unsupported schema keywords: $id", "$.a: unsupported schema keywords: $id"],
+        );
+    }
+
+    #[test]
+    fn only_dialects_that_judge_alike_are_supported() {
+        let refused = ["$.$schema: unsupported dialect: only JSON Schema 2020-12 and draft-07 are supported"];
+        for (uri, expect) in [
+            ("https://json-schema.org/draft/2020-12/schema", &[][..]),
+            ("https://json-schema.org/draft/2020-12/schema#", &[]),
+            // What servers publish that are built with the TypeScript SDK of MCP.
+            ("http://json-schema.org/draft-07/schema#", &[]),
+            ("http://json-schema.org/draft-07/schema", &[]),
+            ("http://json-schema.org/draft/2020-12/schema", &refused),
+            ("https://json-schema.org/draft/2020-12/schema##", &refused),
+            ("https://json-schema.org/draft/2020-12/schema#a", &refused),
+            ("https://json-schema.org/draft/2019-09/schema", &refused),
+            ("http://json-schema.org/draft-06/schema#", &refused),
+            ("http://json-schema.org/draft-04/schema#", &refused),
+            ("https://example.test/own", &refused),
+            ("", &refused),
+        ] {
+            check(json!({"$schema": uri, "type": "object"}), expect);
+        }
+        check(json!({"$schema": 7}), &["$.$schema: must be a string"]);
+    }
+
+    #[test]
+    fn a_document_has_one_dialect() {
+        let (new, old) =
+            ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#");
+        let refused =
+            ["$.a.$schema: unsupported dialect: only JSON Schema 2020-12 and draft-07 are supported"];
+        check(json!({"$schema": old, "properties": {"a": {"$schema": old}}}), &[]);
+        check(json!({"properties": {"a": {"$schema": new}}}), &[]);
+        check(json!({"properties": {"a": {"$schema": old}}}), &refused);
+        check(json!({"$schema": old, "properties": {"a": {"$schema": new}}}), &refused);
+    }
+
+    #[test]
+    fn what_draft_07_ignores_beside_a_reference_is_refused() {
+        let schema = |dialect: &str, beside: Value| {
+            let mut reference = json!({"$ref": "#/definitions/A", "description": "d", "default": 1});
+            reference.as_object_mut().unwrap().extend(beside.as_object().unwrap().clone());
+            json!({"$schema": dialect, "definitions": {"A": {"type": "string"}}, "properties": {"a": reference}})
+        };
+        let (new, old) =
+            ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#");
+        check(schema(old, json!({})), &[]);
+        check(schema(new, json!({"minLength": 2, "enum": ["a"]})), &[]);
+        check(
+            schema(old, json!({"minLength": 2, "enum": ["a"]})),
+            &["$.a: unsupported beside `$ref`, where draft-07 ignores it: enum, minLength"],
+        );
+        check(
+            json!({"$schema": old, "$ref": "#/definitions/A", "definitions": {"A": {"type": "object"}}}),
+            &[],
         );
     }
 

@@ -11,8 +11,11 @@
 //! `additionalProperties`, `minProperties`, `maxProperties`, `items`, `minItems`, `maxItems`, `uniqueItems`,
 //! `minLength`, `maxLength`, `pattern`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`,
 //! `multipleOf`, `anyOf`, local `$ref` into `$defs`, `definitions` or any other schema of the document, and the
-//! schemas `true` and `false`. Annotations (`$schema $id title description default examples format $comment
-//! deprecated readOnly writeOnly`) are accepted whatever they hold. Any other keyword is a problem.
+//! schemas `true` and `false`. Annotations (`title description default examples format $comment deprecated
+//! readOnly writeOnly`) are accepted whatever they hold, and so is `$id` at the root. Any other keyword is a problem.
+//!
+//! `$schema` names 2020-12, or draft-07, which most MCP servers publish. Both judge values alike in this subset, but
+//! for one rule: draft-07 ignores what stands beside `$ref`, so that is a problem there. Other dialects are refused.
 //!
 //! Numbers are compared exactly: `1.0` is an integer and equals `1`, `0.3` is a multiple of `0.1`, and integers of
 //! 64 bits are not rounded. Lengths count characters (Unicode scalar values). Patterns are ECMA-262 without look-around and

@@ -40,6 +40,15 @@ pub enum ProblemKind {
         /// Their names, sorted.
         keywords: Vec<String>,
     },
+    /// `$schema` names a version of JSON Schema that judges values differently, or another one than the root.
+    #[error("unsupported dialect: only JSON Schema 2020-12 and draft-07 are supported")]
+    UnsupportedDialect,
+    /// Keywords beside `$ref` in draft-07, which ignores them; 2020-12 does not.
+    #[error("unsupported beside `$ref`, where draft-07 ignores it: {}", list(.keywords))]
+    IgnoredBesideReference {
+        /// Their names, sorted.
+        keywords: Vec<String>,
+    },
     /// A type that JSON Schema does not have.
     #[error("unsupported type {}", quote(.name, 40))]
     UnknownType {
@@ -70,6 +79,8 @@ impl ProblemKind {
             ProblemKind::NotASchema => "not-a-schema",
             ProblemKind::RootNotObject => "root-not-object",
             ProblemKind::UnsupportedKeywords { .. } => "unsupported-keywords",
+            ProblemKind::UnsupportedDialect => "unsupported-dialect",
+            ProblemKind::IgnoredBesideReference { .. } => "ignored-beside-reference",
             ProblemKind::UnknownType { .. } => "unknown-type",
             ProblemKind::Shape { .. } => "shape",
             ProblemKind::Pattern(_) => "pattern",
@@ -119,9 +130,6 @@ pub enum ReferenceFault {
     /// There is no schema at its target.
     #[error("points at no schema")]
     Dangling,
-    /// It stands in a schema with an own `$id`, to which it would be relative.
-    #[error("unsupported reference: inside a schema with its own `$id`")]
-    Embedded,
     /// It leads back to itself without going deeper into the instance.
     #[error("refers back to itself")]
     Loop,

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::compile::Resource;
 use crate::limits::MAX_CHAIN;
 use crate::node::{Additional, Node, NodeId};
 use crate::problem::{ProblemKind, ReferenceFault, SchemaProblem};
@@ -15,7 +14,6 @@ pub(crate) struct Reference<'s> {
     pub(crate) text: &'s str,
     /// The place of the keyword.
     pub(crate) path: String,
-    pub(crate) resource: Resource,
 }
 
 /// Where definitions went: schema, `$defs` or `definitions`, name.
@@ -123,9 +121,6 @@ fn target(
     definitions: &Definitions<'_>,
     base: Option<&str>,
 ) -> Result<NodeId, ReferenceFault> {
-    if reference.resource == Resource::Embedded {
-        return Err(ReferenceFault::Embedded);
-    }
     let base = base.map(|base| base.trim_end_matches('#')).unwrap_or_default();
     let local = match reference.text.strip_prefix(base) {
         Some(rest) if rest.is_empty() || rest.starts_with('#') => rest,
@@ -350,10 +345,6 @@ mod tests {
                 &[&format!("$.x.$ref: {expect}")],
             );
         }
-        check(
-            json!({"properties": {"x": {"$id": "inner", "properties": {"y": {"$ref": "#"}}}}}),
-            &["$.x.y.$ref: unsupported reference: inside a schema with its own `$id`"],
-        );
     }
 
     #[test]
