@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use brigade_policy::Decision;
+use brigade_call::VerifiedStart;
 use brigade_process::{CancelToken, Control, PrivateFolder, Sink, Spec};
 use brigade_redact::Redactor;
 
@@ -14,16 +14,12 @@ use crate::program::{OpenedProgram, is_program, programs_of};
 
 /// A program that is not called, only spoken to.
 pub struct Talk<'a> {
-    /// The words of its command line, program first.
-    pub argv: &'a [String],
-    /// The program.
+    /// What is started; only [`plan_start`](brigade_call::plan_start) makes one.
+    pub start: &'a VerifiedStart,
+    /// The program, open since its bytes were looked at.
     pub program: &'a OpenedProgram,
-    /// The folder that it starts in.
-    pub directory: &'a Path,
     /// The workspace.
     pub workspace: &'a Path,
-    /// What the policy decides for a call of its tool; it holds here, too.
-    pub decision: &'a Decision,
     /// The variables of this process.
     pub environment: &'a HostEnvironment,
     /// The longest that it may take; the decision's timeout when that is shorter.
@@ -34,12 +30,16 @@ pub struct Talk<'a> {
 
 /// Starts a program as a call would start it, and lets the peer speak to it.
 ///
-/// The environment, the sandbox and the limits are those of a call. Refuses what the policy blocks. The sink gets what the
-/// program writes, secrets included.
+/// The environment, the sandbox and the limits are those of a call, as the policy decided. Nothing is started that the
+/// policy did not decide on, nor a program that is another one than was verified. The sink gets what the program writes,
+/// secrets included.
 pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken {
-    let decision = talk.decision;
-    if let Some(blocker) = decision.blockers.first() {
-        return refused(format!("not started: {}", blocker.message));
+    let start = talk.start;
+    let Some(decision) = start.decision() else {
+        return refused("not started: the policy did not decide on it".to_owned());
+    };
+    if start.sha256() != Some(talk.program.fingerprint()) || !talk.program.is_unchanged() {
+        return refused("not started: the program changed since it was verified".to_owned());
     }
     let temporary = match PrivateFolder::create() {
         Ok(temporary) => temporary,
@@ -51,14 +51,15 @@ pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken
         checkpoints: temporary.path(),
         home: talk.environment.get("HOME").map(Path::new),
     };
-    let mut spec = Spec::new(talk.program.program().clone(), talk.directory);
-    spec.argv = talk.argv.iter().map(Into::into).collect();
+    let mut spec = Spec::new(talk.program.program().clone(), start.directory());
+    spec.argv = start.argv().words().iter().map(Into::into).collect();
     let variables = decided_environment(talk.environment, decision, temporary.path());
     spec.environment = variables.into_iter().collect();
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());
     let path_variable = talk.environment.get("PATH");
-    let programs = programs_of(talk.program.path(), talk.argv, talk.directory, path_variable, is_program);
+    let words = start.argv().words();
+    let programs = programs_of(talk.program.path(), words, start.directory(), path_variable, is_program);
     let confinement = confinement::confine(decision, &programs, &folders);
     spec.sandbox = confinement.map(|confinement| confinement.profile);
     let control = Control {

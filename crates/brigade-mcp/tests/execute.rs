@@ -14,8 +14,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use brigade_call::{
-    CallStatus, Caller, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramBinding, ProgramFact,
-    ProjectionFacts, Purpose, RuntimeFact, SchemaFact, plan, verify,
+    CallStatus, Caller, DirectoryFact, FileFact, Objection, PinFact, PlanFacts, ProgramBinding, ProgramFact,
+    ProjectionFacts, Purpose, RuntimeFact, SchemaFact, StartFacts, StartProgram, StartPurpose, VerifiedStart,
+    plan, plan_start, verify,
 };
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{Fingerprint, Json, SystemClock, Timestamp};
@@ -234,32 +235,48 @@ fn a_live_listing_is_under_the_same_policy() {
     std::fs::copy(server, workspace.path().join("server.py")).unwrap();
     let environment = HostEnvironment::new([("VOICE_OF_THE_HOST".into(), "voice-EXAMPLE-secret".into())]);
     let program = OpenedProgram::open(python()).unwrap();
-    let argv = ["python", "-S", "-E", "server.py", "leaks-in-listing", "trace"].map(str::to_owned);
-    let entry = "[[tool]]\nid = \"say\"\nname = \"Say\"\nfamily = \"mcp\"\nenabled = true\ntimeout = 20\n\
-                 effects = [\"local-read\"]\nenv_labels = [\"VOICE\"]\n";
+    let entry = format!(
+        "[[tool]]\nid = \"say\"\nname = \"Say\"\nfamily = \"mcp\"\nenabled = true\ntimeout = 20\n\
+         effects = [\"local-read\"]\nenv_labels = [\"VOICE\"]\n\
+         command = \"{} -S -E server.py leaks-in-listing trace\"\n",
+        python().display()
+    );
     let catalog = Catalog::parse("tools.toml", Level::Project, entry.as_bytes());
     let tool = catalog.tool("say").unwrap();
-    let list = |policy: &str| {
+    let verified = |policy: &str, sha256: Fingerprint| {
         let policy = PolicyState::parse("policy.toml", Some(policy.as_bytes()));
-        let decision = decide(&policy, &CallFacts::of(tool), &|_: &str| true);
+        plan_start(StartFacts {
+            purpose: StartPurpose::List,
+            is_broken: false,
+            command: tool.command.as_deref(),
+            directory: workspace.path().to_owned(),
+            directory_fact: DirectoryFact::Present,
+            program: StartProgram::Found { path: python().to_owned(), sha256: Some(sha256) },
+            decision: Some(decide(&policy, &CallFacts::of(tool), &|_: &str| true)),
+            unbound: Vec::new(),
+        })
+    };
+    let list = |start: &VerifiedStart| {
         let live = Talk {
-            argv: &argv,
+            start,
             program: &program,
-            directory: workspace.path(),
             workspace: workspace.path(),
-            decision: &decision,
             environment: &environment,
             timeout: Duration::from_secs(20),
             cancel: None,
         };
         list_live(&live, &mut Discard)
     };
-    let listing = list(&format!("{POLICY}[sandbox]\nmode = \"enforce\"\n"));
+    let enforced = format!("{POLICY}[sandbox]\nmode = \"enforce\"\n");
+    let listing = list(&verified(&enforced, program.fingerprint()).unwrap());
     assert_eq!(listing.fault, None);
     assert_eq!(listing.tools.len(), 12);
     assert!(listing.request.is_none(), "nothing is called");
     assert!(!format!("{listing:?}").contains("voice-EXAMPLE"));
-    let refused = list(&format!("{POLICY}denied_effects = [\"local-read\"]\n"));
-    assert_eq!(refused.fault.unwrap().kind, McpErrorKind::NotStarted);
-    assert!(refused.outcome.is_none());
+    let denied = format!("{POLICY}denied_effects = [\"local-read\"]\n");
+    let objections = verified(&denied, program.fingerprint()).unwrap_err();
+    assert!(matches!(&objections[..], [Objection::Policy(_)]), "{objections:?}");
+    let other = list(&verified(&enforced, Fingerprint::of_bytes(b"another program")).unwrap());
+    assert_eq!(other.fault.unwrap().kind, McpErrorKind::NotStarted);
+    assert!(other.outcome.is_none());
 }

@@ -1,68 +1,73 @@
-//! The commands of a runtime: split, judged, and their program found.
+//! The commands of a runtime: their program is found, and the gate decides whether it may be started.
 
 use std::path::{Path, PathBuf};
 
+use brigade_call::{
+    DirectoryFact, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start,
+};
 use brigade_catalog::Runtime;
-use brigade_command::argv::Argv;
-use brigade_command::risk::judge;
+use brigade_command::Argv;
 use brigade_process::{Program, Spec};
-use brigade_redact::is_secret_command;
 use rustix::fs::{Access, FileType};
 
 use crate::host::Host;
 use crate::issue::{IssueType, RuntimeIssue};
 use crate::paths::Directory;
 
-/// A command that may be started.
-#[derive(Clone, Debug)]
-pub(crate) struct Command {
-    pub(crate) argv: Argv,
-    program: PathBuf,
-    directory: PathBuf,
+/// Asks the gate for a command of a runtime.
+///
+/// # Errors
+/// With every reason why it may not be started.
+pub(crate) fn verify(
+    host: &Host,
+    runtime: &Runtime,
+    purpose: StartPurpose,
+    text: &str,
+    directory: Option<&Directory>,
+) -> Result<VerifiedStart, Vec<Objection>> {
+    let found = directory.zip(Argv::parse(text).ok());
+    let found = found.and_then(|(directory, argv)| find_program(argv.program(), &directory.path, host));
+    plan_start(StartFacts {
+        purpose,
+        is_broken: runtime.is_broken,
+        command: Some(text),
+        directory: directory.map(|directory| directory.path.clone()).unwrap_or_default(),
+        directory_fact: if directory.is_some() { DirectoryFact::Present } else { DirectoryFact::Missing },
+        program: found.map_or(StartProgram::NotFound, |path| StartProgram::Found { path, sha256: None }),
+        decision: None,
+        unbound: Vec::new(),
+    })
 }
 
-impl Command {
-    /// Splits and judges a command, and finds its program; gives every reason why it may not be started.
-    pub(crate) fn check(
-        host: &Host,
-        runtime: &Runtime,
-        field: &'static str,
-        text: &str,
-        directory: Option<&Directory>,
-    ) -> Result<Command, Vec<RuntimeIssue>> {
-        let issue = |issue_type, detail: String| RuntimeIssue::of_field(runtime, issue_type, field, detail);
-        let argv = Argv::parse(text)
-            .map_err(|error| vec![issue(IssueType::BadCommand, format!("`{field}`: {error}"))])?;
-        let risks = judge(&argv);
-        if !risks.is_empty() {
-            let issue = |risk: &_| issue(IssueType::HighRiskCommand, format!("`{field}`: {risk}"));
-            return Err(risks.iter().map(issue).collect());
-        }
+/// Returns what starts a verified command, with the environment of runtimes.
+pub(crate) fn spec(start: &VerifiedStart, host: &Host) -> Spec {
+    let mut spec = Spec::new(Program::at(start.program()), start.directory());
+    spec.argv = start.argv().words().iter().map(Into::into).collect();
+    spec.environment = host.child_environment();
+    spec
+}
+
+/// Says what is wrong with the command of a field. Errors in the entry and a missing folder are issues of their own.
+pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objection) -> Option<RuntimeIssue> {
+    let issue = |issue_type, detail: String| RuntimeIssue::of_field(runtime, issue_type, field, detail);
+    let bad = |detail: String| issue(IssueType::BadCommand, detail);
+    Some(match objection {
+        Objection::BrokenEntry | Objection::DirectoryMissing | Objection::DirectoryOutside => return None,
+        Objection::NoCommand => bad(format!("`{field}`: the command names no program")),
+        Objection::NotWords(error) => bad(format!("`{field}`: {error}")),
+        Objection::Risk(risk) => issue(IssueType::HighRiskCommand, format!("`{field}`: {risk}")),
         // It would stand in the metadata, in receipts and in lists.
-        if is_secret_command(text) {
+        Objection::Secret => {
             let detail = format!("`{field}` holds what looks like a secret; it is not shown");
             let fix = "take it out, and let the program read it from a file that only you can read";
-            return Err(vec![issue(IssueType::SecretInCommand, detail).with_fix(fix)]);
+            issue(IssueType::SecretInCommand, detail).with_fix(fix)
         }
-        // The missing folder is an issue of its own.
-        let Some(directory) = directory else { return Err(Vec::new()) };
-        match find_program(argv.program(), &directory.path, host) {
-            Some(program) => Ok(Command { argv, program, directory: directory.path.clone() }),
-            None => {
-                let wherever = if argv.program().contains('/') { "is not there" } else { "is not on PATH" };
-                let detail = format!("the program of `{field}` {wherever}, or cannot be executed");
-                Err(vec![issue(IssueType::BadCommand, detail)])
-            }
+        Objection::ProgramNotFound { word } => {
+            let wherever = if word.contains('/') { "is not there" } else { "is not on PATH" };
+            bad(format!("the program of `{field}` {wherever}, or cannot be executed"))
         }
-    }
-
-    /// Returns what starts it, with the environment of runtimes.
-    pub(crate) fn spec(&self, host: &Host) -> Spec {
-        let mut spec = Spec::new(Program::at(&self.program), &self.directory);
-        spec.argv = self.argv.words().iter().map(Into::into).collect();
-        spec.environment = host.child_environment();
-        spec
-    }
+        other => bad(format!("`{field}`: {other}")),
+    })
 }
 
 fn find_program(word: &str, directory: &Path, host: &Host) -> Option<PathBuf> {
@@ -85,11 +90,12 @@ mod tests {
     fn check(text: &str, expect: &[&str]) {
         let runtime = Runtime::new("r", text).unwrap();
         let directory = Directory { path: "/bin".into(), shown: ".".into() };
-        let found = Command::check(&Host::default(), &runtime, "command", text, Some(&directory));
+        let found = verify(&Host::default(), &runtime, StartPurpose::Serve, text, Some(&directory));
         let details: Vec<String> = found
             .err()
             .into_iter()
             .flatten()
+            .filter_map(|objection| issue(&runtime, "command", &objection))
             .map(|issue| format!("{}: {}", issue.issue_type.as_str(), issue.detail))
             .collect();
         assert_eq!(details, expect);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use brigade_call::VerifiedStart;
 use brigade_catalog::Runtime;
 use brigade_core::text::short;
 use brigade_core::{Dialect, Json, Object, Timestamp};
@@ -10,7 +11,7 @@ use brigade_fs::{Fs, FsError, RelPath};
 use brigade_process::{CancelToken, Control, EndedBy, Ending, ProcessIdentity, Stream, run};
 use brigade_redact::Redactor;
 
-use crate::command::Command;
+use crate::command;
 use crate::host::Host;
 use crate::paths::{HealthFile, Paths};
 use crate::record::{LIMIT, Record, Source};
@@ -65,7 +66,7 @@ impl Health {
 #[derive(Clone, Debug)]
 pub(crate) enum Check {
     /// By a command that succeeds.
-    Command(Box<Command>),
+    Command(Box<VerifiedStart>),
     /// Not at all, because the command may not be run; why.
     Refused(String),
     /// By its port.
@@ -104,7 +105,7 @@ pub(crate) fn probe(
     cancel: Option<&CancelToken>,
 ) -> Probe {
     match check {
-        Check::Command(command) => run_command(host, command, timeout, cancel),
+        Check::Command(start) => run_command(host, start, timeout, cancel),
         Check::Refused(why) => Probe::failed(format!("the health command was not run: {why}")),
         Check::Port(port) => probe_port(*port, process),
         Check::None => Probe::ok("running; no health check is configured"),
@@ -123,7 +124,7 @@ pub(crate) fn probe_port(port: u16, process: &ProcessIdentity) -> Probe {
     }
 }
 
-fn run_command(host: &Host, command: &Command, timeout: Duration, cancel: Option<&CancelToken>) -> Probe {
+fn run_command(host: &Host, start: &VerifiedStart, timeout: Duration, cancel: Option<&CancelToken>) -> Probe {
     let control = Control {
         timeout: Some(timeout),
         cancel: cancel.cloned(),
@@ -138,7 +139,7 @@ fn run_command(host: &Host, command: &Command, timeout: Duration, cancel: Option
         }
         Ok(())
     };
-    let outcome = match run(&command.spec(host), &mut sink, &control) {
+    let outcome = match run(&command::spec(start, host), &mut sink, &control) {
         Ok(outcome) => outcome,
         Err(error) => return Probe::failed(format!("the health command did not run: {error}")),
     };

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use brigade_call::VerifiedStart;
 use brigade_catalog::Runtime;
 use brigade_core::{Fingerprint, Json, Object};
 use brigade_fs::{FileMode, RelPath};
 use brigade_process::{CancelToken, Detached, Logs, ProcessIdentity, kill_detached, spawn_detached};
 
-use crate::command::Command;
+use crate::command;
 use crate::error::RuntimeError;
 use crate::facts::RuntimeFacts;
 use crate::health::{self, Check, Health, Probe};
@@ -302,8 +303,8 @@ impl Supervisor<'_> {
 
     /// Opens the logs, records the start, and creates the process.
     fn begin(&self, runtime: &Runtime, seen: &Seen) -> Result<Result<Begun, StartOutcome>, RuntimeError> {
-        let (Some(command), Some(directory), Some(pid_path), Some(stdout), Some(stderr)) =
-            (&seen.command, &seen.paths.directory, &seen.paths.pid, &seen.paths.stdout, &seen.paths.stderr)
+        let (Some(verified), Some(directory), Some(pid_path), Some(stdout), Some(stderr)) =
+            (&seen.start, &seen.paths.directory, &seen.paths.pid, &seen.paths.stdout, &seen.paths.stderr)
         else {
             // Each of these has an issue when it is absent.
             return Ok(Err(StartOutcome::Refused { blockers: seen.blockers.clone() }));
@@ -329,7 +330,7 @@ impl Supervisor<'_> {
         let record = seen.record.starting(&start, &starter);
         self.save(&record, &seen.paths.metadata)?;
         let at = Instant::now();
-        let begun = match self.spawn(command, &instance, open) {
+        let begun = match self.spawn(verified, &instance, open) {
             Ok(begun) => begun,
             Err(error) => {
                 let reason = NotReady::NotSpawned { detail: error.to_string() };
@@ -354,11 +355,11 @@ impl Supervisor<'_> {
 
     fn spawn(
         &self,
-        command: &Command,
+        start: &VerifiedStart,
         instance: &str,
         logs: Logs,
     ) -> Result<Detached, brigade_process::SpawnError> {
-        let mut spec = command.spec(self.host);
+        let mut spec = command::spec(start, self.host);
         spec.environment.push((INSTANCE_VARIABLE.into(), instance.into()));
         spawn_detached(&spec, logs)
     }

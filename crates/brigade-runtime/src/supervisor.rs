@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use brigade_call::{Objection, StartPurpose, VerifiedStart};
 use brigade_catalog::Runtime;
 use brigade_command::argv::Argv;
 use brigade_core::{Clock, Object, Severity};
 use brigade_fs::{Fs, RelPath};
 use brigade_process::{CancelToken, ProcessIdentity};
 
-use crate::command::Command;
+use crate::command;
 use crate::error::RuntimeError;
 use crate::facts::{RuntimeFacts, RuntimeState};
 use crate::health::{self, Check, Health};
@@ -56,7 +57,7 @@ pub(crate) struct Seen {
     pub(crate) record: Record,
     pub(crate) pid_file: PidFile,
     pub(crate) standing: Standing,
-    pub(crate) command: Option<Command>,
+    pub(crate) start: Option<VerifiedStart>,
     pub(crate) check: Check,
     /// What keeps it from being started, whatever runs.
     pub(crate) blockers: Vec<RuntimeIssue>,
@@ -201,17 +202,20 @@ impl<'a> Supervisor<'a> {
             blockers.push(RuntimeIssue::of_runtime(runtime, IssueType::Config, Severity::Error, detail));
         }
         let directory = paths.directory.as_ref();
-        let command = Command::check(self.host, runtime, "command", &runtime.command, directory)
-            .map_err(|issues| blockers.extend(issues))
+        let verify = |purpose, text| command::verify(self.host, runtime, purpose, text, directory);
+        let mut issues = |field, objections: &[Objection]| {
+            blockers
+                .extend(objections.iter().filter_map(|objection| command::issue(runtime, field, objection)));
+        };
+        let start = verify(StartPurpose::Serve, &runtime.command)
+            .map_err(|objections| issues("command", &objections))
             .ok();
         let check = match runtime.health_command.as_deref().filter(|text| !text.trim().is_empty()) {
-            Some(text) => match Command::check(self.host, runtime, "health_command", text, directory) {
-                Ok(command) => Check::Command(Box::new(command)),
-                Err(issues) => {
-                    let why =
-                        issues.first().map_or("its folder is missing", |issue| &issue.detail).to_owned();
-                    blockers.extend(issues);
-                    Check::Refused(why)
+            Some(text) => match verify(StartPurpose::Health, text) {
+                Ok(start) => Check::Command(Box::new(start)),
+                Err(objections) => {
+                    issues("health_command", &objections);
+                    Check::Refused(why(runtime, &objections))
                 }
             },
             None => runtime.port.map_or(Check::None, Check::Port),
@@ -230,7 +234,7 @@ impl<'a> Supervisor<'a> {
                 Err(_) => issue,
             });
         }
-        Ok(Seen { paths, record, pid_file, standing, command, check, blockers })
+        Ok(Seen { paths, record, pid_file, standing, start, check, blockers })
     }
 
     /// Checks the health of all that run, and remembers what was found.
@@ -497,4 +501,14 @@ pub(crate) fn advice(action: &str, runtime: &Runtime) -> String {
 /// Returns an object of these members.
 pub(crate) fn object<const N: usize>(members: [(&str, brigade_core::Json); N]) -> Object {
     members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// Says in one sentence why a health command is not run.
+fn why(runtime: &Runtime, objections: &[Objection]) -> String {
+    let issue = objections.iter().find_map(|objection| command::issue(runtime, "health_command", objection));
+    match (issue, objections) {
+        (_, [Objection::BrokenEntry, ..]) => Objection::BrokenEntry.to_string(),
+        (Some(issue), _) => issue.detail,
+        (None, _) => "its folder is missing".to_owned(),
+    }
 }

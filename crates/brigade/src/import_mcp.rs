@@ -66,8 +66,7 @@ impl Tools {
         let exchange = self.room.ask(&policy, &asking).map_err(|why| {
             let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
             let error = Error::new(ErrorKind::Refused, message);
-            // Only what was not started may be for the policy to change.
-            if why.starts_with("not started: ") { error.hint("brigade tools policy doctor") } else { error }
+            if why.is_of_the_policy() { error.hint("brigade tools policy doctor") } else { error }
         })?;
         let wanted = wanted(&exchange, &request.tools)?;
         // Held from the reading to the writing: others may import at the same time.

@@ -7,25 +7,27 @@
 mod compare;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
-use brigade_call::DirectoryFact;
+use brigade_call::{
+    DirectoryFact, Objection, ProgramFact, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start,
+};
 use brigade_catalog::Tool;
-use brigade_command::risk;
 use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
-use brigade_exec::Talk;
+use brigade_exec::{OpenedProgram, Talk};
 use brigade_mcp::{Exchange, list_live};
 use brigade_policy::{CallFacts, PolicyState, decide};
 use brigade_process::Stream;
-use brigade_redact::is_secret_command;
-use brigade_redact::{Redactor, SecretValue};
+use brigade_redact::Redactor;
 
 use crate::catalog::Tools;
 use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};
 use crate::files::ToolReader;
 use crate::gather::Config;
+use crate::named::named_files;
 use crate::pins::Pins;
 use crate::pins::{McpTool, ServerCommand};
 use crate::report::{ContractsReport, DescribeReport, LiveReport, PinListReport};
@@ -50,7 +52,7 @@ pub(crate) struct Asked<'c> {
     /// What starts it.
     pub(crate) command: ServerCommand,
     /// What it said, or why it said nothing.
-    pub(crate) said: Result<Exchange, String>,
+    pub(crate) said: Result<Exchange, Silence>,
 }
 
 impl Tools {
@@ -130,33 +132,10 @@ impl Room {
     ///
     /// # Errors
     /// With the reasons why it was not asked, or did not answer.
-    pub(crate) fn ask(&self, policy: &PolicyState, tool: &Tool) -> Result<Exchange, String> {
-        if tool.is_broken {
-            return Err("the entry has errors".to_owned());
-        }
-        let environment = &self.env.environment;
-        let decision = decide(policy, &CallFacts::of(tool), &|name: &str| environment.is_set(name));
-        if !decision.is_allowed() {
-            let reasons: Vec<&str> =
-                decision.blockers.iter().map(|blocker| blocker.message.as_str()).collect();
-            return Err(format!("not started: {}", reasons.join("; ")));
-        }
-        let reader = ToolReader { workspace: self, tool, outside: &decision.outside_paths };
-        let argv = reader.argv().ok_or("the command is missing or cannot be split into words")?;
-        // An import would write it into the catalog, too.
-        if tool.command.as_deref().is_some_and(is_secret_command) {
-            return Err("not started: the command holds what looks like a secret".to_owned());
-        }
-        let risks: Vec<String> = risk::judge(&argv).iter().map(ToString::to_string).collect();
-        if !risks.is_empty() {
-            return Err(format!("not started: {}", risks.join("; ")));
-        }
-        let (directory, fact) = reader.directory();
-        if fact != DirectoryFact::Present {
-            return Err("not started: cwd is no folder that the policy allows".to_owned());
-        }
-        let (Some(program), _) = reader.program(&directory) else {
-            return Err("not started: the program of the command was not found or cannot be read".to_owned());
+    pub(crate) fn ask(&self, policy: &PolicyState, tool: &Tool) -> Result<Exchange, Silence> {
+        let (start, program) = match self.plan_list(policy, tool) {
+            Ok(planned) => planned?,
+            Err(error) => return Err(Silence::Failed(error.to_string())),
         };
         let mut errors = Vec::new();
         let mut sink = |stream: Stream, bytes: &[u8]| {
@@ -165,28 +144,94 @@ impl Room {
             }
             Ok(())
         };
+        let environment = &self.env.environment;
         let timeout = tool.timeout.map_or(PATIENCE, |timeout| timeout.duration().min(PATIENCE));
         let server = Talk {
-            argv: argv.words(),
+            start: &start,
             program: &program,
-            directory: &directory,
             workspace: self.fs.root(),
-            decision: &decision,
             environment,
             timeout,
             cancel: self.env.cancel.clone(),
         };
         let exchange = list_live(&server, &mut sink);
         let Some(fault) = &exchange.fault else { return Ok(exchange) };
-        let bound = decision.env_bindings.values().filter_map(|variable| environment.get(variable.as_str()));
-        let secrets: Vec<SecretValue> =
-            bound.map(|value| SecretValue::new(value.as_encoded_bytes())).collect();
+        let secrets = start.decision().map(|decision| environment.bound_values(decision)).unwrap_or_default();
         let said = Redactor::new(&secrets).redact_str(&String::from_utf8_lossy(&errors));
         let said = short(&said, SHOWN);
-        Err(match escape_terminal(&said) {
+        Err(Silence::Failed(match escape_terminal(&said) {
             said if said.is_empty() => fault.message.clone(),
             said => format!("{}; it printed: {said}", fault.message),
+        }))
+    }
+
+    /// Passes the start of a tool's server through the gate, and opens its program.
+    fn plan_list(
+        &self,
+        policy: &PolicyState,
+        tool: &Tool,
+    ) -> Result<Result<(VerifiedStart, OpenedProgram), Silence>, Error> {
+        let is_set = |name: &str| self.env.environment.is_set(name);
+        let decision = decide(policy, &CallFacts::of(tool), &is_set);
+        let reader = ToolReader { workspace: self, tool, outside: &decision.outside_paths };
+        let (directory, directory_fact) = reader.directory();
+        let (opened, fact, unbound) = if directory_fact == DirectoryFact::Present {
+            let (opened, fact) = reader.program(&directory);
+            (opened, fact, named_files(&reader, &directory)?.blockers(tool))
+        } else {
+            (None, ProgramFact::NotFound, Vec::new())
+        };
+        let program = match (&opened, fact) {
+            (Some(opened), _) => {
+                StartProgram::Found { path: opened.path().to_owned(), sha256: Some(opened.fingerprint()) }
+            }
+            (None, ProgramFact::Unreadable(why)) => StartProgram::Unreadable(why),
+            (None, _) => StartProgram::NotFound,
+        };
+        let start = plan_start(StartFacts {
+            purpose: StartPurpose::List,
+            is_broken: tool.is_broken,
+            command: tool.command.as_deref(),
+            directory,
+            directory_fact,
+            program,
+            decision: Some(decision),
+            unbound,
+        });
+        Ok(match (start, opened) {
+            (Ok(start), Some(opened)) => Ok((start, opened)),
+            (Ok(_), None) => unreachable!("a verified start has its program open"),
+            (Err(objections), _) => Err(Silence::NotStarted(objections)),
         })
+    }
+}
+
+/// Why a server listed nothing.
+#[derive(Clone, Debug)]
+pub(crate) enum Silence {
+    /// It may not be started.
+    NotStarted(Vec<Objection>),
+    /// It was started, or should have been, and did not answer.
+    Failed(String),
+}
+
+impl Silence {
+    /// Tells whether the policy is among the reasons.
+    pub(crate) fn is_of_the_policy(&self) -> bool {
+        let is_policy = |objection: &Objection| matches!(objection, Objection::Policy(_));
+        matches!(self, Silence::NotStarted(objections) if objections.iter().any(is_policy))
+    }
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Silence::NotStarted(objections) => {
+                let reasons: Vec<String> = objections.iter().map(ToString::to_string).collect();
+                write!(f, "not started: {}", reasons.join("; "))
+            }
+            Silence::Failed(why) => f.write_str(why),
+        }
     }
 }
 

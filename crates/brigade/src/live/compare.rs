@@ -52,8 +52,7 @@ impl Room {
                 Ok(exchange) => exchange,
                 Err(why) => {
                     // What the policy refused to start, the policy explains.
-                    let command =
-                        if why.starts_with("not started: ") { "policy explain" } else { "describe" };
+                    let command = if why.is_of_the_policy() { "policy explain" } else { "describe" };
                     report.issues.push(LiveIssue {
                         hint: Some(format!("brigade tools {command} {}", asked.tools[0].id)),
                         ..issue(
@@ -316,7 +315,7 @@ fn summary(asked: &Asked<'_>) -> LiveServerReport {
         tools: exchange
             .map(|exchange| exchange.tools.iter().map(|tool| tool.name.clone()).collect())
             .unwrap_or_default(),
-        error: asked.said.as_ref().err().cloned(),
+        error: asked.said.as_ref().err().map(ToString::to_string),
     }
 }
 
