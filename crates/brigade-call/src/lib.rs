@@ -21,6 +21,8 @@
 
 mod binding;
 mod call;
+#[cfg(test)]
+mod cases;
 mod checkpoint;
 mod contract;
 mod facts;

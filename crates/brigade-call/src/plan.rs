@@ -558,3 +558,6 @@ impl Plan {
         self.directory.as_deref()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -170,3 +170,6 @@ fn changed(change: &Change) -> Blocker {
     Blocker::new(change.code(), format!("changed since the call was queued: {change}"))
         .hint("queue the call again, and approve the new one")
 }
+
+#[cfg(test)]
+mod tests;

@@ -268,3 +268,6 @@ impl VerifiedCall {
         self.resume.as_ref()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,417 @@
+use brigade_core::{JsonError, JsonErrorKind};
+
+use super::*;
+use crate::cases::{Case, POLICY, json, mark, schema};
+
+/// Checks every reason against a call with one change: its code, and what is wrong.
+#[track_caller]
+fn check(change: impl FnOnce(&mut Case), expect: &[(&str, &str)]) {
+    let mut case = Case::new();
+    change(&mut case);
+    check_case(&case, expect);
+}
+
+#[track_caller]
+fn check_case(case: &Case, expect: &[(&str, &str)]) {
+    let plan = case.plan();
+    let found: Vec<(&str, &str)> = plan
+        .blockers()
+        .iter()
+        .map(|blocker| (&*blocker.code, blocker.field.as_deref().unwrap_or_default()))
+        .collect();
+    assert_eq!(found, expect, "{:#?}", plan.blockers());
+}
+
+/// Checks that arguments are refused as secrets at these places, and that the plan shows nothing of this text.
+#[track_caller]
+fn check_secret(change: impl FnOnce(&mut Case), secret: &str, expect: &[(&str, &str)]) {
+    let mut case = Case::new();
+    case.input_schema = schema(r#"{"type":"object"}"#);
+    change(&mut case);
+    check_case(&case, expect);
+    let plan = case.plan();
+    assert!(plan.holds_secret());
+    let shown = format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        plan.summary(),
+        plan.args(),
+        plan.arguments(),
+        plan.command(),
+        plan.contract(),
+        plan.blockers(),
+        plan.shown_argv()
+    );
+    assert!(!shown.contains(secret), "{shown}");
+}
+
+#[test]
+fn nothing_speaks_against_the_call_of_the_cases() {
+    check(|_| (), &[]);
+    check_case(&Case::mcp(), &[]);
+    let plan = Case::new().plan();
+    assert_eq!(plan.shown_argv(), ["sh", "bin/greet.sh", "Ada"]);
+    assert!(plan.is_executable() && !plan.holds_secret() && plan.violations().is_empty());
+    // A server gets its arguments as a message.
+    assert_eq!(Case::mcp().plan().shown_argv(), ["sh", "bin/greet.sh"]);
+}
+
+#[test]
+fn an_entry_with_errors_blocks_with_each_of_them() {
+    check(|case| case.set("timeout", "'soon'"), &[("invalid_entry", "timeout")]);
+    check(
+        |case| {
+            case.set("timeout", "'soon'");
+            case.set("cwd", "7");
+        },
+        &[("invalid_entry", "timeout"), ("invalid_entry", "cwd")],
+    );
+}
+
+#[test]
+fn an_auth_label_is_a_name() {
+    check(|case| case.set("auth_label", "'local-user'"), &[]);
+    check(|case| case.set("auth_label", "'TOKEN=EXAMPLE'"), &[("unsafe_auth_label", "auth_label")]);
+}
+
+#[test]
+fn arguments_are_one_object() {
+    let not_json = |file: Option<&str>| ArgsProblem::NotJson {
+        file: file.map(str::to_owned),
+        error: JsonError { line: 3, column: 7, kind: JsonErrorKind::ExpectedValue },
+    };
+    for (args, place) in [
+        (Ok(json("[1]")), None),
+        (Ok(json("null")), None),
+        (Err(ArgsProblem::GivenTwice), None),
+        (Err(ArgsProblem::Unreadable("permission denied".to_owned())), None),
+        (Err(not_json(None)), None),
+        (Err(not_json(Some("args.json"))), Some(brigade_core::Place::at("args.json", 3, 7))),
+    ] {
+        let case = Case { args, ..Case::new() };
+        // Nothing is said of arguments that could not be read.
+        check_case(&case, &[("invalid_args", "args")]);
+        assert_eq!(case.plan().blockers()[0].place, place);
+        assert_eq!(case.plan().args(), &json("{}"));
+    }
+}
+
+#[test]
+fn every_violation_of_the_schema_is_a_reason() {
+    let typed = schema(
+        r#"{"type":"object","required":["name"],"additionalProperties":false,
+            "properties":{"name":{"type":"string"},"n":{"type":"integer","minimum":3}}}"#,
+    );
+    let with = |args: &str, expect: &[(&str, &str)]| {
+        let mut case = Case { input_schema: typed.clone(), ..Case::new() };
+        case.args(args);
+        check_case(&case, expect);
+        let violations = expect.iter().filter(|(code, _)| *code == "invalid_args").count();
+        assert_eq!(case.plan().violations().len(), violations);
+    };
+    with(r#"{"name":"a","n":3}"#, &[]);
+    with(r#"{"name":"a","n":2.5,"x":1}"#, &[("invalid_args", "$.x"), ("invalid_args", "$.n")]);
+    with("{}", &[("invalid_args", "$.name"), ("missing_template_argument", "argument_template.name")]);
+}
+
+#[test]
+fn a_violation_shows_no_value_and_no_key_that_is_a_secret() {
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let mut case = Case::new();
+    case.input_schema =
+        schema(r#"{"type":"object","additionalProperties":false,"properties":{"name":{"enum":["a"]}}}"#);
+    case.args(&format!(r#"{{"name":"EXAMPLE-value","{token}":1}}"#));
+    let plan = case.plan();
+    let shown = format!("{:?} {:?}", plan.blockers(), plan.violations());
+    assert!(!shown.contains("EXAMPLE-value") && !shown.contains(&token), "{shown}");
+}
+
+#[test]
+fn an_input_schema_must_be_there_and_be_understood() {
+    let field = "input_schema_path";
+    let error = JsonError { line: 1, column: 1, kind: JsonErrorKind::ExpectedValue };
+    for (fact, expect) in [
+        (SchemaFact::File(FileFact::NotNamed), &[("missing_input_schema", field)][..]),
+        (SchemaFact::File(FileFact::Missing), &[("missing_input_schema", field)]),
+        (SchemaFact::File(FileFact::Unreadable("no".to_owned())), &[("invalid_input_schema", field)]),
+        (SchemaFact::File(FileFact::Outside), &[("path_outside", field)]),
+        (SchemaFact::NotJson(error), &[("invalid_input_schema", field)]),
+        (
+            schema(r#"{"type":"object","if":{},"properties":{"a":{"not":{}}}}"#),
+            &[("unsupported_input_schema", field), ("unsupported_input_schema", field)],
+        ),
+        (schema(r#"{"type":"array"}"#), &[("unsupported_input_schema", field)]),
+    ] {
+        // Which arguments it requires is not known, so none is missing.
+        let mut case = Case { input_schema: fact, ..Case::new() };
+        case.args("{}");
+        check_case(&case, expect);
+    }
+}
+
+#[test]
+fn an_argument_is_no_secret() {
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let secret = |field| ("secret_argument", field);
+    check_secret(
+        |case| case.args(r#"{"name":"x","password":"EXAMPLE-1"}"#),
+        "EXAMPLE-1",
+        &[secret("$.password")],
+    );
+    check_secret(|case| case.args(&format!(r#"{{"name":"{token}"}}"#)), &token, &[secret("$.name")]);
+    check_secret(
+        |case| case.args(&format!(r#"{{"name":"x","list":[{{"y":"{token}"}}]}}"#)),
+        &token,
+        &[secret("$.list[0].y")],
+    );
+}
+
+#[test]
+fn an_argument_carries_no_bound_value_in_any_form() {
+    for args in [
+        r#"{"name":"bound-EXAMPLE-4711"}"#,
+        r#"{"name":"it is bound-EXAMPLE-4711."}"#,
+        r#"{"name":{"deep":["bound-EXAMPLE-4711"]}}"#,
+        // In base64.
+        r#"{"name":"Ym91bmQtRVhBTVBMRS00NzEx"}"#,
+    ] {
+        check_secret(|case| case.args(args), "EXAMPLE-4711", &[("secret_argument", "$.name")]);
+    }
+    // A short value stands in harmless texts, too.
+    check(
+        |case| {
+            case.bound_values = vec![SecretValue::new(b"Ad")];
+            assert!(2 < SHORTEST_BOUND);
+        },
+        &[],
+    );
+}
+
+#[test]
+fn a_rendered_word_is_no_secret() {
+    let rendered = |command: &'static str, template: &'static str, field: &'static str| {
+        check_secret(
+            |case| {
+                case.set("command", &format!("'{command}'"));
+                case.set("argument_template", template);
+                case.args(r#"{"name":"hunter2-EXAMPLE"}"#);
+            },
+            "hunter2-EXAMPLE",
+            &[("secret_argument", field)],
+        );
+    };
+    rendered("sh bin/greet.sh", "{ token = '{name}' }", "argument_template.token");
+    rendered("curl -u", "{ a = 'me:{name}' }", "argument_template.a");
+    // Of an MCP tool nothing is appended to the command.
+    let mut case = Case::mcp();
+    case.set("command", "'curl -u'");
+    case.set("argument_template", "{ a = 'me:{name}' }");
+    check_case(&case, &[]);
+}
+
+#[test]
+fn what_a_redaction_left_is_no_argument() {
+    for args in [
+        r#"{"name":"[redacted]"}"#,
+        r#"{"name":"a [redacted] b"}"#,
+        r#"{"name":"x","more":[{"deep":"[redacted]"}]}"#,
+    ] {
+        check(|case| case.args(args), &[("redacted_argument", "args")]);
+    }
+}
+
+#[test]
+fn a_template_needs_its_arguments_unless_they_are_optional() {
+    let optional = r#"{"type":"object","properties":{"name":{"type":"string"},"mode":{"type":"string"}}}"#;
+    check(
+        |case| case.set("argument_template", "{ name = '{name}', other = '{other}-{more}' }"),
+        &[
+            ("missing_template_argument", "argument_template.other"),
+            ("missing_template_argument", "argument_template.other"),
+        ],
+    );
+    check(
+        |case| {
+            case.set("argument_template", "{ name = '{name}', mode = '--mode={mode}' }");
+            case.input_schema = schema(optional);
+        },
+        &[],
+    );
+}
+
+#[test]
+fn a_command_is_there_and_can_be_split() {
+    check(|case| case.set("command", ""), &[("missing_command", "command")]);
+    check(|case| case.set("command", "''"), &[("missing_command", "command")]);
+    check(|case| case.set("command", "\"sh 'bin\""), &[("invalid_command", "command")]);
+}
+
+#[test]
+fn a_command_line_is_one_that_the_system_takes() {
+    check(|case| case.args(r#"{"name":"a\u0000b"}"#), &[("invalid_args", "argument_template.name")]);
+    let long = |length: usize| format!(r#"{{"name":"{}"}}"#, "a b ".repeat(length / 4));
+    check(|case| case.args(&long(100_000)), &[]);
+    check(|case| case.args(&long(140_000)), &[("arguments_too_long", "args")]);
+    let mut case = Case::mcp();
+    case.args(&long(140_000));
+    check_case(&case, &[]);
+}
+
+#[test]
+fn a_command_that_hides_what_it_runs_is_refused() {
+    for command in ["sudo sh bin/greet.sh", "sh -c true", "rm -rf /", "env sh -c true", "find . -delete"] {
+        let mut case = Case::new();
+        case.set("command", &format!("'{command}'"));
+        let plan = case.plan();
+        let codes: BTreeSet<&str> = plan.blockers().iter().map(|blocker| &*blocker.code).collect();
+        assert_eq!(codes, BTreeSet::from(["high_risk_command"]), "{command}");
+    }
+}
+
+#[test]
+fn what_the_catalog_says_is_no_secret() {
+    let secret = "hunter2-EXAMPLE";
+    check_secret(
+        |case| case.set("command", "'sh bin/greet.sh --token=hunter2-EXAMPLE'"),
+        secret,
+        &[("secret_in_catalog", "command")],
+    );
+    // Refused in the catalog, it is not refused again as an argument.
+    check_secret(
+        |case| case.set("argument_template", "{ token = '--token=hunter2-EXAMPLE' }"),
+        secret,
+        &[("secret_in_catalog", "argument_template.token")],
+    );
+}
+
+#[test]
+fn a_program_must_be_there_and_readable() {
+    let gone = ("program_not_found", "command");
+    check(|case| case.program = ProgramFact::NotFound, &[gone]);
+    check(|case| case.program = ProgramFact::Unreadable("permission denied".to_owned()), &[gone]);
+    // Of a family that is not executed, no program is looked for.
+    check(
+        |case| {
+            case.set("family", "'skill'");
+            case.program = ProgramFact::NotExecuted;
+        },
+        &[("policy_family", "allowed_families")],
+    );
+}
+
+#[test]
+fn the_folder_must_be_there() {
+    check(|case| case.directory = DirectoryFact::Missing, &[("missing_cwd", "cwd")]);
+    // Nothing was looked for in a folder that is not there.
+    for (directory, code) in
+        [(DirectoryFact::Missing, "missing_cwd"), (DirectoryFact::Outside, "path_outside")]
+    {
+        let case = Case { directory, program: ProgramFact::NotFound, ..Case::new() };
+        check_case(&case, &[(code, "cwd")]);
+    }
+}
+
+#[test]
+fn every_path_that_leads_out_is_named_once() {
+    check(
+        |case| {
+            case.input_schema = SchemaFact::File(FileFact::Outside);
+            case.output_schema = FileFact::Outside;
+            case.examples = FileFact::Outside;
+            case.source = FileFact::Outside;
+            case.directory = DirectoryFact::Outside;
+            case.outside = vec!["manifest_path", "cwd"];
+        },
+        &[
+            ("path_outside", "cwd"),
+            ("path_outside", "examples_path"),
+            ("path_outside", "input_schema_path"),
+            ("path_outside", "manifest_path"),
+            ("path_outside", "output_schema_path"),
+            ("path_outside", "source_path"),
+        ],
+    );
+    // What is missing beside the input schema is an issue of the doctor, and no reason.
+    check(
+        |case| {
+            case.output_schema = FileFact::Missing;
+            case.examples = FileFact::Unreadable("no".to_owned());
+            case.source = FileFact::Missing;
+        },
+        &[],
+    );
+}
+
+#[test]
+fn what_the_policy_refuses_is_a_reason_with_its_line() {
+    check(
+        |case| case.policy.push_str("denied_effects = ['local-read']\n"),
+        &[("policy_denied_effect", "denied_effects")],
+    );
+    check(|case| case.variables.clear(), &[("policy_env_missing", "env_bindings")]);
+    let mut case = Case::new();
+    case.policy = "allowed_families = 7".to_owned();
+    let plan = case.plan();
+    let [blocker] = plan.blockers() else { panic!("{:#?}", plan.blockers()) };
+    assert_eq!((&*blocker.code, &blocker.place.as_ref().unwrap().file[..]), ("policy_invalid", POLICY));
+}
+
+#[test]
+fn projections_can_speak_against_a_call() {
+    let conflict = Blocker::new("projection_conflict", "x").field("projections.claude");
+    check(|case| case.projections = vec![conflict], &[("projection_conflict", "projections.claude")]);
+}
+
+#[test]
+fn all_reasons_come_at_once_and_in_one_order() {
+    check(
+        |case| {
+            case.set("auth_label", "'TOKEN=EXAMPLE'");
+            case.set("command", "'sudo sh'");
+            case.set("argument_template", "{ name = '{name}', other = '{other}' }");
+            case.args(r#"{"password":"EXAMPLE-1","more":"[redacted]"}"#);
+            case.program = ProgramFact::NotFound;
+            case.source = FileFact::Outside;
+            case.projections = vec![Blocker::new("projection_conflict", "x")];
+            case.policy.push_str("denied_effects = ['local-read']\n");
+        },
+        &[
+            ("unsafe_auth_label", "auth_label"),
+            ("invalid_args", "$.name"),
+            ("secret_argument", "$.password"),
+            ("redacted_argument", "args"),
+            ("missing_template_argument", "argument_template.name"),
+            ("missing_template_argument", "argument_template.other"),
+            ("high_risk_command", "command"),
+            ("program_not_found", "command"),
+            ("path_outside", "source_path"),
+            ("projection_conflict", ""),
+            ("policy_denied_effect", "denied_effects"),
+        ],
+    );
+}
+
+#[test]
+fn the_fingerprint_of_a_call_is_of_what_is_asked() {
+    let fingerprint = |change: fn(&mut Case)| {
+        let mut case = Case::new();
+        change(&mut case);
+        case.plan().call_fingerprint()
+    };
+    let first = fingerprint(|_| ());
+    let same: [fn(&mut Case); 5] = [
+        |case| case.policy.push_str("max_timeout = 60\n"),
+        |case| case.caller = Caller::Program("agent".to_owned()),
+        |case| case.files.clear(),
+        |case| case.projections_mark = mark("else"),
+        |case| case.set("description", "'Says hello'"),
+    ];
+    let others: [fn(&mut Case); 5] = [
+        |case| case.args(r#"{"name":"Bob"}"#),
+        |case| case.source = FileFact::Missing,
+        |case| case.set("timeout", "9"),
+        |case| case.set("command", "'sh bin/other.sh'"),
+        |case| case.output_schema = FileFact::Present(mark("output")),
+    ];
+    assert!(same.iter().all(|change| fingerprint(*change) == first));
+    assert!(others.iter().all(|change| fingerprint(*change) != first));
+}
