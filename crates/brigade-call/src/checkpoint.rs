@@ -266,3 +266,6 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,3 +97,6 @@ impl Receipt {
         self.document.get(key)?.as_str()
     }
 }
+
+#[cfg(test)]
+mod tests;

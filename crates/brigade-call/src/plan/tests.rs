@@ -177,13 +177,7 @@ fn an_argument_carries_no_bound_value_in_any_form() {
         check_secret(|case| case.args(args), "EXAMPLE-4711", &[("secret_argument", "$.name")]);
     }
     // A short value stands in harmless texts, too.
-    check(
-        |case| {
-            case.bound_values = vec![SecretValue::new(b"Ad")];
-            assert!(2 < SHORTEST_BOUND);
-        },
-        &[],
-    );
+    check(|case| case.bound_values = vec![SecretValue::new(b"Ad")], &[]);
 }
 
 #[test]

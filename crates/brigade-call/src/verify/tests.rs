@@ -293,7 +293,7 @@ fn a_call_goes_on_behind_all_of_its_checkpoints() {
     let in_time = Checkpoint { expires_at: Some(after(9)), ..approved.clone() };
     check_resume(resumable(), &[in_time], &[]);
     // Neither is a first run a resume, nor a resume a first run.
-    check_resume(Case::new().approved(), &[approved.clone()], &["status"]);
+    check_resume(Case::new().approved(), std::slice::from_ref(&approved), &["status"]);
     assert_eq!(codes(resumable(), &Case::new()), ["status"]);
 
     let other = Checkpoint { id: "check-2".parse().unwrap(), ..approved.clone() };

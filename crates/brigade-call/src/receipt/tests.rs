@@ -1,0 +1,89 @@
+use super::*;
+use crate::cases::json;
+
+/// Checks what lists and checks read of a receipt: its ids, its status, when it started and its exit code; and that its
+/// bytes stay as they are.
+#[track_caller]
+fn check(text: &str, ids: [&str; 3], status: &str, started_at: Option<&str>, exit_code: Option<i64>) {
+    let receipt = Receipt::from_json(json(text)).unwrap();
+    assert_eq!([receipt.id(), receipt.call_id(), receipt.tool_id()], ids);
+    assert_eq!((receipt.status(), receipt.exit_code()), (status, exit_code));
+    assert_eq!(receipt.started_at().map(|at| at.to_string()).as_deref(), started_at);
+    assert_eq!(String::from_utf8(receipt.to_bytes()).unwrap().trim_end(), text.trim_end());
+    assert_eq!(Json::Object(receipt.into_document()), json(text));
+}
+
+/// Checks which text a list is sorted by.
+#[track_caller]
+fn check_sort_key(members: &str, expect: &str) {
+    let text = format!(r#"{{"id":"run-1","call_id":"call-1","status":"completed"{members}}}"#);
+    assert_eq!(Receipt::from_json(json(&text)).unwrap().sort_key(), expect);
+}
+
+#[test]
+fn receipts_of_every_version_are_read_and_kept_as_they_are() {
+    check(
+        include_str!("../../../../fixtures/state/0.30.0/runs/run-completed.json"),
+        ["run-completed", "call-completed", "tool-00000"],
+        "completed",
+        Some("2026-11-20T11:00:00.500000+00:00"),
+        Some(0),
+    );
+    check(
+        include_str!("../../../../fixtures/state/0.30.0/runs/run-failed.json"),
+        ["run-failed", "call-failed", "tool-00000"],
+        "failed",
+        Some("2026-11-20T11:01:00.500000+00:00"),
+        Some(3),
+    );
+    check(
+        include_str!("../../../../fixtures/state/0.30.0/runs/run-resumed.json"),
+        ["run-resumed", "call-resumed:resume:checkpoint-2", "tool-00000"],
+        "completed",
+        Some("2026-11-20T11:03:00.500000+00:00"),
+        Some(0),
+    );
+    check(
+        include_str!("../../../../fixtures/state/v1/runs/run-3.json"),
+        ["run-3", "call-3", "greet"],
+        "waiting",
+        Some("2025-11-24T16:00:04+00:00"),
+        Some(0),
+    );
+    check(
+        include_str!("../../../../fixtures/state/v1-batches/runs/run-1.json"),
+        ["run-1", "call-1", "greet"],
+        "completed",
+        Some("2025-11-24T16:00:01+00:00"),
+        Some(0),
+    );
+}
+
+#[test]
+fn a_receipt_needs_little_and_keeps_everything() {
+    check(
+        "{\n  \"call_id\": \"c\",\n  \"exit_code\": \"none\",\n  \"id\": \"r\",\n  \"n\": 1.50,\n  \"started_at\": 7,\n  \
+         \"status\": \"odd\"\n}\n",
+        ["r", "c", ""],
+        "odd",
+        None,
+        None,
+    );
+    for text in [
+        "[]",
+        "null",
+        "{}",
+        r#"{"id":"r","call_id":"c"}"#,
+        r#"{"id":"r","call_id":null,"status":"completed"}"#,
+        r#"{"id":7,"call_id":"c","status":"completed"}"#,
+    ] {
+        assert!(Receipt::from_json(json(text)).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn lists_are_sorted_by_start_else_end_else_id() {
+    check_sort_key(r#","started_at":"2027","completed_at":"2028""#, "2027");
+    check_sort_key(r#","started_at":null,"completed_at":"2028""#, "2028");
+    check_sort_key("", "run-1");
+}
