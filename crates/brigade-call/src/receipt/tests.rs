@@ -39,7 +39,7 @@ fn receipts_of_every_version_are_read_and_kept_as_they_are() {
     check(
         include_str!("../../../../fixtures/state/0.30.0/runs/run-resumed.json"),
         ["run-resumed", "call-resumed:resume:checkpoint-2", "tool-00000"],
-        "completed",
+        "resumed",
         Some("2026-11-20T11:03:00.500000+00:00"),
         Some(0),
     );
