@@ -23,7 +23,7 @@ const ISSUES: &str = "docs/issues.md";
 pub fn run(repository: &Repository, arguments: &DocsArguments) -> Result<(), Failure> {
     let settle = Settle::of(arguments.check);
     let mut differing = generated::settle(repository, PAGES, &pages(repository)?, settle)?;
-    let words = "run --quiet --locked --package brigade-doctor --example issues";
+    let words = "run --quiet --locked --package brigade-cli --example issues";
     let issues = output(&mut cargo(repository, words.split(' ')))?;
     differing += generated::settle_file(repository, ISSUES, &issues, settle)?;
     generated::verdict(differing, settle, "docs")

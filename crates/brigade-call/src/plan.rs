@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::Family;
 use brigade_command::Argv;
-use brigade_core::{Fingerprint, Json, Object};
+use brigade_core::{Fingerprint, Json, Object, Spell};
 use brigade_policy::{Blocker, Decision};
 use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
 
@@ -449,6 +449,13 @@ fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
 }
 
 impl Plan {
+    /// Puts the next steps of its reasons into the words of a face.
+    #[must_use]
+    pub fn spelled(mut self, speller: &dyn Spell) -> Plan {
+        self.blockers.iter_mut().for_each(|blocker| blocker.spell(speller));
+        self
+    }
+
     /// Returns the tool's id.
     pub fn tool_id(&self) -> &str {
         &self.tool_id

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_core::{CallId, Fingerprint, Json, Object, Place, Timestamp};
+use brigade_core::{CallId, Fingerprint, Hint, Json, Object, Place, Timestamp};
 use brigade_policy::Blocker;
 use brigade_redact::shown_command;
 use thiserror::Error;
@@ -252,7 +252,7 @@ pub fn blocker_to_json(blocker: &Blocker) -> Json {
         ("file", Json::from(place.map(|place| place.file.clone()))),
         ("line", Json::from(place.and_then(|place| place.line))),
         ("field", Json::from(blocker.field.clone())),
-        ("hint", Json::from(blocker.hint.clone())),
+        ("hint", Json::from(blocker.hint.as_ref().map(ToString::to_string))),
     ])
 }
 
@@ -274,7 +274,7 @@ fn blockers_from_json(messages: Vec<String>, details: &[Json]) -> Vec<Blocker> {
                 column: None,
             }),
             field: text(index, "field"),
-            hint: text(index, "hint"),
+            hint: text(index, "hint").map(Hint::from),
         })
         .collect()
 }

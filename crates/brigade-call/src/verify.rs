@@ -1,7 +1,7 @@
 //! The gate: nothing runs but a [`VerifiedCall`], and only [`verify`] makes one.
 
 use brigade_command::Argv;
-use brigade_core::{CallId, Json, Timestamp};
+use brigade_core::{CallId, Hint, Json, NextStep, Spell, Timestamp};
 use brigade_policy::{Blocker, Decision};
 
 use crate::binding::{Binding, Change};
@@ -56,6 +56,15 @@ pub struct Refusal {
     pub changes: Vec<Change>,
 }
 
+impl Refusal {
+    /// Puts the next steps of the reasons into the words of a face.
+    #[must_use]
+    pub fn spelled(mut self, speller: &dyn Spell) -> Refusal {
+        self.blockers.iter_mut().for_each(|blocker| blocker.spell(speller));
+        self
+    }
+}
+
 /// Compares a call with a plan that was made of the same arguments and today's facts.
 ///
 /// # Errors
@@ -77,12 +86,10 @@ pub fn verify(
     let changes = bound_changes(&call, &plan);
     for change in &changes {
         let hint = match change {
-            Change::Pin => {
-                let hint = "`brigade tools pins show {}` shows the change; queue the call again and approve it, if \
-                            that is wanted";
-                hint.replace("{}", &call.tool_id)
-            }
-            _ => "queue the call again and approve it, if the change is wanted".to_owned(),
+            Change::Pin => Hint::from("`")
+                .then(NextStep::ShowPin(call.tool_id.clone()))
+                .then("` shows the change; queue the call again and approve it, if that is wanted"),
+            _ => "queue the call again and approve it, if the change is wanted".into(),
         };
         blockers
             .push(Blocker::new(change.code(), format!("changed since it was approved: {change}")).hint(hint));
@@ -151,25 +158,23 @@ fn status_blocker(call: &Call) -> Blocker {
     blocker
 }
 
-/// Names the command that takes a call further from where it stands; absent when none does.
-pub fn way_on(call: &Call) -> Option<String> {
-    let id = &call.id;
-    let of_run = |words: &str| {
-        let run = &call.claim.as_ref()?.run_id;
-        Some(words.replace("RUN", run.as_str()))
-    };
+/// Says what takes a call further from where it stands; absent when nothing does.
+pub fn way_on(call: &Call) -> Option<Hint> {
+    let id = || call.id.clone();
+    let run = || call.claim.as_ref().map(|claim| claim.run_id.clone());
     match &call.status {
-        CallStatus::Pending | CallStatus::Held => Some(format!("brigade tools call approve {id}")),
-        CallStatus::Approved => Some(format!("brigade tools call run {id}")),
+        CallStatus::Pending | CallStatus::Held => Some(NextStep::Approve(id()).into()),
+        CallStatus::Approved => Some(NextStep::RunCall(id()).into()),
         CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
-            of_run("brigade tools run replay RUN")
+            run().map(|run| NextStep::Replay(run).into())
         }
-        CallStatus::Running => of_run("brigade tools run show RUN --log stdout --follow"),
-        CallStatus::Waiting => Some(format!(
-            "brigade tools checkpoint list; brigade tools call reject {id} --reason WHY ends the call"
-        )),
+        CallStatus::Running => run().map(|run| NextStep::FollowOutput(run).into()),
+        CallStatus::Waiting => {
+            let hint = Hint::from(NextStep::ListCheckpoints).then("; ").then(NextStep::Reject(id()));
+            Some(hint.then(" ends the call"))
+        }
         CallStatus::ResumePending => {
-            call.checkpoint_ids.first().map(|id| format!("brigade tools checkpoint resume {id}"))
+            call.checkpoint_ids.first().map(|id| NextStep::Resume(id.clone()).into())
         }
         CallStatus::Rejected | CallStatus::Other(_) => None,
     }

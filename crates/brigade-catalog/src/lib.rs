@@ -15,7 +15,7 @@
 //! assert!(catalog.is_valid());
 //! assert_eq!(catalog.tool("greet").map(|tool| tool.family), Some(Some(Family::Script)));
 //! assert_eq!(catalog.issues()[0].place.to_string(), "tools.toml:6:1");
-//! assert_eq!(catalog.issues()[0].hint.as_deref(), Some("did you mean `timeout`?"));
+//! assert_eq!(catalog.issues()[0].hint, Some("did you mean `timeout`?".into()));
 //! ```
 
 pub mod edit;

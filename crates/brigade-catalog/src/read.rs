@@ -15,7 +15,7 @@ mod syntax;
 
 use std::borrow::Cow;
 
-use brigade_core::{ConfigIssue, Place, Severity};
+use brigade_core::{ConfigIssue, Hint, Place, Severity};
 
 use crate::model::{Catalog, Level, Runtime, Runtimes, Tool};
 use entry::Entry;
@@ -44,7 +44,7 @@ impl Runtimes {
                 entry: None,
                 field: Some("runtime".to_owned()),
                 message: "no runtime is configured".to_owned(),
-                hint: Some("add a [[runtime]] entry".to_owned()),
+                hint: Some("add a [[runtime]] entry".into()),
             });
         }
         Runtimes::new(runtimes, issues)
@@ -78,7 +78,7 @@ impl<E> Output<'_, E> {
             entry: text.entry.map(str::to_owned),
             field: text.field.map(str::to_owned),
             message: text.message.to_owned(),
-            hint: text.hint,
+            hint: text.hint.map(Hint::from),
         });
     }
 }
@@ -177,7 +177,7 @@ fn mark_duplicates<E: Entry>(output: &mut Output<'_, E>) {
             entry: Some(again.id().to_owned()),
             field: Some("id".to_owned()),
             message: format!("the id is taken by the entry at {first}"),
-            hint: Some("ids are unique in a file".to_owned()),
+            hint: Some("ids are unique in a file".into()),
         });
     }
 }

@@ -78,7 +78,7 @@ pub fn tools() -> Vec<Tool> {
 
 /// Returns the starter tools.toml.
 pub fn tools_toml() -> String {
-    let mut text = String::from("# The tools of this workspace; `brigade tools doctor` checks this file.\n");
+    let mut text = String::from(include_str!("starter/head.toml"));
     for tool in tools() {
         text.push('\n');
         text.push_str(&tool.to_toml());

@@ -126,28 +126,6 @@ mod tests {
     }
 
     #[test]
-    fn every_fix_of_an_issue_is_a_command_that_exists() {
-        let of_types = brigade::IssueType::all().iter().map(|kind| kind.fix());
-        let mut commands = 0;
-        for fix in of_types.chain(brigade::OTHER_FIXES) {
-            let words = brigade::command::Argv::parse(fix).unwrap();
-            let words = words.words().iter().map(|word| if word.starts_with('{') { "some-id" } else { word });
-            let words: Vec<&str> = words.collect();
-            match words[0] {
-                "brigade" => {
-                    commands += 1;
-                    if let Err(error) = Arguments::try_parse_from(&words) {
-                        panic!("{fix}\n{error}");
-                    }
-                }
-                "cat" => assert_eq!(words.len(), 2, "{fix}"),
-                _ => assert_eq!(fix, "{edit}"),
-            }
-        }
-        assert!(20 < commands, "only {commands} of them are commands of brigade");
-    }
-
-    #[test]
     fn global_options_stand_anywhere_and_the_last_one_counts() {
         for line in [
             "brigade --json -t /x tools list",

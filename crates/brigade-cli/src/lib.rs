@@ -25,6 +25,7 @@ mod usage;
 pub use arguments::command;
 pub use brigade::Exit;
 pub use mistake::report_mistakes;
+pub use render::CommandLine;
 pub use surroundings::{Streams, Surroundings, Terminal, Variables};
 
 use std::ffi::OsString;

@@ -9,6 +9,7 @@ pub(crate) mod calls;
 pub(crate) mod export;
 pub(crate) mod failure;
 pub(crate) mod json;
+mod next;
 pub(crate) mod page;
 pub(crate) mod runtimes;
 pub(crate) mod shell;
@@ -22,6 +23,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+pub use next::CommandLine;
 use page::Page;
 
 /// A report that people can read.

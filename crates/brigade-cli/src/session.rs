@@ -1,11 +1,13 @@
 //! What a command works with: the workspace, opened when it is needed.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use brigade::{CancelSignal, CancelToken, Env, Error, ErrorKind, Workspace};
 
 use crate::arguments::Globals;
+use crate::render::CommandLine;
 use crate::surroundings::{Surroundings, Variables};
 
 /// The target that was named and everything around it.
@@ -63,13 +65,15 @@ impl<'a> Session<'a> {
     }
 
     fn context(&self) -> Env {
-        let mut context = match self.surroundings.variables {
+        let context = match self.surroundings.variables {
             Variables::All => Env::of_process(),
             Variables::Usual => Env::of_process().usual_environment(),
         };
-        if let Ok(folder) = &self.surroundings.current_directory {
-            context = context.typed_in(folder, self.target.is_some());
-        }
+        let speller = match &self.surroundings.current_directory {
+            Ok(folder) => CommandLine::typed_in(folder, self.target.is_some()),
+            Err(_) => CommandLine::default(),
+        };
+        let context = context.speller(Arc::new(speller));
         match self.lock_timeout {
             Some(timeout) => context.lock_timeout(timeout),
             None => context,

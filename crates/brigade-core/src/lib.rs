@@ -1,7 +1,7 @@
 //! The ground of Brigade: values that every other crate shares.
 //!
 //! Owns ids, timestamps and the clock, fingerprints, JSON (parsing, canonical form), places in files and the
-//! issues found there, and the escaping of text for a terminal. Knows nothing of tools, calls, files or processes.
+//! issues found there, the next steps that mend them, and the escaping of text for a terminal. Knows nothing of tools, calls, files or processes.
 //!
 //! ```
 //! use brigade_core::{Fingerprint, Json};
@@ -16,6 +16,7 @@ mod fingerprint;
 mod id;
 mod issue;
 pub mod json;
+mod next;
 pub mod parallel;
 #[cfg(feature = "schemas")]
 mod schemas;
@@ -26,4 +27,5 @@ pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, Stored
 pub use id::{CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolved, RunId};
 pub use issue::{ConfigIssue, Place, Severity, closest};
 pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};
+pub use next::{Hint, NeutralWords, NextStep, Spell};
 pub use time::{Clock, InvalidTimestamp, SystemClock, Timestamp};

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    CallId, CheckpointId, Fingerprint, Json, Label, Number, RunId, Severity, StoredFingerprint, Timestamp,
+    CallId, CheckpointId, Fingerprint, Hint, Json, Label, Number, RunId, Severity, StoredFingerprint,
+    Timestamp,
 };
 
 impl JsonSchema for Json {
@@ -46,6 +47,7 @@ plain! {
     CallId: {"type": "string"};
     CheckpointId: {"type": "string"};
     Fingerprint: {"type": "string", "pattern": "^[0-9a-f]{64}$"};
+    Hint: {"type": "string"};
     Label: {"type": "string"};
     Number: {"type": "number"};
     RunId: {"type": "string"};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use brigade_call::{Call, Receipt};
 use brigade_catalog::{Catalog, Level};
-use brigade_core::{Json, Timestamp};
+use brigade_core::{Json, NeutralWords, Timestamp};
 use brigade_doctor::{
     CallState, ConfigFile, PolicyFacts, RunState, RunnerState, Snapshot, ToolFiles, ToolIssues, ToolState,
     diagnose, diagnose_tool, import,
@@ -86,6 +86,6 @@ fn workspace(bencher: divan::Bencher<'_, '_>, what: &str) {
     let issues = diagnose(snapshot());
     match what {
         "diagnose" => bencher.bench_local(|| diagnose(snapshot())),
-        _ => bencher.bench_local(|| import(&issues, &[], now)),
+        _ => bencher.bench_local(|| import(&issues, &[], &NeutralWords, now)),
     }
 }

@@ -2,15 +2,18 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use brigade_core::{Fingerprint, Json, Place, StoredFingerprint, Timestamp};
+use brigade_core::{Fingerprint, Json, NextStep, Place, Spell, StoredFingerprint, Timestamp};
 
-use crate::{Issue, Typed};
+use crate::Issue;
 
 /// What the rows of this crate have as their source.
 pub const INBOX_SOURCE: &str = "tool-catalog";
 
 /// What the rows of this crate have as their kind.
 const KIND: &str = "task";
+
+/// What their provenance says made them.
+const PRODUCER: &str = include_str!("inbox/producer.txt");
 
 /// What is known of a row of the inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,28 +78,49 @@ pub struct Import {
 /// open one has its text, and no key of another issue. It stays dismissed as long as the last row with its key and fingerprint is. A row of the Python
 /// program has a fingerprint that cannot be compared, so each such row stands for one issue of its tool and type. Importing
 /// twice never adds a row the second time.
-pub fn import(issues: &[Issue], rows: &[InboxRow], now: Timestamp) -> Import {
+///
+/// The rows say in the words of `speller` what to do.
+pub fn import(issues: &[Issue], rows: &[InboxRow], speller: &dyn Spell, now: Timestamp) -> Import {
     let mut known = Known::of(rows);
     let mut import = Import::default();
     // Exact matches go first, so that a row of the Python program is left for an issue that has no row of its own.
-    let exact: Vec<Option<RowStatus>> = issues.iter().map(|issue| known.exact(issue)).collect();
-    for (issue, exact) in issues.iter().zip(exact) {
-        match exact.or_else(|| known.exact(issue)).or_else(|| known.adopted(issue)) {
+    let marked: Vec<(Mark, Option<RowStatus>)> = issues
+        .iter()
+        .map(|issue| {
+            let mark = Mark::of(issue);
+            let exact = known.exact(issue, &mark);
+            (mark, exact)
+        })
+        .collect();
+    for (issue, (mark, exact)) in issues.iter().zip(marked) {
+        match exact.or_else(|| known.exact(issue, &mark)).or_else(|| known.adopted(issue)) {
             Some(RowStatus::Open | RowStatus::Closed) => import.skipped += 1,
             Some(RowStatus::Dismissed) => import.dismissed += 1,
             None => {
-                let record = record(issue, now);
-                known.add(issue);
-                import.created.push(record);
+                import.created.push(record(issue, &mark, speller, now));
+                known.add(issue, mark);
             }
         }
     }
     import
 }
 
+/// What an issue is found by: its key and its fingerprint, made once.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Mark {
+    key: String,
+    fingerprint: String,
+}
+
+impl Mark {
+    fn of(issue: &Issue) -> Mark {
+        Mark { key: source_item_key(issue), fingerprint: issue.fingerprint().to_hex() }
+    }
+}
+
 /// The rows, by what they are found by.
 struct Known {
-    by_mark: HashMap<(String, String), RowStatus>,
+    by_mark: HashMap<Mark, RowStatus>,
     /// The keys of open rows by their texts; none for a row without one.
     open_texts: HashMap<String, Vec<Option<String>>>,
     adopted: HashMap<String, VecDeque<RowStatus>>,
@@ -116,7 +140,8 @@ impl Known {
                 known.adopted.entry(key.clone()).or_default().push_back(row.status);
             }
             // The last row says how things stand, but an open one is there whatever came after it.
-            let status = known.by_mark.entry((key.clone(), fingerprint.clone())).or_insert(row.status);
+            let mark = Mark { key: key.clone(), fingerprint: fingerprint.clone() };
+            let status = known.by_mark.entry(mark).or_insert(row.status);
             if *status != RowStatus::Open {
                 *status = row.status;
             }
@@ -124,26 +149,24 @@ impl Known {
         known
     }
 
-    fn exact(&self, issue: &Issue) -> Option<RowStatus> {
-        let mark = (source_item_key(issue), issue.fingerprint().to_hex());
+    fn exact(&self, issue: &Issue, mark: &Mark) -> Option<RowStatus> {
         // The row of another issue says nothing of this one, whatever its words are.
         let is_its =
-            |key: &Option<String>| key.as_ref().is_none_or(|key| *key == mark.0 || *key == base_key(issue));
+            |key: &Option<String>| key.as_ref().is_none_or(|key| *key == mark.key || *key == base_key(issue));
         let same_text = || {
             let keys = self.open_texts.get(&normal(&task_text(issue)))?;
             keys.iter().any(is_its).then_some(RowStatus::Open)
         };
-        self.by_mark.get(&mark).copied().or_else(same_text)
+        self.by_mark.get(mark).copied().or_else(same_text)
     }
 
     fn adopted(&mut self, issue: &Issue) -> Option<RowStatus> {
         self.adopted.get_mut(&base_key(issue))?.pop_front()
     }
 
-    fn add(&mut self, issue: &Issue) {
-        let key = source_item_key(issue);
-        self.open_texts.entry(normal(&task_text(issue))).or_default().push(Some(key.clone()));
-        self.by_mark.insert((key, issue.fingerprint().to_hex()), RowStatus::Open);
+    fn add(&mut self, issue: &Issue, mark: Mark) {
+        self.open_texts.entry(normal(&task_text(issue))).or_default().push(Some(mark.key.clone()));
+        self.by_mark.insert(mark, RowStatus::Open);
     }
 }
 
@@ -192,26 +215,30 @@ fn task_text(issue: &Issue) -> String {
     format!("Repair tool catalog issue {tool}/{}{about}: {}", issue.kind.code(), issue.detail)
 }
 
-fn without_line(issue: &Issue) -> Issue {
-    let place = issue.place.as_ref().map(|place| Place::file(&place.file));
-    Issue { place, ..issue.clone() }
+fn without_line(step: NextStep) -> NextStep {
+    match step {
+        NextStep::Edit(place) => NextStep::Edit(Place::file(place.file)),
+        step => step,
+    }
 }
 
 /// Writes the row of an issue.
-fn record(issue: &Issue, now: Timestamp) -> Json {
+fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> Json {
     let tool = issue.tool_id.as_deref().unwrap_or("catalog");
-    let (key, fingerprint) = (source_item_key(issue), issue.fingerprint().to_hex());
+    let Mark { key, fingerprint } = mark;
     let text = task_text(issue);
+    // The reader of the row may be anywhere, and lines have moved by then.
+    let words = |step: &NextStep| speller.spell(step, None);
     let acceptance = format!(
-        "`brigade tools doctor` no longer reports {tool}/{}; try: {}",
+        "`{}` no longer reports {tool}/{}; try: {}",
+        words(&NextStep::Diagnose),
         issue.kind.code(),
-        // Whoever reads the row may be anywhere, and does so when lines have moved.
-        without_line(issue).fix_typed(&Typed::InWorkspace)
+        words(&without_line(issue.next_step()))
     );
     let optional = |text: Option<&str>| Json::from(text.map(str::to_owned));
     let target = issue.projection.as_ref().and_then(|mark| mark.target.as_deref());
     let at = Json::from(now.to_string());
-    let id = row_id(&text, &key, &fingerprint, now);
+    let id = row_id(&text, key, fingerprint, now);
     let metadata = Json::object([
         ("tool_id", Json::from(tool)),
         ("tool_family", optional(issue.family.as_deref())),
@@ -224,7 +251,7 @@ fn record(issue: &Issue, now: Timestamp) -> Json {
         ("tool_issue_detail", Json::from(issue.detail.as_str())),
         ("source_item_key", Json::from(key.as_str())),
         ("source_fingerprint", Json::from(fingerprint.as_str())),
-        ("provenance", provenance(&text, &key, &id, &at)),
+        ("provenance", provenance(&text, key, &id, &at)),
     ]);
     Json::object([
         ("id", Json::from(id)),
@@ -266,13 +293,13 @@ fn provenance(text: &str, key: &str, id: &str, at: &Json) -> Json {
     ];
     let source = [
         ("kind", Json::from(INBOX_SOURCE)),
-        ("producer", Json::from("brigade tools import-issues")),
+        ("producer", Json::from(PRODUCER)),
         ("system", Json::from("work-inbox")),
     ];
     let injection = [("count", Json::from(0_u64)), ("rules", none()), ("status", Json::from("pending"))];
     let trust = [
         ("assigned_at", at.clone()),
-        ("assigned_by", Json::from("ingest:brigade tools import-issues")),
+        ("assigned_by", Json::from(format!("ingest:{PRODUCER}"))),
         ("injection", Json::object(injection)),
         ("label", Json::from("untrusted")),
         ("trust_policy", Json::object(versioned("brigade.trust-policy.v1"))),

@@ -1,13 +1,12 @@
 //! One issue: what is wrong, where, how it is told from others, and what mends it.
 
-use std::borrow::Cow;
-use std::sync::Arc;
+use std::str::FromStr;
 
 use brigade_catalog::{Family, Tool};
-use brigade_core::{Fingerprint, Json, Object, Place, Severity};
+use brigade_core::{Fingerprint, NextStep, Place, Severity};
 use brigade_projection::{ProjectionItem, ProjectionStatus};
 
-use crate::{Area, IssueType};
+use crate::{Area, IssueType, Remedy};
 
 /// Something wrong in a workspace, in one sentence.
 ///
@@ -42,10 +41,8 @@ pub struct Issue {
     pub evidence: String,
     /// The runtime, the pin or the file that the fix names.
     pub object: Option<String>,
-    /// A fix that replaces that of the type, one of [`OTHER_FIXES`].
-    pub other_fix: Option<&'static str>,
-    /// Where its fix is typed.
-    pub typed: Typed,
+    /// What helps in place of the fix of the type, where the type alone does not tell.
+    pub other_fix: Option<NextStep>,
 }
 
 /// What an issue says of a projection.
@@ -84,7 +81,6 @@ impl Issue {
             evidence: String::new(),
             object: None,
             other_fix: None,
-            typed: Typed::InWorkspace,
         }
     }
 
@@ -172,158 +168,30 @@ impl Issue {
         fingerprint.finish()
     }
 
-    /// Returns the command that mends the issue or shows more of it, as it is typed where the person is.
-    pub fn fix(&self) -> String {
-        self.fix_typed(&self.typed)
-    }
-
-    /// Returns that command as it is typed in some place.
-    pub fn fix_typed(&self, typed: &Typed) -> String {
-        let template = self.other_fix.unwrap_or_else(|| self.kind.fix());
-        let mut rest = template;
-        let mut command = String::with_capacity(96);
-        while let Some((before, after)) = rest.split_once('{') {
-            let (name, after) = after.split_once('}').expect("the templates of the table close their braces");
-            command.push_str(before);
-            command.push_str(&self.word(name, typed));
-            rest = after;
+    /// Returns what mends the issue or shows more of it.
+    pub fn next_step(&self) -> NextStep {
+        if let Some(step) = &self.other_fix {
+            return step.clone();
         }
-        command.push_str(rest);
-        typed.command(command)
-    }
-
-    /// Returns what stands for a word in braces.
-    fn word(&self, name: &str, typed: &Typed) -> String {
-        let text = match name {
-            "edit" => return self.edit(typed),
-            "tool" => self.tool_id.as_deref(),
-            "call" => self.call_id.as_deref(),
-            "run" => self.run_id.as_deref(),
-            "checkpoint" => self.checkpoint_id.as_deref(),
-            "file" => return quote(&typed.path(self.object.as_deref().unwrap_or_default())).into_owned(),
-            _ => self.object.as_deref().or(self.tool_id.as_deref()),
-        };
-        let text = text.unwrap_or_default();
-        // An id may look like an option, and is the last word of every command.
-        if text.starts_with('-') { format!("-- {}", quote(text)) } else { quote(text).into_owned() }
-    }
-
-    fn edit(&self, typed: &Typed) -> String {
-        self.place.as_ref().map_or_else(|| "brigade tools doctor".into(), |place| typed.edit(place))
-    }
-
-    /// Writes the issue with the keys of reports; `absolute` makes a path as reports have it.
-    pub fn to_json(&self, absolute: impl Fn(&str) -> String) -> Json {
-        let text = |text: Option<&str>| Json::from(text.map(str::to_owned));
-        let mark = self.projection.as_ref();
-        let target = mark.and_then(|mark| mark.target.as_deref());
-        let fingerprint = self.fingerprint().to_hex();
-        let mut members: Object = [
-            ("status", Json::from("warn")),
-            ("name", Json::from(self.kind.name())),
-            ("tool_id", text(self.tool_id.as_deref())),
-            ("family", text(self.family.as_deref())),
-            ("issue_type", Json::from(self.kind.code())),
-            ("harness", text(self.harness())),
-            ("projection_target", Json::from(target.map(absolute))),
-            ("description", text(self.description.as_deref())),
-            ("detail", Json::from(self.detail.as_str())),
-            ("severity", Json::from(self.severity.as_str())),
-            ("fingerprint", Json::from(fingerprint.as_str())),
-            ("fix", Json::from(self.fix())),
-            ("file", text(self.place.as_ref().map(|place| place.file.as_str()))),
-            ("line", Json::from(self.place.as_ref().and_then(|place| place.line))),
-            ("column", Json::from(self.place.as_ref().and_then(|place| place.column))),
-        ]
-        .map(|(key, value)| (key.to_owned(), value))
-        .into();
-        let ids =
-            [("call_id", &self.call_id), ("run_id", &self.run_id), ("checkpoint_id", &self.checkpoint_id)];
-        for (key, id) in ids {
-            if let Some(id) = id {
-                members.insert(key.to_owned(), Json::from(id.as_str()));
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        match self.kind.fix() {
+            Remedy::Edit => self.place.clone().map_or(NextStep::Diagnose, NextStep::Edit),
+            Remedy::ReadFile => NextStep::ReadFile(text(&self.object)),
+            Remedy::Tool(step) => step(text(&self.tool_id)),
+            Remedy::Object(step) => {
+                step(self.object.clone().or_else(|| self.tool_id.clone()).unwrap_or_default())
             }
+            Remedy::Call(step) => id(&self.call_id).map_or(NextStep::ListCalls, step),
+            Remedy::Run(step) => id(&self.run_id).map_or(NextStep::ListRuns, step),
+            Remedy::Checkpoint(step) => id(&self.checkpoint_id).map_or(NextStep::ListCheckpoints, step),
+            Remedy::Step(step) => step,
         }
-        if let Some(mark) = mark {
-            let hex = |fingerprint: Option<Fingerprint>| Json::from(fingerprint.map(Fingerprint::to_hex));
-            let pairs = [
-                ("projection_status", text(mark.status.map(ProjectionStatus::as_str))),
-                ("tool_source_fingerprint", hex(mark.source)),
-                ("expected_projection_fingerprint", hex(mark.expected)),
-                ("actual_projection_fingerprint", hex(mark.actual)),
-                ("parity_fingerprint", Json::from(fingerprint)),
-            ];
-            members.extend(pairs.map(|(key, value)| (key.to_owned(), value)));
-        }
-        Json::Object(members)
     }
 }
 
-/// Every fix that replaces that of its type, where the type alone does not tell what helps.
-pub const OTHER_FIXES: [&str; 7] = [
-    "brigade tools init",
-    "brigade tools runtime init",
-    "brigade tools runtime show {runtime}",
-    "brigade tools plan {tool}",
-    "brigade tools doctor --only config",
-    "brigade tools checkpoint list",
-    "brigade tools state compact",
-];
-
-/// What the commands of Brigade begin with.
-const PROGRAM: &str = "brigade ";
-
-/// Where a person types the command that an issue suggests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Typed {
-    /// In the folder of the workspace.
-    #[default]
-    InWorkspace,
-    /// Below it, where the workspace is found without being named.
-    Below {
-        /// The workspace, absolute.
-        root: Arc<str>,
-    },
-    /// Somewhere else, so that the workspace has to be named.
-    Elsewhere {
-        /// The workspace, absolute.
-        root: Arc<str>,
-    },
-}
-
-impl Typed {
-    /// Returns a command as it is typed there: one of Brigade's names the workspace where it has to.
-    pub fn command(&self, command: impl Into<String>) -> String {
-        let command = command.into();
-        match (self, command.strip_prefix(PROGRAM)) {
-            (Typed::Elsewhere { root }, Some(words)) => {
-                format!("{PROGRAM}--target {} {words}", quote(root))
-            }
-            (Typed::InWorkspace | Typed::Below { .. } | Typed::Elsewhere { .. }, _) => command,
-        }
-    }
-
-    /// Returns the command that opens an editor at a place of the workspace, as it is typed there.
-    pub fn edit(&self, place: &Place) -> String {
-        let line = place.line.map_or_else(String::new, |line| format!("+{line} "));
-        format!("${{EDITOR:-vi}} {line}{}", quote(&self.path(&place.file)))
-    }
-
-    /// Returns a path of the workspace as it is typed there. What begins with `-` must not look like an option.
-    fn path<'p>(&self, path: &'p str) -> Cow<'p, str> {
-        match self {
-            Typed::Below { root } | Typed::Elsewhere { root } if !path.starts_with('/') => {
-                Cow::Owned(format!("{}/{path}", root.trim_end_matches('/')))
-            }
-            Typed::InWorkspace | Typed::Below { .. } | Typed::Elsewhere { .. } => {
-                if path.starts_with(['-', '+']) {
-                    Cow::Owned(format!("./{path}"))
-                } else {
-                    Cow::Borrowed(path)
-                }
-            }
-        }
-    }
+/// Reads an id that an issue names; none where a damaged record named something else.
+fn id<Id: FromStr>(text: &Option<String>) -> Option<Id> {
+    text.as_deref()?.parse().ok()
 }
 
 /// Returns the worst issue; the first of them when there are several.
@@ -337,64 +205,42 @@ pub fn top_issue<'i>(issues: impl IntoIterator<Item = &'i Issue>) -> Option<&'i 
     top
 }
 
-/// Quotes a word for a shell, where it needs that.
-fn quote(word: &str) -> Cow<'_, str> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
-    // Some shells read `=name` as the path of a program.
-    if !word.is_empty() && !word.starts_with('=') && word.bytes().all(plain) {
-        return Cow::Borrowed(word);
-    }
-    Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[track_caller]
-    fn check_fix(issue: &Issue, expect: &str) {
-        assert_eq!(issue.fix(), expect);
+    fn check(issue: &Issue, expect: NextStep) {
+        assert_eq!(issue.next_step(), expect);
     }
 
     #[test]
-    fn fixes_are_commands_with_quoted_names() {
-        let tool = Tool { description: None, ..Tool::new("it's", Family::Script).unwrap() };
+    fn the_next_step_names_what_the_issue_concerns() {
+        let tool = Tool::new("it's", Family::Script).unwrap();
         let issue = Issue::of_tool(IssueType::StaleHealth, &tool, "health_path", "old");
-        check_fix(&issue, "brigade tools show 'it'\\''s'");
-        let issue = Issue::new(IssueType::Config, "broken").at(Place::at("a b.toml", 3, 1));
-        check_fix(&issue, "${EDITOR:-vi} +3 'a b.toml'");
-        check_fix(&Issue::new(IssueType::WideModes, ""), "brigade tools doctor --fix");
+        check(&issue, NextStep::ShowTool("it's".to_owned()));
+        let place = Place::at("a b.toml", 3, 1);
+        check(&Issue::new(IssueType::Config, "broken").at(place.clone()), NextStep::Edit(place));
+        check(&Issue::new(IssueType::Config, "broken"), NextStep::Diagnose);
+        check(&Issue::new(IssueType::WideModes, ""), NextStep::Fix);
         let issue = Issue::new(IssueType::RuntimeStopped, "").object("helper");
-        check_fix(&issue, "brigade tools runtime start helper");
+        check(&issue, NextStep::StartRuntime("helper".to_owned()));
+        let issue = Issue::new(IssueType::CheckpointInvalid, "").object("-n.json");
+        check(&issue, NextStep::ReadFile("-n.json".to_owned()));
     }
 
     #[test]
-    fn fixes_name_the_workspace_where_they_are_typed_elsewhere() {
-        let tool = Tool::new("-x", Family::Script).unwrap();
-        let stale = Issue::of_tool(IssueType::StaleHealth, &tool, "health_path", "old");
-        let broken = Issue::new(IssueType::Config, "").at(Place::at(".brigade/tools.toml", 3, 1));
-        let odd = Issue::new(IssueType::CheckpointInvalid, "").object("-n.json");
-        let root = || Arc::from("/my work");
-        let at = |typed: &Typed| [&stale, &broken, &odd].map(|issue| issue.fix_typed(typed));
-        assert_eq!(
-            at(&Typed::InWorkspace),
-            ["brigade tools show -- -x", "${EDITOR:-vi} +3 .brigade/tools.toml", "cat ./-n.json"]
-        );
-        assert_eq!(
-            at(&Typed::Below { root: root() }),
-            [
-                "brigade tools show -- -x",
-                "${EDITOR:-vi} +3 '/my work/.brigade/tools.toml'",
-                "cat '/my work/-n.json'"
-            ]
-        );
-        assert_eq!(at(&Typed::Elsewhere { root: root() })[0], "brigade --target '/my work' tools show -- -x");
+    fn an_id_that_is_none_leads_to_the_list() {
+        let of_call =
+            |id: &str| Issue { call_id: Some(id.to_owned()), ..Issue::new(IssueType::CallFailed, "") };
+        check(&of_call("call-1"), NextStep::ShowCall("call-1".parse().unwrap()));
+        check(&of_call("../x"), NextStep::ListCalls);
+        check(&Issue::new(IssueType::RunFailed, ""), NextStep::ListRuns);
     }
 
     #[test]
-    fn every_fix_can_be_written() {
-        for kind in IssueType::all() {
-            assert!(!Issue::new(*kind, "").fix().contains(['{', '}']) || kind.fix().contains("{edit}"));
-        }
+    fn another_step_replaces_that_of_the_type() {
+        let issue = Issue::new(IssueType::Config, "missing").at(Place::file("a.toml"));
+        check(&Issue { other_fix: Some(NextStep::Init), ..issue }, NextStep::Init);
     }
 }

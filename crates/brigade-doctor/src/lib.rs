@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use brigade_catalog::{Catalog, Level};
-//! use brigade_core::Timestamp;
+//! use brigade_core::{NextStep, Place, Timestamp};
 //! use brigade_doctor::{ConfigFile, IssueType, Snapshot, diagnose};
 //!
 //! let file = b"[[tool]]\nid = \"greet\"\nname = \"Greet\"\nfamily = \"script\"\n";
@@ -17,14 +17,13 @@
 //! let snapshot = Snapshot { catalog: Some(ConfigFile::Read(&catalog)), ..Snapshot::new(now) };
 //! let issues = diagnose(snapshot);
 //! assert_eq!(issues[0].kind, IssueType::MissingCommand);
-//! assert_eq!(issues[0].fix(), "${EDITOR:-vi} +1 .brigade/tools.toml");
+//! assert_eq!(issues[0].next_step(), NextStep::Edit(Place::at(".brigade/tools.toml", 1, 1)));
 //! ```
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod issue_type;
-mod printed;
 
 mod issue;
 
@@ -38,11 +37,10 @@ mod parity;
 
 pub use diagnose::{diagnose, diagnose_tool};
 pub use inbox::{INBOX_SOURCE, Import, InboxRow, RowStatus, import, source_item_key};
-pub use issue::{Issue, OTHER_FIXES, ProjectionMark, Typed, top_issue};
-pub use issue_type::{Area, IssueType};
+pub use issue::{Issue, ProjectionMark, top_issue};
+pub use issue_type::{Area, IssueType, Remedy};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
 pub use parity::{Quieted, quiet};
-pub use printed::{PRINTED_CODES, PrintedCode};
 pub use snapshot::{
     BrokenFile, CallState, CheckpointState, ConfigFile, Health, PinProblem, PinState, PolicyFacts,
     ProcessState, Quarantine, RunState, RunnerState, RuntimeFacts, RuntimeState, Snapshot, ToolFiles,

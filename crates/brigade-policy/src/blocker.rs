@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use brigade_core::Place;
+use brigade_core::{Hint, Place, Spell};
 
 /// One reason why a call may not run, with the line that decided and the way to change it.
 ///
@@ -20,7 +20,7 @@ pub struct Blocker {
     /// The name of what stands there: a key of the policy, a field of the tool, a path in the arguments.
     pub field: Option<String>,
     /// What to change, and where.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }
 
 impl Blocker {
@@ -45,9 +45,14 @@ impl Blocker {
 
     /// Adds what to change.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Blocker {
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Blocker {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Puts the next steps of the hint into the words of a face, as they are stored and shown.
+    pub fn spell(&mut self, speller: &dyn Spell) {
+        self.hint = self.hint.take().map(|hint| hint.spelled(speller, None));
     }
 }
 

@@ -223,7 +223,7 @@ fn invalid(state: &PolicyState) -> Vec<Blocker> {
     let errors = issues.iter().filter(|issue| issue.severity == Severity::Error);
     errors
         .map(|issue| {
-            let hint = issue.hint.clone().unwrap_or_else(|| format!("correct {}", issue.place));
+            let hint = issue.hint.clone().unwrap_or_else(|| format!("correct {}", issue.place).into());
             let blocker = Blocker::new("policy_invalid", format!("the policy is invalid: {issue}"))
                 .at(issue.place.clone())
                 .hint(hint);

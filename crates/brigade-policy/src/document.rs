@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use brigade_core::{ConfigIssue, Place, Severity, closest};
+use brigade_core::{ConfigIssue, Hint, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -106,6 +106,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let (field, message) = (field.map(str::to_owned), message.to_owned());
+        let hint = hint.map(Hint::from);
         self.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint });
     }
 

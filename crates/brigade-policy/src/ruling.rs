@@ -154,7 +154,7 @@ impl Judge<'_> {
         let Some(family) = self.facts.family else {
             let message = "the family of the tool is none that is known".to_owned();
             let place = self.facts.place_of("family");
-            let hint = place.as_ref().map(|place| format!("change family in {place}"));
+            let hint = place.as_ref().map(|place| format!("change family in {place}").into());
             let mut blocker = Blocker::new("policy_family", message);
             (blocker.place, blocker.hint) = (place, hint);
             return self.deny(Topic::Family, "unknown", "family", blocker);

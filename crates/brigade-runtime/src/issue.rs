@@ -1,9 +1,7 @@
 //! What is wrong with one runtime.
 
 use brigade_catalog::Runtime;
-use brigade_core::{Json, Object, Place, Severity};
-
-use crate::supervisor::advice;
+use brigade_core::{Hint, Json, NextStep, Object, Place, Severity};
 
 /// The kinds of issues, as reports and the inbox name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,22 +55,23 @@ impl IssueType {
         IssueType::Left,
     ];
 
-    /// Returns which `brigade tools runtime` command helps; none where the entry is to be edited.
-    pub const fn action(self) -> Option<&'static str> {
-        match self {
+    /// Returns what helps with the runtime of this id; none where the entry is to be edited.
+    pub fn next_step(self, runtime_id: &str) -> Option<NextStep> {
+        let step: fn(String) -> NextStep = match self {
             IssueType::Config
             | IssueType::HighRiskCommand
             | IssueType::SecretInCommand
             | IssueType::BadCommand
             | IssueType::MissingCwd
-            | IssueType::OutsidePath => None,
-            IssueType::StalePid | IssueType::Left => Some("stop"),
-            IssueType::Unmanaged | IssueType::PortConflict => Some("show"),
+            | IssueType::OutsidePath => return None,
+            IssueType::StalePid | IssueType::Left => NextStep::StopRuntime,
+            IssueType::Unmanaged | IssueType::PortConflict => NextStep::ShowRuntime,
             IssueType::HealthFailed
             | IssueType::LogTooLong
             | IssueType::LogWriterGone
-            | IssueType::Outdated => Some("restart"),
-        }
+            | IssueType::Outdated => NextStep::RestartRuntime,
+        };
+        Some(step(runtime_id.to_owned()))
     }
 
     /// Returns the stable name: `runtime_config`, `runtime_stale_pid`, …
@@ -112,7 +111,7 @@ pub struct RuntimeIssue {
     /// The field that it concerns.
     pub field: Option<&'static str>,
     /// What to do about it.
-    pub fix: Option<String>,
+    pub fix: Option<Hint>,
 }
 
 impl RuntimeIssue {
@@ -130,7 +129,7 @@ impl RuntimeIssue {
             detail: detail.into(),
             place: runtime.place_of(field),
             field: Some(field),
-            fix: issue_type.action().map(|action| advice(action, runtime)),
+            fix: issue_type.next_step(runtime.id.as_str()).map(Hint::from),
         }
     }
 
@@ -148,11 +147,11 @@ impl RuntimeIssue {
             detail: detail.into(),
             place: runtime.origin.place.clone(),
             field: None,
-            fix: issue_type.action().map(|action| advice(action, runtime)),
+            fix: issue_type.next_step(runtime.id.as_str()).map(Hint::from),
         }
     }
 
-    pub(crate) fn with_fix(self, fix: impl Into<String>) -> RuntimeIssue {
+    pub(crate) fn with_fix(self, fix: impl Into<Hint>) -> RuntimeIssue {
         RuntimeIssue { fix: Some(fix.into()), ..self }
     }
 
@@ -184,7 +183,7 @@ impl RuntimeIssue {
             ("file".to_owned(), self.place.file.as_str().into()),
             ("line".to_owned(), self.place.line.into()),
             ("field".to_owned(), self.field.into()),
-            ("fix".to_owned(), self.fix.clone().into()),
+            ("fix".to_owned(), self.fix.as_ref().map(ToString::to_string).into()),
         ])
     }
 }

@@ -22,6 +22,9 @@ use crate::stop::{GRACE, await_log_writer};
 use crate::supervisor::{Seen, Supervisor, object, standing_issue};
 use crate::system;
 
+/// What a lock says of who holds it, before the action.
+const HOLDER: &str = include_str!("start/holder.txt");
+
 /// How long a process must have lived before it counts as started, when nothing but that can be looked at.
 const SETTLE: Duration = Duration::from_millis(200);
 
@@ -459,7 +462,7 @@ impl Supervisor<'_> {
     }
 
     pub(crate) fn holder(&self, action: &str) -> String {
-        format!("process {} (brigade tools runtime {action})", std::process::id())
+        format!("process {} ({HOLDER} {action})", std::process::id())
     }
 }
 

@@ -82,7 +82,7 @@ impl StopOutcome {
             StopOutcome::Refused { issue } => object([
                 ("stopped", 0.into()),
                 ("error", issue.detail.as_str().into()),
-                ("fix", issue.fix.clone().into()),
+                ("fix", issue.fix.as_ref().map(ToString::to_string).into()),
             ]),
             StopOutcome::Survived { process, survivors } => object([
                 ("stopped", 0.into()),

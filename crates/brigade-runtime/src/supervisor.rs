@@ -492,12 +492,6 @@ fn port_issue(runtime: &Runtime, standing: &Standing, holders: &Holders) -> Opti
     })
 }
 
-/// Returns the command line that acts on the runtime.
-pub(crate) fn advice(action: &str, runtime: &Runtime) -> String {
-    let words = ["brigade", "tools", "runtime", action, runtime.id.as_str()].map(str::to_owned).to_vec();
-    Argv::new(words).map_or_else(|_| format!("brigade tools runtime {action}"), |argv| argv.to_string())
-}
-
 /// Returns an object of these members.
 pub(crate) fn object<const N: usize>(members: [(&str, brigade_core::Json); N]) -> Object {
     members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()

@@ -116,7 +116,7 @@ impl Room {
             facts.insert(tool_id.to_owned(), self.gather_tool(config, tool)?.facts);
         }
         let known = facts.get(tool_id).expect("the facts were put there above").clone();
-        Ok(plan(PlanFacts { args: Ok(args), ..known }))
+        Ok(plan(PlanFacts { args: Ok(args), ..known }).spelled(&*self.env.speller))
     }
 
     /// Stores a group with one sync, and hands out what became of each line in the order of the input.

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, CheckpointStatus};
-use brigade_core::Json;
-use brigade_doctor::{Area, Issue, Typed, top_issue};
+use brigade_core::{CheckpointId, Json, NextStep};
+use brigade_doctor::{Area, Issue, top_issue};
 use brigade_queue::{Calls, Queue as _};
 use brigade_runtime::Checks;
 
@@ -46,12 +46,12 @@ impl Doctor {
         let waiting = Waiting {
             is_valid: config.catalog.is_valid(),
             oldest: oldest.as_ref(),
-            checkpoint: pending_checkpoints.last().map(|checkpoint| checkpoint.id.as_str()),
+            checkpoint: pending_checkpoints.last().map(|checkpoint| &checkpoint.id),
             approved: count("approved"),
             pending_rows,
             issues: &issues,
         };
-        let (next_command, next_reason) = waiting.next(&self.room.typed());
+        let (next, next_reason) = waiting.next();
         Ok(BriefReport {
             schema: BriefReport::SCHEMA,
             target: self.room.target(),
@@ -79,7 +79,7 @@ impl Doctor {
                 .map(|facts| facts.id.clone())
                 .collect(),
             inbox: inbox_counts(&inbox),
-            next_command,
+            next_command: self.room.words(&next),
             next_reason,
         })
     }
@@ -101,7 +101,7 @@ struct Waiting<'a> {
     is_valid: bool,
     oldest: Option<&'a Call>,
     /// The oldest checkpoint without an answer.
-    checkpoint: Option<&'a str>,
+    checkpoint: Option<&'a CheckpointId>,
     approved: u64,
     pending_rows: usize,
     issues: &'a [Issue],
@@ -109,32 +109,31 @@ struct Waiting<'a> {
 
 impl Waiting<'_> {
     /// Chooses what is most pressing: what blocks everything, what somebody waits for, what can go on, then what is wrong.
-    fn next(&self, typed: &Typed) -> (String, String) {
-        let because = |command: &str, reason: &str| (typed.command(command), reason.to_owned());
+    fn next(&self) -> (NextStep, String) {
+        let because = |step: NextStep, reason: &str| (step, reason.to_owned());
         let worst =
             |areas: &[Area]| top_issue(self.issues.iter().filter(|issue| areas.contains(&issue.area())));
         if !self.is_valid
             && let Some(issue) = worst(&[Area::Catalog])
         {
-            return (issue.fix(), "the catalog has an error".to_owned());
+            return because(issue.next_step(), "the catalog has an error");
         }
         if let Some(id) = self.checkpoint {
-            return because(&format!("brigade tools checkpoint show {id}"), "a run waits for an answer");
+            return because(NextStep::ShowCheckpoint(id.clone()), "a run waits for an answer");
         }
         if let Some(call) = self.oldest {
-            let reason = "a call waits for a decision";
-            return because(&format!("brigade tools call show {}", call.id), reason);
+            return because(NextStep::ShowCall(call.id.clone()), "a call waits for a decision");
         }
         if 0 < self.approved {
-            return because("brigade tools call run --next", "an approved call can run");
+            return because(NextStep::RunNext, "an approved call can run");
         }
         if let Some(issue) = top_issue(self.issues) {
-            return (issue.fix(), issue.detail.clone());
+            return because(issue.next_step(), &issue.detail);
         }
         if 0 < self.pending_rows {
-            let command = "brigade work inbox list --status pending";
-            return because(command, "the inbox has rows that nobody has looked at");
+            let reason = "the inbox has rows that nobody has looked at";
+            return because(NextStep::ListPendingRows, reason);
         }
-        because("brigade tools list", "nothing waits")
+        because(NextStep::ListTools, "nothing waits")
     }
 }

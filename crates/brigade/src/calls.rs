@@ -255,7 +255,7 @@ impl Calls {
         };
         let call = &stored.call;
         if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
-            let error = hinted(Error::new(ErrorKind::Refused, wrong.to_string()), call);
+            let error = self.room.hinted(Error::new(ErrorKind::Refused, wrong.to_string()), call);
             return Ok(self.room.review_refused(Some(call), error));
         }
         let planned = match self.room.plan_again(call)? {
@@ -391,6 +391,14 @@ impl Room {
         }
     }
 
+    /// Adds what can be done with a call as it stands.
+    fn hinted(&self, error: Error, call: &Call) -> Error {
+        match brigade_call::way_on(call) {
+            Some(hint) => error.hint(self.spelled(hint)),
+            None => error,
+        }
+    }
+
     /// Records a decision at the revision that was looked at.
     fn review(&self, stored: &StoredCall, review: Review) -> Result<ReviewReport, Error> {
         self.keep_digests();
@@ -415,7 +423,7 @@ impl Room {
             ) => {
                 let wrong_step = matches!(error, QueueError::WrongStep { .. });
                 let error = Error::new(ErrorKind::Refused, error.to_string());
-                let error = if wrong_step { hinted(error, &stored.call) } else { error };
+                let error = if wrong_step { self.hinted(error, &stored.call) } else { error };
                 Ok(self.review_refused(Some(&stored.call), error))
             }
             Err(error) => Err(error.into()),
@@ -629,14 +637,6 @@ fn is_unrecorded(call: &Call) -> bool {
         None => call.status == CallStatus::Interrupted,
         // Shown as its receipt says, which is not in the ledger.
         Some(receipt) => is_ours && receipt.ledger.is_none(),
-    }
-}
-
-/// Adds what can be done with a call as it stands.
-fn hinted(error: Error, call: &Call) -> Error {
-    match brigade_call::way_on(call) {
-        Some(command) => error.hint(command),
-        None => error,
     }
 }
 

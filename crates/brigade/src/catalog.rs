@@ -201,7 +201,7 @@ impl Room {
 
     /// Writes issues as reports have them.
     pub(crate) fn issues_json<'i>(&self, issues: impl IntoIterator<Item = &'i Issue>) -> Vec<Json> {
-        issues.into_iter().map(|issue| issue.to_json(|path| self.absolute(path))).collect()
+        issues.into_iter().map(|issue| self.issue_json(issue)).collect()
     }
 
     fn tool_summary(&self, surveyed: Surveyed<'_>) -> ToolSummary {

@@ -247,8 +247,8 @@ impl Room {
     }
 
     fn issue_rows(&self, issues: Vec<Issue>) -> Rows<IssueReport> {
-        let absolute = self.absolute_paths();
-        Rows::new(issues.len(), move |index| IssueReport::of(&issues[index], &absolute))
+        let (absolute, words) = (self.absolute_paths(), self.words_of_steps());
+        Rows::new(issues.len(), move |index| IssueReport::of(&issues[index], &absolute, &words))
     }
 
     /// Sums up the enabled tools; the facts are in their order.
@@ -261,9 +261,14 @@ impl Room {
         })
     }
 
+    /// Writes an issue as reports have it.
+    pub(crate) fn issue_json(&self, issue: &Issue) -> Json {
+        IssueReport::of(issue, |path| self.absolute(path), |step| self.words(step)).to_json()
+    }
+
     /// Returns the worst issue as reports have it.
     pub(crate) fn top_json<'i>(&self, issues: impl IntoIterator<Item = &'i Issue>) -> Json {
-        top_issue(issues).map_or(Json::Null, |issue| issue.to_json(|path| self.absolute(path)))
+        top_issue(issues).map_or(Json::Null, |issue| self.issue_json(issue))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::Caller;
-use brigade_core::{Clock, SystemClock};
+use brigade_core::{Clock, NeutralWords, Spell, SystemClock};
 use brigade_exec::{HostEnvironment, resolve_program};
 use brigade_fs::{DiskFs, FileKind, Fs};
 use brigade_process::CancelToken;
@@ -22,14 +22,7 @@ pub struct Env {
     pub(crate) caller: Caller,
     pub(crate) lock_timeout: Duration,
     pub(crate) cancel: Option<CancelToken>,
-    pub(crate) started: Option<Started>,
-}
-
-/// Where a person types commands.
-#[derive(Clone, Debug)]
-pub(crate) struct Started {
-    pub(crate) folder: PathBuf,
-    pub(crate) names_target: bool,
+    pub(crate) speller: Arc<dyn Spell>,
 }
 
 impl Env {
@@ -42,7 +35,7 @@ impl Env {
             caller: Caller::CommandLine,
             lock_timeout: DEFAULT_LOCK_TIMEOUT,
             cancel: None,
-            started: None,
+            speller: Arc::new(NeutralWords),
         }
     }
 
@@ -88,11 +81,10 @@ impl Env {
         self
     }
 
-    /// Says in which folder a person types commands, and whether the workspace has to be named there, so that the commands
-    /// that reports suggest work as they stand. Otherwise they are meant to be typed in the workspace.
+    /// Puts the next steps of reports and records into the words of a face; without one they are in neutral words.
     #[must_use]
-    pub fn typed_in(mut self, folder: &Path, names_target: bool) -> Env {
-        self.started = Some(Started { folder: folder.to_owned(), names_target });
+    pub fn speller(mut self, speller: Arc<dyn Spell>) -> Env {
+        self.speller = speller;
         self
     }
 

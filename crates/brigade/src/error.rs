@@ -1,5 +1,6 @@
 //! Why an operation could not do its job.
 
+use brigade_core::Hint;
 use brigade_fs::{FsError, FsErrorKind};
 use brigade_policy::Blocker;
 use brigade_queue::QueueError;
@@ -16,7 +17,7 @@ pub struct Error {
     message: String,
     blockers: Vec<Blocker>,
     candidates: Vec<String>,
-    hints: Vec<String>,
+    hints: Vec<Hint>,
 }
 
 /// What kind of trouble it is.
@@ -52,8 +53,8 @@ impl Error {
 
     /// Adds the next command to try, or what to change.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Error {
-        self.hints.push(Redactor::new(&[]).redact_str(&hint.into()));
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Error {
+        self.hints.push(hint.into().map_texts(|text| Redactor::new(&[]).redact_str(text)));
         self
     }
 
@@ -86,8 +87,8 @@ impl Error {
         &self.candidates
     }
 
-    /// Returns the next commands to try.
-    pub fn hints(&self) -> &[String] {
+    /// Returns what to do next.
+    pub fn hints(&self) -> &[Hint] {
         &self.hints
     }
 
@@ -96,7 +97,8 @@ impl Error {
         if self.hints.is_empty() {
             return self.message.clone();
         }
-        format!("{} ({})", self.message, self.hints.join("; "))
+        let hints: Vec<String> = self.hints.iter().map(ToString::to_string).collect();
+        format!("{} ({})", self.message, hints.join("; "))
     }
 
     /// Returns the exit code that stands for it.

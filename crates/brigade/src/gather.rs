@@ -63,7 +63,7 @@ impl Room {
         args: Result<Json, ArgsProblem>,
     ) -> Result<Planned, Error> {
         let GatheredTool { facts, projections, program, directory } = self.gather_tool(config, tool)?;
-        let plan = brigade_call::plan(PlanFacts { args, ..facts });
+        let plan = brigade_call::plan(PlanFacts { args, ..facts }).spelled(&*self.env.speller);
         tracing::debug!(
             tool = plan.tool_id(),
             directory = %directory.display(),

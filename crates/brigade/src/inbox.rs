@@ -80,7 +80,7 @@ impl Inbox {
         } else {
             let add = |inbox: &mut InboxFile| {
                 let rows: Vec<InboxRow> = inbox.rows().filter_map(InboxRow::of).collect();
-                let imported = import(&issues, &rows, gathered.now);
+                let imported = import(&issues, &rows, &*self.room.env.speller, gathered.now);
                 for row in &imported.created {
                     inbox.append(row);
                 }

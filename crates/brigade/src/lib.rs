@@ -72,12 +72,13 @@ mod sample;
 mod setup;
 mod state;
 mod survey;
+mod words;
 mod workspace;
 
 pub use brigade_call::{Call, Caller};
 pub use brigade_command as command;
 pub use brigade_core as core;
-pub use brigade_doctor::{IssueType, OTHER_FIXES};
+pub use brigade_doctor::{Area, IssueType, Remedy};
 pub use brigade_policy::Blocker;
 pub use brigade_process::{CancelSignal, CancelToken, survive_file_size_limit};
 pub use brigade_redact as redact;

@@ -1,7 +1,7 @@
 //! Reading the configuration files.
 
 use brigade_catalog::{Catalog, Level};
-use brigade_core::{ConfigIssue, Place, Severity};
+use brigade_core::{ConfigIssue, Hint, NextStep, Place, Severity};
 use brigade_fs::{FileKind, FsError, FsErrorKind};
 use brigade_policy::PolicyState;
 use brigade_redact::Redactor;
@@ -20,7 +20,7 @@ impl Room {
                 Ok(catalog)
             }
             Err(error) => {
-                let issue = unreadable(CATALOG, error, "brigade tools init")?;
+                let issue = unreadable(CATALOG, error, self.spelled(NextStep::Init))?;
                 Ok(Catalog::new(Vec::new(), vec![issue]))
             }
         }
@@ -115,9 +115,9 @@ pub(crate) fn shown_id(id: &str) -> String {
 }
 
 /// Turns a configuration file that cannot be read into an issue, unless the disk is at fault.
-pub(crate) fn unreadable(file: &str, error: FsError, next: &str) -> Result<ConfigIssue, Error> {
+pub(crate) fn unreadable(file: &str, error: FsError, next: Hint) -> Result<ConfigIssue, Error> {
     let (message, hint) = match &error.kind {
-        FsErrorKind::NotFound => ("the file does not exist".to_owned(), Some(next.to_owned())),
+        FsErrorKind::NotFound => ("the file does not exist".to_owned(), Some(next)),
         FsErrorKind::NotAFile
         | FsErrorKind::NotADirectory
         | FsErrorKind::Outside

@@ -85,7 +85,7 @@ fn nameless(tool_id: &str) -> Tool {
 fn blocker(missing: &Error) -> Blocker {
     let blocker = Blocker::new("tool_missing", missing.to_string());
     match missing.hints().first() {
-        Some(hint) => blocker.hint(hint.as_str()),
+        Some(hint) => blocker.hint(hint.clone()),
         None => blocker,
     }
 }

@@ -50,7 +50,7 @@ impl Policies {
             message: ruling.reason.clone(),
             file: ruling.place.as_ref().map(|place| place.file.clone()),
             line: ruling.place.as_ref().and_then(|place| place.line),
-            hint: ruling.blocker.as_ref().and_then(|blocker| blocker.hint.clone()),
+            hint: ruling.blocker.as_ref().and_then(|blocker| blocker.hint.as_ref()).map(ToString::to_string),
         };
         Ok(ExplainReport {
             schema: ExplainReport::SCHEMA,

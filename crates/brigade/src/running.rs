@@ -140,7 +140,7 @@ impl Room {
                 planned.plan = verified.plan().clone();
                 Ok(Ok(Ready { call: verified, revision, planned, config }))
             }
-            Err(refusal) => Ok(Err((call, refusal))),
+            Err(refusal) => Ok(Err((call, Box::new(refusal.spelled(&*self.env.speller))))),
         }
     }
 

@@ -8,7 +8,7 @@ mod needed;
 mod shown;
 
 use brigade_catalog::{Level, Runtime, Runtimes as RuntimeFile, starter};
-use brigade_core::{ConfigIssue, Json, Severity, closest, text::escape_terminal};
+use brigade_core::{ConfigIssue, Json, NextStep, Severity, closest, text::escape_terminal};
 use brigade_fs::Location;
 use brigade_policy::PolicyState;
 use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
@@ -131,12 +131,12 @@ impl Room {
 
     fn summary(&self, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> RuntimesSummary {
         let errors = runtimes.issues().iter().filter(|issue| issue.severity == Severity::Error);
-        let typed = self.typed();
+        let words = self.words_of_steps();
         let of_config =
-            runtimes.issues().iter().map(|issue| (issue.severity, shown::config_issue(issue, &typed)));
+            runtimes.issues().iter().map(|issue| (issue.severity, shown::config_issue(issue, &words)));
         let of_facts = facts.iter().flat_map(|facts| &facts.issues);
         let all: Vec<(Severity, Json)> =
-            of_config.chain(of_facts.map(|issue| (issue.severity, shown::issue(issue, &typed)))).collect();
+            of_config.chain(of_facts.map(|issue| (issue.severity, shown::issue(issue, &words)))).collect();
         // The first of the worst.
         let top = all.iter().rev().max_by_key(|(severity, _)| *severity).map(|(_, issue)| issue.clone());
         RuntimesSummary {
@@ -164,7 +164,7 @@ impl Room {
         match self.read_config(RUNTIMES) {
             Ok(bytes) => Ok(RuntimeFile::parse(RUNTIMES, Level::Project, &bytes)),
             Err(error) => {
-                let issue = unreadable(RUNTIMES, error, "brigade tools runtime init")?;
+                let issue = unreadable(RUNTIMES, error, self.spelled(NextStep::InitRuntimes))?;
                 Ok(RuntimeFile::new(Vec::new(), vec![issue]))
             }
         }

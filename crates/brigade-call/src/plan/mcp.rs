@@ -3,6 +3,7 @@
 //! A missing input schema is refused for every family, so it has no code of its own here.
 
 use brigade_catalog::{Family, Tool};
+use brigade_core::{Hint, NextStep};
 use brigade_policy::Blocker;
 
 /// Lists what the entry of an MCP tool leaves out; empty for every other family.
@@ -17,42 +18,42 @@ pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
             "mcp_missing_runtime",
             "runtime_id",
             "an MCP call needs a runtime, and the tool names none",
-            "name a runtime of .brigade/tools/runtimes.toml",
+            Hint::from("name a runtime of .brigade/tools/runtimes.toml"),
         ),
         (
             named(&tool.mcp_tool_name),
             "mcp_missing_tool_name",
             "mcp_tool_name",
             "the server is asked for a tool by its name, and none is set",
-            "brigade tools import mcp RUNTIME lists the names",
+            Hint::from(NextStep::ImportMcp).then(" lists the names"),
         ),
         (
             tool.timeout.is_some(),
             "mcp_missing_timeout",
             "timeout",
             "an MCP call needs a timeout of its own",
-            "set `timeout` to a number of seconds",
+            "set `timeout` to a number of seconds".into(),
         ),
         (
             !tool.permissions.is_empty(),
             "mcp_missing_permissions",
             "permissions",
             "an MCP call needs the permissions that it asks for",
-            "list what the tool may use",
+            "list what the tool may use".into(),
         ),
         (
             !tool.effects.is_empty(),
             "mcp_missing_effects",
             "effects",
             "an MCP call needs the effects that it has",
-            "list what the tool does, such as local-read, local-write or network",
+            "list what the tool does, such as local-read, local-write or network".into(),
         ),
         (
             tool.approval_mode.is_some(),
             "mcp_missing_approval_mode",
             "approval_mode",
             "an MCP call needs an approval mode",
-            "set `approval_mode` to on-request or always",
+            "set `approval_mode` to on-request or always".into(),
         ),
     ];
     let missing = needed.into_iter().filter(|(is_there, ..)| !is_there);

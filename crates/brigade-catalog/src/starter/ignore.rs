@@ -3,8 +3,8 @@
 /// What the block ignores.
 pub const IGNORED: &[&str] = &[".brigade/tools.toml", ".brigade/tools/", ".brigade/work/"];
 
-const BEGIN: &str = "# >>> brigade tools (managed) >>>";
-const END: &str = "# <<< brigade tools (managed) <<<";
+const BEGIN: &str = include_str!("ignore/begin.txt");
+const END: &str = include_str!("ignore/end.txt");
 
 /// What becomes of a `.gitignore`.
 #[derive(Clone, Debug, PartialEq, Eq)]

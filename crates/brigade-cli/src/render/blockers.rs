@@ -2,6 +2,7 @@
 
 use brigade::core::Json;
 
+use super::next::hint_text;
 use super::page::Sheet;
 use super::text::{Text, Tone};
 use super::values;
@@ -44,7 +45,7 @@ pub(crate) fn detail(blocker: &brigade::Blocker) -> Json {
         ("file", Json::from(place.map(|place| place.file.clone()))),
         ("line", Json::from(place.and_then(|place| place.line))),
         ("field", Json::from(blocker.field.clone())),
-        ("hint", Json::from(blocker.hint.clone())),
+        ("hint", Json::from(blocker.hint.as_ref().map(hint_text))),
     ])
 }
 

@@ -6,6 +6,7 @@ use brigade::{Error, ErrorKind, Exit};
 use serde::Serialize;
 
 use super::blockers;
+use super::next::hint_text;
 use super::page::Page;
 use super::text::{Text, Tone};
 
@@ -33,7 +34,7 @@ impl ErrorReport {
                 unsecret(&error.to_string()),
                 kind(error.kind()),
                 error.exit(),
-                error.hints().iter().map(|hint| unsecret(hint)).collect(),
+                error.hints().iter().map(|hint| unsecret(&hint_text(hint))).collect(),
             )
         }
     }
@@ -85,7 +86,7 @@ pub(crate) fn show_error(error: &Error, page: &mut Page) {
     blockers::show(&details, &mut page.trouble);
     candidates(error.could_be(), page);
     for hint in error.hints() {
-        page.trouble.line(Text::new(Tone::Faint, "hint: ").then(Tone::Plain, &unsecret(hint)));
+        page.trouble.line(Text::new(Tone::Faint, "hint: ").then(Tone::Plain, &unsecret(&hint_text(hint))));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is wrong in configuration files.
 
 use brigade_catalog::Catalog;
-use brigade_core::{ConfigIssue, Place, Severity};
+use brigade_core::{ConfigIssue, NextStep, Place, Severity};
 
 use crate::{ConfigFile, Issue, IssueType, Snapshot};
 
@@ -9,7 +9,7 @@ pub(super) fn catalog(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     match &snapshot.catalog {
         None => {}
         Some(ConfigFile::Missing { file }) => {
-            found.push(missing(IssueType::Config, file, "brigade tools init"));
+            found.push(missing(IssueType::Config, file, NextStep::Init));
         }
         Some(ConfigFile::Unreadable { file, why }) => found.push(unreadable(IssueType::Config, file, why)),
         Some(ConfigFile::Read(catalog)) => {
@@ -49,7 +49,7 @@ pub(super) fn entry(kind: IssueType, issue: &ConfigIssue) -> Issue {
     }
 }
 
-pub(super) fn missing(kind: IssueType, file: &str, fix: &'static str) -> Issue {
+pub(super) fn missing(kind: IssueType, file: &str, fix: NextStep) -> Issue {
     let issue = Issue::new(kind, format!("{file} does not exist")).evidence("missing").at(Place::file(file));
     Issue { other_fix: Some(fix), ..issue }
 }

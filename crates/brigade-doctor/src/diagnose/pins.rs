@@ -37,7 +37,7 @@ fn issue(pin: &PinState) -> Issue {
 
 #[cfg(test)]
 mod tests {
-    use brigade_core::{Fingerprint, Timestamp};
+    use brigade_core::{Fingerprint, NextStep, Timestamp};
 
     use super::*;
     use crate::diagnose;
@@ -68,7 +68,7 @@ mod tests {
         };
         let found = issues(changed(b"one"));
         assert_eq!(marks(&found), ["mcp_tool_changed say voice--echo"]);
-        assert_eq!(found[0].fix(), "brigade tools pins show voice--echo");
+        assert_eq!(found[0].next_step(), NextStep::ShowPin("voice--echo".to_owned()));
         assert_ne!(found[0].fingerprint(), issues(changed(b"two"))[0].fingerprint());
         assert_eq!(marks(&issues(state(PinProblem::Vanished))), ["mcp_tool_vanished say voice--echo"]);
         let of_server = |problem: PinProblem| {
@@ -78,7 +78,7 @@ mod tests {
         };
         let appeared = |names: &str| of_server(PinProblem::Appeared(names.to_owned()));
         assert_eq!(marks(&appeared("a")), ["mcp_tool_appeared - servers/voice"]);
-        assert_eq!(appeared("a")[0].fix(), "brigade tools pins show servers/voice");
+        assert_eq!(appeared("a")[0].next_step(), NextStep::ShowPin("servers/voice".to_owned()));
         assert_ne!(appeared("a")[0].fingerprint(), appeared("a, b")[0].fingerprint());
         assert_eq!(
             marks(&of_server(PinProblem::Gone("b".to_owned()))),
@@ -86,6 +86,7 @@ mod tests {
         );
         let broken = issues(state(PinProblem::Unreadable("it is not JSON".to_owned())));
         assert_eq!(marks(&broken), ["mcp_pin_unreadable say voice--echo"]);
-        assert_eq!(broken[0].fix(), "cat .brigade/tools/pins/voice--echo.json");
+        let file = ".brigade/tools/pins/voice--echo.json".to_owned();
+        assert_eq!(broken[0].next_step(), NextStep::ReadFile(file));
     }
 }

@@ -1,8 +1,8 @@
 //! What is wrong with the files that harnesses read.
 
 use brigade_catalog::Tool;
-use brigade_core::Place;
 use brigade_core::text::escape_terminal;
+use brigade_core::{NextStep, Place};
 use brigade_projection::{AdviceWeight, OrphanCause, ProjectionItem, ProjectionStatus, Prunable};
 
 use crate::issue::ProjectionMark;
@@ -109,8 +109,8 @@ pub(super) fn orphans(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
         let other_fix = match orphan.prunable {
             Prunable::Yes => None,
             // A file that was edited holds somebody's own words, so removing it is not what is suggested.
-            Prunable::Edited => Some("brigade tools plan {tool}"),
-            Prunable::CatalogBroken => Some("brigade tools doctor --only config"),
+            Prunable::Edited => Some(NextStep::PlanProjections(orphan.header.tool_id.clone())),
+            Prunable::CatalogBroken => Some(NextStep::DiagnoseOnly("config")),
         };
         found.push(Issue { other_fix, ..issue });
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus};
 use brigade_core::text::{escape_terminal, short};
-use brigade_core::{Fingerprint, Place, Timestamp};
+use brigade_core::{Fingerprint, NextStep, Place, Timestamp};
 use brigade_redact::Redactor;
 
 use crate::snapshot::asks;
@@ -246,8 +246,8 @@ pub(super) fn checkpoints(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
         // There is nothing to read in a folder or a device.
         let is_none = broken.problem.starts_with("it is not a file");
         let other_fix = match (broken.is_restorable, is_none) {
-            (true, _) => Some("brigade tools state compact"),
-            (false, true) => Some("brigade tools checkpoint list"),
+            (true, _) => Some(NextStep::CompactState),
+            (false, true) => Some(NextStep::ListCheckpoints),
             (false, false) => None,
         };
         found.push(Issue { checkpoint_id: broken.id.clone(), other_fix, ..issue });

@@ -3,7 +3,7 @@
 use brigade_call::DirectoryFact;
 use brigade_catalog::{Family, Runtime, Runtimes, Tool};
 use brigade_command::argv::Argv;
-use brigade_core::Place;
+use brigade_core::{NextStep, Place};
 
 use super::{config, files};
 use crate::{ConfigFile, Health, Issue, IssueType, ProcessState, RuntimeFacts, RuntimeState, Snapshot};
@@ -18,11 +18,7 @@ pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec
         ConfigFile::Missing { file } => {
             // A workspace without runtimes is healthy unless something needs one.
             if snapshot.catalog.is_none() || !users.is_empty() {
-                found.push(of_file(config::missing(
-                    IssueType::RuntimeConfig,
-                    file,
-                    "brigade tools runtime init",
-                )));
+                found.push(of_file(config::missing(IssueType::RuntimeConfig, file, NextStep::InitRuntimes)));
             }
             None
         }
@@ -149,7 +145,7 @@ fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &RuntimeFact
             let detail = format!("runtime {id} was not started by Brigade");
             // Only what Brigade started can be restarted.
             say(IssueType::RuntimeUnhealthy, detail, "unmanaged")
-                .map(|issue| Issue { other_fix: Some("brigade tools runtime show {runtime}"), ..issue })
+                .map(|issue| Issue { other_fix: Some(NextStep::ShowRuntime(id.to_owned())), ..issue })
         }
         (ProcessState::Running, Health::Bad(_)) => {
             say(IssueType::RuntimeUnhealthy, format!("runtime {id} is not healthy"), "unhealthy")

@@ -8,7 +8,7 @@ use brigade_call::{
     SchemaFact,
 };
 use brigade_catalog::{Level, Runtimes};
-use brigade_core::{Dialect, Fingerprint, Json, Severity, Timestamp};
+use brigade_core::{Dialect, Fingerprint, Json, NextStep, Place, Severity, Timestamp};
 use brigade_policy::PolicyState;
 use brigade_projection::{
     Advice, AdviceWeight, PathRefusal, ProjectionAction, ProjectionItem, ProjectionStatus,
@@ -18,8 +18,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    BrokenFile, CallState, CheckpointState, Health, OTHER_FIXES, PolicyFacts, ProcessState, Quarantine,
-    RunState, RunnerState, RuntimeFacts, RuntimeState, ToolFiles, inspect_mcp, quiet, top_issue,
+    BrokenFile, CallState, CheckpointState, Health, PolicyFacts, ProcessState, Quarantine, RunState,
+    RunnerState, RuntimeFacts, RuntimeState, ToolFiles, inspect_mcp, quiet, top_issue,
 };
 
 const HOUR: i64 = 3_600_000_000;
@@ -52,7 +52,6 @@ timeout = 30
 fn marks(issues: &[Issue]) -> Vec<String> {
     let mark = |issue: &Issue| {
         assert!(!issue.detail.ends_with('.') && !issue.detail.is_empty(), "{issue:?}");
-        assert!(issue.other_fix.is_none_or(|fix| OTHER_FIXES.contains(&fix)), "{issue:?}");
         let tool = issue.tool_id.as_deref().unwrap_or("-");
         format!("{} {tool} {}", issue.kind.code(), issue.subject).trim_end().to_owned()
     };
@@ -310,8 +309,8 @@ fn a_skill_that_is_refused_is_said_and_what_is_only_odd_is_not() {
         [ProjectionItem { advice, source_path, ..item(&catalog, ProjectionStatus::Current, Some("x")) }];
     let snapshot = of_tools(&catalog, None, &items);
     check(&snapshot, &["skill_unreadable greet skill-name", "skill_unreadable greet skill-folder"]);
-    let fixes: Vec<String> = diagnose(snapshot).iter().map(Issue::fix).collect();
-    assert_eq!(fixes, ["${EDITOR:-vi} a.md", "${EDITOR:-vi} +1 tools.toml"]);
+    let steps: Vec<NextStep> = diagnose(snapshot).iter().map(Issue::next_step).collect();
+    assert_eq!(steps, [Place::file("a.md"), Place::at("tools.toml", 1, 1)].map(NextStep::Edit));
 }
 
 #[test]
@@ -638,23 +637,6 @@ fn the_state_as_a_whole_is_looked_at() {
             "wide_modes -",
         ],
     );
-}
-
-#[test]
-fn reports_have_the_keys_of_the_python_program() {
-    let catalog = parse(GREET);
-    let items = [item(&catalog, ProjectionStatus::Stale, Some("x.md"))];
-    let issues = diagnose(of_tools(&catalog, None, &items));
-    let json = issues[0].to_json(|path| format!("/w/{path}"));
-    let text = |key: &str| json.get(key).and_then(Json::as_str).unwrap_or_default();
-    assert_eq!(text("name"), "tool_stale_projection");
-    assert_eq!(text("status"), "warn");
-    assert_eq!(text("projection_target"), "/w/x.md");
-    assert_eq!(text("projection_status"), "stale");
-    assert_eq!(text("parity_fingerprint"), text("fingerprint"));
-    assert_eq!(text("fix"), "brigade tools apply greet");
-    assert_eq!(json.get("line").and_then(Json::as_i64), Some(1));
-    assert_eq!(json.get("call_id"), None);
 }
 
 proptest! {

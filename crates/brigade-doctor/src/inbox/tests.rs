@@ -1,4 +1,5 @@
 use brigade_catalog::{Family, Tool};
+use brigade_core::NeutralWords;
 use proptest::prelude::*;
 
 use super::*;
@@ -26,6 +27,11 @@ fn foreign(status: RowStatus, fingerprint: &str) -> InboxRow {
     }
 }
 
+/// The row that an issue becomes.
+fn row_of(issue: &Issue) -> Json {
+    record(issue, &Mark::of(issue), &NeutralWords, now())
+}
+
 /// The rows that an import leaves.
 fn after(rows: &[InboxRow], import: &Import) -> Vec<InboxRow> {
     let created = import.created.iter().map(|row| InboxRow::of(row).unwrap());
@@ -35,14 +41,14 @@ fn after(rows: &[InboxRow], import: &Import) -> Vec<InboxRow> {
 /// Checks how many issues are created, skipped and dismissed, and that the next import creates nothing.
 #[track_caller]
 fn check(issues: &[Issue], rows: &[InboxRow], expect: (usize, usize, usize)) {
-    let first = import(issues, rows, now());
+    let first = import(issues, rows, &NeutralWords, now());
     assert_eq!((first.created.len(), first.skipped, first.dismissed), expect);
-    let second = import(issues, &after(rows, &first), now());
+    let second = import(issues, &after(rows, &first), &NeutralWords, now());
     assert_eq!((second.created.len(), second.dismissed), (0, expect.2));
 }
 
 fn with_status(issue: &Issue, status: RowStatus) -> InboxRow {
-    InboxRow { status, ..InboxRow::of(&record(issue, now())).unwrap() }
+    InboxRow { status, ..InboxRow::of(&row_of(issue)).unwrap() }
 }
 
 #[test]
@@ -69,9 +75,9 @@ fn issues_in_the_same_words_are_a_row_each_that_names_what_it_is_about() {
 #[test]
 fn what_is_asked_for_names_no_line() {
     let issue = issue("a", "").at(Place::at(".brigade/tools.toml", 7, 1));
-    let row = record(&issue, now());
+    let row = row_of(&issue);
     let acceptance = row.get("acceptance").and_then(Json::as_array).unwrap()[0].as_str().unwrap().to_owned();
-    assert!(acceptance.ends_with("try: ${EDITOR:-vi} .brigade/tools.toml"), "{acceptance}");
+    assert!(acceptance.ends_with("try: edit:.brigade/tools.toml"), "{acceptance}");
 }
 
 #[test]
@@ -109,10 +115,10 @@ fn each_row_of_the_python_program_stands_for_one_issue() {
 
 #[test]
 fn a_row_has_the_shape_of_the_inbox() {
-    let row = record(&issue("a", ""), now());
+    let row = row_of(&issue("a", ""));
     let id = row.get("id").and_then(Json::as_str).unwrap().to_owned();
     let expect = Json::parse(
-        r#"{"acceptance": ["`brigade tools doctor` no longer reports greet/bad_argument_template; try: ${EDITOR:-vi} .brigade/tools.toml"],
+        r#"{"acceptance": ["`diagnose` no longer reports greet/bad_argument_template; try: edit:.brigade/tools.toml"],
         "created_at": "2023-11-14T22:13:20+00:00",
         "id": "20231114-221320-task-repair-tool-catalog-issue-greet-bad-argument-bc0ba3",
         "kind": "task",
@@ -177,8 +183,8 @@ proptest! {
         let ours = ours.iter().map(|(subject, evidence, status)| with_status(&issue(subject, evidence), *status));
         let theirs = theirs.iter().map(|(status, fingerprint)| foreign(*status, fingerprint));
         let rows: Vec<InboxRow> = theirs.chain(ours).collect();
-        let first = import(&issues, &rows, now());
-        let second = import(&issues, &after(&rows, &first), now());
+        let first = import(&issues, &rows, &NeutralWords, now());
+        let second = import(&issues, &after(&rows, &first), &NeutralWords, now());
         prop_assert!(second.created.is_empty());
         prop_assert_eq!(first.created.len() + first.skipped + first.dismissed, issues.len());
     }

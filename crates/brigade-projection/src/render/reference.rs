@@ -9,6 +9,12 @@ use brigade_redact::Redactor;
 use crate::facts::SourceText;
 use crate::text::one_line;
 
+/// The command that asks for a call, before the id of the tool.
+///
+/// It is text of the file format and no next step: a page is current only as long as its bytes are what would be written,
+/// whichever face looks.
+const QUEUE: &str = include_str!("reference/queue.txt");
+
 /// The most lines of a source that a page shows.
 const MOST_LINES: usize = 400;
 
@@ -83,7 +89,7 @@ impl Page {
     }
 
     fn how_to_call(&mut self, tool: &Tool) {
-        let command = code(&format!("brigade tools call queue {}", shell_word(tool.id.as_str())));
+        let command = code(&format!("{QUEUE} {}", shell_word(tool.id.as_str())));
         self.paragraph(&format!("Ask for a call with {command}. It runs once a person has approved it."));
     }
 

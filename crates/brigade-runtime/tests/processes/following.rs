@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc::channel;
 
 use crate::workspace::{LONG, Workspace, until};
+use brigade_core::NextStep;
 use brigade_process::{CancelToken, ProcessIdentity, Signal};
 use brigade_runtime::{Checks, FollowFrom, LOG_CAP, LogStream, RuntimeError, StartOutcome};
 
@@ -84,8 +85,8 @@ fn a_killed_log_writer_is_told_until_the_runtime_is_restarted() {
     assert!(process.is_alive(), "it is not ended before it prints");
     assert_eq!(workspace.issue_types(), ["runtime_log_writer_gone"]);
     assert_eq!(
-        workspace.facts(Checks::Skip).issues[0].fix.as_deref(),
-        Some("brigade tools runtime restart r")
+        workspace.facts(Checks::Skip).issues[0].fix,
+        Some(NextStep::RestartRuntime("r".to_owned()).into())
     );
     // What it prints now meets a broken pipe, as anything does whose reader went.
     let asked = std::process::Command::new("kill").args(["-USR1", &process.pid().to_string()]).status();

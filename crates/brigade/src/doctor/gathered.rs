@@ -3,7 +3,7 @@
 use brigade_core::Timestamp;
 use brigade_doctor::{
     CallState, CheckpointState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot, ToolIssues,
-    Typed, diagnose,
+    diagnose,
 };
 use brigade_projection::Orphan;
 use brigade_queue::Queue as _;
@@ -194,23 +194,6 @@ impl Room {
             wide_modes: gathered.wide_modes.clone(),
             left_locks: gathered.left_locks.clone(),
         };
-        let mut found = diagnose(snapshot);
-        let typed = self.typed();
-        for issue in &mut found {
-            issue.typed = typed.clone();
-        }
-        found
-    }
-
-    /// Returns where the commands that issues suggest are typed.
-    pub(crate) fn typed(&self) -> Typed {
-        let root = || self.target().into();
-        match &self.env.started {
-            Some(started) if started.folder != self.fs.root() && started.names_target => {
-                Typed::Elsewhere { root: root() }
-            }
-            Some(started) if started.folder != self.fs.root() => Typed::Below { root: root() },
-            Some(_) | None => Typed::InWorkspace,
-        }
+        diagnose(snapshot)
     }
 }

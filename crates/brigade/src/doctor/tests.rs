@@ -65,7 +65,7 @@ fn a_missing_catalog_is_one_issue_with_the_command_that_makes_one() {
     let workspace = Workspace::open(folder.path(), Env::of_process()).unwrap();
     let report = workspace.catalog().list().unwrap();
     assert_eq!(marks(&report), ["- config"]);
-    assert_eq!(report.issues.get(0).unwrap().fix, "brigade tools init");
+    assert_eq!(report.issues.get(0).unwrap().fix, "init");
     assert_eq!(report.exit(), crate::Exit::Refused);
 }
 
@@ -99,7 +99,7 @@ fn a_request_narrows_what_is_listed_and_knows_its_words() {
     assert_eq!(only(&["run"]).unwrap().exit(), crate::Exit::Done);
     assert_eq!(only(&["tool"]).unwrap().exit(), crate::Exit::Refused);
     let error = only(&["polcy"]).unwrap_err();
-    assert_eq!((error.kind(), error.hints()), (ErrorKind::Usage, &["did you mean `policy`?".to_owned()][..]));
+    assert_eq!((error.kind(), error.hints()), (ErrorKind::Usage, &["did you mean `policy`?".into()][..]));
 }
 
 #[test]
@@ -112,10 +112,13 @@ fn an_issue_has_the_same_members_in_every_document() {
     let config = workspace.room.config().unwrap();
     let found = workspace.room.diagnose(&mut workspace.room.gather(&config, &Parts::all()).unwrap());
     assert!(found.iter().any(|issue| issue.projection.is_some()), "{found:?}");
-    for issue in &found {
-        let absolute = |path: &str| workspace.room.absolute(path);
-        assert_eq!(IssueReport::of(issue, absolute).to_json(), issue.to_json(absolute));
-    }
+    let keys = |issue: &Issue| -> Vec<String> {
+        workspace.room.issue_json(issue).as_object().unwrap().keys().cloned().collect()
+    };
+    let of_tool = found.iter().find(|issue| issue.projection.is_none()).unwrap();
+    let whole = "description detail family file fingerprint fix harness issue_type line name projection_target severity \
+        status tool_id column";
+    assert!(whole.split_whitespace().all(|key| keys(of_tool).iter().any(|found| found == key)));
 }
 
 #[test]
@@ -176,16 +179,16 @@ fn a_brief_names_the_next_command_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
     let fresh = workspace.doctor().brief().unwrap();
-    assert_eq!(fresh.next_command, "brigade tools policy init");
+    assert_eq!(fresh.next_command, "init-policy");
     let args = ArgsSource::from(Json::object([("name", Json::from("x"))]));
     let queued = workspace.calls().queue("greet", &args, Blocked::Refuse).unwrap();
     let id = queued.call.get("id").and_then(Json::as_str).unwrap();
     let brief = workspace.doctor().brief().unwrap();
     assert_eq!(brief.pending_approval_count, 1);
-    assert_eq!(brief.next_command, format!("brigade tools call show {id}"));
+    assert_eq!(brief.next_command, format!("show-call:{id}"));
     assert_eq!(brief.oldest_pending_call.get("id").and_then(Json::as_str), Some(id));
     approved(&workspace);
-    assert_eq!(workspace.doctor().brief().unwrap().next_command, "brigade tools call run --next");
+    assert_eq!(workspace.doctor().brief().unwrap().next_command, "run-next");
     assert!(!workspace.room.fs.exists(&rel(".brigade/work")).unwrap());
 }
 

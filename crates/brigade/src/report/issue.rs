@@ -1,6 +1,6 @@
 //! Issues in documents.
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, NextStep};
 use brigade_doctor::Issue;
 use serde::Serialize;
 
@@ -69,8 +69,12 @@ pub struct ProjectionMarks {
 }
 
 impl IssueReport {
-    /// Writes an issue; `absolute` makes a path as reports have it.
-    pub(crate) fn of(issue: &Issue, absolute: impl Fn(&str) -> String) -> IssueReport {
+    /// Writes an issue; `absolute` makes a path as reports have it, and `words` spells a step.
+    pub(crate) fn of(
+        issue: &Issue,
+        absolute: impl Fn(&str) -> String,
+        words: impl Fn(&NextStep) -> String,
+    ) -> IssueReport {
         let hex = |fingerprint: Option<Fingerprint>| fingerprint.map(Fingerprint::to_hex);
         let fingerprint = issue.fingerprint().to_hex();
         let place = issue.place.as_ref();
@@ -86,7 +90,7 @@ impl IssueReport {
             description: issue.description.clone(),
             detail: issue.detail.clone(),
             severity: issue.severity.as_str(),
-            fix: issue.fix(),
+            fix: words(&issue.next_step()),
             file: place.map(|place| place.file.clone()),
             line: place.and_then(|place| place.line),
             column: place.and_then(|place| place.column),

@@ -157,7 +157,8 @@ impl Room {
                 ..empty
             },
             StartOutcome::Refused { blockers } => {
-                self.start_refused(runtime, &facts, &shown::blockers(runtimes, runtime, &blockers))
+                let speller = &*self.env.speller;
+                self.start_refused(runtime, &facts, &shown::blockers(runtimes, runtime, &blockers, speller))
             }
             StartOutcome::Failed { reason, log, survivors } => RuntimeStartReport {
                 error: Some(reason.to_string()),
@@ -228,9 +229,11 @@ impl Room {
                 ..empty
             },
             StopOutcome::NotRunning { reason } => RuntimeStopReport { reason: Some(reason), ..empty },
-            StopOutcome::Refused { issue } => {
-                RuntimeStopReport { error: Some(issue.detail), fix: issue.fix, ..empty }
-            }
+            StopOutcome::Refused { issue } => RuntimeStopReport {
+                error: Some(issue.detail),
+                fix: issue.fix.map(|fix| self.spelled(fix).to_string()),
+                ..empty
+            },
             StopOutcome::Survived { process, survivors } => RuntimeStopReport {
                 pid: Some(process.pid()),
                 error: Some("some of its processes could not be ended".to_owned()),

@@ -3,11 +3,11 @@
 use brigade_call::RuntimeFact;
 use brigade_catalog::{Family, Runtime, Tool};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Json, closest};
+use brigade_core::{Hint, Json, NextStep, closest};
 use brigade_policy::Blocker;
-use brigade_runtime::{Checks, IssueType, RuntimeFacts, RuntimeState};
+use brigade_runtime::{Checks, RuntimeFacts, RuntimeState};
 
-use super::shown::{command_line, receipt_json};
+use super::shown::receipt_json;
 use crate::gather::Config;
 use crate::room::{RUNTIMES, Room, rel};
 
@@ -27,7 +27,7 @@ impl Room {
                 Ok(facts) => {
                     let reasons = reasons(tool, &facts);
                     if reasons.is_empty() {
-                        RuntimeFact::Ready(receipt_json(&facts))
+                        RuntimeFact::Ready(receipt_json(&facts, &*self.env.speller))
                     } else {
                         RuntimeFact::NotReady(reasons)
                     }
@@ -35,7 +35,7 @@ impl Room {
                 Err(blocker) => RuntimeFact::NotReady(vec![*blocker]),
             },
             (Some(id), false) => match self.look_at_runtime(tool, id, config, Checks::Skip) {
-                Ok(facts) => RuntimeFact::Ready(receipt_json(&facts)),
+                Ok(facts) => RuntimeFact::Ready(receipt_json(&facts, &*self.env.speller)),
                 Err(_) => RuntimeFact::NotNeeded,
             },
         }
@@ -55,13 +55,13 @@ impl Room {
             let blocker = cannot(format!("the runtime `{shown}` is not configured"));
             let near = closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str()));
             let hint = match near {
-                Some(near) => format!("did you mean `{}`?", escape_terminal(near)),
+                Some(near) => Hint::from(format!("did you mean `{}`?", escape_terminal(near))),
                 // A file that is there, empty as it may be, is not written over.
                 None if runtimes.runtimes().is_empty() && self.fs.exists(&rel(RUNTIMES)).unwrap_or(true) => {
-                    format!("add a [[runtime]] entry to {RUNTIMES}")
+                    format!("add a [[runtime]] entry to {RUNTIMES}").into()
                 }
-                None if runtimes.runtimes().is_empty() => "brigade tools runtime init".to_owned(),
-                None => "brigade tools runtime list".to_owned(),
+                None if runtimes.runtimes().is_empty() => NextStep::InitRuntimes.into(),
+                None => NextStep::ListRuntimes.into(),
             };
             return Err(Box::new(blocker.hint(hint)));
         };
@@ -85,7 +85,7 @@ fn broken(tool: &Tool, runtime: &Runtime) -> Blocker {
     let id = escape_terminal(runtime.id.as_str()).into_owned();
     missing(tool, format!("the entry of the runtime `{id}` has errors"))
         .at(runtime.origin.place.clone())
-        .hint("brigade tools runtime doctor")
+        .hint(NextStep::CheckRuntimes)
 }
 
 /// Lists why a runtime cannot serve a call; empty when it can.
@@ -95,10 +95,10 @@ fn reasons(tool: &Tool, facts: &RuntimeFacts) -> Vec<Blocker> {
     }
     let id = facts.id.as_str();
     let shown = escape_terminal(id);
-    let blocker = |code: &'static str, message: String, hint: String| {
-        Blocker::new(code, message).at(tool.place_of("runtime_id")).field("runtime_id").hint(hint)
+    let blocker = |code: &'static str, message: String, step: NextStep| {
+        Blocker::new(code, message).at(tool.place_of("runtime_id")).field("runtime_id").hint(step)
     };
-    let start = || command_line("start", id);
+    let start = || NextStep::StartRuntime(id.to_owned());
     vec![match (facts.state, &facts.health) {
         (RuntimeState::Stopped, _) => {
             blocker("runtime_stopped", format!("the runtime `{shown}` is not running"), start())
@@ -109,20 +109,15 @@ fn reasons(tool: &Tool, facts: &RuntimeFacts) -> Vec<Blocker> {
         }
         (RuntimeState::Running, _) if !facts.managed => {
             let message = format!("the runtime `{shown}` runs, but nothing proves that Brigade started it");
-            let fix = facts.issues.iter().find(|issue| issue.issue_type == IssueType::Unmanaged);
-            blocker(
-                "runtime_unmanaged",
-                message,
-                fix.and_then(|issue| issue.fix.clone()).unwrap_or_else(start),
-            )
+            blocker("runtime_unmanaged", message, NextStep::ShowRuntime(id.to_owned()))
         }
         (RuntimeState::Running, Some(health)) => {
             let message = format!("the runtime `{shown}` is not healthy: {}", health.detail);
-            blocker("runtime_unhealthy", message, command_line("restart", id))
+            blocker("runtime_unhealthy", message, NextStep::RestartRuntime(id.to_owned()))
         }
         (RuntimeState::Running, None) => {
             let message = format!("the health of the runtime `{shown}` could not be checked");
-            blocker("runtime_unhealthy", message, command_line("status", id))
+            blocker("runtime_unhealthy", message, NextStep::RuntimeStatus)
         }
     }]
 }

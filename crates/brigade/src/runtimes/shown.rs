@@ -1,9 +1,7 @@
 //! Runtimes as reports and receipts show them.
 
 use brigade_catalog::{Runtime, Runtimes};
-use brigade_command::argv::Argv;
-use brigade_core::{ConfigIssue, Fingerprint, Json, Object, Place, Severity};
-use brigade_doctor::Typed;
+use brigade_core::{ConfigIssue, Fingerprint, Hint, Json, NextStep, Object, Place, Severity, Spell};
 use brigade_policy::Blocker;
 use brigade_redact::{Redactor, shown_command};
 use brigade_runtime::{RuntimeError, RuntimeFacts, RuntimeIssue};
@@ -18,7 +16,7 @@ const PATHS: &[&str] =
 impl Room {
     /// Writes a runtime as reports have it, with absolute paths.
     pub(super) fn runtime_json(&self, facts: &RuntimeFacts) -> Json {
-        self.runtime_with_paths(&receipt_json(facts))
+        self.runtime_with_paths(&receipt_json(facts, &*self.env.speller))
     }
 
     /// Makes the paths of a runtime absolute that were stored relative to the workspace.
@@ -44,14 +42,15 @@ impl Room {
 }
 
 /// Writes a runtime as receipts have it: paths are relative to the workspace, and a command line shows no secret.
-pub(super) fn receipt_json(facts: &RuntimeFacts) -> Json {
+pub(super) fn receipt_json(facts: &RuntimeFacts, speller: &dyn Spell) -> Json {
     let redactor = Redactor::new(&[]);
     let mut members = facts.to_json();
     mask_command(&redactor, &mut members);
     if let Some(Json::Object(metadata)) = members.get_mut("metadata") {
         mask_command(&redactor, metadata);
     }
-    let issues = facts.issues.iter().map(|found| issue(found, &Typed::InWorkspace));
+    let words = |step: &NextStep| speller.spell(step, None);
+    let issues = facts.issues.iter().map(|found| issue(found, words));
     members.insert("issues".to_owned(), issues.collect::<Vec<_>>().into());
     Json::Object(members)
 }
@@ -62,16 +61,21 @@ fn mask_command(redactor: &Redactor, members: &mut Object) {
     }
 }
 
-/// Returns the command that mends an issue, as it is typed in some place: what is not a command already is mended in the file.
-fn fix(advice: Option<&str>, place: &Place, typed: &Typed) -> Json {
-    Json::from(match advice.filter(|advice| advice.starts_with("brigade ")) {
-        Some(command) => typed.command(command),
-        None => typed.edit(place),
+/// Returns what mends an issue: what a hint without a step speaks of is mended in the file.
+fn fix(hint: Option<&Hint>, place: &Place, words: impl Fn(&NextStep) -> String) -> Json {
+    Json::from(match hint.and_then(Hint::step) {
+        Some(step) => words(step),
+        None => words(&NextStep::Edit(place.clone())),
     })
 }
 
+/// Returns a hint that is a sentence and no step; it stands in the detail.
+fn advice(hint: Option<&Hint>) -> Option<&Hint> {
+    hint.filter(|hint| hint.step().is_none())
+}
+
 /// Writes an issue of a runtime.
-pub(super) fn issue(issue: &RuntimeIssue, typed: &Typed) -> Json {
+pub(super) fn issue(issue: &RuntimeIssue, words: impl Fn(&NextStep) -> String) -> Json {
     let mut members = issue.to_json();
     // The detail may name processes, so it does not enter.
     let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
@@ -80,16 +84,15 @@ pub(super) fn issue(issue: &RuntimeIssue, typed: &Typed) -> Json {
         .text("field", issue.field)
         .finish();
     members.insert("fingerprint".to_owned(), fingerprint.to_hex().into());
-    let advice = issue.fix.as_deref().filter(|advice| !advice.starts_with("brigade "));
-    if let Some(advice) = advice {
+    if let Some(advice) = advice(issue.fix.as_ref()) {
         members.insert("detail".to_owned(), Json::from(format!("{} ({advice})", issue.detail)));
     }
-    members.insert("fix".to_owned(), fix(issue.fix.as_deref(), &issue.place, typed));
+    members.insert("fix".to_owned(), fix(issue.fix.as_ref(), &issue.place, words));
     Json::Object(members)
 }
 
 /// Writes an issue of the file of the runtimes, with the keys of an issue of a runtime.
-pub(super) fn config_issue(issue: &ConfigIssue, typed: &Typed) -> Json {
+pub(super) fn config_issue(issue: &ConfigIssue, words: impl Fn(&NextStep) -> String) -> Json {
     let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
         .text("type", "runtime_config")
         .text("runtime_id", issue.entry.as_deref())
@@ -100,7 +103,7 @@ pub(super) fn config_issue(issue: &ConfigIssue, typed: &Typed) -> Json {
         Some(field) => format!("{}: {}", brigade_core::text::escape_terminal(field), issue.message),
         None => issue.message.clone(),
     };
-    if let Some(advice) = issue.hint.as_deref().filter(|hint| !hint.starts_with("brigade ")) {
+    if let Some(advice) = advice(issue.hint.as_ref()) {
         detail = format!("{detail} ({advice})");
     }
     Json::object([
@@ -117,18 +120,24 @@ pub(super) fn config_issue(issue: &ConfigIssue, typed: &Typed) -> Json {
         ("file", issue.place.file.as_str().into()),
         ("line", issue.place.line.into()),
         ("field", issue.field.clone().into()),
-        ("fix", fix(issue.hint.as_deref(), &issue.place, typed)),
+        ("fix", fix(issue.hint.as_ref(), &issue.place, words)),
         ("fingerprint", fingerprint.to_hex().into()),
     ])
 }
 
 /// Turns issues that keep a runtime from being started into reasons; errors of its entry are told one by one.
-pub(super) fn blockers(runtimes: &Runtimes, runtime: &Runtime, issues: &[RuntimeIssue]) -> Vec<Blocker> {
+pub(super) fn blockers(
+    runtimes: &Runtimes,
+    runtime: &Runtime,
+    issues: &[RuntimeIssue],
+    speller: &dyn Spell,
+) -> Vec<Blocker> {
     let of_issue = |issue: &RuntimeIssue| {
         let mut blocker =
             Blocker::new(issue.issue_type.as_str(), issue.detail.clone()).at(issue.place.clone());
         blocker.field = issue.field.map(str::to_owned);
         blocker.hint = issue.fix.clone();
+        blocker.spell(speller);
         blocker
     };
     let mut found: Vec<Blocker> = issues.iter().map(of_issue).collect();
@@ -152,12 +161,6 @@ pub(super) fn disabled(runtime: &Runtime) -> Blocker {
         .at(runtime.place_of("enabled"))
         .field("enabled")
         .hint("set `enabled = true`")
-}
-
-/// Returns the command that acts on a runtime, quoted as a shell reads it.
-pub(super) fn command_line(action: &str, id: &str) -> String {
-    let words = ["brigade", "tools", "runtime", action, id].map(str::to_owned).to_vec();
-    Argv::new(words).map_or_else(|_| format!("brigade tools runtime {action}"), |argv| argv.to_string())
 }
 
 impl From<RuntimeError> for Error {
@@ -185,14 +188,14 @@ mod tests {
             message: "expected a port".to_owned(),
             hint: None,
         };
-        let of_file = config_issue(&found, &Typed::InWorkspace);
+        let of_file = config_issue(&found, NextStep::to_string);
         assert_eq!(of_file.get("detail").and_then(Json::as_str), Some("port: expected a port"));
         let runtime = Runtime::new("helper", "'").unwrap();
         let fs = brigade_fs::MemoryFs::new();
         let host = brigade_runtime::Host::default();
         let supervisor = brigade_runtime::Supervisor::new(&fs, &brigade_core::SystemClock, &host);
         let facts = supervisor.facts_of_one(&runtime, brigade_runtime::Checks::Skip, None);
-        let of_runtime = issue(&facts.issues[0], &Typed::InWorkspace);
+        let of_runtime = issue(&facts.issues[0], NextStep::to_string);
         let keys = |json: &Json| -> Vec<String> { json.as_object().unwrap().keys().cloned().collect() };
         assert_eq!(keys(&of_file), keys(&of_runtime));
     }
@@ -200,27 +203,22 @@ mod tests {
     #[test]
     fn the_fix_of_an_issue_is_a_command_and_advice_stands_in_the_detail() {
         #[track_caller]
-        fn check(hint: &str, detail: &str, fix: &str) {
+        fn check(hint: impl Into<Hint>, detail: &str, fix: &str) {
             let found = ConfigIssue {
                 severity: Severity::Warning,
                 place: Place::at("runtimes.toml", 3, 1),
                 entry: None,
                 field: Some("runtim".to_owned()),
                 message: "unknown key".to_owned(),
-                hint: Some(hint.to_owned()),
+                hint: Some(hint.into()),
             };
-            let shown = config_issue(&found, &Typed::Elsewhere { root: "/w".into() });
+            let shown = config_issue(&found, NextStep::to_string);
             let text = |key: &str| shown.get(key).and_then(Json::as_str).unwrap().to_owned();
             assert_eq!((text("detail").as_str(), text("fix").as_str()), (detail, fix));
         }
         let advice = "did you mean `runtime`?";
-        check(advice, &format!("runtim: unknown key ({advice})"), "${EDITOR:-vi} +3 /w/runtimes.toml");
-        check("brigade tools runtime init", "runtim: unknown key", "brigade --target /w tools runtime init");
-    }
-
-    #[test]
-    fn commands_to_try_are_quoted() {
-        assert_eq!(command_line("start", "my runtime"), "brigade tools runtime start 'my runtime'");
+        check(advice, &format!("runtim: unknown key ({advice})"), "edit:runtimes.toml:3:1");
+        check(NextStep::InitRuntimes, "runtim: unknown key", "init-runtimes");
     }
 
     #[test]
@@ -229,36 +227,37 @@ mod tests {
         let fs = brigade_fs::MemoryFs::new();
         let host = brigade_runtime::Host::default();
         let supervisor = brigade_runtime::Supervisor::new(&fs, &brigade_core::SystemClock, &host);
-        let shown = receipt_json(&supervisor.facts_of_one(&runtime, brigade_runtime::Checks::Skip, None));
+        let shown = receipt_json(
+            &supervisor.facts_of_one(&runtime, brigade_runtime::Checks::Skip, None),
+            &brigade_core::NeutralWords,
+        );
         assert!(!shown.to_compact().contains("EXAMPLE"), "{}", shown.to_compact());
     }
 }
 
 #[cfg(test)]
 mod codes {
-    use brigade_doctor::{IssueType, PRINTED_CODES};
+    use brigade_doctor::{IssueType, Remedy};
 
-    /// The fix that the page of issues has for a code.
-    fn documented(code: &str) -> Option<&'static str> {
-        let of_doctor = IssueType::all().iter().find(|kind| kind.code() == code).map(|kind| kind.fix());
-        of_doctor
-            .or_else(|| PRINTED_CODES.iter().find(|printed| printed.code == code).map(|printed| printed.fix))
+    #[track_caller]
+    fn kind(code: &str) -> IssueType {
+        IssueType::from_code(code).unwrap_or_else(|| panic!("{code} is not in the table"))
     }
 
     #[test]
-    fn the_page_of_issues_has_every_code_of_a_runtime_with_the_fix_that_is_printed() {
-        for kind in brigade_runtime::IssueType::ALL {
-            let printed = match kind.action() {
-                Some(action) => format!("brigade tools runtime {action} {{runtime}}"),
-                None => "{edit}".to_owned(),
+    fn the_table_has_every_code_of_a_runtime_with_the_step_that_is_shown() {
+        for of_runtime in brigade_runtime::IssueType::ALL {
+            let documented = match kind(of_runtime.as_str()).fix() {
+                Remedy::Object(step) => Some(step("r".to_owned())),
+                _ => None,
             };
-            assert_eq!(documented(kind.as_str()), Some(printed.as_str()), "{}", kind.as_str());
+            assert_eq!(documented, of_runtime.next_step("r"), "{}", of_runtime.as_str());
         }
-        assert_eq!(documented("runtime_disabled"), Some("{edit}"));
+        assert!(matches!(kind("runtime_disabled").fix(), Remedy::Edit));
     }
 
     #[test]
-    fn the_page_of_issues_has_every_code_that_is_printed_of_servers() {
+    fn the_table_has_every_code_that_is_shown_of_servers() {
         for source in [
             include_str!("../live/compare.rs"),
             include_str!("../pins/servers.rs"),
@@ -268,9 +267,7 @@ mod codes {
             let codes: Vec<&str> =
                 quoted.filter(|text| !matches!(*text, "mcp_tool_name" | "mcp_server_id")).collect();
             assert!(!codes.is_empty());
-            for code in codes {
-                assert!(documented(code).is_some(), "{code}");
-            }
+            codes.into_iter().for_each(|code| assert_eq!(kind(code).code(), code));
         }
     }
 }

@@ -1,0 +1,320 @@
+//! Next steps in the words of the command line.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use brigade::core::{Hint, NextStep, Place, Spell};
+
+/// Spells next steps as commands, as they are typed where the person is.
+#[derive(Clone, Debug, Default)]
+pub struct CommandLine {
+    directory: Option<PathBuf>,
+    names_target: bool,
+}
+
+impl CommandLine {
+    /// Takes the directory in which commands are typed, and whether the workspace has to be named there.
+    pub fn typed_in(directory: &Path, names_target: bool) -> CommandLine {
+        CommandLine { directory: Some(directory.to_owned()), names_target }
+    }
+
+    fn site<'w>(&self, workspace: Option<&'w str>) -> Site<'w> {
+        match (workspace, &self.directory) {
+            (Some(root), Some(directory)) if directory != Path::new(root) => {
+                if self.names_target {
+                    Site::Elsewhere(root)
+                } else {
+                    Site::Below(root)
+                }
+            }
+            (Some(_) | None, _) => Site::Workspace,
+        }
+    }
+}
+
+impl Spell for CommandLine {
+    fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String {
+        let site = self.site(workspace);
+        match step {
+            NextStep::Edit(place) => site.edit(place),
+            NextStep::ReadFile(path) => format!("cat {}", quote(&site.path(path))),
+            step => {
+                let words = command(step);
+                match site {
+                    Site::Elsewhere(root) => format!("brigade --target {} {words}", quote(root)),
+                    Site::Workspace | Site::Below(_) => format!("brigade {words}"),
+                }
+            }
+        }
+    }
+}
+
+/// Returns a hint as text, with its steps as commands that are typed in the directory of the workspace.
+pub(crate) fn hint_text(hint: &Hint) -> String {
+    hint.clone().spelled(&CommandLine::default(), None).to_string()
+}
+
+/// Where a command is typed.
+#[derive(Clone, Copy)]
+enum Site<'w> {
+    /// In the directory of the workspace.
+    Workspace,
+    /// Below this workspace, where it is found without being named.
+    Below(&'w str),
+    /// Outside of this workspace, so that it has to be named.
+    Elsewhere(&'w str),
+}
+
+impl Site<'_> {
+    fn edit(self, place: &Place) -> String {
+        let line = place.line.map_or_else(String::new, |line| format!("+{line} "));
+        format!("${{EDITOR:-vi}} {line}{}", quote(&self.path(&place.file)))
+    }
+
+    /// Returns a path of the workspace as it is typed there. What begins with `-` must not look like an option.
+    fn path(self, path: &str) -> Cow<'_, str> {
+        match self {
+            Site::Below(root) | Site::Elsewhere(root) if !path.starts_with('/') => {
+                Cow::Owned(format!("{}/{path}", root.trim_end_matches('/')))
+            }
+            Site::Workspace | Site::Below(_) | Site::Elsewhere(_) => {
+                Cow::Owned(if path.starts_with(['-', '+']) { format!("./{path}") } else { path.to_owned() })
+            }
+        }
+    }
+}
+
+/// Returns the words of a command behind the name of the program.
+fn command(step: &NextStep) -> String {
+    use NextStep as N;
+    match step {
+        N::Init => "tools init".to_owned(),
+        N::AddDefaults => "tools defaults".to_owned(),
+        N::ListTools => "tools list".to_owned(),
+        N::ShowTool(id) => of("tools show", id, ""),
+        N::DescribeTool(id) => of("tools describe", id, ""),
+        N::DescribeToolLive(id) => of("tools describe", id, "--live"),
+        N::ListContracts => "tools contracts".to_owned(),
+        N::Diagnose => "tools doctor".to_owned(),
+        N::DiagnoseOnly(area) => format!("tools doctor --only {area}"),
+        N::Fix => "tools doctor --fix".to_owned(),
+        N::PlanProjections(id) => of("tools plan", id, ""),
+        N::Apply(id) => of("tools apply", id, ""),
+        N::ApplyForced(id) => of("tools apply", id, "--force"),
+        N::TryApplyForced(id) => of("tools apply --force --dry-run", id, ""),
+        N::ApplyAll => "tools apply --all".to_owned(),
+        N::ApplyAllAndPrune => "tools apply --all --prune".to_owned(),
+        N::SyncForced => "tools sync apply --all --write --force".to_owned(),
+        N::ShowParity => "tools parity status".to_owned(),
+        N::ListHarnesses => "tools harness list".to_owned(),
+        N::QueueCall(id) => of("tools call queue", id, ""),
+        N::ListCalls => "tools call list".to_owned(),
+        N::ListApprovedCalls => "tools call list --status approved".to_owned(),
+        N::ShowCall(id) => format!("tools call show {id}"),
+        N::Approve(id) => format!("tools call approve {id}"),
+        N::Reject(id) => format!("tools call reject {id} --reason WHY"),
+        N::RunCall(id) => format!("tools call run {id}"),
+        N::RunNext => "tools call run --next".to_owned(),
+        N::ListRuns => "tools run list".to_owned(),
+        N::ShowRun(id) => format!("tools run show {id}"),
+        N::ReadOutput(id) => format!("tools run show {id} --log stdout"),
+        N::FollowOutput(id) => format!("tools run show {id} --log stdout --follow"),
+        N::Replay(id) => format!("tools run replay {id}"),
+        N::VerifyRuns => "tools run verify".to_owned(),
+        N::ReplaceKey => "tools keys init --force".to_owned(),
+        N::ListCheckpoints => "tools checkpoint list".to_owned(),
+        N::ShowCheckpoint(id) => format!("tools checkpoint show {id}"),
+        N::AnswerCheckpoint(id) => format!("tools checkpoint approve {id} --choice CHOICE"),
+        N::Resume(id) => format!("tools checkpoint resume {id}"),
+        N::InitPolicy => "tools policy init".to_owned(),
+        N::ShowPolicy => "tools policy show".to_owned(),
+        N::CheckPolicy => "tools policy doctor".to_owned(),
+        N::ExplainPolicy(id) => of("tools policy explain", id, ""),
+        N::InitRuntimes => "tools runtime init".to_owned(),
+        N::ListRuntimes => "tools runtime list".to_owned(),
+        N::CheckRuntimes => "tools runtime doctor".to_owned(),
+        N::ShowRuntime(id) => of("tools runtime show", id, ""),
+        N::RuntimeStatus => "tools runtime status".to_owned(),
+        N::StartRuntime(id) => of("tools runtime start", id, ""),
+        N::StopRuntime(id) => of("tools runtime stop", id, ""),
+        N::RestartRuntime(id) => of("tools runtime restart", id, ""),
+        N::ImportMcp => "tools import mcp RUNTIME".to_owned(),
+        N::TryImportMcp(id) => of("tools import mcp", id, "--dry-run"),
+        N::ListPins => "tools pins list".to_owned(),
+        N::ComparePins => "tools pins list --live".to_owned(),
+        N::ShowPin(id) => of("tools pins show", id, ""),
+        N::AcceptPin(id) => of("tools pins accept", id, ""),
+        N::AcceptPinChange { pin, fingerprint } => {
+            of("tools pins accept", pin, &format!("--fingerprint {fingerprint}"))
+        }
+        N::CheckState => "tools state check".to_owned(),
+        N::CompactState => "tools state compact".to_owned(),
+        N::ListInbox => "work inbox list".to_owned(),
+        N::ListPendingRows => "work inbox list --status pending".to_owned(),
+        // A kind of step that is newer than this face, named as programs know it.
+        other => other.to_string(),
+    }
+}
+
+/// Puts a name into a command, before its options. A name may look like an option, and then stands behind `--`.
+fn of(words: &str, name: &str, options: &str) -> String {
+    let parts = if name.starts_with('-') {
+        [words, options, "--", &quote(name)].map(str::to_owned)
+    } else {
+        [words, &quote(name), options, ""].map(str::to_owned)
+    };
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Quotes a word for a shell, where it needs that.
+fn quote(word: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
+    // Some shells read `=name` as the path of a program.
+    if !word.is_empty() && !word.starts_with('=') && word.bytes().all(plain) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade::command::Argv;
+    use brigade::{IssueType, Remedy};
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    fn all_sites(step: &NextStep) -> [String; 3] {
+        let typed = |names_target| CommandLine::typed_in(Path::new("/else"), names_target);
+        let root = Some("/my work");
+        [
+            CommandLine::default().spell(step, root),
+            typed(false).spell(step, root),
+            typed(true).spell(step, root),
+        ]
+    }
+
+    #[test]
+    fn commands_name_the_workspace_where_they_are_typed_elsewhere() {
+        assert_eq!(
+            all_sites(&NextStep::ShowTool("-x".to_owned())),
+            [
+                "brigade tools show -- -x",
+                "brigade tools show -- -x",
+                "brigade --target '/my work' tools show -- -x"
+            ]
+        );
+        let edit = NextStep::Edit(Place::at(".brigade/tools.toml", 3, 1));
+        let there = "${EDITOR:-vi} +3 '/my work/.brigade/tools.toml'";
+        assert_eq!(all_sites(&edit), ["${EDITOR:-vi} +3 .brigade/tools.toml", there, there]);
+        let read = NextStep::ReadFile("-n.json".to_owned());
+        assert_eq!(all_sites(&read), ["cat ./-n.json", "cat '/my work/-n.json'", "cat '/my work/-n.json'"]);
+        let stored = CommandLine::typed_in(Path::new("/else"), true).spell(&NextStep::Fix, None);
+        assert_eq!(stored, "brigade tools doctor --fix");
+    }
+
+    #[test]
+    fn names_are_quoted_as_a_shell_reads_them() {
+        let spell = |step: NextStep| CommandLine::default().spell(&step, None);
+        assert_eq!(spell(NextStep::ShowTool("it's".to_owned())), "brigade tools show 'it'\\''s'");
+        assert_eq!(
+            spell(NextStep::StartRuntime("my runtime".to_owned())),
+            "brigade tools runtime start 'my runtime'"
+        );
+        assert_eq!(spell(NextStep::DescribeToolLive("-x".to_owned())), "brigade tools describe --live -- -x");
+        assert_eq!(spell(NextStep::Edit(Place::at("a b.toml", 3, 1))), "${EDITOR:-vi} +3 'a b.toml'");
+    }
+
+    /// One step of every kind.
+    fn steps() -> Vec<NextStep> {
+        use NextStep as N;
+        let id = || "some-id".to_owned();
+        let with_name: [fn(String) -> N; 17] = [
+            N::ShowTool,
+            N::DescribeTool,
+            N::DescribeToolLive,
+            N::PlanProjections,
+            N::Apply,
+            N::ApplyForced,
+            N::TryApplyForced,
+            N::QueueCall,
+            N::ExplainPolicy,
+            N::ShowRuntime,
+            N::StartRuntime,
+            N::StopRuntime,
+            N::RestartRuntime,
+            N::TryImportMcp,
+            N::ShowPin,
+            N::AcceptPin,
+            |pin| N::AcceptPinChange { pin, fingerprint: "a".repeat(64).parse().unwrap() },
+        ];
+        let call = [N::ShowCall, N::Approve, N::Reject, N::RunCall];
+        let run = [N::ShowRun, N::ReadOutput, N::FollowOutput, N::Replay];
+        let checkpoint = [N::ShowCheckpoint, N::AnswerCheckpoint, N::Resume];
+        let mut steps = vec![
+            N::Init,
+            N::AddDefaults,
+            N::ListTools,
+            N::ListContracts,
+            N::Diagnose,
+            N::DiagnoseOnly("config"),
+            N::Fix,
+            N::ApplyAll,
+            N::ApplyAllAndPrune,
+            N::SyncForced,
+            N::ShowParity,
+            N::ListHarnesses,
+            N::ListCalls,
+            N::ListApprovedCalls,
+            N::RunNext,
+            N::ListRuns,
+            N::VerifyRuns,
+            N::ReplaceKey,
+            N::ListCheckpoints,
+            N::InitPolicy,
+            N::ShowPolicy,
+            N::CheckPolicy,
+            N::InitRuntimes,
+            N::ListRuntimes,
+            N::CheckRuntimes,
+            N::RuntimeStatus,
+            N::ImportMcp,
+            N::ListPins,
+            N::ComparePins,
+            N::CheckState,
+            N::CompactState,
+            N::ListInbox,
+            N::ListPendingRows,
+        ];
+        steps.extend(with_name.map(|step| step(id())));
+        steps.extend(call.map(|step| step(id().parse().unwrap())));
+        steps.extend(run.map(|step| step(id().parse().unwrap())));
+        steps.extend(checkpoint.map(|step| step(id().parse().unwrap())));
+        steps
+    }
+
+    #[test]
+    fn every_step_is_a_command_that_exists() {
+        let steps = steps();
+        for step in &steps {
+            for line in all_sites(step) {
+                let words = Argv::parse(&line).unwrap();
+                if let Err(error) = Arguments::try_parse_from(words.words()) {
+                    panic!("{line}\n{error}");
+                }
+            }
+        }
+        for kind in IssueType::all() {
+            let step = match kind.fix() {
+                Remedy::Edit | Remedy::ReadFile => continue,
+                Remedy::Tool(step) | Remedy::Object(step) => step("some-id".to_owned()),
+                Remedy::Call(step) => step("some-id".parse().unwrap()),
+                Remedy::Run(step) => step("some-id".parse().unwrap()),
+                Remedy::Checkpoint(step) => step("some-id".parse().unwrap()),
+                Remedy::Step(step) => step,
+            };
+            assert!(steps.contains(&step), "{step}");
+        }
+    }
+}

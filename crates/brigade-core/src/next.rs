@@ -1,0 +1,402 @@
+//! Next steps: what to do about something, as values that a face puts into words.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::{CallId, CheckpointId, Fingerprint, Place, RunId};
+
+macro_rules! next_steps {
+    ($($(#[$doc:meta])* $name:ident $(($subject:ty))? $({ $($field:ident: $type:ty),+ })? = $word:literal;)+) => {
+        /// Something that a person or a program can do next.
+        ///
+        /// Nobody but a face knows how that is done there: the command line [spells](Spell) it as a command, a page would
+        /// show a button.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum NextStep {
+            $($(#[$doc])* $name $(($subject))? $({
+                $(#[doc = concat!("The ", stringify!($field), ".")] $field: $type),+
+            })?,)+
+        }
+
+        impl NextStep {
+            /// Returns the name of the kind of step, in `kebab-case`; it never changes its meaning.
+            pub const fn name(&self) -> &'static str {
+                match self { $(NextStep::$name { .. } => $word,)+ }
+            }
+        }
+    };
+}
+
+next_steps! {
+    /// Begin a catalog.
+    Init = "init";
+    /// Add the built-in tools to the catalog.
+    AddDefaults = "add-defaults";
+    /// List the tools.
+    ListTools = "list-tools";
+    /// Show a tool.
+    ShowTool(String) = "show-tool";
+    /// Describe how a tool is called.
+    DescribeTool(String) = "describe-tool";
+    /// Ask the server of an MCP tool what it says of the tool.
+    DescribeToolLive(String) = "describe-tool-live";
+    /// Show how ready the tools are to be called.
+    ListContracts = "list-contracts";
+    /// Edit a file at a place.
+    Edit(Place) = "edit";
+    /// Read a file of the workspace.
+    ReadFile(String) = "read-file";
+
+    /// Look for issues.
+    Diagnose = "diagnose";
+    /// Look for issues of one area or type.
+    DiagnoseOnly(&'static str) = "diagnose-only";
+    /// Mend what can be mended without a decision.
+    Fix = "fix";
+
+    /// Show which projections of a tool would be written.
+    PlanProjections(String) = "plan-projections";
+    /// Write the projections of a tool.
+    Apply(String) = "apply";
+    /// Write the projections of a tool over what was edited.
+    ApplyForced(String) = "apply-forced";
+    /// See what writing the projections of a tool over what was edited would do.
+    TryApplyForced(String) = "try-apply-forced";
+    /// Write all projections.
+    ApplyAll = "apply-all";
+    /// Write all projections, and remove those that no tool asks for.
+    ApplyAllAndPrune = "apply-all-and-prune";
+    /// Write all projections over what was edited.
+    SyncForced = "sync-forced";
+    /// Show where harnesses differ.
+    ShowParity = "show-parity";
+    /// List the harnesses.
+    ListHarnesses = "list-harnesses";
+
+    /// Ask for a call of a tool.
+    QueueCall(String) = "queue-call";
+    /// List the calls.
+    ListCalls = "list-calls";
+    /// List the approved calls.
+    ListApprovedCalls = "list-approved-calls";
+    /// Show a call.
+    ShowCall(CallId) = "show-call";
+    /// Approve a call.
+    Approve(CallId) = "approve";
+    /// Reject a call, with a reason.
+    Reject(CallId) = "reject";
+    /// Run a call.
+    RunCall(CallId) = "run-call";
+    /// Run the next approved call.
+    RunNext = "run-next";
+
+    /// List the runs.
+    ListRuns = "list-runs";
+    /// Show a run.
+    ShowRun(RunId) = "show-run";
+    /// Read what a run wrote to its standard output.
+    ReadOutput(RunId) = "read-output";
+    /// Read what a run writes to its standard output, until it ends.
+    FollowOutput(RunId) = "follow-output";
+    /// Ask for the call of a run again.
+    Replay(RunId) = "replay";
+    /// Check the chain of receipts.
+    VerifyRuns = "verify-runs";
+    /// Make a new key for exported receipts.
+    ReplaceKey = "replace-key";
+
+    /// List the checkpoints.
+    ListCheckpoints = "list-checkpoints";
+    /// Show a checkpoint.
+    ShowCheckpoint(CheckpointId) = "show-checkpoint";
+    /// Answer a checkpoint with a choice.
+    AnswerCheckpoint(CheckpointId) = "answer-checkpoint";
+    /// Let the run of a checkpoint go on.
+    Resume(CheckpointId) = "resume";
+
+    /// Begin a policy.
+    InitPolicy = "init-policy";
+    /// Show the policy.
+    ShowPolicy = "show-policy";
+    /// Show what the policy refuses.
+    CheckPolicy = "check-policy";
+    /// Show what the policy decides about a tool.
+    ExplainPolicy(String) = "explain-policy";
+
+    /// Begin the list of runtimes.
+    InitRuntimes = "init-runtimes";
+    /// List the runtimes.
+    ListRuntimes = "list-runtimes";
+    /// Show what is wrong with the runtimes.
+    CheckRuntimes = "check-runtimes";
+    /// Show a runtime.
+    ShowRuntime(String) = "show-runtime";
+    /// Show which runtimes run and are healthy.
+    RuntimeStatus = "runtime-status";
+    /// Start a runtime.
+    StartRuntime(String) = "start-runtime";
+    /// Stop a runtime.
+    StopRuntime(String) = "stop-runtime";
+    /// Stop a runtime and start it again.
+    RestartRuntime(String) = "restart-runtime";
+
+    /// List what the server of some runtime offers.
+    ImportMcp = "import-mcp";
+    /// List what the server of a runtime offers.
+    TryImportMcp(String) = "try-import-mcp";
+    /// List the pins.
+    ListPins = "list-pins";
+    /// Compare the pins with what the servers list now.
+    ComparePins = "compare-pins";
+    /// Show a pin.
+    ShowPin(String) = "show-pin";
+    /// Accept what a pinned tool is now.
+    AcceptPin(String) = "accept-pin";
+    /// Accept exactly this change of a pinned tool.
+    AcceptPinChange { pin: String, fingerprint: Fingerprint } = "accept-pin-change";
+
+    /// Check the state.
+    CheckState = "check-state";
+    /// Compact the state.
+    CompactState = "compact-state";
+    /// List the inbox.
+    ListInbox = "list-inbox";
+    /// List the rows of the inbox that wait.
+    ListPendingRows = "list-pending-rows";
+}
+
+impl NextStep {
+    /// Returns what the step is done to, as a text.
+    pub fn subject(&self) -> Option<String> {
+        use NextStep as N;
+        match self {
+            N::Edit(place) => Some(place.to_string()),
+            N::ReadFile(text)
+            | N::ShowTool(text)
+            | N::DescribeTool(text)
+            | N::DescribeToolLive(text)
+            | N::PlanProjections(text)
+            | N::Apply(text)
+            | N::ApplyForced(text)
+            | N::TryApplyForced(text)
+            | N::QueueCall(text)
+            | N::ExplainPolicy(text)
+            | N::ShowRuntime(text)
+            | N::StartRuntime(text)
+            | N::StopRuntime(text)
+            | N::RestartRuntime(text)
+            | N::TryImportMcp(text)
+            | N::ShowPin(text)
+            | N::AcceptPin(text)
+            | N::AcceptPinChange { pin: text, .. } => Some(text.clone()),
+            N::DiagnoseOnly(area) => Some((*area).to_owned()),
+            N::ShowCall(id) | N::Approve(id) | N::Reject(id) | N::RunCall(id) => Some(id.to_string()),
+            N::ShowRun(id) | N::ReadOutput(id) | N::FollowOutput(id) | N::Replay(id) => Some(id.to_string()),
+            N::ShowCheckpoint(id) | N::AnswerCheckpoint(id) | N::Resume(id) => Some(id.to_string()),
+            N::Init
+            | N::AddDefaults
+            | N::ListTools
+            | N::ListContracts
+            | N::Diagnose
+            | N::Fix
+            | N::ApplyAll
+            | N::ApplyAllAndPrune
+            | N::SyncForced
+            | N::ShowParity
+            | N::ListHarnesses
+            | N::ListCalls
+            | N::ListApprovedCalls
+            | N::RunNext
+            | N::ListRuns
+            | N::VerifyRuns
+            | N::ReplaceKey
+            | N::ListCheckpoints
+            | N::InitPolicy
+            | N::ShowPolicy
+            | N::CheckPolicy
+            | N::InitRuntimes
+            | N::ListRuntimes
+            | N::CheckRuntimes
+            | N::RuntimeStatus
+            | N::ImportMcp
+            | N::ListPins
+            | N::ComparePins
+            | N::CheckState
+            | N::CompactState
+            | N::ListInbox
+            | N::ListPendingRows => None,
+        }
+    }
+}
+
+impl fmt::Display for NextStep {
+    /// Writes the name and the subject, such as `approve:call-1f0c`: neutral words, for programs without a face.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self.subject() {
+            Some(subject) => write!(f, ":{subject}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Puts next steps into the words of a face.
+pub trait Spell: Send + Sync {
+    /// Returns the words for a step.
+    ///
+    /// `workspace` is the absolute path of the workspace when the words have to work where the person is. Without one they
+    /// are meant for the directory of the workspace, such as words that are stored.
+    fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String;
+}
+
+/// Spells next steps in neutral words, such as `approve:call-1f0c`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NeutralWords;
+
+impl Spell for NeutralWords {
+    fn spell(&self, step: &NextStep, _: Option<&str>) -> String {
+        step.to_string()
+    }
+}
+
+/// What to do about something: a step, a sentence, or a sentence with steps in it.
+///
+/// It is shown and serialized as text; steps that nobody has [spelled](Hint::spelled) are in neutral words.
+///
+/// ```
+/// use brigade_core::{Hint, NextStep};
+///
+/// let hint = Hint::from(NextStep::ComparePins).then(" shows what changed");
+/// assert_eq!(hint.to_string(), "compare-pins shows what changed");
+/// assert_eq!(hint.steps().collect::<Vec<_>>(), [&NextStep::ComparePins]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hint {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(Cow<'static, str>),
+    Step { step: NextStep, words: Option<String> },
+}
+
+impl Hint {
+    /// Adds what follows.
+    #[must_use]
+    pub fn then(mut self, next: impl Into<Hint>) -> Hint {
+        self.parts.extend(next.into().parts);
+        self
+    }
+
+    /// Returns the steps in it.
+    pub fn steps(&self) -> impl Iterator<Item = &NextStep> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Step { step, .. } => Some(step),
+        })
+    }
+
+    /// Returns the step that the whole hint is; none for a sentence.
+    pub fn step(&self) -> Option<&NextStep> {
+        match self.parts.as_slice() {
+            [Part::Step { step, .. }] => Some(step),
+            _ => None,
+        }
+    }
+
+    /// Puts the steps in it into the words of a face; see [`Spell::spell`]. Steps that have their words keep them.
+    #[must_use]
+    pub fn spelled(mut self, speller: &dyn Spell, workspace: Option<&str>) -> Hint {
+        for part in &mut self.parts {
+            if let Part::Step { step, words: words @ None } = part {
+                *words = Some(speller.spell(step, workspace));
+            }
+        }
+        self
+    }
+
+    /// Changes the texts between the steps.
+    #[must_use]
+    pub fn map_texts(mut self, change: impl Fn(&str) -> String) -> Hint {
+        for part in &mut self.parts {
+            if let Part::Text(text) = part {
+                *text = Cow::Owned(change(text));
+            }
+        }
+        self
+    }
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts.iter().try_for_each(|part| match part {
+            Part::Text(text) => f.write_str(text),
+            Part::Step { words: Some(words), .. } => f.write_str(words),
+            Part::Step { step, words: None } => step.fmt(f),
+        })
+    }
+}
+
+impl Serialize for Hint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl From<NextStep> for Hint {
+    fn from(step: NextStep) -> Hint {
+        Hint { parts: vec![Part::Step { step, words: None }] }
+    }
+}
+
+impl From<&'static str> for Hint {
+    fn from(text: &'static str) -> Hint {
+        Hint { parts: vec![Part::Text(Cow::Borrowed(text))] }
+    }
+}
+
+impl From<String> for Hint {
+    fn from(text: String) -> Hint {
+        Hint { parts: vec![Part::Text(Cow::Owned(text))] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Shouted;
+
+    impl Spell for Shouted {
+        fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String {
+            format!("{}{}", workspace.unwrap_or_default(), step.name().to_uppercase())
+        }
+    }
+
+    #[test]
+    fn a_hint_is_text_whose_steps_a_face_spells() {
+        let id: CallId = "call-1".parse().unwrap();
+        let hint = Hint::from("`").then(NextStep::Approve(id.clone())).then("` lets it run");
+        assert_eq!(hint.to_string(), "`approve:call-1` lets it run");
+        assert_eq!(serde_json::to_string(&hint).unwrap(), r#""`approve:call-1` lets it run""#);
+        assert_eq!(hint.clone().spelled(&Shouted, Some("/w ")).to_string(), "`/w APPROVE` lets it run");
+        assert_eq!(hint.steps().collect::<Vec<_>>(), [&NextStep::Approve(id)]);
+        assert_eq!((hint.step(), Hint::from(NextStep::Fix).step()), (None, Some(&NextStep::Fix)));
+    }
+
+    #[test]
+    fn words_are_found_once() {
+        let hint = Hint::from(NextStep::Fix).spelled(&Shouted, None);
+        assert_eq!(hint.spelled(&NeutralWords, None).to_string(), "FIX");
+    }
+
+    #[test]
+    fn places_and_files_are_subjects() {
+        assert_eq!(NextStep::Edit(Place::at("a.toml", 3, 1)).to_string(), "edit:a.toml:3:1");
+        assert_eq!(NextStep::DiagnoseOnly("config").to_string(), "diagnose-only:config");
+    }
+}
