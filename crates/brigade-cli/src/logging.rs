@@ -3,7 +3,7 @@
 use std::io;
 
 use brigade::core::Clock as _;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::{LevelFilter, Targets, filter_fn};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -15,6 +15,7 @@ use crate::surroundings::Surroundings;
 /// Starts logging if `--verbose` or `BRIGADE_LOG` asks for it; otherwise does nothing.
 ///
 /// `BRIGADE_LOG` is a level or a list such as `brigade_queue=trace,info`; one that is not understood counts as `debug`.
+/// Only our own crates are heard: what others log may hold values, such as the messages to an MCP server.
 pub(crate) fn start(globals: &Globals, surroundings: &Surroundings) {
     let wanted = surroundings.log.as_deref().map(str::trim).filter(|wanted| !wanted.is_empty());
     let targets = match (wanted, globals.verbose) {
@@ -24,7 +25,8 @@ pub(crate) fn start(globals: &Globals, surroundings: &Surroundings) {
     };
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).with_timer(Clock);
     // Only the first command of a process starts it.
-    let _ = tracing_subscriber::registry().with(lines).with(targets).try_init();
+    let ours = filter_fn(|metadata| metadata.target().starts_with("brigade"));
+    let _ = tracing_subscriber::registry().with(lines).with(targets).with(ours).try_init();
 }
 
 fn debug() -> Targets {

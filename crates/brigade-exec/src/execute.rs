@@ -78,6 +78,8 @@ pub struct Finished {
 /// Immediately before the program is started, the open program and every workspace file that the command names are
 /// compared with the approval once more. With a `peer`, the program is spoken to; else it is waited for.
 pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer>) -> Finished {
+    let run = execution.run_id.as_str();
+    let _span = tracing::debug_span!("run", run, call = execution.call.id().as_str()).entered();
     let secrets = execution.environment.bound_values(execution.call.decision());
     let redactor = Redactor::new(&secrets);
     let mut output =
@@ -114,6 +116,12 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
     let status = status(outcome.as_ref(), spoken, failure.as_deref(), &checkpoints);
     let checkpoints = if status == CallStatus::Waiting { checkpoints } else { Vec::new() };
+    tracing::debug!(
+        status = status.as_str(),
+        checkpoints = checkpoints.len(),
+        failures = failures.len(),
+        "the run has ended, and its receipt is made"
+    );
     let receipt = receipt(&ReceiptParts {
         call: execution.call,
         run_id: execution.run_id,
@@ -256,6 +264,7 @@ fn check_again(execution: &Execution<'_>) -> Result<(), String> {
             return Err(format!("not started: file {path} changed since the call was approved"));
         }
     }
+    tracing::debug!(files = binding.files.len(), "program and files are still those that were approved");
     Ok(())
 }
 

@@ -35,6 +35,7 @@ pub struct Talk<'a> {
 /// secrets included.
 pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken {
     let start = talk.start;
+    let _span = tracing::debug_span!("talk", purpose = ?start.purpose()).entered();
     let Some(decision) = start.decision() else {
         return refused("not started: the policy did not decide on it".to_owned());
     };

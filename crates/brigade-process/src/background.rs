@@ -63,7 +63,9 @@ pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<Detached, SpawnError> {
     let (writer, streams) = open().map_err(|source: io::Error| SpawnError::at(Step::Pipes, source))?;
     let mut image = Image::new(spec, streams, OnParentDeath::LiveOn)?;
     image.sandbox = prepare(spec, Keeping::Nobody)?;
-    start_detached(image, writer)
+    let started = start_detached(image, writer)?;
+    crate::spec::trace_start(spec, &started.program);
+    Ok(started)
 }
 
 /// An input that never says anything and never ends: a pipe whose only descriptor is open for reading and for writing, so
@@ -105,7 +107,15 @@ pub fn kill_detached(
     marker: Option<&str>,
     grace: Duration,
 ) -> Ended {
-    platform::kill_tree(program, writer, marker, grace, platform::Root::Checked)
+    let ended = platform::kill_tree(program, writer, marker, grace, platform::Root::Checked);
+    tracing::debug!(
+        pid = program.pid(),
+        signalled = ended.signalled,
+        killed = ended.killed,
+        survivors = ended.survivors.len(),
+        "ended a detached program and everything it started"
+    );
+    ended
 }
 
 /// Ends what is left of a tree whose root lived a moment ago, so that its session's number still means that session.

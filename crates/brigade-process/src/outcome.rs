@@ -51,6 +51,23 @@ pub enum EndedBy {
     Caller,
 }
 
+impl Outcome {
+    /// Tells those who listen how a tree of processes ended.
+    pub(crate) fn trace(&self) {
+        tracing::debug!(
+            pid = self.identity.pid(),
+            exit = %self.exit,
+            ended_by = ?self.ended_by,
+            milliseconds = self.duration.as_millis(),
+            stdout_bytes = self.stdout.bytes,
+            stderr_bytes = self.stderr.bytes,
+            outlived = self.outlived,
+            survivors = self.survivors.len(),
+            "a program and everything it started have ended"
+        );
+    }
+}
+
 /// How far ending a run reaches on this platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KillMethod {

@@ -73,7 +73,9 @@ impl Child {
                 Err(errno) => return Err(RunError::Supervise(errno.into())),
             }
         }
-        Ok(Some(self.outcome()))
+        let outcome = self.outcome();
+        outcome.trace();
+        Ok(Some(outcome))
     }
 
     /// Ends the tree now, within this grace; returns at once.
@@ -139,6 +141,7 @@ pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
     image.sandbox = prepare(spec, Keeping::Keeper)?;
     let enforcement = image.sandbox.as_ref().map(Prepared::enforcement);
     let keeper = Keeper::start(image, ending)?;
+    crate::spec::trace_start(spec, keeper.identity());
     Ok(Child {
         stdin: Some(stdin.into()),
         stdout: Some(stdout.into()),

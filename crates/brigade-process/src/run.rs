@@ -124,6 +124,7 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
         stderr: Tap::new(ours.stderr, control.output_cap),
         feed: ours.stdin.map(|pipe| Feed { pipe, sent: 0 }),
     };
+    crate::spec::trace_start(spec, keeper.identity());
     if let Err(error) = sink.started(keeper.identity()) {
         running.refuse(error, &keeper);
     }
@@ -147,6 +148,7 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
         method: METHOD,
         enforcement,
     };
+    outcome.trace();
     match running.sink_error {
         Some(source) => Err(RunError::Sink { source, outcome: Box::new(outcome) }),
         None => Ok(outcome),

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{Disposal, SandboxProfile};
+use crate::{Disposal, ProcessIdentity, SandboxProfile};
 
 /// The program of a run: a path, and the opened file when its bytes were checked before.
 ///
@@ -108,4 +108,17 @@ impl Spec {
             private: None,
         }
     }
+}
+
+/// Tells those who listen that a program was started; never with what it was given.
+pub(crate) fn trace_start(spec: &Spec, identity: &ProcessIdentity) {
+    tracing::debug!(
+        pid = identity.pid(),
+        program = ?spec.program.path(),
+        directory = ?spec.directory,
+        words = spec.argv.len(),
+        variables = spec.environment.len(),
+        is_sandboxed = spec.sandbox.is_some(),
+        "started a program"
+    );
 }

@@ -1,7 +1,7 @@
 //! Whether a running runtime is healthy, and remembering that.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brigade_call::VerifiedStart;
 use brigade_catalog::Runtime;
@@ -104,12 +104,28 @@ pub(crate) fn probe(
     timeout: Duration,
     cancel: Option<&CancelToken>,
 ) -> Probe {
-    match check {
+    let asked = Instant::now();
+    let probe = match check {
         Check::Command(start) => run_command(host, start, timeout, cancel),
         Check::Refused(why) => Probe::failed(format!("the health command was not run: {why}")),
         Check::Port(port) => probe_port(*port, process),
         Check::None => Probe::ok("running; no health check is configured"),
-    }
+    };
+    let by = match check {
+        Check::Command(_) => "command",
+        Check::Refused(_) => "nothing: the command may not be run",
+        Check::Port(_) => "port",
+        Check::None => "nothing",
+    };
+    let milliseconds = asked.elapsed().as_millis();
+    tracing::debug!(
+        pid = process.pid(),
+        by,
+        ok = probe.ok,
+        milliseconds,
+        "looked at the health of a runtime"
+    );
+    probe
 }
 
 /// Looks whether the process, or one that belongs to it, listens on the port.

@@ -226,6 +226,7 @@ impl Supervisor<'_> {
         options: &StartOptions,
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<StartOutcome, RuntimeError> {
+        let _span = tracing::debug_span!("start", runtime = runtime.id.as_str()).entered();
         let seen = self.look(runtime)?;
         if let Some(process) = seen.process() {
             return Ok(StartOutcome::AlreadyRunning { process: process.clone() });
@@ -267,9 +268,18 @@ impl Supervisor<'_> {
                 // It runs and is recorded; that its health could not be written down is no reason to call it failed.
                 let _ = health::remember(self.fs, &seen.paths, runtime, &begun.process, &health);
                 let process = begun.process;
+                tracing::debug!(
+                    pid = process.pid(),
+                    milliseconds = begun.at.elapsed().as_millis(),
+                    "the runtime is ready"
+                );
                 Ok(StartOutcome::Started { process, health, ready_after: begun.at.elapsed() })
             }
             Err(reason) => {
+                tracing::debug!(
+                    pid = begun.process.pid(),
+                    "the runtime did not become ready, and is stopped"
+                );
                 let survivors = self.undo(runtime, &begun, &reason.to_string(), options)?;
                 Ok(StartOutcome::Failed { reason, log: begun.logs.end(self), survivors })
             }

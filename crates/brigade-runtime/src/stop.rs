@@ -134,6 +134,7 @@ impl Supervisor<'_> {
         if seen.record.source == Source::Missing && seen.pid_file == PidFile::Missing {
             return Ok(nothing());
         }
+        let _span = tracing::debug_span!("stop", runtime = runtime.id.as_str()).entered();
         self.fs.create_dir_all(&seen.paths.lock.parent())?;
         let _lock = self.fs.lock(&seen.paths.lock, &self.holder("stop"), lock_timeout)?;
         let seen = self.look(runtime)?;

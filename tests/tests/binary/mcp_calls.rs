@@ -32,6 +32,32 @@ fn a_call_goes_the_whole_way() {
 }
 
 #[test]
+fn the_log_tells_what_is_done_and_no_value() {
+    let spoken = Spoken::new("echo", "", "env_labels = [\"GITHUB_TOKEN\"]");
+    let id = spoken.site.approved("say", r#"{"text":"a-value-of-a-person"}"#);
+    let words = ["tools", "call", "run", &id, "--json"];
+    let run = spoken.site.brigade.command(words).env("BRIGADE_LOG", "trace").output().expect("it runs");
+    let log = String::from_utf8_lossy(&run.stderr);
+    for told in [
+        "brigade_runtime",
+        "looked at the health of a runtime",
+        "brigade_exec",
+        "are still those that were approved",
+        "brigade_process",
+        "started a program",
+        "everything it started have ended",
+        "brigade_mcp",
+        "the server listed its tools",
+        "compared the tool with its pin",
+    ] {
+        assert!(log.contains(told), "{told}\n{log}");
+    }
+    for secret in ["a-value-of-a-person", "canary-EXAMPLE-value"] {
+        assert!(!log.contains(secret), "{log}");
+    }
+}
+
+#[test]
 fn the_receipt_says_which_revision_was_spoken() {
     for (faults, version) in [
         ("", "2025-11-25"),

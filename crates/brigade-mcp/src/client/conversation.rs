@@ -59,6 +59,7 @@ pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redacto
     let tools = peer.list().await?;
     let tools: Vec<ListedTool> = tools.into_iter().map(|tool| tool.redacted(redactor)).collect();
     link.known().tools.clone_from(&tools);
+    tracing::debug!(tools = tools.len(), "the server listed its tools");
     let Goal::Call { tool_name, arguments, pin } = goal else {
         return Ok(Said::Listed);
     };
@@ -72,6 +73,12 @@ pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redacto
         }
     };
     link.known().pin.clone_from(&pin);
+    tracing::debug!(
+        is_pinned = pin.is_some(),
+        holds = pin.as_ref().is_none_or(|pin| pin.holds(&tool)),
+        listed = tool.fingerprint().to_hex(),
+        "compared the tool with its pin"
+    );
     if let Some(pin) = pin.filter(|pin| !pin.holds(&tool)) {
         return Err(pin_failure(&pin, &tool));
     }

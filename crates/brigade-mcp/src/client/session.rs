@@ -88,6 +88,11 @@ fn speak(
         let conversation = converse(Arc::clone(&link), goal, redactor);
         let stop = listen(&mut pipes, &link, conversation, deadline, control.cancel.as_ref()).await;
         let answered_after = started.elapsed();
+        tracing::debug!(
+            milliseconds = answered_after.as_millis(),
+            responses = link.known().responses,
+            "the conversation is over, and the server is ended"
+        );
         let ended = end(child, &mut pipes, &stop, control).await;
         conclude(stop, ended, answered_after, &link, redactor)
     })
