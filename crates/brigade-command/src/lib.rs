@@ -1,6 +1,7 @@
 //! What a command line starts.
 //!
-//! Owns the splitting of commands into words and the judgement of their risk. Does not read files and starts nothing.
+//! Owns the splitting of commands into words, the one table of what programs are, the judgement of risk, and which files
+//! a command leads to. Asks about files through [`Files`], reads none itself, and starts nothing.
 //!
 //! ```
 //! use brigade_command::{Argv, risk};
@@ -15,6 +16,14 @@
 #![warn(missing_docs)]
 
 pub mod argv;
+mod path;
+mod programs;
+mod reads;
 pub mod risk;
+mod variables;
 
 pub use argv::Argv;
+pub use path::find_program;
+pub use programs::{Password, Program, Role};
+pub use reads::{Entry, Files, Kind, NotBound, Reads, Seen, missing_script, what_it_reads, words_behind};
+pub use variables::is_dangerous_variable;

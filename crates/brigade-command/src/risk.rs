@@ -18,15 +18,17 @@ mod git;
 mod hook;
 mod language;
 mod options;
-mod program;
 mod shell_text;
 mod stdin;
 mod wrapper;
 
 use std::fmt;
+use std::path::PathBuf;
 
 use crate::argv::Argv;
-use program::{Kind, base_name, kind_of};
+use crate::programs::{DOWNLOADERS, Program, Role, base_name};
+
+pub(crate) use wrapper::{changed_directory, is_assignment};
 
 /// One reason why a command line is high-risk.
 ///
@@ -152,11 +154,7 @@ impl fmt::Display for Risk {
 /// assert!(codes("git commit -m 'rm -rf /'").is_empty());
 /// ```
 pub fn judge(argv: &Argv) -> Vec<Risk> {
-    let words: Vec<Word> =
-        argv.words().iter().enumerate().map(|(at, text)| Word { text: text.clone(), at }).collect();
-    let mut judgement = Judgement { risks: Vec::new(), depth: 0, trying: Trying::OneCommand };
-    judgement.words(&words);
-    let mut risks = judgement.risks;
+    let mut risks = Reading::of(argv.words()).risks;
     // Where a pipe is named, it is the standard input.
     let piped: Vec<usize> =
         risks.iter().filter(|r| matches!(r, Risk::PipeIntoInterpreter { .. })).map(Risk::word).collect();
@@ -167,8 +165,38 @@ pub fn judge(argv: &Argv) -> Vec<Risk> {
     risks
 }
 
+/// Lists the commands that a command line starts, in the order in which they are found: itself first, then those behind
+/// wrappers, in texts that a program splits or hands to a shell, and in settings.
+pub(crate) fn started(words: &[String]) -> Vec<Started> {
+    Reading::of(words).started
+}
+
+/// A command that a command line starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Started {
+    /// Its words.
+    pub(crate) words: Vec<String>,
+    /// The directory that it starts in, where wrappers before it change that; relative to that of the command line.
+    pub(crate) directory: PathBuf,
+    /// How it was found.
+    pub(crate) standing: Standing,
+    /// Whether its words are the last ones of the command before it.
+    pub(crate) is_tail: bool,
+}
+
+/// What is known of a command that is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is started, and finds files as the command line does.
+    Certain,
+    /// It is started, but maybe in another root or directory.
+    Moved,
+    /// Words behind a launcher that would be a command if they began one.
+    Guessed,
+}
+
 /// A word, and the position of the word of the command line that it came from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Word {
     text: String,
     at: usize,
@@ -187,13 +215,33 @@ enum Trying {
     EverySuffix,
 }
 
-struct Judgement {
+/// The one reading of a command line: what it starts, and what is risky about it.
+struct Reading {
     risks: Vec<Risk>,
+    started: Vec<Started>,
+    /// The directory and standing of the command that is read next.
+    directory: PathBuf,
+    standing: Standing,
     depth: usize,
     trying: Trying,
 }
 
-impl Judgement {
+impl Reading {
+    fn of(words: &[String]) -> Reading {
+        let words: Vec<Word> =
+            words.iter().enumerate().map(|(at, text)| Word { text: text.clone(), at }).collect();
+        let mut reading = Reading {
+            risks: Vec::new(),
+            started: Vec::new(),
+            directory: PathBuf::new(),
+            standing: Standing::Certain,
+            depth: 0,
+            trying: Trying::OneCommand,
+        };
+        reading.words(&words);
+        reading
+    }
+
     /// Judges words that may hold shell syntax as words of their own.
     fn words(&mut self, words: &[Word]) {
         let mut rest = words;
@@ -211,7 +259,7 @@ impl Judgement {
         // `curl … |sh` splits to a word `|sh`.
         for word in words.iter().skip(1) {
             if let Some(name) = word.text.strip_prefix('|')
-                && let Some(program) = kind_of(name).interpreter()
+                && let Some(program) = Program::of(name).and_then(Program::interpreter)
             {
                 self.risks.push(Risk::PipeIntoInterpreter { word: word.at, program });
             }
@@ -220,97 +268,136 @@ impl Judgement {
 
     /// Judges one command: its program, or what a wrapper in front runs.
     fn command(&mut self, words: &[Word]) {
+        self.command_within_depth(words, false);
+    }
+
+    /// Judges a command that another one certainly runs, maybe elsewhere.
+    fn moved_command(&mut self, words: &[Word]) {
+        let before = self.standing;
+        if before == Standing::Certain {
+            self.standing = Standing::Moved;
+        }
+        self.command(words);
+        self.standing = before;
+    }
+
+    fn command_within_depth(&mut self, words: &[Word], is_tail: bool) {
         if MAX_DEPTH <= self.depth {
             return;
         }
         self.depth += 1;
-        self.command_within_depth(words);
+        // What is tried behind a launcher is no command of its own.
+        if self.trying == Trying::OneCommand && !words.is_empty() {
+            self.started.push(Started {
+                words: words.iter().map(|word| word.text.clone()).collect(),
+                directory: self.directory.clone(),
+                standing: self.standing,
+                is_tail,
+            });
+        }
+        self.program(words);
         self.depth -= 1;
     }
 
-    fn command_within_depth(&mut self, words: &[Word]) {
+    fn program(&mut self, words: &[Word]) {
         let Some((head, args)) = words.split_first() else { return };
         self.hooks(head, args);
-        match kind_of(&head.text) {
-            Kind::Shell(program) => {
+        let Some(known) = Program::of(&head.text) else { return };
+        let program = known.name;
+        match known.role() {
+            Role::Shell => {
                 if let Some(found) = options::shell_text(program, args) {
                     self.risks.push(Risk::ShellText { word: args[found.option].at, program });
                     for text in found.texts {
                         self.shell_text(&text);
                     }
                 } else {
-                    self.standard_input(head, program, args);
+                    self.standard_input(head, known, args);
                 }
                 self.process_substitutions(args);
             }
-            Kind::Interpreter(program) => {
+            Role::Interpreter => {
                 if let Some(found) = options::inline_code(program, args) {
                     self.risks.push(Risk::InlineCode { word: args[found].at, program });
                 } else {
-                    self.standard_input(head, program, args);
+                    self.standard_input(head, known, args);
                 }
                 self.process_substitutions(args);
             }
             // The same name is that of ast-grep, whose subcommands are no groups.
-            Kind::Privilege("sg") if args.first().is_none_or(|word| program::is_ast_grep(&word.text)) => {}
-            Kind::Privilege(program) => {
+            Role::Privilege if program == "sg" && args.first().is_none_or(|word| is_ast_grep(&word.text)) => {
+            }
+            Role::Privilege => {
                 self.risks.push(Risk::Privilege { word: head.at, program });
                 self.any_suffix(args);
             }
-            Kind::Remove => {
+            Role::Remove => {
                 if options::removes_by_force(args) {
                     self.risks.push(Risk::ForcedRemoval { word: head.at });
                 }
             }
-            Kind::Eval => self.process_substitutions(args),
-            Kind::Launcher => self.any_suffix(args),
-            Kind::Git => {
-                for runs in git::git_runs(args) {
-                    match runs {
-                        git::GitRuns::Text(text) => {
-                            self.risks.push(Risk::ShellText { word: text.at, program: "git" });
-                            self.shell_text(&text);
-                        }
-                        git::GitRuns::Words(words) => self.command(&words),
-                        git::GitRuns::Removes => self.risks.push(Risk::ForcedRemoval { word: head.at }),
-                    }
+            Role::Eval => self.process_substitutions(args),
+            Role::Launcher | Role::Container => self.any_suffix(args),
+            Role::Subcommands(names) => {
+                if args.first().is_some_and(|subcommand| names.contains(&subcommand.text.as_str())) {
+                    self.any_suffix(&args[1..]);
                 }
             }
-            Kind::Find => {
+            Role::Git => self.git(head, args),
+            Role::Find => {
                 if wrapper::find_removes(args) {
                     self.risks.push(Risk::ForcedRemoval { word: head.at });
                 }
                 for inner in wrapper::find_commands(args) {
-                    if inner.first().is_some_and(|word| kind_of(&word.text) != Kind::Remove) {
-                        self.command(inner);
+                    if inner.first().is_some_and(|word| !removes(&word.text)) {
+                        self.moved_command(inner);
                     }
                 }
             }
-            Kind::Wrapper(wrapper) => match wrapper::look_through(wrapper, args) {
-                wrapper::Inner::Command(inner) => {
-                    if wrapper.name() == "setpriv"
-                        && let Some(word) = wrapper::setpriv_option(args)
-                    {
-                        self.risks.push(Risk::Privilege { word, program: "setpriv" });
-                    }
-                    self.command(&inner);
-                }
-                wrapper::Inner::Shell => {
-                    self.risks.push(Risk::StandardInput { word: head.at, program: wrapper.name() });
-                }
-                wrapper::Inner::ShellText { option, program, text } => {
-                    if let Some(option) = option {
-                        self.risks.push(Risk::ShellText { word: option, program });
-                    }
+            Role::Wrapper { .. } => self.wrapper(head, known, args),
+            Role::Other => {}
+        }
+    }
+
+    fn git(&mut self, head: &Word, args: &[Word]) {
+        for runs in git::git_runs(args) {
+            match runs {
+                git::GitRuns::Text(text) => {
+                    self.risks.push(Risk::ShellText { word: text.at, program: "git" });
                     self.shell_text(&text);
                 }
-                wrapper::Inner::Nothing => {}
-            },
-            Kind::Other => {
-                if args.first().is_some_and(|subcommand| program::launches(&head.text, &subcommand.text)) {
-                    self.any_suffix(&args[1..]);
-                }
+                git::GitRuns::Words(words) => self.moved_command(&words),
+                git::GitRuns::Removes => self.risks.push(Risk::ForcedRemoval { word: head.at }),
             }
+        }
+    }
+
+    fn wrapper(&mut self, head: &Word, known: Program, args: &[Word]) {
+        match wrapper::look_through(known, args) {
+            wrapper::Inner::Command { words, directory } => {
+                if known.name == "setpriv"
+                    && let Some(word) = wrapper::setpriv_option(args)
+                {
+                    self.risks.push(Risk::Privilege { word, program: "setpriv" });
+                }
+                let before = (self.directory.clone(), self.standing);
+                self.directory.push(directory);
+                if wrapper::moves(known) && self.standing == Standing::Certain {
+                    self.standing = Standing::Moved;
+                }
+                self.command_within_depth(&words, args.ends_with(&words));
+                (self.directory, self.standing) = before;
+            }
+            wrapper::Inner::Shell => {
+                self.risks.push(Risk::StandardInput { word: head.at, program: known.name });
+            }
+            wrapper::Inner::ShellText { option, program, text } => {
+                if let Some(option) = option {
+                    self.risks.push(Risk::ShellText { word: option, program });
+                }
+                self.shell_text(&text);
+            }
+            wrapper::Inner::Nothing => {}
         }
     }
 
@@ -323,6 +410,12 @@ impl Judgement {
                     self.shell_text(&text);
                 }
                 hook::Hooked::Command(text) => self.shell_text(&text),
+                // Nothing of this machine is started.
+                hook::Hooked::Remote(text) => {
+                    let before = self.started.len();
+                    self.shell_text(&text);
+                    self.started.truncate(before);
+                }
                 hook::Hooked::InlineCode { word, program } => {
                     self.risks.push(Risk::InlineCode { word, program });
                 }
@@ -336,8 +429,9 @@ impl Judgement {
     /// Notes a shell or interpreter that is left to read its commands from standard input.
     ///
     /// Among the words of a launcher, one that is only the name of a shell may be the name of anything.
-    fn standard_input(&mut self, head: &Word, program: &'static str, args: &[Word]) {
-        let word = match stdin::from_stdin(program, args) {
+    fn standard_input(&mut self, head: &Word, known: Program, args: &[Word]) {
+        let program = known.name;
+        let word = match stdin::from_stdin(known, args) {
             Some(stdin::FromStdin::Asked(at)) => args[at].at,
             Some(stdin::FromStdin::Bare) if self.trying == Trying::OneCommand => head.at,
             Some(stdin::FromStdin::Bare) | None => return,
@@ -351,8 +445,9 @@ impl Judgement {
         if std::mem::replace(&mut self.trying, Trying::EverySuffix) == Trying::EverySuffix {
             return;
         }
+        let standing = std::mem::replace(&mut self.standing, Standing::Guessed);
         for from in 0..args.len().min(MAX_SUFFIXES) {
-            if !matches!(kind_of(&args[from].text), Kind::Other | Kind::Launcher | Kind::Wrapper(_)) {
+            if Program::of(&args[from].text).is_some_and(|known| !starts_what_follows(known)) {
                 self.command(&args[from..]);
             }
             // `ssh host 'sudo reboot'` and `su -c 'rm -rf x'` hand over a text.
@@ -363,6 +458,7 @@ impl Judgement {
             }
         }
         self.trying = Trying::OneCommand;
+        self.standing = standing;
     }
 
     /// Judges a text that a shell will read.
@@ -371,6 +467,10 @@ impl Judgement {
             return;
         }
         self.depth += 1;
+        let standing = self.standing;
+        if standing == Standing::Certain {
+            self.standing = Standing::Moved;
+        }
         let parsed = shell_text::parse(&text.text);
         for command in &parsed.commands {
             let words: Vec<Word> =
@@ -384,6 +484,7 @@ impl Judgement {
         for inner in parsed.substitutions {
             self.shell_text(&Word { text: inner, at: text.at });
         }
+        self.standing = standing;
         self.depth -= 1;
     }
 
@@ -392,16 +493,17 @@ impl Judgement {
         let mut words = words.to_vec();
         for _ in 0..MAX_DEPTH {
             let Some((head, args)) = words.split_first() else { return };
-            match kind_of(&head.text) {
-                Kind::Wrapper(wrapper) => match wrapper::look_through(wrapper, args) {
-                    wrapper::Inner::Command(inner) => words = inner,
+            let Some(known) = Program::of(&head.text) else { return };
+            match known.role() {
+                Role::Wrapper { .. } => match wrapper::look_through(known, args) {
+                    wrapper::Inner::Command { words: inner, .. } => words = inner,
                     wrapper::Inner::ShellText { .. } | wrapper::Inner::Shell | wrapper::Inner::Nothing => {
                         return;
                     }
                 },
-                Kind::Privilege(_) => words = wrapper::after_privilege(args),
-                kind => {
-                    if let Some(program) = kind.interpreter()
+                Role::Privilege => words = wrapper::after_privilege(args),
+                _ => {
+                    if let Some(program) = known.interpreter()
                         && options::reads_program_from_stdin(program, args)
                     {
                         self.risks.push(Risk::PipeIntoInterpreter { word: head.at, program });
@@ -418,7 +520,7 @@ impl Judgement {
             for inner in shell_text::parse(&word.text).substitutions {
                 for command in shell_text::parse(&inner).commands {
                     for name in &command.words {
-                        if let Some(program) = program::downloader(base_name(name).as_str()) {
+                        if let Some(program) = downloader(name) {
                             self.risks.push(Risk::DownloadedCode { word: word.at, program });
                         }
                     }
@@ -426,6 +528,32 @@ impl Judgement {
             }
         }
     }
+}
+
+/// Tells whether a program only starts what follows it, so that trying each word behind it finds as much.
+fn starts_what_follows(known: Program) -> bool {
+    match known.role() {
+        Role::Launcher | Role::Container | Role::Subcommands(_) | Role::Wrapper { .. } | Role::Other => true,
+        Role::Shell | Role::Interpreter | Role::Privilege | Role::Remove => false,
+        Role::Eval | Role::Find | Role::Git => false,
+    }
+}
+
+/// Tells whether a program removes files.
+fn removes(program: &str) -> bool {
+    Program::of(program).is_some_and(|known| known.role() == Role::Remove)
+}
+
+/// Tells whether the first argument of `sg` is one of ast-grep.
+fn is_ast_grep(argument: &str) -> bool {
+    let subcommands = ["completions", "help", "lsp", "new", "run", "scan", "test"];
+    argument.starts_with('-') || subcommands.contains(&argument)
+}
+
+/// Gives the fixed name of a program that downloads.
+fn downloader(program: &str) -> Option<&'static str> {
+    let name = base_name(program);
+    DOWNLOADERS.iter().copied().find(|entry| *entry == name)
 }
 
 #[cfg(test)]

@@ -20,8 +20,10 @@ const LEFT_OUT: &[&str] = &[".brigade", ".git"];
 pub enum FolderFiles {
     /// Every regular file: by its path in the workspace, or an absolute one when a link leads out. Sorted.
     All(Vec<String>),
-    /// There is more than can be read each time, or a link leads to a folder elsewhere.
+    /// There is more than can be read each time.
     TooMuch,
+    /// This link leads to a directory outside of the workspace.
+    LeadsOut(RelPath),
 }
 
 /// Lists every regular file below a folder of the workspace, links followed.
@@ -59,7 +61,7 @@ pub fn folder_files(fs: &dyn Fs, folder: &RelPath) -> Result<FolderFiles, FsErro
                             folders.push(real);
                         }
                     }
-                    Linked::FolderElsewhere => return Ok(FolderFiles::TooMuch),
+                    Linked::FolderElsewhere => return Ok(FolderFiles::LeadsOut(path)),
                     Linked::Nothing => {}
                 },
                 FileKind::Other => {}

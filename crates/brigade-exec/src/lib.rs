@@ -23,6 +23,6 @@ pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, Logs, execute};
 pub use folder::{FolderFiles, file_fingerprint, folder_files};
 pub use peer::{Peer, Spoken};
-pub use program::{FileStamp, KnownDigests, OpenedProgram, resolve_program};
+pub use program::{FileStamp, KnownDigests, OpenedProgram};
 pub use receipt::{RunPaths, with_checkpoints};
 pub use talk::{Talk, talk};

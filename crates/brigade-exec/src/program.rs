@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use brigade_command::{find_program, words_behind};
 use brigade_core::{Fingerprint, FingerprintStream};
 use brigade_process::Program;
 
@@ -151,27 +152,6 @@ fn stamp(program: &Program) -> io::Result<FileStamp> {
     })
 }
 
-/// Finds the program that the first word of a command names: a path, relative to the folder that the command starts in, or
-/// a name on `PATH`.
-///
-/// `is_program` tells of a path whether it is a file that can be executed.
-pub fn resolve_program(
-    word: &str,
-    directory: &Path,
-    path_variable: Option<&OsStr>,
-    is_program: impl Fn(&Path) -> bool,
-) -> Option<PathBuf> {
-    if word.contains('/') {
-        let path = directory.join(word);
-        return is_program(&path).then_some(path);
-    }
-    let folders = path_variable.map(std::env::split_paths).into_iter().flatten();
-    folders
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(word))
-        .find(|path| is_program(path))
-}
-
 /// Lists the program of a command, and those that the words behind it name and that may run, too: a launcher (`env`,
 /// `timeout`) executes what its words name as `PATH` is then.
 ///
@@ -183,8 +163,9 @@ pub(crate) fn programs_of(
     path_variable: Option<&OsStr>,
     may_run: impl Fn(&Path) -> bool,
 ) -> Vec<PathBuf> {
-    let named = words.iter().skip(1).filter(|word| !word.is_empty() && !word.starts_with('-'));
-    let found = named.filter_map(|word| resolve_program(word, directory, path_variable, &may_run));
+    let words = words_behind(words);
+    let named = words.iter().filter(|word| !word.is_empty() && !word.starts_with('-'));
+    let found = named.filter_map(|word| find_program(word, directory, path_variable, &may_run));
     std::iter::once(program.to_owned()).chain(found).collect()
 }
 

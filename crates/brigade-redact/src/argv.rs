@@ -1,5 +1,7 @@
 //! Redaction of command lines, where one word says that the next is a secret.
 
+use brigade_command::{Password, Program};
+
 use super::{MARK, Redacted, Redactor, is_secret_field, looks_secret_value};
 use crate::rules::is_placeholder;
 
@@ -62,25 +64,12 @@ pub(super) enum Hidden {
 pub(super) struct ArgvReader {
     /// The name of the flag before, without its dashes.
     flag: Option<String>,
-    /// Whether a word before is `curl`.
-    curl: bool,
+    /// Whether a word before is a program that takes `-u name:password`.
+    takes_user: bool,
     /// Whether the flag before is followed by a name and password.
     credentials: bool,
-    /// What `-p` means to the program.
-    short_p: ShortP,
-}
-
-/// What `-p` means, which most programs understand otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum ShortP {
-    #[default]
-    Other,
-    /// A program of which `login` makes it a password: `docker login -p x`.
-    AfterLogin,
-    /// A password, in the same word or the next: `sshpass -p x`.
-    Password,
-    /// A password in the same word: `mysql -px`.
-    AttachedPassword,
+    /// What `-p` means to the program, which most understand otherwise.
+    short: Password,
 }
 
 impl ArgvReader {
@@ -88,11 +77,11 @@ impl ArgvReader {
     pub(super) fn next(&mut self, word: &str) -> Hidden {
         let flag = self.flag.take();
         let credentials = std::mem::take(&mut self.credentials);
-        let is_password = self.short_p == ShortP::Password && flag.as_deref() == Some("p");
-        let attaches = matches!(self.short_p, ShortP::Password | ShortP::AttachedPassword);
+        let is_password = self.short == Password::Short && flag.as_deref() == Some("p");
+        let attaches = matches!(self.short, Password::Short | Password::ShortAttached);
         let hidden = if credentials {
             password(word, 0)
-        } else if self.curl && word.starts_with("-u") && !word.starts_with("--") {
+        } else if self.takes_user && word.starts_with("-u") && !word.starts_with("--") {
             password(word, 2)
         } else if let Some(attached) = self.attached(word) {
             password(word, attached)
@@ -106,7 +95,7 @@ impl ArgvReader {
         } else {
             Hidden::Nothing
         };
-        self.credentials = self.curl && matches!(word, "-u" | "--user" | "-U" | "--proxy-user");
+        self.credentials = self.takes_user && matches!(word, "-u" | "--user" | "-U" | "--proxy-user");
         let is_flag = word.starts_with('-') && !word.contains('=');
         let name = word.trim_start_matches('-');
         self.flag = (is_flag && !is_switch(name)).then(|| name.to_owned());
@@ -116,28 +105,24 @@ impl ArgvReader {
 
     /// Takes notice of the program that the words belong to.
     fn program(&mut self, word: &str) {
-        let name = word.rsplit('/').next().unwrap_or_default();
-        match name {
-            "curl" | "curl.exe" => self.curl = true,
-            "sshpass" => self.short_p = ShortP::Password,
+        let after_login = self.short == Password::AfterLogin;
+        match Program::of(word).map_or(Password::None, Program::password) {
+            Password::None => match word {
+                "run" | "exec" | "compose" if after_login => self.short = Password::None,
+                "login" if after_login => self.short = Password::Short,
+                _ => {}
+            },
+            Password::User => self.takes_user = true,
             // What `sshpass` starts has flags of its own.
-            "ssh" | "scp" | "sftp" | "rsync" => self.short_p = ShortP::Other,
-            "mysql" | "mysqldump" | "mysqladmin" | "mariadb" | "mariadb-dump" => {
-                self.short_p = ShortP::AttachedPassword;
-            }
-            "docker" | "podman" | "nerdctl" | "buildah" | "helm" | "oras" => {
-                self.short_p = ShortP::AfterLogin
-            }
-            "run" | "exec" | "compose" if self.short_p == ShortP::AfterLogin => self.short_p = ShortP::Other,
-            "login" if self.short_p == ShortP::AfterLogin => self.short_p = ShortP::Password,
-            _ => {}
+            Password::OtherShort => self.short = Password::None,
+            short @ (Password::Short | Password::ShortAttached | Password::AfterLogin) => self.short = short,
         }
     }
 
     /// Gives where the value of `--user=…` begins.
     fn attached(&self, word: &str) -> Option<usize> {
         let names = ["--user=", "--proxy-user="];
-        names.iter().find(|name| self.curl && word.starts_with(**name)).map(|name| name.len())
+        names.iter().find(|name| self.takes_user && word.starts_with(**name)).map(|name| name.len())
     }
 }
 

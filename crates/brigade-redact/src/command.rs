@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::anchors::Anchors;
 use super::rules::is_reference;
 use super::{MARK, Redacted, Redactor, is_secret_name, looks_secret_value, secret_words};
-use brigade_command::Argv;
+use brigade_command::{Argv, Program};
 
 /// Tells whether a configured command holds what looks like a secret, so that it must not be stored or shown.
 ///
@@ -57,12 +57,12 @@ fn may_hold_secret(command: &str) -> bool {
 
 /// Takes out of a command line what only names where a secret lies.
 fn without_references(words: &[String]) -> Vec<String> {
-    let program = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    let program = words.first().and_then(|word| Program::of(word));
     // `--secret NAME` names one that is kept elsewhere.
-    let runs_containers = matches!(program, "docker" | "podman" | "nerdctl" | "buildah" | "docker-compose");
+    let stores_secrets = program.is_some_and(Program::stores_secrets);
     let refers = |flag: &str, value: &str| {
         is_secret_name(flag.trim_start_matches('-'))
-            && (is_reference(value) || (runs_containers && flag == "--secret"))
+            && (is_reference(value) || (stores_secrets && flag == "--secret"))
     };
     let mut flag: Option<&str> = None;
     let mut judged = Vec::with_capacity(words.len());

@@ -1,12 +1,12 @@
 //! The commands of a runtime: their program is found, and the gate decides whether it may be started.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use brigade_call::{
     DirectoryFact, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start,
 };
 use brigade_catalog::Runtime;
-use brigade_command::Argv;
+use brigade_command::{Argv, find_program};
 use brigade_process::{Program, Spec};
 use rustix::fs::{Access, FileType};
 
@@ -26,7 +26,9 @@ pub(crate) fn verify(
     directory: Option<&Directory>,
 ) -> Result<VerifiedStart, Vec<Objection>> {
     let found = directory.zip(Argv::parse(text).ok());
-    let found = found.and_then(|(directory, argv)| find_program(argv.program(), &directory.path, host));
+    let found = found.and_then(|(directory, argv)| {
+        find_program(argv.program(), &directory.path, Some(host.path_variable()), is_program)
+    });
     plan_start(StartFacts {
         purpose,
         is_broken: runtime.is_broken,
@@ -68,13 +70,6 @@ pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objectio
         }
         other => bad(format!("`{field}`: {other}")),
     })
-}
-
-fn find_program(word: &str, directory: &Path, host: &Host) -> Option<PathBuf> {
-    if word.contains('/') {
-        return Some(directory.join(word)).filter(|path| is_program(path));
-    }
-    host.program_folders().into_iter().map(|folder| folder.join(word)).find(|path| is_program(path))
 }
 
 fn is_program(path: &Path) -> bool {

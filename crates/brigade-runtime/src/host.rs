@@ -30,10 +30,9 @@ impl Host {
         self.variable("HOME").map(Path::new)
     }
 
-    /// Returns the folders that programs are looked for in; relative ones count for nothing.
-    pub(crate) fn program_folders(&self) -> Vec<PathBuf> {
-        let path = self.variable("PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
-        std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect()
+    /// Returns `PATH`, or the usual one.
+    pub(crate) fn path_variable(&self) -> &OsStr {
+        self.variable("PATH").unwrap_or(OsStr::new(DEFAULT_PATH))
     }
 
     /// Returns the environment of a runtime's processes, sorted by name.
@@ -63,7 +62,7 @@ mod tests {
         };
         let names: Vec<OsString> = host.child_environment().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["HOME", "LC_ALL", "PATH"]);
-        assert_eq!(host.program_folders(), [PathBuf::from("/bin")]);
+        assert_eq!(host.path_variable(), "/bin:here");
         assert_eq!(host.home(), Some(Path::new("/h")));
     }
 }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_call::Caller;
+use brigade_command::find_program;
 use brigade_core::{Clock, NeutralWords, Spell, SystemClock};
-use brigade_exec::{HostEnvironment, resolve_program};
-use brigade_fs::{DiskFs, FileKind, Fs};
+use brigade_exec::HostEnvironment;
+use brigade_fs::{DiskFs, Fs};
 use brigade_process::CancelToken;
+
+use crate::seen::is_program;
 
 /// How long a writer waits for another one unless told otherwise.
 pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -105,11 +108,8 @@ impl Env {
                 Err(_) => return false,
             },
         };
-        let is_program = |path: &Path| {
-            let metadata = fs.metadata_outside(path);
-            metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)
-        };
-        resolve_program(name, root, self.environment.get("PATH"), is_program).is_some()
+        let path_variable = self.environment.get("PATH");
+        find_program(name, root, path_variable, |path| is_program(&*fs, path)).is_some()
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {

@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use brigade_call::{DirectoryFact, FileFact, ProgramBinding, ProgramFact, SchemaFact};
 use brigade_catalog::Tool;
-use brigade_command::Argv;
+use brigade_command::{Argv, find_program};
 use brigade_core::{Dialect, Fingerprint, Json, JsonError};
-use brigade_exec::{OpenedProgram, resolve_program};
+use brigade_exec::OpenedProgram;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
 use brigade_projection::{PathRefusal, SourceFacts, TargetFacts};
 use brigade_schema::Schema;
 
 use crate::room::Room;
+use crate::seen::{SeenFiles, is_program};
 
 /// The largest schema, example or argument file that is read.
 pub(crate) const DOCUMENT_LIMIT: u64 = 16 << 20;
@@ -198,15 +199,10 @@ impl ToolReader<'_> {
         Argv::parse(self.tool.command.as_deref()?).ok()
     }
 
-    /// Finds the program that a word names: a path, or a name on `PATH`.
-    pub(crate) fn find_program(&self, word: &str, directory: &Path) -> Option<PathBuf> {
-        let fs = &self.workspace.fs;
+    /// Shows the files of the workspace and its host to the search for what a command reads.
+    pub(crate) fn seen(&self) -> SeenFiles<'_> {
         let path_variable = self.workspace.env.environment.get("PATH");
-        let is_program = |path: &Path| {
-            let metadata = fs.metadata_outside(path);
-            metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)
-        };
-        resolve_program(word, directory, path_variable, is_program)
+        SeenFiles { fs: &*self.workspace.fs, path_variable }
     }
 
     /// Opens the program of the command and reads it whole.
@@ -215,7 +211,9 @@ impl ToolReader<'_> {
         let Some(argv) = self.argv() else {
             return (None, ProgramFact::NotFound);
         };
-        let found = self.find_program(argv.program(), directory).or_else(|| brigade_itself(argv.program()));
+        let path_variable = self.workspace.env.environment.get("PATH");
+        let found = find_program(argv.program(), directory, path_variable, |path| is_program(&**fs, path))
+            .or_else(|| brigade_itself(argv.program()));
         let Some(path) = found else {
             return (None, ProgramFact::NotFound);
         };

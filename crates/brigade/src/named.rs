@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use brigade_catalog::Tool;
+use brigade_command::{NotBound, what_it_reads};
 use brigade_core::Fingerprint;
 use brigade_core::text::escape_terminal;
 use brigade_exec::{FolderFiles, file_fingerprint, folder_files};
@@ -11,10 +12,8 @@ use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::Blocker;
 use brigade_redact::Redactor;
 
-use crate::code::{NotBound, code_of, missing_script, script_of};
 use crate::error::Error;
 use crate::files::ToolReader;
-use crate::launched::launched_programs;
 
 /// More files than these are bound by one fingerprint of their folder.
 const MOST_BY_NAME: usize = 256;
@@ -42,6 +41,13 @@ impl NamedFiles {
                         escape_terminal(folder)
                     ),
                     "name the file to run in `command`, or a folder of less than 10000 files and 256 MiB",
+                ),
+                NotBound::Link(link) => (
+                    format!(
+                        "the command runs code from `{}`, a link to a directory outside of the workspace, which an approval does not bind",
+                        escape_terminal(link)
+                    ),
+                    "remove the link, or name the files to run in `command`",
                 ),
                 NotBound::Variable(name) => (
                     format!(
@@ -74,40 +80,34 @@ impl NamedFiles {
     }
 }
 
-/// Reads every file of the workspace that a word of the command names: by itself, behind a `=`, an `@` or a letter of an
-/// option; the script of an interpreter, wherever it lies; of a link that leads out, the file behind it; the code that an interpreter finds by a folder, a module or a
-/// part of a name; and the programs that the command leads to besides its own.
+/// Reads the files that [the command leads to](what_it_reads): those of the workspace, scripts and programs wherever they
+/// lie, and where a link of the workspace leads out, the file behind it.
 pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, Error> {
     let mut named = NamedFiles::default();
     let fs = &*reader.workspace.fs;
     let Some(argv) = reader.argv() else {
         return Ok(named);
     };
-    let code = code_of(reader, &argv, directory);
-    let folders = BTreeSet::from([directory, code.directory.as_path()]);
-    for word in argv.words() {
-        for name in names_in(word) {
-            for folder in &folders {
-                named.bind_file(fs, &folder.join(name), Outside::ThroughLinks)?;
-            }
-        }
+    let reads = what_it_reads(&argv, directory, &reader.seen());
+    for path in &reads.named {
+        named.bind_file(fs, path, Outside::ThroughLinks)?;
     }
-    if let Some(script) = script_of(&argv) {
-        named.bind_file(fs, &code.directory.join(script.word), Outside::Anywhere)?;
-        named.missing = missing_script(reader, &argv, &code.directory);
+    for path in &reads.scripts {
+        named.bind_file(fs, path, Outside::Anywhere)?;
     }
-    for path in &code.paths {
+    for path in &reads.code {
         named.bind_file(fs, path, Outside::ThroughLinks)?;
         named.bind_folder(fs, path)?;
     }
-    named.too_much.extend(code.unbound);
-    for path in launched_programs(reader, &argv, directory) {
+    for path in reads.programs {
         let name = path.strip_prefix(fs.root()).unwrap_or(&path).to_string_lossy().into_owned();
         // One that cannot be read cannot be run, or is read by nobody but the system.
         if let Ok(fingerprint) = file_fingerprint(fs, &name) {
             named.files.insert(name, fingerprint);
         }
     }
+    named.too_much.extend(reads.unbound);
+    named.missing = reads.missing;
     Ok(named)
 }
 
@@ -139,7 +139,8 @@ impl NamedFiles {
             Ok(Location::Inside(folder)) if !folder.is_root() => folder,
             Ok(Location::Outside(folder)) if is_written_inside(path, fs.root()) => {
                 if fs.metadata_outside(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory) {
-                    self.too_much.insert(NotBound::Folder(folder.to_string_lossy().into_owned()));
+                    let link = Path::new(path).strip_prefix(fs.root()).unwrap_or(Path::new(path));
+                    self.too_much.insert(NotBound::Link(link.to_string_lossy().into_owned()));
                 }
                 return Ok(());
             }
@@ -149,6 +150,9 @@ impl NamedFiles {
             return Ok(());
         }
         match folder_files(fs, &folder)? {
+            FolderFiles::LeadsOut(link) => {
+                self.too_much.insert(NotBound::Link(link.as_str().to_owned()));
+            }
             FolderFiles::TooMuch => {
                 self.too_much.insert(NotBound::Folder(folder.as_str().to_owned()));
             }
@@ -177,54 +181,8 @@ enum Outside {
     Anywhere,
 }
 
-/// How many letters of options may stand before the name of a file in one word.
-const BUNDLE: usize = 8;
-
-/// Lists what may be the name of a file in a word: `file`, `--option=file`, `-ofile`, `-nofile`, `@file`.
-fn names_in(word: &str) -> BTreeSet<&str> {
-    let mut names = BTreeSet::from([word]);
-    names.extend(word.split_once('=').map(|(_, value)| value));
-    if let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) {
-        let mut letters = bundle.chars();
-        for _ in 0..BUNDLE {
-            let is_letter = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic());
-            names.insert(letters.as_str());
-            if !is_letter {
-                break;
-            }
-        }
-    }
-    let behind: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix('@')).collect();
-    names.extend(behind);
-    names.retain(|name| !name.is_empty());
-    names
-}
-
 /// Tells whether a path names something in the workspace, wherever links there may lead.
 fn is_written_inside(path: &str, root: &Path) -> bool {
     let path = Path::new(path);
     path.starts_with(root) && !path.components().any(|part| part == std::path::Component::ParentDir)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_found_behind_options() {
-        for (word, expect) in [
-            ("bin/tool.sh", &["bin/tool.sh"][..]),
-            ("--config=conf.json", &["--config=conf.json", "conf.json"]),
-            ("-c1.json", &["-c1.json", ".json", "1.json"]),
-            ("-nf1.sed", &["-nf1.sed", ".sed", "1.sed", "f1.sed"]),
-            ("@args.txt", &["@args.txt", "args.txt"]),
-            ("--data=@args.txt", &["--data=@args.txt", "@args.txt", "args.txt"]),
-            ("-d@args.txt", &["-d@args.txt", "@args.txt", "args.txt"]),
-            ("-", &["-"]),
-            ("--", &["--"]),
-            ("-é.json", &["-é.json", ".json"]),
-        ] {
-            assert_eq!(names_in(word).into_iter().collect::<Vec<_>>(), expect, "{word}");
-        }
-    }
 }

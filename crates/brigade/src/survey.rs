@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use brigade_call::{DirectoryFact, FileFact, ProgramFact, SchemaFact};
 use brigade_catalog::{Family, Tool};
+use brigade_command::missing_script;
 use brigade_core::parallel::in_parts;
 use brigade_core::{Fingerprint, JsonError};
 use brigade_doctor::{McpServer, PolicyFacts, ToolFiles, ToolIssues, ToolState, diagnose_tool, inspect_mcp};
 use brigade_projection::{Depth, PathRefusal, ProjectionItem, ProjectionStatus, relative_path};
 
-use crate::code::missing_script;
 use crate::files::{Found, ToolReader, compile_schema, parse_json};
 use crate::gather::{Config, other_paths_outside};
 use crate::projections::Places;
@@ -289,7 +289,7 @@ impl Scripts {
         if let Some(missing) = known().get(&key) {
             return missing.clone();
         }
-        let missing = missing_script(reader, &reader.argv()?, directory);
+        let missing = missing_script(&reader.argv()?, directory, &reader.seen());
         known().insert(key, missing.clone());
         missing
     }

@@ -189,6 +189,48 @@ fn code_of_node_beside_the_script() {
 }
 
 #[test]
+fn code_behind_programs_that_start_others() {
+    let package = [("pkg/__init__.py", ""), ("pkg/__main__.py", PYTHON)];
+    for before in [
+        "prlimit --nofile=100",
+        "setarch x86_64",
+        "numactl -N0",
+        "numactl --cpunodebind 0",
+        "chrt -f 10",
+        "mise exec --",
+        "direnv exec .",
+        "dotenv -f .env run --",
+        "aws-vault exec profile --",
+        "chpst -e env",
+        "softlimit -m 1000000",
+        "eatmydata",
+        "nocache -n 2",
+        "caffeinate -t 5",
+        "conda run -n base",
+        "toybox",
+        "bundle exec",
+        "git bisect run",
+        "timeout 5 prlimit --nofile=100 setarch x86_64",
+    ] {
+        bound(&format!("{before} python3 -m pkg"), &package, "pkg/__main__.py");
+    }
+    for command in [
+        "env -S 'python3 -m pkg'",
+        "env -S 'X=1 python3 -m pkg'",
+        "env -vS 'python3 -m pkg'",
+        "env -i '--split-string=python3 -m pkg'",
+        "nice env -S 'timeout 5 python3 -m pkg'",
+        "env -S 'prlimit --nofile=100 python3 -m pkg'",
+        "tar --use-compress-program='python3 -m pkg' -cf a.tar pkg",
+    ] {
+        bound(command, &package, "pkg/__main__.py");
+    }
+    bound("env -S 'python3 bin/x.py'", &[("bin/x.py", PYTHON)], "bin/x.py");
+    bound("env -S '-C sub python3 a.py'", &[("sub/a.py", "")], "sub/a.py");
+    bound("env --chdir=sub prlimit --nofile=9 make", &[("sub/Makefile", "")], "sub/Makefile");
+}
+
+#[test]
 fn code_that_cannot_be_bound_is_a_reason() {
     for command in [
         "env PYTHONPATH=lib python3 a.py",
@@ -252,7 +294,23 @@ fn many_files_are_bound_by_their_folder_and_too_many_are_a_reason() {
     let outside = site.beside("outside");
     fs::create_dir_all(&outside).unwrap();
     symlink(&outside, site.workspace.path().join("app/link")).unwrap();
-    let plan =
-        site.json(["call", "plan", "tool", "--args", ARGS]).refused("holds more than an approval binds");
+    let plan = site
+        .json(["call", "plan", "tool", "--args", ARGS])
+        .refused("`app/link`, a link to a directory outside");
     assert_eq!(plan["blocker_details"][0]["code"], "code_not_bound", "{plan:#}");
+}
+
+#[test]
+fn a_link_inside_of_the_workspace_is_followed_to_the_tests() {
+    for (command, test, text) in
+        [("node --test", "src/a.test.js", SCRIPT), ("python3 -m pytest", "src/test_a.py", TEST)]
+    {
+        let site = with_programs(command);
+        site.workspace.write(test, text);
+        symlink("src", site.workspace.path().join("linked")).unwrap();
+        symlink("..", site.workspace.path().join("src/cycle")).unwrap();
+        let id = site.approved("tool", ARGS);
+        site.workspace.write(test, "changed");
+        refused(&site, &id, &[&format!("file {test}")]);
+    }
 }

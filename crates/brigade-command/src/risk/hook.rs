@@ -1,7 +1,7 @@
 //! Finds what ordinary programs run because one of their options says so: `script -c …`, `tar --to-command=…`.
 
-use super::program::base_name;
 use super::{Word, language};
+use crate::programs::{Hook, Program, Value, base_name};
 
 /// Something that an option makes a program run.
 pub(super) enum Hooked {
@@ -9,65 +9,13 @@ pub(super) enum Hooked {
     ShellText { option: usize, program: &'static str, text: Word },
     /// A command in one text, which is no risk by itself, as `tar --use-compress-program='zstd -19'`.
     Command(Word),
+    /// A command in one text, which another machine runs.
+    Remote(Word),
     /// Commands of the program's own language that start others.
     InlineCode { word: usize, program: &'static str },
     /// A program that is read from standard input.
     StandardInput { word: usize, program: &'static str },
 }
-
-/// What the value of an option is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Value {
-    ShellText,
-    Command,
-    Code,
-    /// A file with commands, which may be standard input.
-    File,
-}
-
-/// Options of one program; short ones without the dash, whose values may be attached.
-struct Hooks {
-    program: &'static str,
-    value: Value,
-    short: &'static str,
-    long: &'static [&'static str],
-}
-
-const fn hooks(
-    program: &'static str,
-    value: Value,
-    short: &'static str,
-    long: &'static [&'static str],
-) -> Hooks {
-    Hooks { program, value, short, long }
-}
-
-const HOOKS: &[Hooks] = &[
-    hooks("awk", Value::File, "f", &["--file"]),
-    hooks("bsdtar", Value::Command, "", &["--use-compress-program"]),
-    hooks("capsh", Value::ShellText, "c", &[]),
-    hooks("emacs", Value::Code, "", &["--eval", "-eval", "--execute", "-execute"]),
-    hooks("entr", Value::ShellText, "s", &[]),
-    hooks("gawk", Value::File, "f", &["--file"]),
-    hooks("gmake", Value::Code, "", &["--eval"]),
-    hooks("gmake", Value::File, "f", &["--file", "--makefile"]),
-    hooks("gtar", Value::Command, "IF", &["--use-compress-program", "--info-script", "--new-volume-script"]),
-    hooks("gtar", Value::ShellText, "", &["--to-command", "--rsh-command", "--rmt-command"]),
-    hooks("make", Value::Code, "", &["--eval"]),
-    hooks("make", Value::File, "f", &["--file", "--makefile"]),
-    hooks("mawk", Value::File, "f", &["--file"]),
-    hooks("nc", Value::ShellText, "e", &[]),
-    hooks("ncat", Value::ShellText, "ec", &["--exec", "--sh-exec"]),
-    hooks("netcat", Value::ShellText, "e", &[]),
-    hooks("npx", Value::ShellText, "c", &["--call"]),
-    hooks("rsync", Value::Command, "e", &["--rsh", "--rsync-path"]),
-    hooks("script", Value::ShellText, "c", &["--command"]),
-    hooks("scp", Value::Command, "S", &[]),
-    hooks("sed", Value::File, "f", &["--file"]),
-    hooks("sftp", Value::Command, "S", &[]),
-    hooks("tar", Value::Command, "IF", &["--use-compress-program", "--info-script", "--new-volume-script"]),
-    hooks("tar", Value::ShellText, "", &["--to-command", "--rsh-command", "--rmt-command"]),
-];
 
 /// Programs whose settings, given with `-o`, name commands.
 const SSH: &[&str] = &["scp", "sftp", "slogin", "ssh"];
@@ -78,10 +26,13 @@ const SSH_COMMANDS: &[&str] = &["proxycommand", "localcommand", "knownhostscomma
 pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
     let name = base_name(program);
     let mut found = Vec::new();
-    for hooks in HOOKS.iter().filter(|hooks| hooks.program == name) {
-        for (option, value) in values(hooks, args) {
-            let program = hooks.program;
-            match hooks.value {
+    let known = Program::of(program);
+    for (known, hook) in
+        known.iter().flat_map(|known| known.row().hooks.iter().map(move |hook| (known, hook)))
+    {
+        for (option, value) in values(*known, hook, args) {
+            let program = known.name;
+            match hook.value {
                 Value::ShellText => found.push(Hooked::ShellText { option, program, text: value }),
                 Value::Command => found.push(Hooked::Command(value)),
                 Value::Code => found.push(Hooked::InlineCode { word: option, program }),
@@ -92,7 +43,7 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
             }
         }
     }
-    match name.as_str() {
+    match &*name {
         "tar" | "gtar" => {
             for (at, word) in args.iter().enumerate() {
                 let action = match word.text.strip_prefix("--checkpoint-action") {
@@ -171,38 +122,34 @@ pub(super) fn is_standard_input(name: &str) -> bool {
 }
 
 /// Gives the arguments that are the program's own: some read no options after the first word that is none.
-fn own<'a>(program: &str, args: &'a [Word]) -> &'a [Word] {
-    // Options that take the next word.
-    let valued: &[&str] = match program {
-        "awk" | "gawk" | "mawk" => &["-F", "-f", "-v", "--assign", "--field-separator", "--file"],
-        "entr" => &[],
-        "npx" => &["-c", "-p", "-w", "--call", "--package", "--workspace"],
-        _ => return args,
-    };
+fn own(program: Program, args: &[Word]) -> &[Word] {
+    if !matches!(program.name, "awk" | "entr" | "gawk" | "mawk" | "npx") {
+        return args;
+    }
     let mut at = 0;
     while let Some(word) = args.get(at).filter(|word| word.text.starts_with('-')) {
-        at += 1 + usize::from(valued.contains(&word.text.as_str()));
+        at += 1 + usize::from(program.row().spelling.takes_next_word(&word.text));
     }
     &args[..at.min(args.len())]
 }
 
 /// Lists the values of options, with the position of the word that holds the option.
-fn values(hooks: &Hooks, args: &[Word]) -> Vec<(usize, Word)> {
+fn values(program: Program, hook: &Hook, args: &[Word]) -> Vec<(usize, Word)> {
     let mut found = Vec::new();
-    for (at, word) in own(hooks.program, args).iter().enumerate() {
+    for (at, word) in own(program, args).iter().enumerate() {
         let text = word.text.as_str();
-        if text == "--" && hooks.program != "capsh" {
+        if text == "--" && program.name != "capsh" {
             break;
         }
         let next = || args.get(at + 1).cloned();
         let attached = |value: &str| Some(Word { text: value.to_owned(), at: word.at });
-        let value = if let Some(name) = hooks.long.iter().find(|name| text.starts_with(**name)) {
+        let value = if let Some(name) = hook.long.iter().find(|name| text.starts_with(**name)) {
             match &text[name.len()..] {
                 "" => next(),
                 rest => rest.strip_prefix('=').and_then(attached),
             }
         } else if let Some(bundle) = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')) {
-            match bundle.find(|c| hooks.short.contains(c)) {
+            match bundle.find(|c| hook.short.contains(c)) {
                 // What stands before it are other options, which are letters too.
                 Some(index) if bundle[..index].chars().all(|c| c.is_ascii_alphabetic()) => {
                     if index + 1 == bundle.len() { next() } else { attached(&bundle[index + 1..]) }
@@ -255,7 +202,7 @@ fn ssh(program: &'static str, args: &[Word], found: &mut Vec<Hooked>) {
         && let Some(first) = args.get(at)
     {
         let text = args[at..].iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-        found.push(Hooked::Command(Word { text, at: first.at }));
+        found.push(Hooked::Remote(Word { text, at: first.at }));
     }
 }
 

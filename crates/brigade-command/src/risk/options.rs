@@ -1,6 +1,7 @@
 //! Reads the options of shells, interpreters and `rm` as those programs would.
 
 use super::{Word, language};
+use crate::programs::Program;
 
 /// A shell that was given its commands as text.
 pub(super) struct ShellText {
@@ -79,73 +80,6 @@ fn power_shell_command(args: &[Word]) -> Option<usize> {
     None
 }
 
-/// How an interpreter spells its options.
-pub(super) struct Spelling {
-    /// Short options that announce code.
-    code: &'static str,
-    /// Short options that take a value: the rest of the bundle, or the next word.
-    pub(super) valued: &'static str,
-    /// Short options whose value, if any, is the rest of the bundle.
-    attached: &'static str,
-    /// Long options that announce code.
-    long_code: &'static [&'static str],
-    /// Long options that take the next word.
-    pub(super) long_valued: &'static [&'static str],
-    /// Short options after which a program is named otherwise, such as `-m` of Python.
-    pub(super) ends: &'static str,
-}
-
-const fn spelling(code: &'static str, valued: &'static str, attached: &'static str) -> Spelling {
-    Spelling { code, valued, attached, long_code: &[], long_valued: &[], ends: "" }
-}
-
-pub(super) fn spelling_of(program: &str) -> Option<Spelling> {
-    Some(match program {
-        "python" | "pythonw" | "pypy" | "py" | "ipython" | "micropython" => {
-            Spelling { long_valued: &["--check-hash-based-pycs"], ends: "m", ..spelling("c", "WXQ", "") }
-        }
-        "perl" | "raku" => spelling("eE", "I", "MmFxCDidV"),
-        "ruby" | "jruby" | "irb" => spelling("e", "IrCE", "xFKTWi0"),
-        "node" | "nodejs" | "tsx" | "ts-node" => Spelling {
-            long_code: &["--eval", "--print"],
-            long_valued: &[
-                "--require",
-                "--import",
-                "--loader",
-                "--experimental-loader",
-                "--conditions",
-                "--input-type",
-                "--env-file",
-                "--title",
-                "--project",
-            ],
-            ..spelling("ep", "rCP", "")
-        },
-        "bun" => Spelling { long_code: &["--eval", "--print"], ..spelling("ep", "rc", "") },
-        "php" => Spelling {
-            long_code: &["--run", "--process-begin", "--process-code", "--process-end"],
-            long_valued: &["--php-ini", "--define"],
-            ends: "fF",
-            ..spelling("rBRE", "cdzSt", "")
-        },
-        "lua" | "luajit" => spelling("e", "lj", ""),
-        "r" | "rscript" | "osascript" | "groovy" | "ghc" => spelling("e", "l", ""),
-        "julia" => Spelling {
-            long_code: &["--eval", "--print"],
-            long_valued: &["--load"],
-            ..spelling("eE", "LJCtpH", "")
-        },
-        "elixir" | "scala" | "swift" => Spelling { long_code: &["--eval"], ..spelling("e", "rS", "") },
-        "expect" => spelling("c", "", "d"),
-        "gnuplot" | "kotlin" | "ocaml" | "ghci" | "runghc" | "qjs" => spelling("e", "", ""),
-        "hy" => spelling("c", "", ""),
-        "octave" | "nim" => Spelling { long_code: &["--eval"], ..spelling("", "", "") },
-        "racket" | "guile" => Spelling { long_code: &["--eval"], ..spelling("ec", "ltL", "") },
-        "sbcl" | "clojure" | "clj" => Spelling { long_code: &["--eval", "-e"], ..spelling("e", "", "") },
-        _ => return None,
-    })
-}
-
 /// Finds the argument that gives an interpreter its program as text.
 pub(super) fn inline_code(program: &str, args: &[Word]) -> Option<usize> {
     match program {
@@ -162,7 +96,7 @@ pub(super) fn inline_code(program: &str, args: &[Word]) -> Option<usize> {
         "sbcl" => return args.iter().position(|word| word.text.starts_with("--eval")),
         _ => {}
     }
-    let spelling = spelling_of(program)?;
+    let spelling = &Program::of(program)?.row().spelling;
     let mut at = 0;
     while let Some(word) = args.get(at) {
         let text = word.text.as_str();

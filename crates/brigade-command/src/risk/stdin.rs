@@ -2,7 +2,8 @@
 
 use super::Word;
 use super::hook::is_standard_input;
-use super::options::{Spelling, is_redirection, spelling_of};
+use super::options::is_redirection;
+use crate::programs::{Program, Role, Spelling};
 
 /// How a program is told to read its commands from standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +18,11 @@ pub(super) enum FromStdin {
 ///
 /// Words are read as options until the first that is none. Whoever only asks for the version or for help, or
 /// redirects, reads nothing.
-pub(super) fn from_stdin(program: &str, args: &[Word]) -> Option<FromStdin> {
+pub(super) fn from_stdin(known: Program, args: &[Word]) -> Option<FromStdin> {
     if args.iter().any(|word| is_redirection(&word.text)) {
         return None;
     }
+    let program = known.name;
     match program {
         "awk" | "gawk" | "mawk" | "nawk" => None,
         "cmd" => args.is_empty().then_some(FromStdin::Bare),
@@ -43,10 +45,9 @@ pub(super) fn from_stdin(program: &str, args: &[Word]) -> Option<FromStdin> {
             };
             is_standard_input(&args[at].text).then_some(FromStdin::Asked(at))
         }
-        _ => match spelling_of(program) {
-            Some(spelling) => interpreter_from_stdin(program, &spelling, args),
-            None => shell_from_stdin(program, args),
-        },
+        "crystal" | "erl" | "tclsh" => shell_from_stdin(program, args),
+        _ if known.role() == Role::Shell => shell_from_stdin(program, args),
+        _ => interpreter_from_stdin(program, &known.row().spelling, args),
     }
 }
 

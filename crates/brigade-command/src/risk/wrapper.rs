@@ -1,24 +1,14 @@
 //! Looks through programs that only run another one.
 
-use super::program::{Kind, kind_of};
-use super::{Word, options, shell_text};
+use std::path::PathBuf;
 
-/// A program that runs the command after its options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wrapper {
-    name: &'static str,
-    /// Short options that take a value, when it is not attached.
-    valued: &'static str,
-    /// Long options that take the next word.
-    long_valued: &'static [&'static str],
-    /// How many words stand between the options and the command.
-    operands: usize,
-}
+use super::{Word, options, removes, shell_text};
+use crate::programs::{Program, Role, Spelling, is_long};
 
 /// What a wrapper runs.
 pub(super) enum Inner {
-    /// A command of these words.
-    Command(Vec<Word>),
+    /// A command of these words, in a directory relative to that of the wrapper.
+    Command { words: Vec<Word>, directory: PathBuf },
     /// A text, given to a shell; `option` is the position of the word that asks for it, where that is a risk itself.
     ShellText { option: Option<usize>, program: &'static str, text: Word },
     /// A shell, because no command is named; it reads standard input.
@@ -27,113 +17,16 @@ pub(super) enum Inner {
     Nothing,
 }
 
-const fn plain(name: &'static str, valued: &'static str, long_valued: &'static [&'static str]) -> Wrapper {
-    Wrapper { name, valued, long_valued, operands: 0 }
-}
-
-const fn after(operands: usize, wrapper: Wrapper) -> Wrapper {
-    Wrapper { operands, ..wrapper }
-}
-
-const WRAPPERS: &[Wrapper] = &[
-    plain("builtin", "", &[]),
-    after(1, plain("busybox", "", &[])),
-    plain("caffeinate", "tw", &[]),
-    after(1, plain("chroot", "", &["--userspec", "--groups"])),
-    after(1, plain("chrt", "TPD", &["--sched-runtime", "--sched-deadline", "--sched-period"])),
-    plain("command", "", &[]),
-    plain("coproc", "", &[]),
-    plain("env", "uCSP", &["--unset", "--chdir", "--split-string"]),
-    plain("exec", "a", &[]),
-    plain("fakeroot", "lsib", &["--lib", "--faked"]),
-    after(1, plain("flock", "wEc", &["--wait", "--timeout", "--conflict-exit-code", "--command"])),
-    plain("gtimeout", "sk", &["--signal", "--kill-after"]),
-    plain("ionice", "cnpPu", &["--class", "--classdata", "--pid"]),
-    plain("nice", "n", &["--adjustment"]),
-    plain("nocache", "n", &[]),
-    plain("nohup", "", &[]),
-    plain("noglob", "", &[]),
-    plain("numactl", "NmCipPx", &["--cpunodebind", "--membind", "--interleave", "--physcpubind"]),
-    plain("prlimit", "po", &["--pid", "--output"]),
-    after(1, plain("setarch", "", &[])),
-    plain(
-        "setpriv",
-        "",
-        &[
-            "--reuid",
-            "--ruid",
-            "--euid",
-            "--regid",
-            "--rgid",
-            "--egid",
-            "--groups",
-            "--inh-caps",
-            "--ambient-caps",
-            "--bounding-set",
-            "--securebits",
-            "--pdeathsig",
-            "--selinux-label",
-            "--apparmor-profile",
-        ],
-    ),
-    plain("setsid", "", &[]),
-    plain("stdbuf", "ioe", &["--input", "--output", "--error"]),
-    after(1, plain("taskset", "", &[])),
-    plain("time", "fo", &["--format", "--output"]),
-    after(1, plain("timeout", "sk", &["--signal", "--kill-after"])),
-    plain("tini", "pe", &[]),
-    plain("toybox", "", &[]),
-    plain(
-        "unshare",
-        "SGRw",
-        &[
-            "--setuid",
-            "--setgid",
-            "--root",
-            "--wd",
-            "--propagation",
-            "--setgroups",
-            "--map-user",
-            "--map-group",
-        ],
-    ),
-    plain("watch", "nq", &["--interval", "--equexit"]),
-    plain(
-        "xargs",
-        "InPLsdaEi",
-        &[
-            "--replace",
-            "--max-args",
-            "--max-procs",
-            "--max-lines",
-            "--max-chars",
-            "--delimiter",
-            "--arg-file",
-            "--process-slot-var",
-        ],
-    ),
-];
-
-impl Wrapper {
-    /// Gives the name of the wrapper.
-    pub(super) fn name(self) -> &'static str {
-        self.name
-    }
-
-    /// Finds a wrapper by the name of its program.
-    pub(super) fn named(name: &str) -> Option<Wrapper> {
-        WRAPPERS.iter().copied().find(|wrapper| wrapper.name == name)
-    }
-}
-
 /// Finds what a wrapper runs.
-pub(super) fn look_through(wrapper: Wrapper, args: &[Word]) -> Inner {
+pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
+    let spelling = &wrapper.row().spelling;
+    let mut directory = PathBuf::new();
     // The applet is the command itself.
     if matches!(wrapper.name, "busybox" | "toybox") {
-        return Inner::Command(args.to_vec());
+        return Inner::Command { words: args.to_vec(), directory };
     }
     let mut at = 0;
-    let mut operands = wrapper.operands + usize::from(wrapper.name == "gtimeout");
+    let mut operands = if let Role::Wrapper { operands } = wrapper.role() { operands } else { 0 };
     while let Some(word) = args.get(at) {
         let text = word.text.as_str();
         match wrapper.name {
@@ -142,8 +35,8 @@ pub(super) fn look_through(wrapper: Wrapper, args: &[Word]) -> Inner {
                 continue;
             }
             "env" => {
-                if let Some(split) = env_split_string(args, at) {
-                    return split;
+                if let Some(words) = env_split_string(args, at) {
+                    return Inner::Command { words, directory };
                 }
             }
             "flock" if matches!(text, "-c" | "--command") => {
@@ -160,7 +53,8 @@ pub(super) fn look_through(wrapper: Wrapper, args: &[Word]) -> Inner {
                 break;
             }
         } else if text.len() > 1 && text.starts_with('-') {
-            at += 1 + usize::from(takes_next_word(wrapper, text));
+            directory.extend(directory_in(spelling, text, args.get(at + 1)));
+            at += 1 + usize::from(spelling.takes_next_word(text));
         } else if operands > 0 {
             operands -= 1;
             at += 1;
@@ -180,56 +74,76 @@ pub(super) fn look_through(wrapper: Wrapper, args: &[Word]) -> Inner {
             |word: &Word| matches!(word.text.as_str(), "--help" | "--version" | "-h" | "-V" | "--list");
         return if args.iter().any(asks) { Inner::Nothing } else { Inner::Shell };
     }
-    Inner::Command(command)
+    Inner::Command { words: command, directory }
 }
 
-fn takes_next_word(wrapper: Wrapper, option: &str) -> bool {
+/// Gives the directory that an option says the command starts in.
+fn directory_in<'a>(spelling: &Spelling, option: &'a str, next: Option<&'a Word>) -> Option<&'a str> {
+    let (short, long) = spelling.directory?;
+    let next = next.map(|word| word.text.as_str());
     if option.starts_with("--") {
-        return wrapper.long_valued.contains(&option);
+        return match option.split_once('=') {
+            Some((name, value)) => is_long(name, long).then_some(value),
+            None => next.filter(|_| is_long(option, long)),
+        };
     }
-    // In a bundle the first valued option takes the rest, or the next word when it is the last.
     let bundle = &option[1..];
-    bundle
-        .char_indices()
-        .find(|(_, c)| wrapper.valued.contains(*c))
-        .is_some_and(|(index, c)| index + c.len_utf8() == bundle.len())
+    let first =
+        bundle.find(|c| spelling.valued.contains(c)).filter(|index| bundle[*index..].starts_with(short))?;
+    let attached = &bundle[first + short.len_utf8()..];
+    if attached.is_empty() { next } else { Some(attached) }
+}
+
+/// Gives the directory, relative to its own, that a wrapper with these arguments starts its command in.
+pub(crate) fn changed_directory(wrapper: Program, args: &[String]) -> PathBuf {
+    if wrapper.row().spelling.directory.is_none() {
+        return PathBuf::new();
+    }
+    let words: Vec<Word> =
+        args.iter().enumerate().map(|(at, text)| Word { text: text.clone(), at }).collect();
+    match look_through(wrapper, &words) {
+        Inner::Command { directory, .. } => directory,
+        Inner::ShellText { .. } | Inner::Shell | Inner::Nothing => PathBuf::new(),
+    }
+}
+
+/// Tells whether what a wrapper runs may find other files than the wrapper itself.
+pub(super) fn moves(wrapper: Program) -> bool {
+    matches!(wrapper.name, "busybox" | "chroot" | "toybox" | "unshare")
 }
 
 /// Reads `env -S 'bash -c …' more` into the words it stands for.
-fn env_split_string(args: &[Word], at: usize) -> Option<Inner> {
+fn env_split_string(args: &[Word], at: usize) -> Option<Vec<Word>> {
+    const LONG: &str = "--split-string";
     let word = args.get(at)?;
-    let text = word.text.as_str();
-    let (text, rest) = if let Some(text) = text.strip_prefix("--split-string=") {
-        (text.to_owned(), at + 1)
-    } else if text == "--split-string" {
-        (args.get(at + 1)?.text.clone(), at + 2)
-    } else if text.starts_with('-') && !text.starts_with("--") {
-        let (before, attached) = text[1..].split_once('S')?;
+    let option = word.text.as_str();
+    let next = || args.get(at + 1).map(|next| (next.text.as_str(), at + 2));
+    let (text, rest) = if option.starts_with("--") {
+        match option.split_once('=') {
+            Some((name, text)) if is_long(name, LONG) => (text, at + 1),
+            None if is_long(option, LONG) => next()?,
+            Some(_) | None => return None,
+        }
+    } else {
+        let (before, attached) = option.strip_prefix('-')?.split_once('S')?;
         if before.contains(['u', 'C']) {
             return None;
         }
-        if attached.is_empty() {
-            (args.get(at + 1)?.text.clone(), at + 2)
-        } else {
-            (attached.to_owned(), at + 1)
-        }
-    } else {
-        return None;
+        if attached.is_empty() { next()? } else { (attached, at + 1) }
     };
-    let split = crate::argv::Argv::parse(&text).map(crate::argv::Argv::into_words).unwrap_or_default();
+    let split = crate::argv::Argv::parse(text).map(crate::argv::Argv::into_words).unwrap_or_default();
     // What is split may itself begin with assignments and options of `env`.
     let mut words = vec![Word { text: "env".to_owned(), at: word.at }];
     words.extend(split.into_iter().map(|text| Word { text, at: word.at }));
     words.extend_from_slice(args.get(rest..).unwrap_or_default());
-    Some(Inner::Command(words))
+    Some(words)
 }
 
 /// Gives the command after the options of `sudo` and its like, which mostly take a value each.
 pub(super) fn after_privilege(args: &[Word]) -> Vec<Word> {
-    const SUDO: Wrapper =
-        plain("sudo", "ugpCDhrtTRU", &["--user", "--group", "--prompt", "--chdir", "--host"]);
-    match look_through(SUDO, args) {
-        Inner::Command(words) => words,
+    let Some(sudo) = Program::of("sudo") else { return Vec::new() };
+    match look_through(sudo, args) {
+        Inner::Command { words, .. } => words,
         Inner::ShellText { .. } | Inner::Shell | Inner::Nothing => Vec::new(),
     }
 }
@@ -260,8 +174,7 @@ pub(super) fn find_commands(args: &[Word]) -> Vec<&[Word]> {
 pub(super) fn find_removes(args: &[Word]) -> bool {
     args.iter().any(|word| word.text == "-delete")
         || find_commands(args).iter().any(|command| {
-            let removes = command.first().is_some_and(|word| kind_of(&word.text) == Kind::Remove);
-            removes && options::forces(&command[1..])
+            command.first().is_some_and(|word| removes(&word.text)) && options::forces(&command[1..])
         })
 }
 
@@ -292,7 +205,7 @@ pub(super) fn skip_shell_syntax(words: &[Word]) -> &[Word] {
     &words[skipped..]
 }
 
-fn is_assignment(word: &str) -> bool {
+pub(crate) fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())

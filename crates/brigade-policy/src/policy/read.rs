@@ -3,13 +3,13 @@
 use std::str::FromStr;
 
 use brigade_catalog::{ApprovalMode, Family, Seconds};
+use brigade_command::is_dangerous_variable;
 use brigade_core::{ConfigIssue, Label, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::{Policy, PolicyState, Rule, SandboxMode, SandboxRules};
 use crate::document::{Located, Reader, Value};
-use crate::label::danger;
 
 const TOP: &[&str] = &[
     "allowed_families",
@@ -172,7 +172,7 @@ fn env_bindings(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy)
             }
         });
         if let (Some(label), Some(variable)) = (label, variable) {
-            if danger(label.as_str()).is_some() {
+            if is_dangerous_variable(label.as_str()) {
                 let message =
                     "this label changes how programs are found or loaded, so calls that use it are blocked";
                 reader.warning(key.span(), &field, message, None);
@@ -198,7 +198,7 @@ fn pass(reader: &mut Reader<'_>, place: Place, value: &Value<'_>) -> Rule<Label>
         let field = format!("{FIELD}[{}]", index + 1);
         match text.value.parse::<Label>() {
             Ok(name) => {
-                if danger(name.as_str()).is_some() {
+                if is_dangerous_variable(name.as_str()) {
                     let message = "this variable changes how programs are found or loaded";
                     reader.warning_at(text.place.clone(), &field, message, None);
                 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Code, Finder};
+use super::{Finder, Reads};
 
 /// Modules of Python that run the script or module that their arguments name.
 const LAUNCHING_MODULES: &[&str] = &[
@@ -24,7 +24,7 @@ const TEST_ENDS: &[&str] = &[".py", ".pyc", ".so"];
 
 impl Finder<'_> {
     /// Reads the options of Python up to a module, a folder or a file.
-    pub(super) fn python(&self, args: &[String], code: &mut Code) {
+    pub(super) fn python(&self, args: &[String], reads: &mut Reads) {
         let mut at = 0;
         while let Some(word) = args.get(at) {
             at += 1;
@@ -45,7 +45,7 @@ impl Finder<'_> {
                         Some((module, rest)) if attached.is_empty() => (module.as_str(), rest),
                         _ => (attached, &args[at..]),
                     };
-                    return self.python_run_module(module, rest, code);
+                    return self.python_run_module(module, rest, reads);
                 }
                 Some(index) if bundle[index..].starts_with('c') => return,
                 Some(index) => at += usize::from(index + 1 == bundle.len()),
@@ -53,57 +53,57 @@ impl Finder<'_> {
             }
         }
         if let Some(script) = args.get(at) {
-            self.python_script(script, code);
+            self.python_script(script, reads);
         }
     }
 
-    fn python_script(&self, script: &str, code: &mut Code) {
+    fn python_script(&self, script: &str, reads: &mut Reads) {
         let script = self.directory.join(script);
-        code.paths.extend([script.join("__main__.py"), script.join("__main__.pyc"), script]);
+        reads.code.extend([script.join("__main__.py"), script.join("__main__.pyc"), script]);
     }
 
     /// Finds the code of `-m module arguments`, also where the module runs what its arguments name.
-    fn python_run_module(&self, module: &str, rest: &[String], code: &mut Code) {
-        self.python_module(module, code);
+    fn python_run_module(&self, module: &str, rest: &[String], reads: &mut Reads) {
+        self.python_module(module, reads);
         match module {
             "unittest" | "unittest.__main__" | "pytest" | "pytest.__main__" | "nose2" => {
-                self.python_tests(rest, code);
+                self.python_tests(rest, reads);
             }
             "coverage" if rest.first().is_some_and(|word| word == "run") => {
-                self.python_launched(&rest[1..], code);
+                self.python_launched(&rest[1..], reads);
             }
-            module if LAUNCHING_MODULES.contains(&module) => self.python_launched(rest, code),
+            module if LAUNCHING_MODULES.contains(&module) => self.python_launched(rest, reads),
             _ => {}
         }
     }
 
     /// Reads the words of a module that runs a script, or a module after `-m`. Its own options are not known, so every word may
     /// be the script.
-    pub(super) fn python_launched(&self, args: &[String], code: &mut Code) {
+    pub(super) fn python_launched(&self, args: &[String], reads: &mut Reads) {
         for (at, word) in args.iter().enumerate() {
             match word.strip_prefix("-m").or_else(|| word.strip_prefix("--module")) {
                 Some("") => {
                     if let Some((module, rest)) = args[at + 1..].split_first() {
-                        self.python_run_module(module, rest, code);
+                        self.python_run_module(module, rest, reads);
                     }
                     return;
                 }
                 Some(module) if !word.starts_with("--") => {
-                    return self.python_run_module(module, &args[at + 1..], code);
+                    return self.python_run_module(module, &args[at + 1..], reads);
                 }
                 Some(_) | None if word.starts_with('-') => {}
                 Some(_) | None => {
-                    self.python_script(word, code);
-                    self.python_module(word, code);
+                    self.python_script(word, reads);
+                    self.python_module(word, reads);
                 }
             }
         }
     }
 
     /// Finds the tests that a runner of tests is told to run, or finds by itself.
-    pub(super) fn python_tests(&self, args: &[String], code: &mut Code) {
+    pub(super) fn python_tests(&self, args: &[String], reads: &mut Reads) {
         let settings = ["conftest.py", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"];
-        code.paths.extend(settings.map(|name| self.directory.join(name)));
+        reads.code.extend(settings.map(|name| self.directory.join(name)));
         let mut finds = true;
         for word in args {
             let word = match word.split_once('=').filter(|_| word.starts_with("--")) {
@@ -115,25 +115,25 @@ impl Finder<'_> {
             if self.is_there(&path) {
                 finds = false;
                 let around = self.upwards(&path).skip(1);
-                code.paths.extend(around.map(|folder| folder.join("conftest.py")));
+                reads.code.extend(around.map(|folder| folder.join("conftest.py")));
                 if self.is_folder(&path) {
-                    self.tree(&path, TEST_ENDS, code);
+                    self.tree(&path, TEST_ENDS, reads);
                 } else {
-                    code.paths.push(path);
+                    reads.code.insert(path);
                 }
             } else if word != "discover" {
-                let before = code.paths.len();
-                self.python_module(word, code);
-                finds &= before == code.paths.len();
+                let before = reads.code.len();
+                self.python_module(word, reads);
+                finds &= before == reads.code.len();
             }
         }
         if finds {
-            self.tree(&self.directory, TEST_ENDS, code);
+            self.tree(&self.directory, TEST_ENDS, reads);
         }
     }
 
     /// Finds what `python3 -m` imports from the folder that it starts in: a package, or files of the module's name.
-    fn python_module(&self, module: &str, code: &mut Code) {
+    fn python_module(&self, module: &str, reads: &mut Reads) {
         let mut parts = module.split('.');
         let top = parts.next().unwrap_or_default();
         if top.is_empty() || top.contains('/') {
@@ -149,21 +149,18 @@ impl Finder<'_> {
             signs.push(package.join(inner.with_extension("py")));
         }
         if signs.iter().any(|sign| self.is_there(sign)) {
-            code.paths.push(package.clone());
+            reads.code.insert(package.clone());
         }
         let beginning = format!("{top}.");
         // Python runs what it compiled in place of the source, if that says that it need not be compared.
         let compiled = self.directory.join("__pycache__");
-        if let Some(folder) = self.inside(&compiled) {
-            let entries = self.fs.list_dir(&folder).unwrap_or_default().into_iter();
-            let of_module = entries.filter(|entry| entry.name.starts_with(&beginning));
-            code.paths.extend(of_module.map(|entry| compiled.join(&entry.name)));
-        }
-        let Some(folder) = self.inside(&self.directory) else { return };
-        for entry in self.fs.list_dir(&folder).unwrap_or_default() {
+        let entries = self.files.list(&compiled).into_iter();
+        let of_module = entries.filter(|entry| entry.name.starts_with(&beginning));
+        reads.code.extend(of_module.map(|entry| compiled.join(&entry.name)));
+        for entry in self.files.list(&self.directory) {
             let is_module = [".py", ".pyc", ".so"].iter().any(|end| entry.name.ends_with(end));
             if is_module && entry.name.starts_with(&beginning) {
-                code.paths.push(self.directory.join(&entry.name));
+                reads.code.insert(self.directory.join(&entry.name));
             }
         }
     }

@@ -2,16 +2,11 @@
 
 use std::path::Path;
 
-use super::{Code, NotBound, plain_name};
-
-/// Programs whose first operand is a script.
-const INTERPRETERS: &[&str] = &[
-    "ash", "bash", "csh", "dash", "fish", "ksh", "lua", "node", "perl", "php", "pypy", "python", "ruby",
-    "sh", "zsh",
-];
+use super::{NotBound, Reads};
+use crate::programs::{Program, Script};
 
 /// Notes commands behind `-exec` and its like that run a file that was found, or one beside it.
-pub(super) fn find_runs(args: &[String], code: &mut Code) {
+pub(super) fn find_runs(args: &[String], reads: &mut Reads) {
     for (at, word) in args.iter().enumerate() {
         let in_folder_of_file = match word.as_str() {
             "-exec" | "-ok" | "-x" | "-X" | "--exec" | "--exec-batch" => false,
@@ -28,13 +23,14 @@ pub(super) fn find_runs(args: &[String], code: &mut Code) {
         // `env` and its like may stand before the program.
         let runs = command.iter().enumerate().any(|(at, word)| {
             let script = command[at + 1..].iter().find(|word| !word.starts_with('-'));
-            INTERPRETERS.contains(&plain_name(word)) && script.is_some_and(|script| is_unknown(script))
+            let takes_script = Program::of(word).is_some_and(|known| known.row().script != Script::Unknown);
+            takes_script && script.is_some_and(|script| is_unknown(script))
         });
         let program = command
             .first()
             .is_some_and(|program| program.contains('{') || (program.contains('/') && is_unknown(program)));
         if runs || program {
-            code.unbound.push(NotBound::FoundFiles);
+            reads.unbound.insert(NotBound::FoundFiles);
         }
     }
 }
@@ -58,9 +54,9 @@ mod tests {
             (". -name {} -print", false),
         ] {
             let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-            let mut code = Code::default();
-            find_runs(&words, &mut code);
-            assert_eq!(code.unbound == [NotBound::FoundFiles], expect, "{command}");
+            let mut reads = Reads::default();
+            find_runs(&words, &mut reads);
+            assert_eq!(reads.unbound.contains(&NotBound::FoundFiles), expect, "{command}");
         }
     }
 }

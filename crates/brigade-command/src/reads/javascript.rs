@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use brigade_core::Json;
+use brigade_core::{Dialect, Json};
 
-use super::{Code, Finder, NotBound};
-use crate::files::parse_json;
+use super::{Finder, NotBound, Reads};
 
 /// The largest `package.json` that is read.
 const PACKAGE_LIMIT: u64 = 1 << 20;
@@ -29,7 +28,7 @@ fn with_ends(path: &Path) -> impl Iterator<Item = PathBuf> {
 
 impl Finder<'_> {
     /// Finds scripts of JavaScript by their names without an end, and by their folders.
-    pub(super) fn javascript(&self, args: &[String], code: &mut Code) {
+    pub(super) fn javascript(&self, args: &[String], reads: &mut Reads) {
         let mut operands = 0;
         let mut preloads_next = false;
         let mut tests = false;
@@ -43,7 +42,7 @@ impl Finder<'_> {
                 }
             });
             if word == "--run" {
-                code.paths.push(self.directory.join("package.json"));
+                reads.code.insert(self.directory.join("package.json"));
             }
             tests |= operands == 0 && word == "--test";
             let preloads = std::mem::replace(&mut preloads_next, PRELOADING.contains(&word.as_str()));
@@ -54,7 +53,7 @@ impl Finder<'_> {
             };
             let preloads = preloads || preloaded.is_some();
             let path = self.directory.join(name);
-            code.paths.extend(with_ends(&path));
+            reads.code.extend(with_ends(&path));
             if !preloads && matches!(name, "run" | "x" | "test" | "watch" | "inspect") {
                 continue;
             }
@@ -62,30 +61,30 @@ impl Finder<'_> {
             if preloads && !name.starts_with(['.', '/']) {
                 for folder in self.upwards(&self.directory) {
                     let installed = folder.join("node_modules").join(name);
-                    code.paths.extend(with_ends(&installed));
-                    self.package(&installed, code);
+                    reads.code.extend(with_ends(&installed));
+                    self.package(&installed, reads);
                 }
             }
             // What comes behind the script are its own arguments, where a folder is only a folder.
             if preloads || operands == 0 {
-                self.package(&path, code);
+                self.package(&path, reads);
                 if self.is_script(&path) {
-                    self.nearest_package(&path, code);
+                    self.nearest_package(&path, reads);
                 }
             }
             operands += usize::from(!preloads && self.is_script(&path));
         }
         if tests && operands == 0 {
-            self.tree(&self.directory, SCRIPT_ENDS, code);
+            self.tree(&self.directory, SCRIPT_ENDS, reads);
         }
     }
 
     /// Finds the `package.json` that says how a script is to be read, and the places before it where one may appear.
-    fn nearest_package(&self, script: &Path, code: &mut Code) {
+    fn nearest_package(&self, script: &Path, reads: &mut Reads) {
         for folder in self.upwards(script).skip(1) {
             let package = folder.join("package.json");
             let is_there = self.is_there(&package);
-            code.paths.push(package);
+            reads.code.insert(package);
             if is_there {
                 break;
             }
@@ -93,7 +92,7 @@ impl Finder<'_> {
     }
 
     /// Reads the words of a manager of packages: other folders, and programs of installed packages.
-    pub(super) fn packages(&self, manager: &str, args: &[String], code: &mut Code) {
+    pub(super) fn packages(&self, manager: &str, args: &[String], reads: &mut Reads) {
         let mut folders = vec![self.directory.clone()];
         let mut operands = Vec::new();
         let mut words = args.iter();
@@ -103,8 +102,8 @@ impl Finder<'_> {
                 None => (word.as_str(), None),
             };
             match name {
-                "--node-options" => code.unbound.push(NotBound::Option("--node-options")),
-                "--script-shell" => code.unbound.push(NotBound::Option("--script-shell")),
+                "--node-options" => drop(reads.unbound.insert(NotBound::Option("--node-options"))),
+                "--script-shell" => drop(reads.unbound.insert(NotBound::Option("--script-shell"))),
                 "--prefix" | "-C" | "-w" | "--workspace" | "--dir" | "--cwd" => {
                     if let Some(folder) = attached.or_else(|| words.next().map(String::as_str)) {
                         folders.push(self.directory.join(folder));
@@ -115,7 +114,7 @@ impl Finder<'_> {
             }
         }
         for folder in &folders[1..] {
-            code.paths.extend(["package.json", ".npmrc"].map(|name| folder.join(name)));
+            reads.code.extend(["package.json", ".npmrc"].map(|name| folder.join(name)));
         }
         let runs_program = match manager {
             "npx" | "pnpx" | "bunx" => true,
@@ -132,7 +131,7 @@ impl Finder<'_> {
                     .filter(|(name, _)| !name.is_empty())
                     .map_or(*name, |(name, _)| name);
                 let last = name.rsplit('/').next().unwrap_or(name);
-                code.paths.push(folder.join("node_modules/.bin").join(last));
+                reads.code.insert(folder.join("node_modules/.bin").join(last));
             }
         }
     }
@@ -143,19 +142,20 @@ impl Finder<'_> {
     }
 
     /// Finds what a folder stands for as a script: itself, and where its `package.json` says that it begins.
-    fn package(&self, folder: &Path, code: &mut Code) {
-        code.paths.push(folder.to_owned());
-        code.paths.push(folder.join("package.json"));
-        let main = self.inside(&folder.join("package.json")).and_then(|package| {
-            let bytes = self.fs.read(&package, PACKAGE_LIMIT).ok()?;
-            parse_json(&bytes).ok()?.get("main").and_then(Json::as_str).map(str::to_owned)
+    fn package(&self, folder: &Path, reads: &mut Reads) {
+        reads.code.insert(folder.to_owned());
+        reads.code.insert(folder.join("package.json"));
+        let main = self.files.read(&folder.join("package.json"), PACKAGE_LIMIT).and_then(|bytes| {
+            let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+            let package = Json::parse_bytes(bytes, Dialect::Strict).ok()?;
+            package.get("main").and_then(Json::as_str).map(str::to_owned)
         });
         for name in main.iter().map(String::as_str).chain(["index"]) {
             let path = folder.join(name);
-            code.paths.extend(with_ends(&path));
-            code.paths.extend(with_ends(&path.join("index")));
+            reads.code.extend(with_ends(&path));
+            reads.code.extend(with_ends(&path.join("index")));
             if name != "index" {
-                code.paths.push(path);
+                reads.code.insert(path);
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Where make finds its files.
 
-use super::{Code, Finder};
+use super::{Finder, Reads};
 
 /// Short options of make whose value is attached or the next word.
 const VALUED: &str = "CfIoW";
 
 impl Finder<'_> {
     /// Reads the options of make: the folders that it goes to, its files, and the folders of what they include.
-    pub(super) fn make(&self, args: &[String], code: &mut Code) {
+    pub(super) fn make(&self, args: &[String], reads: &mut Reads) {
         let mut directory = self.directory.clone();
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         let mut words = args.iter();
@@ -39,7 +39,7 @@ impl Finder<'_> {
             }
         }
         for name in ["GNUmakefile", "makefile", "Makefile"].into_iter().chain(files).chain(folders) {
-            code.paths.push(directory.join(name));
+            reads.code.insert(directory.join(name));
         }
     }
 }

@@ -1,0 +1,291 @@
+//! The one table of what programs are: who runs whom, how options are spelled, where code is found.
+//!
+//! Risk, binding and redaction ask this table, so a program that one of them knows is known to all. A row stands for one
+//! program under all its names. [`Program::of`] finds a row by the first word of a command: a name or a path, with or
+//! without a version (`/usr/bin/python3.11`).
+
+mod table;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+pub(crate) use table::DOWNLOADERS;
+
+/// What a program is, by one of its names.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// The name that was found, without a version.
+    pub name: &'static str,
+    row: &'static Row,
+}
+
+/// One row of the table: a program, or several that are alike in everything that the table tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) names: &'static [&'static str],
+    pub(crate) role: Role,
+    pub(crate) spelling: Spelling,
+    /// Whether its first operand is a script.
+    pub(crate) script: Script,
+    /// How it finds code that its words name only in part.
+    pub(crate) finds: Finds,
+    /// Files that it reads in the directory that it starts in, without being told.
+    pub(crate) files: &'static [&'static str],
+    pub(crate) hooks: &'static [Hook],
+    pub(crate) password: Password,
+    /// Whether `--secret` names a secret that is stored elsewhere.
+    pub(crate) stores_secrets: bool,
+    /// Whether names carry versions: `python3.11`, `bash-5.2`.
+    pub(crate) versioned: bool,
+}
+
+/// What a program does with the words behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Reads commands from a text or a file.
+    Shell,
+    /// Reads a program from a text or a file.
+    Interpreter,
+    /// Runs a command with the rights of another user.
+    Privilege,
+    /// Removes files.
+    Remove,
+    /// Reads its arguments as commands: `eval`, `source`, `.`.
+    Eval,
+    /// Runs the command that follows its options and this many operands.
+    Wrapper {
+        /// How many words stand between the options and the command.
+        operands: usize,
+    },
+    /// Runs a command given somewhere among its arguments, with options too many to know.
+    Launcher,
+    /// Runs a command in another root: in a container, on another machine.
+    Container,
+    /// Runs a command behind one of these subcommands.
+    Subcommands(&'static [&'static str]),
+    /// `find`, which runs commands given after `-exec`.
+    Find,
+    /// `git`, which runs what settings and options name.
+    Git,
+    /// Anything else.
+    Other,
+}
+
+/// How a program spells its options.
+///
+/// A short option that is in none of the lists takes no value. A long option takes the next word only if it is listed;
+/// any value may be attached to it by `=`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spelling {
+    /// Short options whose value is the rest of the bundle, or the next word.
+    pub(crate) valued: &'static str,
+    /// Short options whose value, if any, is the rest of the bundle.
+    pub(crate) attached: &'static str,
+    /// Short options that are known to take no value.
+    pub(crate) flags: &'static str,
+    /// Long options that take the next word.
+    pub(crate) long_valued: &'static [&'static str],
+    /// Short options that announce code.
+    pub(crate) code: &'static str,
+    /// Long options that announce code.
+    pub(crate) long_code: &'static [&'static str],
+    /// Short options after which a program is named otherwise, such as `-m` of Python.
+    pub(crate) ends: &'static str,
+    /// The option that changes the directory which the command starts in: short, and long.
+    pub(crate) directory: Option<(char, &'static str)>,
+}
+
+/// What an interpreter takes its first operand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Script {
+    /// Unknown, or something else than a script.
+    Unknown,
+    /// A file of this name.
+    File,
+    /// A file of this name, or one on `PATH`.
+    OnPath,
+    /// A file whose name may lack its end.
+    ByName,
+}
+
+/// How a program finds code that its words name only in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finds {
+    /// By whole names alone.
+    Nothing,
+    /// By modules and packages.
+    Python,
+    /// Tests, and what configures them.
+    PythonTests,
+    /// `coverage run`.
+    PythonCoverage,
+    /// By names without an end, and by directories.
+    JavaScript,
+    /// Scripts and programs of packages.
+    Packages,
+    /// Makefiles.
+    Make,
+    /// Modules in directories that `-I` names.
+    Perl,
+    /// Libraries in directories that `-I` names.
+    Ruby,
+    /// Whatever `find` finds.
+    FoundFiles,
+    /// Subcommands in the directory that `--exec-path` names.
+    GitCommands,
+    /// Every file of a directory.
+    Parts,
+    /// `go run`.
+    Go,
+    /// Compilers in the directory that `-B` names.
+    Compiler,
+}
+
+/// Options of one program by which it is made to run something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hook {
+    pub(crate) value: Value,
+    /// Short options, whose values may be attached.
+    pub(crate) short: &'static str,
+    /// Long options.
+    pub(crate) long: &'static [&'static str],
+}
+
+/// What the value of an option is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// A text for a shell.
+    ShellText,
+    /// A command in one text.
+    Command,
+    /// Code in the program's own language.
+    Code,
+    /// A file with commands, which may be standard input.
+    File,
+}
+
+/// Where a program takes a password from its command line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Password {
+    /// It has no such option that its name would not tell.
+    #[default]
+    None,
+    /// `-u name:password` and its long forms.
+    User,
+    /// `-p password`, in the same word or the next.
+    Short,
+    /// `-ppassword`, in the same word.
+    ShortAttached,
+    /// `-p password` behind the subcommand `login`.
+    AfterLogin,
+    /// `-p` is something else, whatever a program before it means by that: `sshpass … ssh -p 22`.
+    OtherShort,
+}
+
+impl Program {
+    /// Finds the program that a word names; `None` if the table does not have it.
+    pub fn of(word: &str) -> Option<Program> {
+        let name = base_name(word);
+        // `. file` is no name with its version taken off.
+        if word == "." {
+            return exactly(".");
+        }
+        exactly(&name).or_else(|| {
+            let plain = without_version(&name);
+            let versioned = || exactly(plain).filter(|program| program.row.versioned);
+            // `x86_64-linux-gnu-gcc-12`
+            let driver = || {
+                let (_, last) = plain.rsplit_once('-')?;
+                exactly(last).filter(|program| program.row.finds == Finds::Compiler)
+            };
+            // The loader of programs: `ld-linux-x86-64.so.2`, `ld-musl-x86_64.so.1`.
+            let loader = || if is_loader(&name) { exactly("ld.so") } else { None };
+            versioned().or_else(driver).or_else(loader)
+        })
+    }
+
+    /// Returns what the program does with the words behind it.
+    pub fn role(self) -> Role {
+        self.row.role
+    }
+
+    /// Returns where the program takes a password from its command line.
+    pub fn password(self) -> Password {
+        self.row.password
+    }
+
+    /// Tells whether `--secret` of the program names a secret that is stored elsewhere.
+    pub fn stores_secrets(self) -> bool {
+        self.row.stores_secrets
+    }
+
+    pub(crate) fn row(self) -> &'static Row {
+        self.row
+    }
+
+    /// Returns the name of a shell or interpreter.
+    pub(crate) fn interpreter(self) -> Option<&'static str> {
+        matches!(self.row.role, Role::Shell | Role::Interpreter).then_some(self.name)
+    }
+
+    /// Tells whether words behind it may name another program that it starts.
+    pub(crate) fn starts_others(self) -> bool {
+        match self.row.role {
+            Role::Wrapper { .. } | Role::Launcher | Role::Container => true,
+            Role::Subcommands(_) | Role::Privilege | Role::Find => true,
+            Role::Shell | Role::Interpreter | Role::Remove | Role::Eval | Role::Git | Role::Other => false,
+        }
+    }
+}
+
+impl Spelling {
+    /// Tells whether an option takes the next word as its value. A long option counts by any beginning.
+    pub(crate) fn takes_next_word(&self, option: &str) -> bool {
+        if option.starts_with("--") {
+            return self.long_valued.iter().any(|name| is_long(option, name));
+        }
+        // In a bundle the first valued option takes the rest, or the next word when it is the last.
+        let bundle = &option[1..];
+        let first =
+            bundle.char_indices().find(|(_, c)| self.valued.contains(*c) || self.attached.contains(*c));
+        first.is_some_and(|(index, c)| self.valued.contains(c) && index + c.len_utf8() == bundle.len())
+    }
+}
+
+/// Tells whether a word, without a value behind `=`, is a long option or a beginning of its name.
+pub(crate) fn is_long(word: &str, name: &str) -> bool {
+    2 < word.len() && word.starts_with("--") && name.starts_with(word)
+}
+
+/// Gives the last part of a program's path, in lower case and without `.exe`.
+pub(crate) fn base_name(program: &str) -> Cow<'_, str> {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        let lower = name.to_ascii_lowercase();
+        return Cow::Owned(lower.strip_suffix(".exe").map(str::to_owned).unwrap_or(lower));
+    }
+    Cow::Borrowed(name.strip_suffix(".exe").unwrap_or(name))
+}
+
+fn without_version(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-')
+}
+
+fn is_loader(name: &str) -> bool {
+    name.starts_with("ld-") && name.contains(".so")
+}
+
+fn exactly(name: &str) -> Option<Program> {
+    static NAMES: OnceLock<HashMap<&'static str, &'static Row>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        table::ROWS.iter().flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
+    });
+    names.get_key_value(name).map(|(name, row)| Program { name, row })
+}
+
+/// Lists every program of the table, by each of its names.
+#[cfg(test)]
+pub(crate) fn all() -> impl Iterator<Item = Program> {
+    table::ROWS.iter().flat_map(|row| row.names.iter().map(move |name| Program { name, row }))
+}

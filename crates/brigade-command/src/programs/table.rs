@@ -1,0 +1,441 @@
+//! The rows of the table.
+
+use super::{Finds, Hook, Password, Role, Row, Script, Spelling, Value};
+
+/// Programs that print what they download.
+pub(crate) const DOWNLOADERS: &[&str] = &[
+    "aria2c", "axel", "curl", "fetch", "ftp", "http", "https", "lynx", "nc", "ncat", "netcat", "wget", "xh",
+];
+
+const PLAIN: Spelling = Spelling {
+    valued: "",
+    attached: "",
+    flags: "",
+    long_valued: &[],
+    code: "",
+    long_code: &[],
+    ends: "",
+    directory: None,
+};
+
+const fn row(names: &'static [&'static str], role: Role) -> Row {
+    Row {
+        names,
+        role,
+        spelling: PLAIN,
+        script: Script::Unknown,
+        finds: Finds::Nothing,
+        files: &[],
+        hooks: &[],
+        password: Password::None,
+        stores_secrets: false,
+        versioned: false,
+    }
+}
+
+const fn other(names: &'static [&'static str]) -> Row {
+    row(names, Role::Other)
+}
+
+const fn shell(names: &'static [&'static str]) -> Row {
+    Row { versioned: true, ..row(names, Role::Shell) }
+}
+
+const fn interpreter(names: &'static [&'static str]) -> Row {
+    Row { versioned: true, ..row(names, Role::Interpreter) }
+}
+
+/// A program that runs the command behind its options.
+const fn wrapper(names: &'static [&'static str]) -> Row {
+    wrapper_after(0, names)
+}
+
+/// A program that runs the command behind its options and some operands.
+const fn wrapper_after(operands: usize, names: &'static [&'static str]) -> Row {
+    row(names, Role::Wrapper { operands })
+}
+
+const fn launcher(names: &'static [&'static str]) -> Row {
+    row(names, Role::Launcher)
+}
+
+const fn container(names: &'static [&'static str]) -> Row {
+    row(names, Role::Container)
+}
+
+const fn subcommands(names: &'static [&'static str], launching: &'static [&'static str]) -> Row {
+    row(names, Role::Subcommands(launching))
+}
+
+const fn hook(value: Value, short: &'static str, long: &'static [&'static str]) -> Hook {
+    Hook { value, short, long }
+}
+
+impl Row {
+    /// Short and long options that take the next word.
+    const fn valued(self, short: &'static str, long: &'static [&'static str]) -> Row {
+        Row { spelling: Spelling { valued: short, long_valued: long, ..self.spelling }, ..self }
+    }
+
+    /// Short options whose value, if any, is the rest of the bundle.
+    const fn attached(self, short: &'static str) -> Row {
+        Row { spelling: Spelling { attached: short, ..self.spelling }, ..self }
+    }
+
+    /// Short and long options that announce code.
+    const fn code(self, short: &'static str, long: &'static [&'static str]) -> Row {
+        Row { spelling: Spelling { code: short, long_code: long, ..self.spelling }, ..self }
+    }
+
+    /// Short options after which a program is named otherwise.
+    const fn ends(self, short: &'static str) -> Row {
+        Row { spelling: Spelling { ends: short, ..self.spelling }, ..self }
+    }
+
+    /// The option that changes the directory.
+    const fn changes_directory(self, short: char, long: &'static str) -> Row {
+        Row { spelling: Spelling { directory: Some((short, long)), ..self.spelling }, ..self }
+    }
+
+    /// The first operand is a script; short options that are known to take no value.
+    const fn script(self, script: Script, flags: &'static str) -> Row {
+        Row { script, spelling: Spelling { flags, ..self.spelling }, ..self }
+    }
+
+    const fn finds(self, finds: Finds) -> Row {
+        Row { finds, ..self }
+    }
+
+    const fn files(self, files: &'static [&'static str]) -> Row {
+        Row { files, ..self }
+    }
+
+    const fn hooks(self, hooks: &'static [Hook]) -> Row {
+        Row { hooks, ..self }
+    }
+
+    const fn password(self, password: Password) -> Row {
+        Row { password, ..self }
+    }
+
+    const fn versioned(self) -> Row {
+        Row { versioned: true, ..self }
+    }
+
+    /// `--secret` of it names a secret that is stored elsewhere.
+    const fn stores_secrets(self) -> Row {
+        Row { stores_secrets: true, ..self }
+    }
+}
+
+const SHELL_FLAGS: &str = "abefhklmnpruvxBCEHPT";
+
+const NPM_FILES: &[&str] = &["package.json", ".npmrc"];
+
+const BUN_FILES: &[&str] = &["package.json", "bunfig.toml"];
+
+const READS_FILE: Hook = hook(Value::File, "f", &["--file"]);
+
+const TAR_HOOKS: &[Hook] = &[
+    hook(Value::Command, "IF", &["--use-compress-program", "--info-script", "--new-volume-script"]),
+    hook(Value::ShellText, "", &["--to-command", "--rsh-command", "--rmt-command"]),
+];
+
+pub(super) const ROWS: &[Row] = &[
+    // Shells.
+    shell(&["ash", "bash", "dash", "ksh", "sh", "zsh"])
+        .script(Script::OnPath, SHELL_FLAGS)
+        .valued("oO", &["--rcfile", "--init-file"]),
+    shell(&["csh", "fish", "mksh", "oksh", "pdksh", "posh", "rbash", "tcsh", "yash"])
+        .script(Script::OnPath, ""),
+    shell(&["cmd", "elvish", "nu", "powershell", "pwsh", "rc", "xonsh"]),
+    row(&[".", "eval", "source"], Role::Eval),
+    // Interpreters.
+    interpreter(&["python", "pypy", "pythonw", "py"])
+        .script(Script::File, "bBdEiIOPqRsSuvVx")
+        .code("c", &[])
+        .valued("WXQ", &["--check-hash-based-pycs"])
+        .ends("m")
+        .finds(Finds::Python),
+    interpreter(&["ipython", "micropython"])
+        .code("c", &[])
+        .valued("WXQ", &["--check-hash-based-pycs"])
+        .ends("m")
+        .finds(Finds::Python),
+    interpreter(&["perl"])
+        .script(Script::File, "wWT")
+        .code("eE", &[])
+        .valued("I", &[])
+        .attached("MmFxCDidV")
+        .finds(Finds::Perl),
+    interpreter(&["raku"]).code("eE", &[]).valued("I", &[]).attached("MmFxCDidV"),
+    interpreter(&["ruby", "jruby"])
+        .script(Script::File, "wWT")
+        .code("e", &[])
+        .valued("IrCE", &[])
+        .attached("xFKTWi0")
+        .finds(Finds::Ruby),
+    interpreter(&["irb"]).code("e", &[]).valued("IrCE", &[]).attached("xFKTWi0"),
+    interpreter(&["node", "nodejs", "ts-node", "tsx"])
+        .script(Script::ByName, "")
+        .code("ep", &["--eval", "--print"])
+        .valued(
+            "rCP",
+            &[
+                "--require",
+                "--import",
+                "--loader",
+                "--experimental-loader",
+                "--conditions",
+                "--input-type",
+                "--env-file",
+                "--title",
+                "--project",
+            ],
+        )
+        .finds(Finds::JavaScript),
+    interpreter(&["bun"])
+        .script(Script::ByName, "")
+        .code("ep", &["--eval", "--print"])
+        .valued("rc", &[])
+        .finds(Finds::JavaScript)
+        .files(BUN_FILES),
+    interpreter(&["deno"]).files(&["deno.json", "deno.jsonc"]),
+    interpreter(&["php"])
+        .script(Script::File, "f")
+        .code("rBRE", &["--run", "--process-begin", "--process-code", "--process-end"])
+        .valued("cdzSt", &["--php-ini", "--define"])
+        .ends("fF"),
+    interpreter(&["lua"]).script(Script::File, "").code("e", &[]).valued("lj", &[]),
+    interpreter(&["luajit"]).code("e", &[]).valued("lj", &[]),
+    interpreter(&["rscript"]).script(Script::File, "").code("e", &[]).valued("l", &[]),
+    interpreter(&["ghc", "groovy", "osascript", "r"]).code("e", &[]).valued("l", &[]),
+    interpreter(&["julia"]).code("eE", &["--eval", "--print"]).valued("LJCtpH", &["--load"]),
+    interpreter(&["elixir", "scala", "swift"]).code("e", &["--eval"]).valued("rS", &[]),
+    interpreter(&["expect"]).code("c", &[]).attached("d"),
+    interpreter(&["ghci", "gnuplot", "kotlin", "ocaml", "qjs", "runghc"]).code("e", &[]),
+    interpreter(&["hy"]).code("c", &[]),
+    interpreter(&["nim", "octave"]).code("", &["--eval"]),
+    interpreter(&["guile", "racket"]).code("ec", &["--eval"]).valued("ltL", &[]),
+    interpreter(&["clj", "clojure", "sbcl"]).code("e", &["--eval", "-e"]),
+    interpreter(&["awk", "gawk", "mawk"])
+        .valued("Ffv", &["--assign", "--field-separator", "--file"])
+        .hooks(&[READS_FILE]),
+    interpreter(&["crystal", "erl", "nawk", "tclsh"]),
+    // Programs that give the rights of others.
+    row(&["sudo"], Role::Privilege)
+        .valued("ugpCDhrtTRU", &["--user", "--group", "--prompt", "--chdir", "--host"]),
+    row(
+        &[
+            "calife",
+            "doas",
+            "dzdo",
+            "gksu",
+            "gksudo",
+            "gosu",
+            "kdesu",
+            "kdesudo",
+            "ksu",
+            "newgrp",
+            "nsenter",
+            "pfexec",
+            "pkexec",
+            "please",
+            "run0",
+            "runas",
+            "runuser",
+            "s6-setuidgid",
+            "setuidgid",
+            "sg",
+            "su",
+            "su-exec",
+            "su-rs",
+            "sudo-rs",
+            "sudoedit",
+            "sux",
+        ],
+        Role::Privilege,
+    ),
+    // Programs that run the command behind their options.
+    wrapper(&["builtin", "command", "coproc", "noglob", "nohup", "setsid"]),
+    // The applet is the command itself.
+    wrapper(&["busybox", "toybox"]),
+    wrapper(&["caffeinate"]).valued("tw", &[]),
+    wrapper_after(1, &["chroot"]).valued("", &["--userspec", "--groups"]),
+    wrapper_after(1, &["chrt"]).valued("TPD", &["--sched-runtime", "--sched-deadline", "--sched-period"]),
+    wrapper(&["env"])
+        .valued("uCSP", &["--unset", "--chdir", "--split-string"])
+        .changes_directory('C', "--chdir"),
+    wrapper(&["exec"]).valued("a", &[]),
+    wrapper(&["fakeroot"]).valued("lsib", &["--lib", "--faked"]),
+    wrapper_after(1, &["flock"]).valued("wEc", &["--wait", "--timeout", "--conflict-exit-code", "--command"]),
+    wrapper(&["ionice"]).valued("cnpPu", &["--class", "--classdata", "--pid"]),
+    wrapper(&["nice"]).valued("n", &["--adjustment"]),
+    wrapper(&["nocache"]).valued("n", &[]),
+    wrapper(&["numactl"]).valued("NmCipPx", &["--cpunodebind", "--membind", "--interleave", "--physcpubind"]),
+    wrapper(&["prlimit"]).valued("po", &["--pid", "--output"]),
+    wrapper_after(1, &["setarch"]),
+    wrapper(&["setpriv"]).valued(
+        "",
+        &[
+            "--reuid",
+            "--ruid",
+            "--euid",
+            "--regid",
+            "--rgid",
+            "--egid",
+            "--groups",
+            "--inh-caps",
+            "--ambient-caps",
+            "--bounding-set",
+            "--securebits",
+            "--pdeathsig",
+            "--selinux-label",
+            "--apparmor-profile",
+        ],
+    ),
+    wrapper(&["stdbuf"]).valued("ioe", &["--input", "--output", "--error"]),
+    wrapper_after(1, &["taskset"]),
+    wrapper(&["time"]).valued("fo", &["--format", "--output"]),
+    wrapper_after(1, &["gtimeout", "timeout"]).valued("sk", &["--signal", "--kill-after"]),
+    wrapper(&["tini"]).valued("pe", &[]),
+    wrapper(&["unshare"]).valued(
+        "SGRw",
+        &[
+            "--setuid",
+            "--setgid",
+            "--root",
+            "--wd",
+            "--propagation",
+            "--setgroups",
+            "--map-user",
+            "--map-group",
+        ],
+    ),
+    wrapper(&["watch"]).valued("nq", &["--interval", "--equexit"]),
+    wrapper(&["xargs"]).valued(
+        "InPLsdaEi",
+        &[
+            "--replace",
+            "--max-args",
+            "--max-procs",
+            "--max-lines",
+            "--max-chars",
+            "--delimiter",
+            "--arg-file",
+            "--process-slot-var",
+        ],
+    ),
+    // Programs that run a command given somewhere among their words.
+    launcher(&[
+        "aws-vault",
+        "bwrap",
+        "catatonit",
+        "catchsegv",
+        "cgexec",
+        "chpst",
+        "conda",
+        "dbus-run-session",
+        "direnv",
+        "doppler",
+        "dotenv",
+        "dumb-init",
+        "eatmydata",
+        "envdir",
+        "faketime",
+        "firejail",
+        "gdb",
+        "hyperfine",
+        "ld.so",
+        "ltrace",
+        "mise",
+        "nix",
+        "nix-shell",
+        "op",
+        "parallel",
+        "pipenv",
+        "poetry",
+        "proot",
+        "proxychains",
+        "proxychains4",
+        "rlwrap",
+        "s6-envdir",
+        "screen",
+        "softlimit",
+        "start-stop-daemon",
+        "strace",
+        "systemd-inhibit",
+        "systemd-run",
+        "tmux",
+        "torify",
+        "torsocks",
+        "unbuffer",
+        "uv",
+        "valgrind",
+        "xterm",
+        "xvfb-run",
+    ]),
+    launcher(&["capsh"]).hooks(&[hook(Value::ShellText, "c", &[])]),
+    launcher(&["entr"]).hooks(&[hook(Value::ShellText, "s", &[])]),
+    launcher(&["script"]).hooks(&[hook(Value::ShellText, "c", &["--command"])]),
+    launcher(&["npx"])
+        .valued("cpw", &["--call", "--package", "--workspace"])
+        .hooks(&[hook(Value::ShellText, "c", &["--call"])])
+        .finds(Finds::Packages)
+        .files(NPM_FILES),
+    launcher(&["pnpx"]).finds(Finds::Packages),
+    launcher(&["bunx"]).finds(Finds::Packages).files(BUN_FILES),
+    container(&["crictl", "distrobox", "kubectl", "lxc-attach", "machinectl", "wsl"]),
+    container(&["docker", "nerdctl", "podman"]).password(Password::AfterLogin).stores_secrets(),
+    other(&["buildah"]).password(Password::AfterLogin).stores_secrets(),
+    other(&["docker-compose"]).stores_secrets(),
+    other(&["helm", "oras"]).password(Password::AfterLogin),
+    // Programs of which only some subcommands run a command.
+    subcommands(&["adb"], &["shell"]),
+    subcommands(&["asdf", "bundle", "incus", "lxc", "pyenv", "rbenv"], &["exec"]),
+    subcommands(&["flatpak", "hatch", "pdm", "pixi", "rustup", "rye"], &["run"]),
+    subcommands(&["npm"], &["exec", "x"]).finds(Finds::Packages).files(NPM_FILES),
+    subcommands(&["perf"], &["c2c", "kmem", "kvm", "lock", "mem", "record", "sched", "stat", "trace"]),
+    subcommands(&["pnpm"], &["dlx", "exec"]).finds(Finds::Packages).files(&[
+        "package.json",
+        ".npmrc",
+        ".pnpmfile.cjs",
+    ]),
+    subcommands(&["yarn"], &["dlx", "exec"]).finds(Finds::Packages).files(&[
+        "package.json",
+        ".yarnrc",
+        ".yarnrc.yml",
+    ]),
+    // Programs that run what they find, or what a file tells them.
+    row(&["fd", "fdfind", "find", "gfind"], Role::Find).finds(Finds::FoundFiles),
+    row(&["git"], Role::Git).finds(Finds::GitCommands),
+    other(&["gmake", "make"])
+        .valued("CfIoW", &["--directory", "--file", "--makefile", "--include-dir"])
+        .hooks(&[hook(Value::Code, "", &["--eval"]), hook(Value::File, "f", &["--file", "--makefile"])])
+        .finds(Finds::Make)
+        .versioned(),
+    other(&["just"]).files(&["justfile", "Justfile", ".justfile"]),
+    other(&["rake"]).files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"]),
+    other(&["py.test", "pytest"]).finds(Finds::PythonTests).versioned(),
+    other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
+    other(&["run-parts"]).finds(Finds::Parts),
+    other(&["go"]).finds(Finds::Go).versioned(),
+    other(&["c++", "cc", "clang", "clang++", "g++", "gcc", "gfortran"]).finds(Finds::Compiler).versioned(),
+    // Programs with options by which they run something.
+    other(&["bsdtar"]).hooks(&[hook(Value::Command, "", &["--use-compress-program"])]),
+    other(&["emacs"]).hooks(&[hook(Value::Code, "", &["--eval", "-eval", "--execute", "-execute"])]),
+    other(&["gtar", "tar"]).hooks(TAR_HOOKS),
+    other(&["nc", "netcat"]).hooks(&[hook(Value::ShellText, "e", &[])]),
+    other(&["ncat"]).hooks(&[hook(Value::ShellText, "ec", &["--exec", "--sh-exec"])]),
+    other(&["rsync"])
+        .hooks(&[hook(Value::Command, "e", &["--rsh", "--rsync-path"])])
+        .password(Password::OtherShort),
+    other(&["scp", "sftp"]).hooks(&[hook(Value::Command, "S", &[])]).password(Password::OtherShort),
+    other(&["sed"]).hooks(&[READS_FILE]),
+    // The rest: what removes files, and where passwords stand.
+    row(&["grm", "rm"], Role::Remove),
+    other(&["ssh"]).password(Password::OtherShort),
+    other(&["curl"]).password(Password::User),
+    other(&["sshpass"]).password(Password::Short),
+    other(&["mariadb", "mariadb-dump", "mysql", "mysqladmin", "mysqldump"]).password(Password::ShortAttached),
+];

@@ -1,0 +1,365 @@
+//! Which files a command leads to: files that its words name, and code that programs find by a directory, a module, an
+//! option or a part of a name (`python3 bin`, `python3 -m pkg`, `node bin/t`, `make`).
+//!
+//! What is listed need not exist: a file that appears later is found then, and so shows as a change.
+
+mod environment;
+mod found_files;
+mod javascript;
+mod make;
+mod python;
+mod script;
+mod search;
+mod started;
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::argv::Argv;
+use crate::programs::{Finds, Program, Role};
+use crate::risk::{self, Standing, Started};
+
+pub use script::missing_script;
+
+/// More tests than these are not bound one by one.
+const MOST_TESTS: usize = 1024;
+
+/// More directories than these are not looked through.
+const MOST_FOLDERS: usize = 10_000;
+
+/// What is never code: the state of Brigade and of git.
+const LEFT_OUT: &[&str] = &[".brigade", ".git"];
+
+/// What the search asks about files. Paths are absolute.
+pub trait Files {
+    /// The directory of the workspace.
+    fn root(&self) -> &Path;
+
+    /// The variable `PATH` of the host.
+    fn path_variable(&self) -> Option<&OsStr>;
+
+    /// Looks at what a path leads to, links followed.
+    fn look(&self, path: &Path) -> Seen;
+
+    /// Tells whether a path leads to a program: a regular file that may be executed.
+    fn is_program(&self, path: &Path) -> bool;
+
+    /// Lists a directory of the workspace; nothing if it cannot be read or lies elsewhere.
+    fn list(&self, folder: &Path) -> Vec<Entry>;
+
+    /// Reads a file of the workspace, up to a limit; `None` if it is longer, cannot be read or lies elsewhere.
+    fn read(&self, path: &Path, limit: u64) -> Option<Vec<u8>>;
+
+    /// Reads the first bytes of a file, wherever it lies.
+    fn head(&self, path: &Path, length: usize) -> Vec<u8>;
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Into the workspace.
+    Inside {
+        /// The path in the workspace without links, relative to its root.
+        real: PathBuf,
+        /// What is there; `None` for nothing.
+        kind: Option<Kind>,
+    },
+    /// To something outside of the workspace; `None` for nothing.
+    Outside(Option<Kind>),
+    /// To nowhere: the path cannot be followed.
+    Nowhere,
+}
+
+/// What a name in a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Folder,
+    /// A symbolic link; only in lists.
+    Link,
+    /// A device, pipe or socket.
+    Other,
+}
+
+/// One name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name.
+    pub name: String,
+    /// What it is, links not followed.
+    pub kind: Kind,
+}
+
+/// The files that a command leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// What words may name.
+    pub named: BTreeSet<PathBuf>,
+    /// Scripts that interpreters are told to run, wherever they lie.
+    pub scripts: BTreeSet<PathBuf>,
+    /// Files and directories in which programs find code.
+    pub code: BTreeSet<PathBuf>,
+    /// Programs besides the first one.
+    pub programs: BTreeSet<PathBuf>,
+    /// Code that no approval can bind.
+    pub unbound: BTreeSet<NotBound>,
+    /// The script that the command runs, if it does not exist.
+    pub missing: Option<String>,
+}
+
+/// Code that a command runs, and that no approval can bind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NotBound {
+    /// A directory that holds more than is read.
+    Folder(String),
+    /// A link to a directory outside of the workspace.
+    Link(String),
+    /// A variable that the command sets, which says where code is found.
+    Variable(String),
+    /// Files that `find` finds, or that lie where it finds something.
+    FoundFiles,
+    /// An option that makes a program start another one in its own way.
+    Option(&'static str),
+}
+
+/// Finds the files that a command leads to when it starts in a directory.
+///
+/// Every command that the judgement of risk sees is looked at: behind wrappers and launchers, in texts that are split or
+/// handed to a shell, and in settings.
+///
+/// ```
+/// # use std::{ffi::OsStr, path::{Path, PathBuf}};
+/// # use brigade_command::{Argv, Entry, Files, Kind, Seen};
+/// # struct Nothing;
+/// # impl Files for Nothing {
+/// #     fn root(&self) -> &Path { Path::new("/work") }
+/// #     fn path_variable(&self) -> Option<&OsStr> { None }
+/// #     fn look(&self, path: &Path) -> Seen {
+/// #         Seen::Inside { real: path.strip_prefix("/work").unwrap_or(path).to_owned(), kind: None }
+/// #     }
+/// #     fn is_program(&self, _: &Path) -> bool { false }
+/// #     fn list(&self, _: &Path) -> Vec<Entry> { Vec::new() }
+/// #     fn read(&self, _: &Path, _: u64) -> Option<Vec<u8>> { None }
+/// #     fn head(&self, _: &Path, _: usize) -> Vec<u8> { Vec::new() }
+/// # }
+/// # let files = Nothing;
+/// let argv = Argv::parse("env -S 'nice make -C lib'")?;
+/// let reads = brigade_command::what_it_reads(&argv, Path::new("/work"), &files);
+/// assert!(reads.code.contains(Path::new("/work/lib/Makefile")));
+/// # Ok::<(), brigade_command::argv::InvalidCommand>(())
+/// ```
+pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads {
+    let mut reads = Reads::default();
+    for command in risk::started(argv.words()) {
+        let finder = Finder { files, directory: directory.join(&command.directory) };
+        finder.command(&command, directory, &mut reads);
+    }
+    started::interpreters(argv, directory, files, &mut reads);
+    reads.missing = missing_script(argv, directory, files);
+    reads
+}
+
+/// Lists the words behind the program of a command line, with those of texts that a program splits or hands to a shell.
+///
+/// ```
+/// let words = ["env", "-S", "nice make"].map(str::to_owned);
+/// let behind = brigade_command::words_behind(&words);
+/// assert!(behind.contains("make"));
+/// ```
+pub fn words_behind(words: &[String]) -> BTreeSet<String> {
+    let mut commands = risk::started(words).into_iter();
+    let own = commands.next().into_iter().flat_map(|command| command.words.into_iter().skip(1));
+    own.chain(commands.flat_map(|command| command.words)).collect()
+}
+
+struct Finder<'f> {
+    files: &'f dyn Files,
+    /// The directory that the command starts in.
+    directory: PathBuf,
+}
+
+impl Finder<'_> {
+    /// Finds what one command leads to. `outer` is the directory of the whole command line.
+    fn command(&self, command: &Started, outer: &Path, reads: &mut Reads) {
+        if let Some(script) = script::script_of(&command.words) {
+            reads.scripts.insert(self.directory.join(script.word));
+        }
+        // Its words were looked at with those before it.
+        if command.is_tail {
+            return;
+        }
+        let mut directory = self.directory.clone();
+        let mut may_be_program = true;
+        let mut is_certain = command.standing != Standing::Guessed;
+        for (at, word) in command.words.iter().enumerate() {
+            let known = Program::of(word);
+            if may_be_program && let Some(known) = known {
+                let args = &command.words[at + 1..];
+                let mut found = Reads::default();
+                let finder = Finder { files: self.files, directory: directory.clone() };
+                finder.program(known, args, &mut found);
+                reads.code.append(&mut found.code);
+                if is_certain {
+                    reads.unbound.append(&mut found.unbound);
+                }
+                directory.push(risk::changed_directory(known, args));
+                // Variables and directories in a container are not those of this machine.
+                is_certain &= known.role() != Role::Container;
+            }
+            may_be_program = (may_be_program && at != 0) || known.is_some_and(Program::starts_others);
+        }
+        let directories = BTreeSet::from([outer, self.directory.as_path(), directory.as_path()]);
+        for name in command.words.iter().flat_map(|word| names_in(word)) {
+            reads.named.extend(directories.iter().map(|directory| directory.join(name)));
+        }
+        started::programs(&command.words, &self.directory, self.files, reads);
+    }
+
+    /// Finds the code of one program with its arguments.
+    fn program(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let row = known.row();
+        reads.code.extend(row.files.iter().map(|file| self.directory.join(file)));
+        if known.name == "env" {
+            self.environment(known, args, reads);
+        }
+        match row.finds {
+            Finds::Nothing => {}
+            Finds::Python => self.python(args, reads),
+            Finds::PythonTests => self.python_tests(args, reads),
+            Finds::PythonCoverage => {
+                if args.first().is_some_and(|word| word == "run") {
+                    self.python_launched(&args[1..], reads);
+                }
+            }
+            Finds::JavaScript => self.javascript(args, reads),
+            Finds::Packages => self.packages(known.name, args, reads),
+            Finds::Make => self.make(args, reads),
+            Finds::Perl => self.perl(args, reads),
+            Finds::Ruby => self.ruby(args, reads),
+            Finds::FoundFiles => found_files::find_runs(args, reads),
+            Finds::GitCommands => {
+                let folders = args.iter().filter_map(|word| word.strip_prefix("--exec-path="));
+                reads.code.extend(folders.map(|folder| self.directory.join(folder)));
+            }
+            Finds::Parts => {
+                let folders = args.iter().filter(|word| !word.starts_with('-'));
+                reads.code.extend(folders.map(|folder| self.directory.join(folder)));
+            }
+            Finds::Go => {
+                if args.first().is_some_and(|word| word == "run") {
+                    let operand = args[1..].iter().find(|word| !word.starts_with('-'));
+                    reads.code.extend(operand.map(|folder| self.directory.join(folder)));
+                    reads.code.insert(self.directory.join("go.mod"));
+                }
+            }
+            Finds::Compiler => self.compiler(args, reads),
+        }
+    }
+
+    /// Lists the files below a directory whose names end so, without hidden directories, environments and installed
+    /// packages. A link to a directory of the workspace is followed once.
+    fn tree(&self, folder: &Path, ends: &[&str], reads: &mut Reads) {
+        let Some(start) = self.inside(folder) else { return };
+        let mut files = BTreeSet::new();
+        let mut seen = BTreeSet::from([start.clone()]);
+        let mut folders = vec![start.clone()];
+        while let Some(real) = folders.pop() {
+            let folder = self.files.root().join(&real);
+            let entries = self.files.list(&folder);
+            if entries.iter().any(|entry| entry.name == "pyvenv.cfg") {
+                continue;
+            }
+            for entry in entries {
+                let path = folder.join(&entry.name);
+                let is_left_out = entry.name.starts_with('.') || entry.name == "node_modules";
+                let linked = if entry.kind == Kind::Link { Some(self.files.look(&path)) } else { None };
+                let below = match (&entry.kind, linked) {
+                    (Kind::Folder, _) => Some(real.join(&entry.name)),
+                    (_, Some(Seen::Inside { real, kind: Some(Kind::Folder) })) => Some(real),
+                    (_, Some(Seen::Outside(Some(Kind::Folder)))) if !is_left_out => {
+                        reads.unbound.insert(NotBound::Link(shown(&real.join(&entry.name))));
+                        None
+                    }
+                    (Kind::File | Kind::Link, _) if ends.iter().any(|end| entry.name.ends_with(end)) => {
+                        files.insert(path);
+                        None
+                    }
+                    (Kind::File | Kind::Link | Kind::Other, _) => None,
+                };
+                let is_state =
+                    |path: &Path| path.iter().any(|part| LEFT_OUT.iter().any(|name| part == *name));
+                if let Some(below) = below
+                    && !is_left_out
+                    && !is_state(&below)
+                    && seen.insert(below.clone())
+                {
+                    folders.push(below);
+                }
+            }
+            if MOST_FOLDERS < seen.len() || MOST_TESTS < files.len() {
+                reads.unbound.insert(NotBound::Folder(shown(&start)));
+                return;
+            }
+        }
+        reads.code.extend(files);
+    }
+
+    /// Lists a directory and those around it, up to the workspace.
+    fn upwards<'p>(&self, folder: &'p Path) -> impl Iterator<Item = &'p Path> {
+        folder.ancestors().take_while(|folder| self.inside(folder).is_some())
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        match self.files.look(path) {
+            Seen::Inside { kind, .. } | Seen::Outside(kind) => kind == Some(Kind::Folder),
+            Seen::Nowhere => false,
+        }
+    }
+
+    /// Tells whether something of the workspace is there.
+    fn is_there(&self, path: &Path) -> bool {
+        matches!(self.files.look(path), Seen::Inside { kind: Some(_), .. })
+    }
+
+    /// Gives the path in the workspace that a path leads to.
+    fn inside(&self, path: &Path) -> Option<PathBuf> {
+        match self.files.look(path) {
+            Seen::Inside { real, .. } => Some(real),
+            Seen::Outside(_) | Seen::Nowhere => None,
+        }
+    }
+}
+
+/// Writes a path of the workspace; its root is `.`.
+fn shown(path: &Path) -> String {
+    if path.as_os_str().is_empty() { ".".to_owned() } else { path.to_string_lossy().into_owned() }
+}
+
+/// How many letters of options may stand before the name of a file in one word.
+const BUNDLE: usize = 8;
+
+/// Lists what may be the name of a file in a word: `file`, `--option=file`, `-ofile`, `-nofile`, `@file`.
+fn names_in(word: &str) -> BTreeSet<&str> {
+    let mut names = BTreeSet::from([word]);
+    names.extend(word.split_once('=').map(|(_, value)| value));
+    if let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) {
+        let mut letters = bundle.chars();
+        for _ in 0..BUNDLE {
+            let is_letter = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic());
+            names.insert(letters.as_str());
+            if !is_letter {
+                break;
+            }
+        }
+    }
+    let behind: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix('@')).collect();
+    names.extend(behind);
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! The script that the command of an interpreter runs: its first operand, wherever that lies.
+
+use std::path::Path;
+
+use super::{Files, Seen};
+use crate::argv::Argv;
+use crate::programs::{Program, Row, Script};
+use crate::risk::{self, Standing};
+
+/// An operand that an interpreter takes for a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Operand<'a> {
+    /// As the command has it.
+    pub(super) word: &'a str,
+    /// Whether there is no other way in which the interpreter finds it.
+    is_exact: bool,
+}
+
+/// Long options of shells that take no value and leave the script what it is.
+const SHELL_FLAGS: &[&str] = &["--norc", "--noprofile", "--posix", "--login"];
+
+/// Long options of Node by which the first operand is no script.
+const OTHER_TASKS: &[&str] = &["--eval", "--print", "--test", "--run", "--check", "--watch"];
+
+/// Ends of names that Node takes as they are.
+const JAVASCRIPT: &[&str] = &[".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"];
+
+/// Finds the script in the words of a command; none when the program is no interpreter, or is told to do something else.
+pub(super) fn script_of(words: &[String]) -> Option<Operand<'_>> {
+    let (program, args) = words.split_first()?;
+    let row = Program::of(program)?.row();
+    if row.script == Script::Unknown {
+        return None;
+    }
+    let mut rest = args.iter();
+    while let Some(word) = rest.next() {
+        if word == "--" {
+            return rest.next().and_then(|word| operand(row, word));
+        }
+        if !word.starts_with(['-', '+']) {
+            return operand(row, word);
+        }
+        match value_of(row, word)? {
+            TakesNext::Yes => drop(rest.next()),
+            TakesNext::No => {}
+        }
+    }
+    None
+}
+
+enum TakesNext {
+    Yes,
+    No,
+}
+
+/// Tells whether an option takes the next word; `None` for one that is not known, or makes the first operand no script.
+fn value_of(row: &Row, word: &str) -> Option<TakesNext> {
+    let spelling = &row.spelling;
+    if word.starts_with("--") {
+        let name = word.split('=').next().unwrap_or(word);
+        if spelling.long_valued.contains(&name) {
+            return Some(if name == word { TakesNext::Yes } else { TakesNext::No });
+        }
+        let is_known = match row.script {
+            Script::ByName => !OTHER_TASKS.contains(&name),
+            Script::OnPath | Script::File => SHELL_FLAGS.contains(&name),
+            Script::Unknown => false,
+        };
+        return is_known.then_some(TakesNext::No);
+    }
+    let bundle = &word[1..];
+    if bundle.is_empty() {
+        return None;
+    }
+    for (index, letter) in bundle.char_indices() {
+        if spelling.flags.contains(letter) {
+            continue;
+        }
+        let is_last = index + letter.len_utf8() == bundle.len();
+        return match (spelling.valued.contains(letter), spelling.attached.contains(letter)) {
+            (true, _) if is_last => Some(TakesNext::Yes),
+            (true, _) | (_, true) => Some(TakesNext::No),
+            (false, false) => None,
+        };
+    }
+    Some(TakesNext::No)
+}
+
+fn operand<'a>(row: &Row, word: &'a str) -> Option<Operand<'a>> {
+    let is_exact = match row.script {
+        Script::OnPath => word.contains('/'),
+        Script::ByName => JAVASCRIPT.iter().any(|end| word.ends_with(end)),
+        Script::File => true,
+        Script::Unknown => false,
+    };
+    let may_be_file = !word.is_empty() && !word.contains("://");
+    may_be_file.then_some(Operand { word, is_exact })
+}
+
+/// Finds the script that a command runs and that does not exist, as the command has it.
+pub fn missing_script(argv: &Argv, directory: &Path, files: &dyn Files) -> Option<String> {
+    risk::started(argv.words()).iter().filter(|command| command.standing == Standing::Certain).find_map(
+        |command| {
+            let script = script_of(&command.words).filter(|script| script.is_exact)?;
+            let found = files.look(&directory.join(&command.directory).join(script.word));
+            let is_missing = matches!(found, Seen::Inside { kind: None, .. } | Seen::Outside(None));
+            is_missing.then(|| script.word.to_owned())
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(command: &str, expect: Option<(&str, bool)>) {
+        let argv = Argv::parse(command).unwrap();
+        let commands = risk::started(argv.words());
+        let scripts = commands.iter().filter_map(|command| script_of(&command.words));
+        let found: Vec<_> = scripts.map(|script| (script.word, script.is_exact)).collect();
+        assert_eq!(found, Vec::from_iter(expect), "{command}");
+    }
+
+    #[test]
+    fn the_first_operand_of_an_interpreter_is_its_script() {
+        check("python3 bin/x.py --flag", Some(("bin/x.py", true)));
+        check("/usr/bin/python3.11 -u -W ignore x.py", Some(("x.py", true)));
+        check("python3 -Wignore -X dev x.py", Some(("x.py", true)));
+        check("sh /opt/x/x.sh", Some(("/opt/x/x.sh", true)));
+        check("bash -eu -o pipefail ./x.sh", Some(("./x.sh", true)));
+        check("bash -euo pipefail ./x.sh", Some(("./x.sh", true)));
+        check("bash x.sh", Some(("x.sh", false)));
+        check("node --no-warnings bin/x.js", Some(("bin/x.js", true)));
+        check("node --title x -r ./hook bin/x.js", Some(("bin/x.js", true)));
+        check("node bin/x", Some(("bin/x", false)));
+        check("perl -w x.pl", Some(("x.pl", true)));
+        check("perl -I lib -MFoo x.pl", Some(("x.pl", true)));
+        check("env A=b python3 x.py", Some(("x.py", true)));
+        check("timeout 5 nice -n 5 sh ./x.sh", Some(("./x.sh", true)));
+        check("timeout -s KILL 5 env -u X python3 x.py", Some(("x.py", true)));
+        check("env -C other python3 x.py", Some(("x.py", true)));
+        check("env -S 'python3 x.py'", Some(("x.py", true)));
+    }
+
+    #[test]
+    fn what_is_no_script_is_not_taken_for_one() {
+        for command in [
+            "python3",
+            "python3 -m pkg.tool",
+            "python3 -c pass",
+            "python3 -",
+            "bash -c ls",
+            "sh -s x",
+            "node -e 1 x.js",
+            "node --test tests/a.js",
+            "grep python bin/x.py",
+            "cat bin/x.py",
+            "deno run https://example.org/x.ts",
+            "perl -ne print x.txt",
+        ] {
+            check(command, None);
+        }
+    }
+}

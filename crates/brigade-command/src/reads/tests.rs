@@ -1,0 +1,261 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::programs::{Password, all};
+
+/// A workspace of files without content, `/work`; a path of `links` leads to another one.
+struct Fake {
+    files: BTreeSet<PathBuf>,
+    links: BTreeMap<PathBuf, PathBuf>,
+}
+
+impl Fake {
+    fn new(files: &[&str], links: &[(&str, &str)]) -> Fake {
+        let root = Path::new("/work");
+        Fake {
+            files: files.iter().map(|file| root.join(file)).collect(),
+            links: links.iter().map(|(link, target)| (root.join(link), root.join(target))).collect(),
+        }
+    }
+
+    /// Follows links, and takes `.` and `..` out.
+    fn real(&self, path: &Path) -> PathBuf {
+        let mut real = PathBuf::new();
+        for part in path.components() {
+            match part {
+                std::path::Component::ParentDir => drop(real.pop()),
+                part => real.push(part),
+            }
+            if let Some(target) = self.links.get(&real) {
+                real.clone_from(target);
+            }
+        }
+        real
+    }
+
+    fn kind(&self, real: &Path) -> Option<Kind> {
+        let is_folder = || self.files.iter().chain(self.links.keys()).any(|file| file.starts_with(real));
+        let is_elsewhere = !real.starts_with("/work");
+        if self.files.contains(real) {
+            Some(Kind::File)
+        } else {
+            (is_folder() || is_elsewhere).then_some(Kind::Folder)
+        }
+    }
+}
+
+impl Files for Fake {
+    fn root(&self) -> &Path {
+        Path::new("/work")
+    }
+
+    fn path_variable(&self) -> Option<&OsStr> {
+        Some(OsStr::new("/bin"))
+    }
+
+    fn look(&self, path: &Path) -> Seen {
+        let real = self.real(path);
+        let kind = self.kind(&real);
+        match real.strip_prefix("/work") {
+            Ok(inside) => Seen::Inside { real: inside.to_owned(), kind },
+            Err(_) => Seen::Outside(kind),
+        }
+    }
+
+    fn is_program(&self, path: &Path) -> bool {
+        path == Path::new("/bin/python3")
+    }
+
+    fn list(&self, folder: &Path) -> Vec<Entry> {
+        let folder = self.real(folder);
+        let mut names = BTreeMap::new();
+        for path in self.files.iter().chain(self.links.keys()) {
+            let Ok(below) = path.strip_prefix(&folder) else { continue };
+            let Some(name) = below.components().next() else { continue };
+            let child = folder.join(name);
+            let kind = if self.links.contains_key(&child) { Some(Kind::Link) } else { self.kind(&child) };
+            names.extend(kind.map(|kind| (name.as_os_str().to_string_lossy().into_owned(), kind)));
+        }
+        names.into_iter().map(|(name, kind)| Entry { name, kind }).collect()
+    }
+
+    fn read(&self, _: &Path, _: u64) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn head(&self, _: &Path, _: usize) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+fn reads(command: &str, files: &Fake) -> Reads {
+    what_it_reads(&Argv::parse(command).unwrap(), Path::new("/work"), files)
+}
+
+const PACKAGE: &[&str] = &["pkg/__init__.py", "pkg/__main__.py"];
+
+/// Each spelling in which a program of the table may stand before a command.
+fn spellings(known: Program) -> Vec<String> {
+    let name = known.name;
+    let spelling = &known.row().spelling;
+    let operands = match known.role() {
+        Role::Wrapper { operands } => " x".repeat(operands),
+        Role::Subcommands(names) => format!(" {}", names[0]),
+        _ => String::new(),
+    };
+    let mut found = vec![format!("{name}{operands}"), format!("/usr/bin/{name}{operands}")];
+    let is_free = |c: &char| Some(*c) != spelling.directory.map(|(short, _)| short) && *c != 'S';
+    for short in spelling.valued.chars().filter(is_free) {
+        found.push(format!("{name} -{short} v{operands}"));
+        found.push(format!("{name} -{short}v{operands}"));
+    }
+    let is_free = |name: &&&str| !matches!(**name, "--chdir" | "--split-string" | "--command");
+    for long in spelling.long_valued.iter().filter(is_free) {
+        found.push(format!("{name} {long} v{operands}"));
+        found.push(format!("{name} {long}=v{operands}"));
+    }
+    found
+}
+
+#[test]
+fn what_a_program_starts_reads_the_same_files() {
+    let files = Fake::new(PACKAGE, &[]);
+    let bare = reads("python3 -m pkg", &files);
+    assert!(bare.code.contains(Path::new("/work/pkg")), "{bare:?}");
+    let mut rows = 0;
+    for known in all().filter(|known| known.starts_others() && known.role() != Role::Find) {
+        for before in spellings(known) {
+            let behind = reads(&format!("{before} python3 -m pkg"), &files);
+            assert!(bare.code.is_subset(&behind.code), "{before}: {behind:?}");
+            assert!(behind.programs.contains(Path::new("/bin/python3")), "{before}: {behind:?}");
+            assert!(behind.unbound.is_empty(), "{before}: {behind:?}");
+            rows += 1;
+        }
+    }
+    assert!(100 < rows, "{rows}");
+}
+
+#[test]
+fn what_risk_looks_through_reads_the_same_files() {
+    let files = Fake::new(PACKAGE, &[]);
+    let bare = reads("python3 -m pkg", &files);
+    for command in [
+        "env -S 'python3 -m pkg'",
+        "env -vS 'X=1 python3 -m pkg'",
+        "env --split-string='python3 -m pkg'",
+        "env --split 'nice python3 -m pkg'",
+        "env -S 'env -S \"python3 -m pkg\"'",
+        "watch -n 5 python3 -m pkg",
+        "git bisect run python3 -m pkg",
+        "find . -exec python3 -m pkg ;",
+        "tar -I 'python3 -m pkg' -cf a.tar b",
+        "rsync -e 'python3 -m pkg' a b",
+        "uv run env -S 'python3 -m pkg'",
+        "prlimit --nofile=100 setarch x86_64 numactl -N0 python3 -m pkg",
+    ] {
+        let found = reads(command, &files);
+        assert!(bare.code.is_subset(&found.code), "{command}: {found:?}");
+    }
+    let remote = reads("ssh host python3 -m pkg", &files);
+    assert!(!remote.code.contains(Path::new("/work/pkg")), "{remote:?}");
+}
+
+#[test]
+fn a_wrapper_may_change_the_directory() {
+    let files = Fake::new(&["sub/x.py"], &[]);
+    for before in
+        ["env -C sub", "env -iC sub", "env --chdir=sub", "env --chd sub", "nice env -Csub timeout 5"]
+    {
+        let found = reads(&format!("{before} python3 x.py"), &files);
+        assert!(found.scripts.contains(Path::new("/work/sub/x.py")), "{before}: {found:?}");
+        assert_eq!(found.missing, None, "{before}");
+    }
+    let missing = reads("python3 x.py", &files).missing;
+    assert_eq!(missing.as_deref(), Some("x.py"));
+    assert_eq!(reads("chroot /elsewhere python3 x.py", &files).missing, None);
+    assert_eq!(reads("docker run image python3 x.py", &files).missing, None);
+}
+
+#[test]
+fn variables_of_a_container_say_nothing_about_this_machine() {
+    let files = Fake::new(&[], &[]);
+    let unbound = |command: &str| reads(command, &files).unbound;
+    assert_eq!(unbound("docker run image env PYTHONPATH=/app python3"), BTreeSet::new());
+    let named = BTreeSet::from([NotBound::Variable("PYTHONPATH".to_owned())]);
+    assert_eq!(unbound("prlimit env PYTHONPATH=lib python3"), named);
+    assert_eq!(unbound("env -S 'PYTHONPATH=lib python3'"), named);
+}
+
+#[test]
+fn a_link_to_a_directory_of_the_workspace_is_followed_once() {
+    let files = Fake::new(
+        &["src/test_a.py", "src/deep/test_b.py", ".git/test_c.py"],
+        &[("tests", "src"), ("src/deep/again", "src"), ("self", ""), ("src/state", ".git")],
+    );
+    let found = reads("pytest", &files);
+    assert_eq!(found.unbound, BTreeSet::new());
+    let tests = |reads: &Reads| {
+        let is_test = |path: &&PathBuf| path.to_string_lossy().contains("test_");
+        reads.code.iter().filter(is_test).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(tests(&found), ["/work/src/deep/test_b.py", "/work/src/test_a.py"].map(PathBuf::from));
+    let found = reads("pytest tests", &files);
+    assert_eq!(tests(&found), ["/work/src/deep/test_b.py", "/work/src/test_a.py"].map(PathBuf::from));
+    assert_eq!(reads("node --test", &files).unbound, BTreeSet::new());
+}
+
+#[test]
+fn a_link_to_a_directory_elsewhere_is_a_reason() {
+    let files = Fake::new(&["src/test_a.py"], &[("src/out", "/elsewhere")]);
+    for command in ["pytest", "pytest src", "node --test"] {
+        let link = BTreeSet::from([NotBound::Link("src/out".to_owned())]);
+        assert_eq!(reads(command, &files).unbound, link, "{command}");
+    }
+}
+
+#[test]
+fn passwords_are_known_by_program() {
+    let password = |program| Program::of(program).map(Program::password);
+    assert_eq!(password("/usr/bin/curl.exe"), Some(Password::User));
+    assert_eq!(password("sshpass"), Some(Password::Short));
+    assert_eq!(password("mysqldump"), Some(Password::ShortAttached));
+    assert_eq!(password("unheard-of"), None);
+}
+
+#[test]
+fn programs_are_known_under_all_their_names() {
+    for (word, name) in [
+        ("/usr/bin/python3.11", "python"),
+        ("Bash-5.2.EXE", "bash"),
+        ("x86_64-linux-gnu-gcc-12", "gcc"),
+        ("/lib64/ld-linux-x86-64.so.2", "ld.so"),
+        ("proxychains4", "proxychains4"),
+        (".", "."),
+    ] {
+        assert_eq!(Program::of(word).map(|known| known.name), Some(name), "{word}");
+    }
+    for word in ["", "rm2", "env5", "./", "my-python-tool"] {
+        assert!(Program::of(word).is_none(), "{word}");
+    }
+    let mut names: Vec<&str> = all().map(|known| known.name).collect();
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "a name stands twice");
+}
+
+#[test]
+fn names_are_found_behind_options() {
+    for (word, expect) in [
+        ("bin/tool.sh", &["bin/tool.sh"][..]),
+        ("--config=conf.json", &["--config=conf.json", "conf.json"]),
+        ("-c1.json", &["-c1.json", ".json", "1.json"]),
+        ("-nf1.sed", &["-nf1.sed", ".sed", "1.sed", "f1.sed"]),
+        ("@args.txt", &["@args.txt", "args.txt"]),
+        ("--data=@args.txt", &["--data=@args.txt", "@args.txt", "args.txt"]),
+        ("-d@args.txt", &["-d@args.txt", "@args.txt", "args.txt"]),
+        ("-", &["-"]),
+        ("--", &["--"]),
+        ("-é.json", &["-é.json", ".json"]),
+    ] {
+        assert_eq!(names_in(word).into_iter().collect::<Vec<_>>(), expect, "{word}");
+    }
+}

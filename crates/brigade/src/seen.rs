@@ -1,0 +1,88 @@
+//! What the search for a command's files asks of the disk.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use brigade_command::{Entry, Files, Kind, Seen};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
+
+/// The files of a workspace and of its host.
+#[derive(Clone, Copy)]
+pub(crate) struct SeenFiles<'a> {
+    pub(crate) fs: &'a dyn Fs,
+    pub(crate) path_variable: Option<&'a OsStr>,
+}
+
+impl SeenFiles<'_> {
+    fn inside(&self, path: &Path) -> Option<RelPath> {
+        match self.fs.resolve(path.to_str()?, None) {
+            Ok(Location::Inside(path)) => Some(path),
+            Ok(Location::Outside(_)) | Err(_) => None,
+        }
+    }
+}
+
+impl Files for SeenFiles<'_> {
+    fn root(&self) -> &Path {
+        self.fs.root()
+    }
+
+    fn path_variable(&self) -> Option<&OsStr> {
+        self.path_variable
+    }
+
+    fn look(&self, path: &Path) -> Seen {
+        let Some(path) = path.to_str() else { return Seen::Nowhere };
+        let seen = match self.fs.resolve(path, None) {
+            Ok(Location::Inside(real)) => {
+                let real_path = real.as_path().to_owned();
+                found(self.fs.metadata(&real)).map(|kind| Seen::Inside { real: real_path, kind })
+            }
+            Ok(Location::Outside(real)) => found(self.fs.metadata_outside(&real)).map(Seen::Outside),
+            Err(error) => found(Err(error)).map(Seen::Outside),
+        };
+        seen.unwrap_or(Seen::Nowhere)
+    }
+
+    fn is_program(&self, path: &Path) -> bool {
+        is_program(self.fs, path)
+    }
+
+    fn list(&self, folder: &Path) -> Vec<Entry> {
+        let entries =
+            self.inside(folder).and_then(|folder| self.fs.list_dir(&folder).ok()).unwrap_or_default();
+        entries.into_iter().map(|entry| Entry { name: entry.name, kind: kind(entry.kind) }).collect()
+    }
+
+    fn read(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
+        self.fs.read(&self.inside(path)?, limit).ok()
+    }
+
+    fn head(&self, path: &Path, length: usize) -> Vec<u8> {
+        self.fs.open_outside(path).and_then(|file| file.read_range(0, length)).unwrap_or_default()
+    }
+}
+
+/// Tells whether a path leads to a regular file that may be executed.
+pub(crate) fn is_program(fs: &dyn Fs, path: &Path) -> bool {
+    let metadata = fs.metadata_outside(path);
+    metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)
+}
+
+/// Tells what is there; `None` when that cannot be told.
+fn found(metadata: Result<Metadata, FsError>) -> Option<Option<Kind>> {
+    match metadata {
+        Ok(metadata) => Some(Some(kind(metadata.kind))),
+        Err(error) if matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory) => Some(None),
+        Err(_) => None,
+    }
+}
+
+fn kind(kind: FileKind) -> Kind {
+    match kind {
+        FileKind::File => Kind::File,
+        FileKind::Directory => Kind::Folder,
+        FileKind::Link => Kind::Link,
+        FileKind::Other => Kind::Other,
+    }
+}
