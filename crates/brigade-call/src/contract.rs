@@ -89,6 +89,57 @@ pub(crate) fn contract_labels(tool: &Tool) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::{Case, mark};
+    use crate::facts::FileFact;
+
+    /// Checks whether a change of the entry or its files changes the fingerprint of the contract.
+    #[track_caller]
+    fn check(change: impl FnOnce(&mut Case), expect: bool) {
+        let mut case = Case::new();
+        change(&mut case);
+        let changed = case.plan().binding().contract != Case::new().plan().binding().contract;
+        assert_eq!(changed, expect, "{}", case.entry);
+    }
+
+    #[test]
+    fn every_field_that_says_how_a_tool_is_called_is_in_the_fingerprint() {
+        for (field, value) in [
+            ("command", "'sh bin/greet.sh --more'"),
+            ("cwd", "'.'"),
+            ("timeout", "29.5"),
+            ("auth_label", "'other-user'"),
+            ("env_labels", "[]"),
+            ("permissions", "['read-files']"),
+            ("effects", "['local-read', 'local-write']"),
+            ("approval_mode", "'on-request'"),
+            ("runtime_id", "'voice'"),
+            ("requires_runtime", "true"),
+            ("runtime_health_path", "'health.json'"),
+            ("mcp_server_id", "'x'"),
+            ("mcp_tool_name", "'x'"),
+            ("argument_template", "{ name = '--name={name}' }"),
+        ] {
+            check(|case| case.set(field, value), true);
+        }
+        check(|case| case.input_schema = crate::cases::schema(r#"{"type":"object","title":"x"}"#), true);
+        check(|case| case.output_schema = FileFact::Present(mark("output")), true);
+        check(|case| case.examples = FileFact::Present(mark("examples")), true);
+    }
+
+    #[test]
+    fn other_fields_are_not() {
+        for (field, value) in [
+            ("name", "'A greeting'"),
+            ("description", "'Greets'"),
+            ("source_path", "'docs/other.md'"),
+            ("domain", "'words'"),
+            ("supported_harnesses", "['claude']"),
+            ("projections", "{ claude = 'x.md' }"),
+        ] {
+            check(|case| case.set(field, value), false);
+        }
+        check(|case| case.source = FileFact::Present(mark("other")), false);
+    }
 
     #[test]
     fn a_label_that_looks_like_a_value_is_not_shown() {

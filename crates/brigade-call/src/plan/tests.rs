@@ -180,26 +180,48 @@ fn an_argument_carries_no_bound_value_in_any_form() {
     check(|case| case.bound_values = vec![SecretValue::new(b"Ad")], &[]);
 }
 
+/// Checks that a template makes a secret of an argument, in the command line of `curl -u`, and names the template.
+#[track_caller]
+fn check_rendered(template: &str, args: &str, field: &str) {
+    check_secret(
+        |case| {
+            case.set("command", "'curl -u'");
+            case.set("argument_template", &format!("{{ {template} }}"));
+            case.args(args);
+        },
+        "hunter2-4711",
+        &[("secret_argument", field)],
+    );
+}
+
 #[test]
 fn a_rendered_word_is_no_secret() {
-    let rendered = |command: &'static str, template: &'static str, field: &'static str| {
-        check_secret(
-            |case| {
-                case.set("command", &format!("'{command}'"));
-                case.set("argument_template", template);
-                case.args(r#"{"name":"hunter2-EXAMPLE"}"#);
-            },
-            "hunter2-EXAMPLE",
-            &[("secret_argument", field)],
-        );
-    };
-    rendered("sh bin/greet.sh", "{ token = '{name}' }", "argument_template.token");
-    rendered("curl -u", "{ a = 'me:{name}' }", "argument_template.a");
+    check_rendered("a = '--token={x}'", r#"{"x":"hunter2-4711"}"#, "argument_template.a");
+    check_rendered("token = '{x}'", r#"{"x":"hunter2-4711"}"#, "argument_template.token");
+    check_rendered("a = '{x}'", r#"{"x":"bob:hunter2-4711"}"#, "argument_template.a");
+    check_rendered("a = '--user={x}:{y}'", r#"{"x":"bob","y":"hunter2-4711"}"#, "argument_template.a");
+    check_rendered("a = '-H', b = 'X-Auth-Token: {x}'", r#"{"x":"hunter2-4711"}"#, "argument_template.b");
+    check_rendered("tokens = '{x}'", r#"{"x":"x7-hunter2-4711"}"#, "argument_template.tokens");
     // Of an MCP tool nothing is appended to the command.
     let mut case = Case::mcp();
     case.set("command", "'curl -u'");
     case.set("argument_template", "{ a = 'me:{name}' }");
     check_case(&case, &[]);
+}
+
+#[test]
+fn words_that_only_sound_like_secrets_are_arguments() {
+    check(
+        |case| {
+            case.set(
+                "argument_template",
+                "{ mode = '--auth={auth}', tokens = '{tokens}', author = '{author}' }",
+            );
+            case.input_schema = schema(r#"{"type":"object"}"#);
+            case.args(r#"{"auth":"oauth2","tokens":"4096","author":"bob1234567"}"#);
+        },
+        &[],
+    );
 }
 
 #[test]
