@@ -223,10 +223,14 @@ mod tests {
             "{",
             "[]",
             r#"{"id":"../../evil"}"#,
+            r#"{"id":"/etc/x"}"#,
+            r#"{"id":".hidden"}"#,
+            r#"{"id":"a\nb"}"#,
             r#"{"id":7}"#,
             r#"{"status":"approved"}"#,
             r#"{"call_id":"call-2"}"#,
             r#"{"choices":[1]}"#,
+            r#"{"choices":7}"#,
             r#"{"expires_at":"tomorrow"}"#,
         ] {
             assert!(read(text).is_err(), "{text}");

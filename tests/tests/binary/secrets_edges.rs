@@ -125,40 +125,13 @@ fn the_run_of_a_failed_script_tells_nothing() {
 
 #[test]
 fn a_secret_that_shows_in_the_command_line_alone_is_refused() {
-    for (template, args) in [
-        (r#"a = "--token={x}""#, r#"{"x":"hunter2-4711"}"#),
-        (r#"token = "{x}""#, r#"{"x":"hunter2-4711"}"#),
-        (r#"a = "{x}""#, r#"{"x":"bob:hunter2-4711"}"#),
-        (r#"a = "--user={x}:{y}""#, r#"{"x":"bob","y":"hunter2-4711"}"#),
-        (r#"a = "-H", b = "X-Auth-Token: {x}""#, r#"{"x":"hunter2-4711"}"#),
-    ] {
-        let site = Site::script_with("true", &format!("argument_template = {{ {template} }}\n"));
-        site.workspace.replace(".brigade/tools.toml", "sh bin/tool.sh", "curl -u");
-        for verb in ["plan", "queue"] {
-            let run = site.tools(["call", verb, "tool", "--args", args, "--json"]);
-            run.assert_code(1);
-            assert!(run.stdout_text().contains("looks like a secret"), "{template}\n{run}");
-            nowhere(&site, "hunter2-4711", &run);
-        }
+    let site = Site::script_with("true", "argument_template = { a = \"--token={x}\" }\n");
+    for verb in ["plan", "queue"] {
+        let run = site.tools(["call", verb, "tool", "--args", r#"{"x":"hunter2-4711"}"#, "--json"]);
+        run.assert_code(1);
+        assert!(run.stdout_text().contains("looks like a secret"), "{run}");
+        nowhere(&site, "hunter2-4711", &run);
     }
-}
-
-#[test]
-fn words_that_only_sound_like_secrets_are_arguments() {
-    let lines =
-        "argument_template = { mode = \"--auth={auth}\", tokens = \"{tokens}\", author = \"{author}\" }\n";
-    let site = Site::script_with("true", lines);
-    let args = r#"{"auth":"oauth2","tokens":"4096","author":"bob1234567"}"#;
-    site.receipt_of("tool", args);
-    let run = site.tools([
-        "call",
-        "plan",
-        "tool",
-        "--args",
-        r#"{"auth":"none","tokens":"x7-hunter2-4711","author":"a"}"#,
-    ]);
-    run.assert_code(1);
-    nowhere(&site, "x7-hunter2-4711", &run);
 }
 
 #[test]
