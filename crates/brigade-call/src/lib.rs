@@ -49,7 +49,7 @@ pub use facts::{
 pub use plan::{Plan, SHORTEST_BOUND, plan};
 pub use receipt::{NotAReceipt, Receipt};
 pub use record::{NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER, blocker_to_json};
-pub use start::{Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
+pub use start::{NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
 pub use status::{CallStatus, Step, WrongStep};
 pub use template::{Rendered, Template};
 pub use verify::{Purpose, Refusal, Resume, VerifiedCall, verify, way_on};

@@ -5,9 +5,9 @@ mod secret;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_catalog::Family;
+use brigade_catalog::{Family, Tool};
 use brigade_command::Argv;
-use brigade_core::{Fingerprint, Json, Object, Spell};
+use brigade_core::{Fingerprint, Hint, Json, NextStep, Object, Spell};
 use brigade_policy::{Blocker, Decision};
 use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
 
@@ -58,6 +58,7 @@ enum Secrets {
 pub fn plan(facts: PlanFacts<'_>) -> Plan {
     let mut blockers: Vec<Blocker> = Vec::new();
     entry_blockers(&facts, &mut blockers);
+    blockers.extend(family_blocker(facts.tool));
     blockers.extend(mcp::mcp_blockers(facts.tool));
     let args = usable_args(&facts, &mut blockers);
     let violations = schema_blockers(&facts, args, &mut blockers);
@@ -399,6 +400,18 @@ fn command_blockers(
     }
     blockers.extend(start::risks(&argv).map(|objection| objection.blocker(place_of)));
     pushed.then_some(argv)
+}
+
+/// The code of what is refused because of its family.
+pub(crate) const NOT_EXECUTABLE: &str = "family_not_executable";
+
+/// Refuses the families that harnesses read and nobody runs. An entry without a family has an error that says so.
+fn family_blocker(tool: &Tool) -> Option<Blocker> {
+    let family = tool.family.filter(|_| !tool.is_executable())?;
+    let message = format!("tools of the family `{}` are not executed", family.as_str());
+    let hint = Hint::from(NextStep::PlanProjections(tool.id.as_str().to_owned()));
+    let blocker = Blocker::new(NOT_EXECUTABLE, message).at(tool.place_of("family")).field("family");
+    Some(blocker.hint(hint.then(" shows where harnesses read it")))
 }
 
 /// Says why the program cannot be run, when the family is executed and it cannot.

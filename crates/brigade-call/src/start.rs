@@ -74,6 +74,9 @@ pub enum StartProgram {
     },
 }
 
+/// What to do about a command that speaks of the home directory as a shell would.
+pub const NO_HOME: &str = "write the whole path: no shell reads the command, so `~` stands for nothing in it";
+
 /// One reason why a program is not started.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -128,7 +131,9 @@ impl Objection {
                 of_command("high_risk_command").hint("put the steps into a reviewed script and call that")
             }
             Objection::Secret => of_command("secret_in_catalog"),
-            Objection::ProgramNotFound { word } => of_command("program_not_found").hint(if word.contains('/') {
+            Objection::ProgramNotFound { word } => of_command("program_not_found").hint(if word.starts_with('~') {
+                NO_HOME
+            } else if word.contains('/') {
                 "create it and make it executable (`chmod +x`), or name its interpreter first in `command`"
             } else {
                 "install it, add its folder to PATH, or name its path in `command`"

@@ -8,7 +8,7 @@ use crate::binding::{Binding, Change};
 use crate::call::Call;
 use crate::checkpoint::Checkpoint;
 use crate::facts::RuntimeFact;
-use crate::plan::Plan;
+use crate::plan::{NOT_EXECUTABLE, Plan};
 use crate::record::STORED_BLOCKER;
 use crate::status::{CallStatus, Step};
 
@@ -79,9 +79,10 @@ pub fn verify(
 ) -> Result<VerifiedCall, Box<Refusal>> {
     let mut blockers = Vec::new();
     status_blockers(&call, purpose, now, &mut blockers);
-    if !plan.is_executable() {
+    let is_said = plan.blockers().iter().any(|blocker| blocker.code == NOT_EXECUTABLE);
+    if !plan.is_executable() && !is_said {
         let message = format!("tools of the family `{}` are not executed", plan.family());
-        blockers.push(Blocker::new("family_not_executable", message).field("family"));
+        blockers.push(Blocker::new(NOT_EXECUTABLE, message).field("family"));
     }
     let changes = bound_changes(&call, &plan);
     for change in &changes {

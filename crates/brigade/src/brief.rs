@@ -10,7 +10,7 @@ use brigade_runtime::Checks;
 
 use crate::catalog::enabled;
 use crate::doctor::Doctor;
-use crate::doctor::Parts;
+use crate::doctor::{FoundCall, Parts};
 use crate::error::Error;
 use crate::inbox::inbox_counts;
 use crate::report::{BriefReport, Report as _};
@@ -31,6 +31,9 @@ impl Doctor {
         let inbox = self.room.read_inbox()?;
         let queue = &gathered.queue;
         let count = |status: &str| queue.call_counts.get(status).copied().unwrap_or(0);
+        let is_stale =
+            |found: &&FoundCall| found.call.status == CallStatus::Approved && !found.changes.is_empty();
+        let stale = queue.calls.iter().filter(is_stale).count() as u64;
         let oldest = self.room.oldest_pending()?;
         let checkpoint = queue
             .checkpoints
@@ -47,7 +50,7 @@ impl Doctor {
             is_valid: config.catalog.is_valid(),
             oldest: oldest.as_ref(),
             checkpoint: pending_checkpoints.last().map(|checkpoint| &checkpoint.id),
-            approved: count("approved"),
+            runnable: count("approved").saturating_sub(stale),
             pending_rows,
             issues: &issues,
         };
@@ -60,6 +63,7 @@ impl Doctor {
             pending_approval_count: count("pending"),
             oldest_pending_call: oldest.as_ref().map_or(Json::Null, |call| self.room.call_json(call)),
             approved_count: count("approved"),
+            stale_approval_count: stale,
             pending_checkpoint_count: pending_checkpoints.len(),
             call_counts: Json::object(
                 queue.call_counts.iter().map(|(status, count)| (status.as_str(), Json::from(*count))),
@@ -102,7 +106,8 @@ struct Waiting<'a> {
     oldest: Option<&'a Call>,
     /// The oldest checkpoint without an answer.
     checkpoint: Option<&'a CheckpointId>,
-    approved: u64,
+    /// Approved calls that are still what was approved.
+    runnable: u64,
     pending_rows: usize,
     issues: &'a [Issue],
 }
@@ -124,7 +129,7 @@ impl Waiting<'_> {
         if let Some(call) = self.oldest {
             return because(NextStep::ShowCall(call.id.clone()), "a call waits for a decision");
         }
-        if 0 < self.approved {
+        if 0 < self.runnable {
             return because(NextStep::RunNext, "an approved call can run");
         }
         if let Some(issue) = top_issue(self.issues) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use brigade_call::{Call, CallStatus, Change, Plan, Purpose, RuntimeFact, blocker_to_json, verify};
 use brigade_core::json::{Shown, reprint};
 use brigade_core::text::escape_terminal;
-use brigade_core::{IdPrefix, Json, Object, Severity, Timestamp};
+use brigade_core::{IdPrefix, Json, NextStep, Object, Severity, Timestamp};
 use brigade_policy::Blocker;
 use brigade_projection::blocking;
 use brigade_queue::{
@@ -235,6 +235,10 @@ impl Calls {
                 }
                 _ => Vec::new(),
             },
+            next: match &call {
+                Some(stored) => self.room.next_of_call(&stored.call)?,
+                None => None,
+            },
             call: call.map_or(Json::Null, |stored| self.room.call_json(&stored.call)),
             candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
             error: error.map(|error| error.to_string()),
@@ -389,6 +393,30 @@ impl Room {
             Ok(stored) => self.review(&stored, review),
             Err(error) => Ok(self.review_refused(None, error)),
         }
+    }
+
+    /// Returns what would be accepted for a call as things are.
+    fn next_of_call(&self, call: &Call) -> Result<Option<NextStep>, Error> {
+        let id = || call.id.clone();
+        Ok(match &call.status {
+            CallStatus::Pending | CallStatus::Held => {
+                let planned = self.plan_again(call)?;
+                let can_be = planned.is_ok_and(|(_, planned)| planned.plan.approvable(call).is_ok());
+                Some(if can_be { NextStep::Approve(id()) } else { NextStep::Reject(id()) })
+            }
+            CallStatus::Approved if self.changed(call)?.is_empty() => Some(NextStep::RunCall(id())),
+            CallStatus::Approved => {
+                let planned = self.plan_again(call)?;
+                let can_be = planned.is_ok_and(|(_, planned)| planned.plan.blockers().is_empty());
+                Some(if can_be { NextStep::QueueCall(call.tool_id.clone()) } else { NextStep::Reject(id()) })
+            }
+            CallStatus::Waiting => Some(NextStep::ListCheckpoints),
+            CallStatus::ResumePending => call.checkpoint_ids.first().cloned().map(NextStep::Resume),
+            CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+                call.claim.as_ref().map(|claim| NextStep::ShowRun(claim.run_id.clone()))
+            }
+            CallStatus::Running | CallStatus::Rejected | CallStatus::Other(_) => None,
+        })
     }
 
     /// Adds what can be done with a call as it stands.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_catalog::{ApprovalMode, Catalog, Level, Tool};
-use brigade_core::{Fingerprint, Json, Object};
+use brigade_core::{Fingerprint, Json, NextStep, Object};
 use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
 use brigade_schema::Requirement;
 
@@ -49,6 +49,15 @@ impl Tools {
             valid: catalog.is_valid(),
             errors: Room::errors_of(&catalog),
             tools: catalog.tools().iter().filter(|tool| tool.enabled).map(line).collect(),
+            next: {
+                let mut hints = catalog.issues().iter().filter_map(|issue| issue.hint.as_ref());
+                let is_missing = hints.any(|hint| hint.step() == Some(&NextStep::Init));
+                match (catalog.is_valid(), is_missing) {
+                    (true, _) => NextStep::AddDefaults,
+                    (false, true) => NextStep::Init,
+                    (false, false) => NextStep::Diagnose,
+                }
+            },
         })
     }
 

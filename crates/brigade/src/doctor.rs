@@ -29,6 +29,7 @@ use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Room};
 use crate::survey::SummaryFacts;
 
 pub(crate) use gathered::{Gathered, Ledger, Parts};
+pub(crate) use queue::FoundCall;
 
 /// What a person wants to know of the health.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

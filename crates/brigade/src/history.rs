@@ -1,7 +1,7 @@
 //! Operations on runs that are over.
 
-use brigade_call::{CallStatus, ReplayOf, blocker_to_json};
-use brigade_core::{IdPrefix, Json, Object};
+use brigade_call::{CallStatus, Receipt, ReplayOf, blocker_to_json};
+use brigade_core::{IdPrefix, Json, NextStep, Object};
 use brigade_policy::Blocker;
 use brigade_queue::{
     Enqueued, OnDuplicate, Queue, RunList, Runs as Which, StoredReceipt, interrupted_receipt,
@@ -308,9 +308,11 @@ impl Room {
             return Ok(self.run_report(None, MeantRun::Abandoned(run.clone()).receipt().err()));
         };
         let receipt = interrupted_receipt(&*self.fs, &stored, &claim.run_id, self.now());
+        let next = self.next_of_run(&receipt);
         let mut document = receipt.into_document();
         document.insert("recorded".to_owned(), Json::from(false));
-        Ok(RunShowReport { run: self.receipt_json(Json::Object(document)), ..self.run_report(None, None) })
+        let run = self.receipt_json(Json::Object(document));
+        Ok(RunShowReport { run, next, ..self.run_report(None, None) })
     }
 
     fn run_report(&self, stored: Option<StoredReceipt>, error: Option<Error>) -> RunShowReport {
@@ -318,6 +320,7 @@ impl Room {
             schema: RunShowReport::SCHEMA,
             target: self.target(),
             runs_path: self.absolute(RUNS),
+            next: stored.as_ref().and_then(|stored| self.next_of_run(&stored.receipt)),
             run: stored.map_or(Json::Null, |stored| {
                 let mut document = stored.receipt.into_document();
                 for key in SUMMARY_KEYS {
@@ -327,6 +330,26 @@ impl Room {
             }),
             candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
             error: error.map(|error| error.with_hints()),
+        }
+    }
+
+    /// Returns what would be accepted after a run as things are.
+    fn next_of_run(&self, receipt: &Receipt) -> Option<NextStep> {
+        match receipt.status() {
+            "waiting" => {
+                let id = receipt.text("checkpoint_id").and_then(|id| id.parse().ok());
+                Some(id.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint))
+            }
+            "failed" | "timed-out" | "interrupted" => {
+                let config = self.config().ok()?;
+                let tool = self.tool(&config.catalog, receipt.tool_id()).ok()?;
+                let args =
+                    receipt.document().get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
+                let planned = self.plan_tool(&config, tool, Ok(args)).ok()?;
+                let can_be = planned.plan.blockers().is_empty() && !planned.plan.holds_secret();
+                receipt.id().parse().ok().filter(|_| can_be).map(NextStep::Replay)
+            }
+            _ => None,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use brigade_call::NO_HOME;
 use brigade_catalog::Tool;
 use brigade_command::{NotBound, what_it_reads};
 use brigade_core::Fingerprint;
@@ -71,10 +72,12 @@ impl NamedFiles {
             let shown = Redactor::new(&[]).redact_str(script);
             let message =
                 format!("the script `{}`, which the command runs, does not exist", escape_terminal(&shown));
-            Blocker::new("script_not_found", message)
-                .at(tool.place_of("command"))
-                .field("command")
-                .hint("create it, or name another one in `command`")
+            Blocker::new("script_not_found", message).at(tool.place_of("command")).field("command").hint(
+                match script.starts_with('~') {
+                    true => NO_HOME,
+                    false => "create it, or name another one in `command`",
+                },
+            )
         });
         missing.chain(self.too_much.iter().map(blocker)).collect()
     }

@@ -194,11 +194,20 @@ fn a_slash_command_is_planned_and_never_run() {
         document["blocker_details"].as_array().unwrap().len()
     );
 
-    // Without a rule for families the plan is good and can be approved, but nothing executes it.
+    // Without a rule for families it is refused all the same, wherever it comes up.
     site.workspace.replace(".brigade/tools/policy.toml", r#"["script"]"#, "[]");
-    let id = site.approved("simplify", r#"{"path":"README.md"}"#);
-    site.run_call(&id).refused("are not executed");
-    assert_eq!(site.status(&id), "approved");
+    let args = ["simplify", "--args", r#"{"path":"README.md"}"#];
+    let plan = site.json([&["call", "plan"], &args[..]].concat()).refused("are not executed");
+    assert_eq!(plan["blocker_details"][0]["code"], "family_not_executable", "{plan:#}");
+    assert_eq!(
+        plan["blocker_details"][0]["hint"],
+        "brigade tools plan simplify shows where harnesses read it"
+    );
+    let queued = site.json([&["call", "queue"], &args[..]].concat()).expect(1);
+    assert_eq!(queued["created"], 0, "{queued:#}");
+    let queue = [&["call", "queue", "--include-blocked"], &args[..]].concat();
+    let id = site.json(queue).expect(0)["call"]["id"].as_str().expect("an id").to_owned();
+    site.json(["call", "approve", &id]).refused("are not executed");
 }
 
 #[test]

@@ -28,6 +28,44 @@ fn an_approved_call_that_changed_is_queued_again() {
 }
 
 #[test]
+fn a_pending_call_whose_source_changed_is_not_to_be_approved() {
+    let site = Site::script_with("echo ran\n", "source_path = \"docs/tool.md\"\n");
+    site.workspace.write("docs/tool.md", "Says ran.\n");
+    let id = site.queue("tool", "{}");
+    assert_eq!(next(&site.tools(["call", "show", &id])), format!("brigade tools call approve {id}"));
+    site.workspace.write("docs/tool.md", "Says something else.\n");
+    let command = next(&site.tools(["call", "show", &id]));
+    assert_eq!(command, format!("brigade tools call reject {id} --reason WHY"));
+    site.json(["call", "approve", &id]).expect(1);
+    // Listed, it is to be looked at.
+    assert_eq!(next(&site.tools(["call", "list"])), format!("brigade tools call show {id}"));
+}
+
+#[test]
+fn a_run_that_can_no_longer_be_replayed_is_not_to_be() {
+    let site = Site::script("exit 3\n");
+    let id = site.approved("tool", "{}");
+    site.run_call(&id).expect(1);
+    assert!(next(&site.tools(["run", "latest"])).starts_with("brigade tools run replay "));
+    site.workspace.remove("bin/tool.sh");
+    let shown = site.tools(["run", "latest"]);
+    assert!(!shown.stderr_text().contains("next: "), "{shown}");
+}
+
+#[test]
+fn a_brief_counts_stale_approvals_apart_and_does_not_send_anybody_to_run_them() {
+    let site = Site::script("echo ran\n");
+    site.approved("tool", "{}");
+    let brief = || site.brigade.run(["work", "brief", "--json"]).json();
+    assert_eq!(brief()["stale_approval_count"], 0);
+    assert_eq!(brief()["next_command"], "brigade tools call run --next");
+    site.workspace.write("bin/tool.sh", "echo other\n");
+    let stale = brief();
+    assert_eq!((&stale["approved_count"], &stale["stale_approval_count"]), (&json!(1), &json!(1)));
+    assert_ne!(stale["next_command"], "brigade tools call run --next");
+}
+
+#[test]
 fn one_of_two_checkpoints_is_not_enough_to_resume() {
     let site = Site::script(
         "[ -n \"$BRIGADE_TOOL_RESUME_CHOICE\" ] && exit 0\ncd \"$BRIGADE_TOOL_CHECKPOINT_DIR\"\n\

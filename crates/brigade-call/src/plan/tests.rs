@@ -1,6 +1,7 @@
-use brigade_core::{JsonError, JsonErrorKind};
+use brigade_core::{Hint, JsonError, JsonErrorKind, NextStep};
 
 use super::*;
+use crate::call::Call;
 use crate::cases::{Case, POLICY, json, mark, schema};
 
 /// Checks every reason against a call with one change: its code, and what is wrong.
@@ -53,6 +54,40 @@ fn nothing_speaks_against_the_call_of_the_cases() {
     assert!(plan.is_executable() && !plan.holds_secret() && plan.violations().is_empty());
     // A server gets its arguments as a message.
     assert_eq!(Case::mcp().plan().shown_argv(), ["sh", "bin/greet.sh"]);
+}
+
+#[test]
+fn a_family_that_is_never_executed_blocks_from_the_plan_on() {
+    for family in [
+        Family::Skill,
+        Family::SlashCommand,
+        Family::Superpower,
+        Family::Openapi,
+        Family::Graphql,
+        Family::Custom,
+    ] {
+        let family = family.as_str();
+        let mut case = Case::new();
+        case.set("family", &format!("'{family}'"));
+        case.policy = case.policy.replace("'script'", &format!("'{family}'"));
+        case.program = ProgramFact::NotExecuted;
+        check_case(&case, &[("family_not_executable", "family")]);
+        let plan = case.plan();
+        let step = NextStep::PlanProjections("greet".to_owned());
+        assert_eq!(plan.blockers()[0].hint.iter().flat_map(Hint::steps).collect::<Vec<_>>(), [&step]);
+        let pending = Call { blockers: Vec::new(), ..case.queued() };
+        assert_eq!(plan.approvable(&pending).unwrap_err()[0].code, "family_not_executable");
+    }
+}
+
+#[test]
+fn a_tilde_in_the_command_is_not_the_home_of_anybody() {
+    let mut case = Case::new();
+    case.set("command", "'~/bin/greet.sh'");
+    case.program = ProgramFact::NotFound;
+    check_case(&case, &[("program_not_found", "command")]);
+    let hint = case.plan().blockers()[0].hint.as_ref().unwrap().to_string();
+    assert!(hint.contains("`~`") && !hint.contains("create it"), "{hint}");
 }
 
 #[test]
@@ -310,7 +345,7 @@ fn a_program_must_be_there_and_readable() {
             case.set("family", "'skill'");
             case.program = ProgramFact::NotExecuted;
         },
-        &[("policy_family", "allowed_families")],
+        &[("family_not_executable", "family"), ("policy_family", "allowed_families")],
     );
 }
 

@@ -158,7 +158,7 @@ impl CallRows {
             page.note(&format!("these are the newest {}; --all shows every call", self.shown));
         }
         if let Some(call) = self.pending.take() {
-            page.next(&format!("brigade tools call approve {call}"));
+            page.next(&format!("brigade tools call show {call}"));
         }
         page
     }

@@ -54,6 +54,11 @@ pub(crate) fn hint_text(hint: &Hint) -> String {
     hint.clone().spelled(&CommandLine::default(), None).to_string()
 }
 
+/// Returns a step as a command that is typed in the directory of the workspace.
+pub(crate) fn step_text(step: &NextStep) -> String {
+    CommandLine::default().spell(step, None)
+}
+
 /// Where a command is typed.
 #[derive(Clone, Copy)]
 enum Site<'w> {

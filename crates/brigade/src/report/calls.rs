@@ -1,6 +1,6 @@
 //! Documents about calls.
 
-use brigade_core::Json;
+use brigade_core::{Json, NextStep};
 use serde::Serialize;
 
 use super::{PinSummary, Report};
@@ -111,6 +111,9 @@ pub struct CallReport {
     pub error: Option<String>,
     /// What could be meant, when more than one call could.
     pub candidates: Vec<String>,
+    /// What would be accepted now; not part of the document.
+    #[serde(skip)]
+    pub next: Option<NextStep>,
 }
 
 impl Report for CallReport {

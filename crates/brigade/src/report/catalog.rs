@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::Json;
+use brigade_core::{Json, NextStep};
 use serde::Serialize;
 use serde::ser::{Error as _, Serializer};
 use serde_json::Value;
@@ -212,6 +212,9 @@ pub struct ToolLinesReport {
     pub errors: Vec<String>,
     /// The enabled tools.
     pub tools: Vec<ToolLine>,
+    /// What to do about a catalog without tools; not part of the document.
+    #[serde(skip)]
+    pub next: NextStep,
 }
 
 impl Report for ToolLinesReport {

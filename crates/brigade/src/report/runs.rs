@@ -1,6 +1,6 @@
 //! Documents about runs.
 
-use brigade_core::Json;
+use brigade_core::{Json, NextStep};
 use serde::Serialize;
 
 use super::Report;
@@ -54,6 +54,9 @@ pub struct RunShowReport {
     pub error: Option<String>,
     /// What could be meant, when more than one run could.
     pub candidates: Vec<String>,
+    /// What would be accepted now; not part of the document.
+    #[serde(skip)]
+    pub next: Option<NextStep>,
 }
 
 impl Report for RunShowReport {

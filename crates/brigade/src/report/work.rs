@@ -74,6 +74,8 @@ pub struct BriefReport {
     pub oldest_pending_call: Json,
     /// How many approved calls wait to be run.
     pub approved_count: u64,
+    /// How many of them are no longer what was approved, so that they do not run.
+    pub stale_approval_count: u64,
     /// How many checkpoints wait for an answer.
     pub pending_checkpoint_count: usize,
     /// Calls by status.

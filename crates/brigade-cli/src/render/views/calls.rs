@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use brigade::core::Json;
+use brigade::core::{Json, NextStep};
 use brigade::{CallReport, PlanReport, QueueReport, ReviewReport, RunReport};
 
 use super::runs;
 use crate::render::blockers;
 use crate::render::failure::candidates;
+use crate::render::next::step_text;
 use crate::render::page::{Page, Sheet};
 use crate::render::shell::quoted;
 use crate::render::text::{Text, Tone};
@@ -144,9 +145,11 @@ impl View for QueueReport {
 fn next_step(call: &Json, page: &mut Page) {
     let id = values::text(call, "id");
     match values::text(call, "status") {
-        "pending" | "held" if values::list(call, "blockers").is_empty() => {
+        "pending" if values::list(call, "blockers").is_empty() => {
             page.next(&format!("brigade tools call approve {id}"));
         }
+        // What it binds may have changed since it was put aside.
+        "held" => page.next(&format!("brigade tools call show {id}")),
         "approved" => page.next(&format!("brigade tools call run {id}")),
         "waiting" => page.next("brigade tools checkpoint list"),
         "resume-pending" => {
@@ -173,12 +176,15 @@ impl View for CallReport {
         if let Some(pin) = &self.pin {
             super::mcp::waiting_change(pin, page);
         }
-        if self.changed.is_empty() {
-            return next_step(&self.call, page);
+        if !self.changed.is_empty() {
+            page.data.field("changed", Text::new(Tone::Bad, &self.changed.join(", ")));
+            page.note("changed since it was approved, so it does not run; queue it again and approve that");
         }
-        page.data.field("changed", Text::new(Tone::Bad, &self.changed.join(", ")));
-        page.note("changed since it was approved, so it does not run; queue it again and approve that");
-        page.next(&queue_command(values::text(&self.call, "tool_id"), self.call.get("args")));
+        match &self.next {
+            Some(NextStep::QueueCall(tool)) => page.next(&queue_command(tool, self.call.get("args"))),
+            Some(step) => page.next(&step_text(step)),
+            None => {}
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use brigade::{
 };
 
 use super::doctor::{place, show_issues};
+use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -35,14 +36,7 @@ impl View for ToolLinesReport {
         config_errors(&self.errors, page);
         if self.tools.is_empty() {
             page.data.line("no tools");
-            // A file that is there and cannot be read says so; only a missing one names the command that makes it.
-            let is_missing = self.errors.iter().any(|error| error.contains("brigade tools init"));
-            page.next(match (self.valid, is_missing) {
-                (true, _) => "brigade tools defaults",
-                (false, true) => "brigade tools init",
-                (false, false) => "brigade tools doctor",
-            });
-            return;
+            return page.next(&step_text(&self.next));
         }
         let mut table = Table::new([
             ("id", Fit::Whole),

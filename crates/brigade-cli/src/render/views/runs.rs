@@ -5,6 +5,7 @@ use brigade::{LedgerReport, ReplayReport, RunListReport, RunShowReport};
 
 use crate::render::blockers;
 use crate::render::failure::candidates;
+use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -69,7 +70,10 @@ impl View for RunShowReport {
         }
         if !self.run.is_null() {
             show_receipt(&self.run, page);
-            next_step(&self.run, page);
+            note_unrecorded(&self.run, page);
+            if let Some(step) = &self.next {
+                page.next(&step_text(step));
+            }
         }
     }
 }
@@ -112,11 +116,15 @@ pub(super) fn show_receipt(receipt: &Json, page: &mut Page) {
     sheet.field_if("checkpoint", values::some_text(receipt, "checkpoint_id"));
 }
 
-/// Says what can be done after a run.
-pub(super) fn next_step(receipt: &Json, page: &mut Page) {
+fn note_unrecorded(receipt: &Json, page: &mut Page) {
     if receipt.get("recorded").and_then(Json::as_bool) == Some(false) {
         page.note("the runner was ended before the run was; its receipt is written by the next command that changes a call");
     }
+}
+
+/// Says what can be done after a run.
+pub(super) fn next_step(receipt: &Json, page: &mut Page) {
+    note_unrecorded(receipt, page);
     match values::text(receipt, "status") {
         "waiting" => match values::some_text(receipt, "checkpoint_id") {
             Some(checkpoint) => page.next(&format!("brigade tools checkpoint show {checkpoint}")),

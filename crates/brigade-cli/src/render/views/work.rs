@@ -84,7 +84,11 @@ impl View for BriefReport {
             undecided = undecided.then(Tone::Faint, &format!(" (the oldest: {id}{age})"));
         }
         sheet.short_field("calls to decide on", undecided);
-        sheet.short_field("approved, not run", self.approved_count.to_string());
+        let stale = match self.stale_approval_count {
+            0 => String::new(),
+            stale => format!(" ({stale} changed since)"),
+        };
+        sheet.short_field("approved, not run", format!("{}{stale}", self.approved_count));
         sheet.short_field("checkpoints to answer", self.pending_checkpoint_count.to_string());
         if !self.runtimes_down.is_empty() {
             let names = format!("{} ({})", self.runtimes_down.len(), self.runtimes_down.join(", "));
@@ -153,6 +157,7 @@ mod tests {
                 ("created_at", Json::from("2026-01-01T00:00:00+00:00")),
             ]),
             approved_count: 10_000,
+            stale_approval_count: 10_000,
             pending_checkpoint_count: 10_000,
             call_counts: Json::Null,
             top_tool_issue: issue("invalid_output_schema"),
