@@ -43,6 +43,7 @@ mod absent;
 mod client;
 
 mod peer;
+mod pins;
 
 pub use build::refusal_of_build;
 #[cfg(feature = "client")]
@@ -51,3 +52,7 @@ pub use content::McpAnswer;
 pub use exchange::{Exchange, KeepPin, McpErrorKind, McpFault, McpRequest, PinRule, ServerExit};
 pub use peer::{ToolCall, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
+pub use pins::{
+    BrokenPin, FirstTime, Listing, McpOfCall, McpTool, PINS, PinRecord, PinStore, PinTrouble, ServerCommand,
+    ServerState, sentence,
+};

@@ -96,7 +96,7 @@ impl Room {
             } else {
                 (None, ProgramFact::NotExecuted, NamedFiles::default())
             };
-        let (pin, untrusted) = self.pin_fact(&config.catalog, tool)?;
+        let (pin, untrusted) = self.pin_store().fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);
         decision.blockers.extend(files.blockers(tool));
         let source = reader.source();

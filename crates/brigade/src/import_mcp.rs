@@ -12,14 +12,13 @@ use brigade_catalog::{ApprovalMode, Catalog, Family, Level, Runtime, Seconds, To
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, closest};
 use brigade_fs::FileMode;
-use brigade_mcp::{Exchange, ListedTool};
+use brigade_mcp::{Exchange, FirstTime, ListedTool, McpTool};
 use brigade_policy::PolicyState;
 
 use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
 use crate::files::compile_schema;
 use crate::live::server_name;
-use crate::pins::{FirstTime, McpTool};
 use crate::report::{ImportMcpReport, ImportedTool, Report as _};
 use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};
 
@@ -129,7 +128,7 @@ impl Tools {
             // The catalog as it is now: what was imported did not appear.
             let catalog = self.room.catalog()?;
             let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-            self.room.note_names(&catalog, &asking, names, FirstTime::Begin)?;
+            self.room.pin_store().note_names(&catalog, &asking, names, FirstTime::Begin)?;
         }
         let count = |action: &str| tools.iter().filter(|tool| tool.action == action).count();
         Ok(ImportMcpReport {

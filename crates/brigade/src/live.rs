@@ -17,7 +17,7 @@ use brigade_catalog::Tool;
 use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
 use brigade_exec::{OpenedProgram, Talk};
-use brigade_mcp::{Exchange, list_live};
+use brigade_mcp::{Exchange, McpTool, ServerCommand, list_live};
 use brigade_policy::{CallFacts, PolicyState, decide};
 use brigade_process::Stream;
 use brigade_redact::Redactor;
@@ -29,7 +29,6 @@ use crate::files::ToolReader;
 use crate::gather::Config;
 use crate::named::named_files;
 use crate::pins::Pins;
-use crate::pins::{McpTool, ServerCommand};
 use crate::report::{ContractsReport, DescribeReport, LiveReport, PinListReport};
 use crate::room::Room;
 use compare::Against;
@@ -116,7 +115,7 @@ impl Room {
     fn ask_servers<'c>(&self, config: &'c Config, tools: &[&'c Tool]) -> Result<Vec<Asked<'c>>, Error> {
         let mut groups: BTreeMap<Started<'c>, Vec<(&'c Tool, McpTool)>> = BTreeMap::new();
         for tool in tools {
-            if let Some(mcp) = self.pin_key(&config.catalog, tool)? {
+            if let Some(mcp) = self.pin_store().key(&config.catalog, tool)? {
                 groups.entry(Started::of(mcp.server.clone(), tool)).or_default().push((tool, mcp));
             }
         }

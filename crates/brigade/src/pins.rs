@@ -1,66 +1,19 @@
-//! Pins of MCP tools on disk: what a server said of a tool when it was first used, and what it says differently since.
-//!
-//! A pin is one file, `.brigade/tools/pins/<server>--<tool>.json`. The first call of a tool writes it. A later call whose
-//! server lists the tool differently is not made; the new listing is kept beside the pin as what is *offered* (a look with
-//! `pins list --live` keeps it, too). [`Workspace::pin_accept`] makes it the pin, and so does the next approval of a call of
-//! the tool, which shows what changed and binds exactly that listing. A pin that cannot be read refuses every call of its tool.
-//!
-//! Calls that were approved for another listing do not run any more. A server that stops listing a pinned tool is noted beside
-//! the pin, until it lists the tool again.
-//!
-//! Beside the pins, `servers/` keeps which tools each server listed at first and lists since ([`servers`]).
-
-mod key;
-mod servers;
-mod store;
+//! What is shown and accepted of the pins of MCP tools.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use brigade_call::{Call, PinFact, VerifiedCall};
-use brigade_catalog::{Catalog, Family, Tool};
+use brigade_call::Call;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, Timestamp, closest};
+use brigade_core::{Fingerprint, closest};
 use brigade_doctor::{PinProblem, PinState};
-use brigade_mcp::{Exchange, ListedTool, McpErrorKind, Pin, refusal_of_build};
-use brigade_policy::Blocker;
+use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, sentence};
 
 use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
 use crate::report::{
     BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinSummary, Report as _, ServerSummary,
 };
-use crate::room::{Room, rel};
-
-pub(crate) use key::{McpTool, ServerCommand};
-pub(crate) use servers::FirstTime;
-use servers::ServerState;
-pub(crate) use store::{PinRecord, PinTrouble};
-
-/// The folder of the pins.
-const PINS: &str = ".brigade/tools/pins";
-
-/// The file whose lock is held while a first use makes a pin.
-const LOCK: &str = ".lock";
-
-/// How long to wait for it; it is held for as long as a file takes to be written.
-const LOCK_PATIENCE: Duration = Duration::from_secs(10);
-
-/// What a call asks for.
-pub(crate) struct McpOfCall<'c> {
-    /// Whose pin it needs.
-    key: McpTool,
-    /// The tool, as far as the catalog has it.
-    tool: Option<&'c Tool>,
-    catalog: &'c Catalog,
-}
-
-fn unreadable(tool: &McpTool, trouble: &PinTrouble) -> Blocker {
-    let path = format!("{PINS}/{}", tool.file_name());
-    Blocker::new("mcp_pin_unreadable", format!("the pin `{path}` cannot be trusted: {trouble}"))
-        .field("mcp_tool_name")
-        .hint("look at the file; without it, the next call pins the tool anew")
-}
+use crate::room::Room;
 
 /// Digits of a fingerprint that name what is offered.
 const SHORTEST: usize = 8;
@@ -78,8 +31,8 @@ impl Pins {
     /// When the disk fails.
     pub fn list(&self) -> Result<PinListReport, Error> {
         let (pins, errors) = self.room.pins()?;
-        let states = self.room.server_states(&self.room.catalog()?, &pins)?;
-        let issues: Vec<LiveIssue> = states.iter().flat_map(ServerState::issues).collect();
+        let states = self.room.pin_store().servers(&self.room.catalog()?, &pins)?;
+        let issues: Vec<LiveIssue> = states.iter().flat_map(server_issues).collect();
         let servers: Vec<ServerSummary> =
             states.iter().map(|state| self.room.server_summary(state)).collect();
         let summaries: Vec<PinSummary> = pins.iter().map(|pin| self.room.pin_summary(pin)).collect();
@@ -146,7 +99,7 @@ impl Pins {
             }
         }
         let before = self.room.pin_report(&pin);
-        let accepted = self.room.renew(pin, &offered)?;
+        let accepted = self.room.pin_store().renew(pin, &offered)?;
         let PinReport { changes, offered, .. } = before;
         Ok(PinReport { accepted: true, changes, offered, ..self.room.pin_report(&accepted) })
     }
@@ -159,7 +112,7 @@ impl Room {
         let message = if fingerprint.is_some() {
             "the list of a server has no fingerprint".to_owned()
         } else if state.is_changed() {
-            let accepted = self.accept_names(state)?;
+            let accepted = self.pin_store().accept_names(state)?;
             return Ok(PinReport {
                 accepted: true,
                 changes: before.changes,
@@ -179,7 +132,7 @@ impl Room {
             return Ok(None);
         }
         let (pins, _) = self.pins()?;
-        let states = self.server_states(&self.catalog()?, &pins)?;
+        let states = self.pin_store().servers(&self.catalog()?, &pins)?;
         Ok(states.into_iter().find(|state| state.listing.id() == id))
     }
 
@@ -192,248 +145,13 @@ impl Room {
         }
     }
 
-    /// Makes what a server said differently the pin.
-    fn renew(&self, record: PinRecord, offered: &Pin) -> Result<PinRecord, Error> {
-        let renewed = PinRecord { pin: Pin::of(offered.tool(), self.now()), offered: None, ..record };
-        self.write_pin(&renewed)?;
-        Ok(renewed)
-    }
-
-    /// Makes the waiting change of a call's tool its pin, when it is the one that an approval bound; returns the
-    /// pin as it is now, and what changed.
-    pub(crate) fn renew_pin(
-        &self,
-        call: &Call,
-        bound: Fingerprint,
-    ) -> Result<(Option<PinRecord>, Vec<String>), Error> {
-        Ok(match self.pin_beside(call)? {
-            Some(record) => match record.waiting(bound) {
-                Some(offered) => {
-                    let changes = record.changes();
-                    (Some(self.renew(record, &offered)?), changes)
-                }
-                None => (Some(record), Vec::new()),
-            },
-            None => (None, Vec::new()),
-        })
-    }
-
-    /// Returns the pin of the tool that a stored call asks for, when it can be read.
-    pub(crate) fn pin_beside(&self, call: &Call) -> Result<Option<PinRecord>, Error> {
-        // Of the families, one has pins.
-        if McpTool::of_contract(&call.family, &call.contract).is_none() {
-            return Ok(None);
-        }
-        match self.mcp_of_call(&self.catalog()?, call)? {
-            Some(mcp) => Ok(self.read_pin(&mcp.key)?.unwrap_or_default()),
-            None => Ok(None),
-        }
-    }
-
-    /// Returns whose pin a call needs; none for what is no MCP call.
-    pub(crate) fn mcp_of_call<'c>(
-        &self,
-        catalog: &'c Catalog,
-        call: &Call,
-    ) -> Result<Option<McpOfCall<'c>>, Error> {
-        let Some(named) = McpTool::of_contract(&call.family, &call.contract) else { return Ok(None) };
-        // What the call was made of may be gone from the catalog, or be another tool by now.
-        let tool = catalog.tool(&call.tool_id).filter(|tool| McpTool::of_tool(tool).as_ref() == Some(&named));
-        let key = match tool {
-            Some(tool) => self.pin_key(catalog, tool)?.unwrap_or(named),
-            None => named,
-        };
-        Ok(Some(McpOfCall { key, tool, catalog }))
-    }
-
-    /// Returns what a plan needs to know of the pin of a tool, and why it refuses every call, when it cannot be read.
-    pub(crate) fn pin_fact(
-        &self,
-        catalog: &Catalog,
-        tool: &Tool,
-    ) -> Result<(PinFact, Option<Blocker>), Error> {
-        if tool.family == Some(Family::Mcp)
-            && let Some(blocker) = refusal_of_build()
-        {
-            return Ok((PinFact::None, Some(blocker)));
-        }
-        let Some(mcp) = self.pin_key(catalog, tool)? else { return Ok((PinFact::None, None)) };
-        Ok(match self.read_pin(&mcp)? {
-            Ok(None) => (PinFact::None, None),
-            Ok(Some(PinRecord { offered: Some(offered), .. })) => {
-                (PinFact::Changed(offered.fingerprint()), None)
-            }
-            Ok(Some(PinRecord { pin, .. })) => (PinFact::Pinned(pin.fingerprint()), None),
-            Err(trouble) => (PinFact::None, Some(unreadable(&mcp, &trouble))),
-        })
-    }
-
-    /// Returns the pin of a call's tool; none before its first use and for what is no MCP call. A change that the call's
-    /// approval bound becomes the pin, should that have been cut short.
-    ///
-    /// # Errors
-    /// With the reason why the call may not run, when there is a pin and it cannot be read.
-    pub(crate) fn pin_of(
-        &self,
-        mcp: Option<&McpOfCall<'_>>,
-        call: &VerifiedCall,
-    ) -> Result<Result<Option<PinRecord>, Blocker>, Error> {
-        let Some(McpOfCall { key: tool, .. }) = mcp else { return Ok(Ok(None)) };
-        let approval = call.call().approval.as_ref();
-        let bound = approval.and_then(|approval| approval.binding.pin);
-        let record = match self.read_pin(tool)? {
-            Ok(record) => record,
-            Err(trouble) => return Ok(Err(unreadable(tool, &trouble))),
-        };
-        let Some(record) = record else { return Ok(Ok(None)) };
-        Ok(Ok(Some(match bound.and_then(|bound| record.waiting(bound)) {
-            Some(offered) => self.renew(record, &offered)?,
-            None => record,
-        })))
-    }
-
-    /// Keeps what the server said of the tool: as the pin at the first use, as the offer when it says something else.
-    /// Returns the pin's id when it does.
-    pub(crate) fn keep_listing(
-        &self,
-        mcp: &McpOfCall<'_>,
-        pinned: Option<&PinRecord>,
-        exchange: &Exchange,
-        seen_at: Timestamp,
-    ) -> Result<Option<String>, Error> {
-        let changed = self.keep_tool(mcp, pinned, exchange, seen_at)?;
-        if let Some(tool) = mcp.tool {
-            let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-            self.note_names(mcp.catalog, tool, names, FirstTime::Begin)?;
-        }
-        Ok(changed)
-    }
-
-    /// Makes what the server says of a call's tool its pin, unless somebody else has done so meanwhile, whose pin then comes back.
-    ///
-    /// # Errors
-    /// With the reason why the tool may not be called.
-    pub(crate) fn first_use(
-        &self,
-        mcp: Option<&McpOfCall<'_>>,
-        listed: &ListedTool,
-    ) -> Result<Option<Pin>, String> {
-        let text = |error: Error| error.to_string();
-        let Some(mcp) = mcp else { return Ok(None) };
-        let lock = rel(PINS).join(LOCK).expect("it is a name");
-        let keep = || -> Result<Result<Option<Pin>, PinTrouble>, Error> {
-            self.fs.create_dir_all(&rel(PINS))?;
-            let holder = format!("process {} (brigade tools call run)", std::process::id());
-            let _lock = self.fs.lock(&lock, &holder, LOCK_PATIENCE)?;
-            let found = match self.read_pin(&mcp.key)? {
-                Ok(found) => found,
-                Err(trouble) => return Ok(Err(trouble)),
-            };
-            if let Some(record) = found {
-                return Ok(Ok(Some(record.pin)));
-            }
-            let pin = Pin::of(listed, self.now());
-            let (tool, command) = (mcp.key.clone(), mcp.tool.map(ServerCommand::of));
-            self.write_pin(&PinRecord { tool, pin, offered: None, missing_since: None, command })?;
-            Ok(Ok(None))
-        };
-        keep().map_err(text)?.map_err(|trouble| trouble.to_string())
-    }
-
-    fn keep_tool(
-        &self,
-        mcp: &McpOfCall<'_>,
-        pinned: Option<&PinRecord>,
-        exchange: &Exchange,
-        seen_at: Timestamp,
-    ) -> Result<Option<String>, Error> {
-        let Some(listed) = &exchange.tool else {
-            let fault = exchange.fault.as_ref().map(|fault| fault.kind);
-            if fault == Some(McpErrorKind::ToolNotListed)
-                && let Some(record) = pinned
-            {
-                self.note_vanished(record, seen_at)?;
-            }
-            return Ok(None);
-        };
-        let command = mcp.tool.map(ServerCommand::of);
-        let read;
-        let record = match pinned {
-            // Its first use, which made the pin, or somebody else's that did so meanwhile.
-            None => {
-                let Ok(Some(record)) = self.read_pin(&mcp.key)? else { return Ok(None) };
-                read = record;
-                &read
-            }
-            Some(record) => record,
-        };
-        let changed = (!record.pin.holds(listed)).then(|| record.id());
-        self.note_listing(record, listed, command, seen_at)?;
-        Ok(changed)
-    }
-
-    /// Keeps a listing beside a pin as what is offered when it is another one, and forgets an older offer when it is not. A pin that
-    /// holds is known to be of the server that has this command.
-    pub(crate) fn note_listing(
-        &self,
-        record: &PinRecord,
-        listed: &ListedTool,
-        command: Option<ServerCommand>,
-        seen_at: Timestamp,
-    ) -> Result<(), Error> {
-        let offered = (!record.pin.holds(listed)).then(|| Pin::of(listed, seen_at));
-        let command = if offered.is_none() { command.or(record.command) } else { record.command };
-        let known = record.offered.as_ref().map(Pin::fingerprint);
-        if known == offered.as_ref().map(Pin::fingerprint)
-            && record.missing_since.is_none()
-            && record.command == command
-        {
-            return Ok(());
-        }
-        self.write_pin(&PinRecord { offered, missing_since: None, command, ..record.clone() })
-    }
-
-    /// Keeps beside a pin that its server does not list the tool any more.
-    pub(crate) fn note_vanished(&self, record: &PinRecord, seen_at: Timestamp) -> Result<(), Error> {
-        if record.missing_since.is_some() {
-            return Ok(());
-        }
-        self.write_pin(&PinRecord { missing_since: Some(seen_at), ..record.clone() })
-    }
-
-    /// Reads every pin, sorted by server and tool, and says which files are none.
-    pub(crate) fn pins(&self) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), Error> {
-        let mut pins = Vec::new();
-        let mut broken = Vec::new();
-        let entries = match self.fs.list_dir(&rel(PINS)) {
-            Ok(entries) => entries,
-            Err(error) if error.is_not_found() => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
-        for entry in entries {
-            if !entry.name.ends_with(".json") || brigade_fs::is_temporary(&entry.name) {
-                continue;
-            }
-            let Ok(path) = rel(PINS).join(&entry.name) else { continue };
-            match self.read_pin_file(&path)? {
-                Ok(Some(record)) if record.tool.file_name() == entry.name => pins.push(record),
-                Ok(None) => {}
-                Ok(Some(_)) => broken.push(self.broken_pin(path.as_str(), &PinTrouble::WrongPlace)),
-                Err(trouble) => broken.push(self.broken_pin(path.as_str(), &trouble)),
-            }
-        }
-        pins.sort_by(|one, other| one.tool.cmp(&other.tool));
-        broken.sort_by(|one, other| one.pin_path.cmp(&other.pin_path));
-        Ok((pins, broken))
-    }
-
     /// Lists the pins that do not hold, as a diagnosis sees them.
     pub(crate) fn pin_states(&self, config: &Config) -> Result<Vec<PinState>, Error> {
         let (pins, broken) = self.pins()?;
         let mut keys = Vec::new();
         if !pins.is_empty() || !broken.is_empty() {
             for tool in config.catalog.tools() {
-                keys.extend(self.pin_key(&config.catalog, tool)?.map(|key| (key, tool.id.as_str())));
+                keys.extend(self.pin_store().key(&config.catalog, tool)?.map(|key| (key, tool.id.as_str())));
             }
         }
         let asks_for = |wanted: &dyn Fn(&McpTool) -> bool| {
@@ -459,12 +177,57 @@ impl Room {
                 problem: PinProblem::Unreadable(broken.error.clone()),
             }
         });
-        let of_servers = self.server_problems(&config.catalog, &pins)?;
+        let servers = self.pin_store().servers(&config.catalog, &pins)?;
+        let of_servers = servers.iter().flat_map(server_problems);
         Ok(of_pins.chain(of_broken).chain(of_servers).collect())
     }
 
-    fn broken_pin(&self, path: &str, trouble: &PinTrouble) -> BrokenPin {
-        BrokenPin { pin_path: self.absolute(path), error: trouble.to_string() }
+    pub(crate) fn pin_store(&self) -> PinStore<'_> {
+        PinStore { fs: &*self.fs, clock: &*self.env.clock }
+    }
+
+    /// Reads every pin, sorted by server and tool, and says which files are none.
+    pub(crate) fn pins(&self) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), Error> {
+        let (pins, broken) = self.pin_store().all()?;
+        let shown = |broken: brigade_mcp::BrokenPin| BrokenPin {
+            pin_path: self.absolute(broken.path.as_str()),
+            error: broken.trouble.to_string(),
+        };
+        Ok((pins, broken.into_iter().map(shown).collect()))
+    }
+
+    /// Returns the pin of the tool that a stored call asks for, when it can be read.
+    pub(crate) fn pin_beside(&self, call: &Call) -> Result<Option<PinRecord>, Error> {
+        // Only MCP tools have pins.
+        if McpTool::of_contract(&call.family, &call.contract).is_none() {
+            return Ok(None);
+        }
+        Ok(self.pin_store().beside(&self.catalog()?, call)?)
+    }
+
+    /// Makes the waiting change of a call's tool its pin, when it is the one that an approval bound; returns the
+    /// pin as it is now, and what changed.
+    pub(crate) fn renew_pin(
+        &self,
+        call: &Call,
+        bound: Fingerprint,
+    ) -> Result<(Option<PinRecord>, Vec<String>), Error> {
+        Ok(self.pin_store().take_waiting(&self.catalog()?, call, bound)?)
+    }
+
+    fn server_summary(&self, state: &ServerState) -> ServerSummary {
+        let listing = &state.listing;
+        ServerSummary {
+            id: listing.id(),
+            server: listing.server.clone(),
+            state: if state.is_changed() { "changed" } else { "known" },
+            tool_count: listing.listed.len(),
+            appeared: state.appeared.clone(),
+            vanished: state.vanished.clone(),
+            known_at: listing.known_at.to_string(),
+            listed_at: listing.listed_at.to_string(),
+            listing_path: self.absolute(listing.path().as_str()),
+        }
     }
 
     /// Finds a pin by its id, by the id of a tool in the catalog, or by the beginning of its id.
@@ -476,7 +239,7 @@ impl Room {
         }
         let catalog = self.catalog()?;
         let key = match catalog.tool(id) {
-            Some(tool) => self.pin_key(&catalog, tool)?,
+            Some(tool) => self.pin_store().key(&catalog, tool)?,
             None => None,
         };
         if let Some(key) = key
@@ -569,4 +332,36 @@ impl Room {
             error: Some(error.with_hints()),
         }
     }
+}
+
+/// Returns what a person should know of the list of a server.
+pub(crate) fn server_issues(state: &ServerState) -> Vec<LiveIssue> {
+    let issue = |code: &'static str, names: &[String], what: &str| {
+        (!names.is_empty()).then(|| LiveIssue {
+            code,
+            severity: "warning",
+            server: state.listing.server.clone(),
+            tool: if let [name] = names { Some(name.clone()) } else { None },
+            message: sentence(names, what),
+            changes: Vec::new(),
+            hint: Some(format!("brigade tools pins show {}", escape_terminal(&state.listing.id()))),
+        })
+    };
+    let appeared = issue("mcp_tool_appeared", &state.appeared, "appeared");
+    let vanished = issue("mcp_tool_vanished", &state.vanished, "vanished");
+    appeared.into_iter().chain(vanished).collect()
+}
+
+/// Returns the list of a server as a diagnosis sees it.
+fn server_problems(state: &ServerState) -> impl Iterator<Item = PinState> {
+    let problem = |names: &[String], what: &str, of: fn(String) -> PinProblem| {
+        (!names.is_empty()).then(|| PinState {
+            id: state.listing.id(),
+            file: state.listing.path().to_string(),
+            tool_id: None,
+            problem: of(sentence(names, what)),
+        })
+    };
+    let appeared = problem(&state.appeared, "appeared", PinProblem::Appeared);
+    appeared.into_iter().chain(problem(&state.vanished, "vanished", PinProblem::Gone))
 }

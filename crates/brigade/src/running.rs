@@ -152,8 +152,8 @@ impl Room {
     /// Claims the call, runs it, and records how it ended.
     fn attempt(&self, ready: Ready) -> Result<Attempt, Error> {
         let Ready { call, revision, planned, config } = ready;
-        let mcp = self.mcp_of_call(&config.catalog, call.call())?;
-        let pinned = match self.pin_of(mcp.as_ref(), &call)? {
+        let mcp = self.pin_store().of_call(&config.catalog, call.call())?;
+        let pinned = match self.pin_store().of_verified(mcp.as_ref(), &call)? {
             Ok(pinned) => pinned,
             Err(blocker) => {
                 let refusal = Refusal { blockers: vec![blocker], changes: Vec::new() };
@@ -194,7 +194,7 @@ impl Room {
             (files.logs, files.dropped)
         };
         tracing::debug!(call = %call.id(), run = %run_id, "claimed the call, and runs it");
-        let keep = |listed: &ListedTool| self.first_use(mcp.as_ref(), listed);
+        let keep = |listed: &ListedTool| self.pin_store().first_use(mcp.as_ref(), listed);
         let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
         let mut server = ToolCall::of(&call, rule);
         let secrets = self.bound_values(&config.policy);
@@ -221,7 +221,7 @@ impl Room {
         // The run is recorded whatever becomes of the pin.
         let said = mcp.as_ref().zip(server.as_ref().map(ToolCall::exchange));
         let kept = said.map_or(Ok(None), |(mcp, exchange)| {
-            self.keep_listing(mcp, pinned.as_ref(), exchange, finished.completed_at)
+            self.pin_store().keep(mcp, pinned.as_ref(), exchange, finished.completed_at)
         });
         let recorded = queue
             .lock(self.now())

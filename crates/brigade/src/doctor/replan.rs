@@ -100,7 +100,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         } else {
             (ProgramFact::NotFound, NamedFiles::default())
         };
-        let (pin, untrusted) = workspace.pin_fact(&config.catalog, tool)?;
+        let (pin, untrusted) = workspace.pin_store().fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);
         decision.blockers.extend(files.blockers(tool));
         let found = &surveyed.files;

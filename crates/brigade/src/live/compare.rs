@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use brigade_catalog::Tool;
 use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
-use brigade_mcp::{ListedTool, diff};
+use brigade_mcp::{FirstTime, ListedTool, McpTool, PinRecord, diff};
 
 use super::{Asked, server_name};
 use crate::error::Error;
 use crate::files::{ToolReader, parse_json};
 use crate::gather::Config;
-use crate::pins::{FirstTime, McpTool, PinRecord};
+use crate::pins::server_issues;
 use crate::report::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport};
 use crate::room::Room;
 
@@ -43,7 +43,7 @@ impl Room {
             self.note_listings(asked, &pins)?;
         }
         self.note_servers(config, asked, &pins, against)?;
-        let states = self.server_states(&config.catalog, &pins)?;
+        let states = self.pin_store().servers(&config.catalog, &pins)?;
         let mut report = LiveReport::default();
         for (index, one) in asked.iter().enumerate() {
             let (all, asked) = (asked, one);
@@ -89,7 +89,8 @@ impl Room {
             let is_said = |issue: &LiveIssue| {
                 report.issues.iter().any(|said| said.code == issue.code && said.tool == issue.tool)
             };
-            let fresh: Vec<LiveIssue> = state.issues().into_iter().filter(|issue| !is_said(issue)).collect();
+            let fresh: Vec<LiveIssue> =
+                server_issues(state).into_iter().filter(|issue| !is_said(issue)).collect();
             report.issues.extend(fresh);
         }
         if against == Against::Pins {
@@ -115,8 +116,8 @@ impl Room {
                 let mut listed = exchange.tools.iter().filter(|listed| listed.name == pin.tool.tool);
                 let own = one.keys.contains(&pin.tool).then_some(one.command);
                 match (listed.next(), listed.next()) {
-                    (Some(listed), None) => self.note_listing(pin, listed, own, self.now())?,
-                    (None, _) => self.note_vanished(pin, self.now())?,
+                    (Some(listed), None) => self.pin_store().note_listing(pin, listed, own, self.now())?,
+                    (None, _) => self.pin_store().note_vanished(pin, self.now())?,
                     (Some(_), Some(_)) => {}
                 }
             }
@@ -138,7 +139,7 @@ impl Room {
             let first_time =
                 if is_pinned && against == Against::Pins { FirstTime::Begin } else { FirstTime::Leave };
             let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-            self.note_names(&config.catalog, one.tools[0], names, first_time)?;
+            self.pin_store().note_names(&config.catalog, one.tools[0], names, first_time)?;
         }
         Ok(())
     }

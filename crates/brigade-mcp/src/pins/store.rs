@@ -2,15 +2,12 @@
 
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::{Fingerprint, Json, Timestamp};
-use brigade_fs::{FileMode, RelPath};
-use brigade_mcp::{Pin, PinError};
+use brigade_fs::{FileMode, FsError, RelPath};
 use thiserror::Error as ThisError;
 
-use super::PINS;
 use super::key::{McpTool, ServerCommand, has_own_place};
-use crate::error::Error;
-use crate::files::parse_json;
-use crate::room::{Room, rel};
+use super::{PINS, PinStore, parse, rel};
+use crate::pin::{Pin, PinError};
 
 /// The schema id of the files.
 const SCHEMA: &str = "brigade.tool_pin.v1";
@@ -23,34 +20,34 @@ const LIMIT: u64 = 64 << 20;
 
 /// A file's content.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PinRecord {
+pub struct PinRecord {
     /// Whose pin it is.
-    pub(crate) tool: McpTool,
+    pub tool: McpTool,
     /// How the tool must be listed.
-    pub(crate) pin: Pin,
+    pub pin: Pin,
     /// How it was listed when that was last different.
-    pub(crate) offered: Option<Pin>,
+    pub offered: Option<Pin>,
     /// Since when the server does not list it at all, as far as is known.
-    pub(crate) missing_since: Option<Timestamp>,
+    pub missing_since: Option<Timestamp>,
     /// What started the server that listed it; unknown in older files.
-    pub(crate) command: Option<ServerCommand>,
+    pub command: Option<ServerCommand>,
 }
 
 impl PinRecord {
     /// Returns the id that people use: the file's name without its ending.
-    pub(crate) fn id(&self) -> String {
+    pub fn id(&self) -> String {
         let name = self.tool.file_name();
         name.strip_suffix(".json").unwrap_or(&name).to_owned()
     }
 
     /// Returns what the server says differently, in sentences.
-    pub(crate) fn changes(&self) -> Vec<String> {
+    pub fn changes(&self) -> Vec<String> {
         let changes = self.offered.as_ref().map(|offered| self.pin.changes(offered.tool()));
         changes.unwrap_or_default().iter().map(ToString::to_string).collect()
     }
 
     /// Returns what the server says differently, when it is what an approval bound.
-    pub(crate) fn waiting(&self, bound: Fingerprint) -> Option<Pin> {
+    pub fn waiting(&self, bound: Fingerprint) -> Option<Pin> {
         self.offered.clone().filter(|offered| offered.fingerprint() == bound)
     }
 
@@ -98,7 +95,7 @@ impl PinRecord {
 
 /// Why a file is no pin.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
-pub(crate) enum PinTrouble {
+pub enum PinTrouble {
     /// It is not JSON, or no file.
     #[error("it is not a readable JSON document")]
     Unreadable,
@@ -113,50 +110,55 @@ pub(crate) enum PinTrouble {
     WrongPlace,
 }
 
-impl Room {
-    /// Returns whose pin a tool of the catalog has; none when it is no whole MCP tool.
-    pub(crate) fn pin_key(&self, catalog: &Catalog, tool: &Tool) -> Result<Option<McpTool>, Error> {
+impl PinStore<'_> {
+    /// Returns whose pin a tool of the catalog has; `None` when it is no whole MCP tool.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn key(&self, catalog: &Catalog, tool: &Tool) -> Result<Option<McpTool>, FsError> {
         let Some(common) = McpTool::of_tool(tool) else { return Ok(None) };
         let own = ServerCommand::of(tool);
         let variant = McpTool { variant: Some(own.variant()), ..common.clone() };
         let is_there = self.fs.exists(&path_of(&variant))?;
         let all = common.commands(catalog);
-        let recorded = || self.read_pin_file(&path_of(&common)).ok()?.ok()??.command;
+        let recorded = || self.read_file(&path_of(&common)).ok()??.command;
         Ok(Some(if has_own_place(own, &all, is_there, recorded) { variant } else { common }))
     }
 
-    /// Reads the pin of a tool; none when there is none.
-    pub(crate) fn read_pin(&self, tool: &McpTool) -> Result<Result<Option<PinRecord>, PinTrouble>, Error> {
-        let read = self.read_pin_file(&path_of(tool))?;
-        Ok(match read {
-            Ok(Some(record)) if record.tool != *tool || record.pin.tool().name != tool.tool => {
+    /// Reads the pin of a tool; `None` when there is none.
+    ///
+    /// # Errors
+    /// When there is a file and it cannot be trusted.
+    pub fn read(&self, tool: &McpTool) -> Result<Option<PinRecord>, PinTrouble> {
+        match self.read_file(&path_of(tool))? {
+            Some(record) if record.tool != *tool || record.pin.tool().name != tool.tool => {
                 Err(PinTrouble::WrongPlace)
             }
-            read => read,
-        })
+            read => Ok(read),
+        }
     }
 
-    pub(super) fn read_pin_file(
-        &self,
-        path: &RelPath,
-    ) -> Result<Result<Option<PinRecord>, PinTrouble>, Error> {
+    pub(super) fn read_file(&self, path: &RelPath) -> Result<Option<PinRecord>, PinTrouble> {
         let bytes = match self.fs.read(path, LIMIT) {
             Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => return Ok(Ok(None)),
+            Err(error) if error.is_not_found() => return Ok(None),
             // Whatever stands there instead of a file: nothing may run past it.
-            Err(_) => return Ok(Err(PinTrouble::Unreadable)),
+            Err(_) => return Err(PinTrouble::Unreadable),
         };
-        Ok(match parse_json(&bytes) {
-            Ok(json) => PinRecord::from_json(&json).map(Some),
-            Err(_) => Err(PinTrouble::Unreadable),
-        })
+        match parse(&bytes) {
+            Some(json) => PinRecord::from_json(&json).map(Some),
+            None => Err(PinTrouble::Unreadable),
+        }
     }
 
     /// Writes a pin, whole or not at all, for its owner alone.
-    pub(super) fn write_pin(&self, record: &PinRecord) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn write(&self, record: &PinRecord) -> Result<(), FsError> {
         self.fs.create_dir_all(&rel(PINS))?;
         let text = record.to_json().to_pretty();
-        Ok(self.fs.write_atomic(&path_of(&record.tool), text.as_bytes(), FileMode::Private)?)
+        self.fs.write_atomic(&path_of(&record.tool), text.as_bytes(), FileMode::Private)
     }
 }
 
@@ -166,7 +168,7 @@ fn path_of(tool: &McpTool) -> RelPath {
 
 #[cfg(test)]
 mod tests {
-    use brigade_mcp::ListedTool;
+    use crate::pin::ListedTool;
 
     use super::*;
 

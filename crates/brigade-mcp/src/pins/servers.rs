@@ -3,7 +3,7 @@
 //! One file for each server, `.brigade/tools/pins/servers/<server>.json`, begins with the first pin of one of its tools or the first
 //! import from it: what is listed then is known. Whoever speaks to the server later keeps what it lists by then. A name that is not
 //! among the known ones *appeared*, unless the catalog has it; one that is not listed any more *vanished*.
-//! [`Workspace::pin_accept`] takes what is listed as known. Calls do not depend on any of this, so a file that is damaged begins
+//! [`PinStore::accept_names`] takes what is listed as known. Calls do not depend on any of this, so a file that is damaged begins
 //! anew.
 
 use std::collections::BTreeSet;
@@ -11,15 +11,11 @@ use std::collections::BTreeSet;
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, Timestamp};
-use brigade_doctor::{PinProblem, PinState};
-use brigade_fs::{FileMode, RelPath};
+use brigade_fs::{FileMode, FsError, RelPath};
 
 use super::key::{ServerCommand, has_own_place, server_file_name, server_of};
-use super::{PINS, PinRecord};
-use crate::error::Error;
-use crate::files::parse_json;
-use crate::report::{LiveIssue, ServerSummary};
-use crate::room::{Room, rel};
+use super::store::PinRecord;
+use super::{PINS, PinStore, parse, rel};
 
 /// The schema id of the files.
 const SCHEMA: &str = "brigade.mcp_listing.v1";
@@ -41,7 +37,7 @@ const NAME: usize = 80;
 
 /// Whether a server that nothing is known of becomes known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FirstTime {
+pub enum FirstTime {
     /// What it lists is known from now on.
     Begin,
     /// Nothing is kept.
@@ -50,34 +46,40 @@ pub(crate) enum FirstTime {
 
 /// A file's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listing {
-    pub(crate) server: String,
+pub struct Listing {
+    /// The server.
+    pub server: String,
     variant: Option<String>,
     command: ServerCommand,
     known: BTreeSet<String>,
-    known_at: Timestamp,
-    listed: BTreeSet<String>,
-    listed_at: Timestamp,
+    /// When it became known.
+    pub known_at: Timestamp,
+    /// The names that it lists.
+    pub listed: BTreeSet<String>,
+    /// When the server listed that.
+    pub listed_at: Timestamp,
 }
 
 /// A listing beside what is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ServerState {
-    pub(crate) listing: Listing,
+pub struct ServerState {
+    /// What is known, and what is listed.
+    pub listing: Listing,
     /// What was not listed when the listing became known, and is in no entry of the catalog.
-    pub(crate) appeared: Vec<String>,
+    pub appeared: Vec<String>,
     /// What was listed then and is not any more; pinned tools say that themselves.
-    pub(crate) vanished: Vec<String>,
+    pub vanished: Vec<String>,
 }
 
 impl Listing {
     /// Returns the id that people use.
-    pub(crate) fn id(&self) -> String {
+    pub fn id(&self) -> String {
         let name = server_file_name(&self.server, self.variant.as_deref());
         format!("{SERVERS}/{}", name.strip_suffix(".json").unwrap_or(&name))
     }
 
-    fn path(&self) -> RelPath {
+    /// Returns the path of its file.
+    pub fn path(&self) -> RelPath {
         path_of(&self.server, self.variant.as_deref())
     }
 
@@ -115,52 +117,21 @@ impl Listing {
 }
 
 impl ServerState {
-    pub(crate) fn is_changed(&self) -> bool {
+    /// Tells whether the list is another one than the known one.
+    pub fn is_changed(&self) -> bool {
         !self.appeared.is_empty() || !self.vanished.is_empty()
     }
 
     /// Returns what changed, in sentences.
-    pub(crate) fn changes(&self) -> Vec<String> {
+    pub fn changes(&self) -> Vec<String> {
         let said = [("appeared", &self.appeared), ("vanished", &self.vanished)];
         let said = said.into_iter().filter(|(_, names)| !names.is_empty());
         said.map(|(what, names)| sentence(names, what)).collect()
     }
-
-    /// Returns what a person should know.
-    pub(crate) fn issues(&self) -> Vec<LiveIssue> {
-        let issue = |code: &'static str, names: &[String], what: &str| {
-            (!names.is_empty()).then(|| LiveIssue {
-                code,
-                severity: "warning",
-                server: self.listing.server.clone(),
-                tool: if let [name] = names { Some(name.clone()) } else { None },
-                message: sentence(names, what),
-                changes: Vec::new(),
-                hint: Some(format!("brigade tools pins show {}", escape_terminal(&self.listing.id()))),
-            })
-        };
-        let appeared = issue("mcp_tool_appeared", &self.appeared, "appeared");
-        let vanished = issue("mcp_tool_vanished", &self.vanished, "vanished");
-        appeared.into_iter().chain(vanished).collect()
-    }
-
-    /// Returns it as a diagnosis sees it.
-    fn problems(&self) -> impl Iterator<Item = PinState> {
-        let problem = |names: &[String], what: &str, of: fn(String) -> PinProblem| {
-            (!names.is_empty()).then(|| PinState {
-                id: self.listing.id(),
-                file: self.listing.path().to_string(),
-                tool_id: None,
-                problem: of(sentence(names, what)),
-            })
-        };
-        let appeared = problem(&self.appeared, "appeared", PinProblem::Appeared);
-        appeared.into_iter().chain(problem(&self.vanished, "vanished", PinProblem::Gone))
-    }
 }
 
 /// Says which tools did what since the list was known.
-fn sentence(names: &[String], what: &str) -> String {
+pub fn sentence(names: &[String], what: &str) -> String {
     let shown: Vec<String> =
         names.iter().take(NAMES).map(|name| format!("`{}`", escape_terminal(&short(name, NAME)))).collect();
     let more = if NAMES < names.len() { ", …" } else { "" };
@@ -171,21 +142,24 @@ fn sentence(names: &[String], what: &str) -> String {
     .replace("vanished in", "vanished from")
 }
 
-impl Room {
+impl PinStore<'_> {
     /// Keeps which names the server of a tool lists. An empty list says nothing: no server is asked for none.
-    pub(crate) fn note_names<'n>(
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn note_names<'n>(
         &self,
         catalog: &Catalog,
         tool: &Tool,
         names: impl Iterator<Item = &'n str>,
         first_time: FirstTime,
-    ) -> Result<(), Error> {
+    ) -> Result<(), FsError> {
         let listed: BTreeSet<String> = names.map(str::to_owned).collect();
         let Some(server) = server_of(tool).filter(|_| !listed.is_empty()) else { return Ok(()) };
         let command = ServerCommand::of(tool);
         let variant = self.variant_of_server(catalog, server, command)?;
         let path = path_of(server, variant.as_deref());
-        let now = self.now();
+        let now = self.clock.now();
         let listing = match self.read_listing(&path)? {
             Found::Newer => return Ok(()),
             Found::Nothing if first_time == FirstTime::Leave => return Ok(()),
@@ -205,11 +179,10 @@ impl Room {
     }
 
     /// Reads what is known of every server, by name, beside what it lists.
-    pub(crate) fn server_states(
-        &self,
-        catalog: &Catalog,
-        pins: &[PinRecord],
-    ) -> Result<Vec<ServerState>, Error> {
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn servers(&self, catalog: &Catalog, pins: &[PinRecord]) -> Result<Vec<ServerState>, FsError> {
         let folder = rel(PINS).join(SERVERS).expect("it is a name");
         let entries = match self.fs.list_dir(&folder) {
             Ok(entries) => entries,
@@ -230,36 +203,14 @@ impl Room {
     }
 
     /// Takes what a server lists as known.
-    pub(super) fn accept_names(&self, state: ServerState) -> Result<ServerState, Error> {
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn accept_names(&self, state: ServerState) -> Result<ServerState, FsError> {
         let listing = state.listing;
-        let listing = Listing { known: listing.listed.clone(), known_at: self.now(), ..listing };
+        let listing = Listing { known: listing.listed.clone(), known_at: self.clock.now(), ..listing };
         self.write_listing(&listing)?;
         Ok(ServerState { listing, appeared: Vec::new(), vanished: Vec::new() })
-    }
-
-    pub(super) fn server_summary(&self, state: &ServerState) -> ServerSummary {
-        let listing = &state.listing;
-        ServerSummary {
-            id: listing.id(),
-            server: listing.server.clone(),
-            state: if state.is_changed() { "changed" } else { "known" },
-            tool_count: listing.listed.len(),
-            appeared: state.appeared.clone(),
-            vanished: state.vanished.clone(),
-            known_at: listing.known_at.to_string(),
-            listed_at: listing.listed_at.to_string(),
-            listing_path: self.absolute(listing.path().as_str()),
-        }
-    }
-
-    /// Lists what a diagnosis is told of servers.
-    pub(super) fn server_problems(
-        &self,
-        catalog: &Catalog,
-        pins: &[PinRecord],
-    ) -> Result<Vec<PinState>, Error> {
-        let states = self.server_states(catalog, pins)?;
-        Ok(states.iter().flat_map(ServerState::problems).collect())
     }
 
     fn variant_of_server(
@@ -267,7 +218,7 @@ impl Room {
         catalog: &Catalog,
         server: &str,
         own: ServerCommand,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<String>, FsError> {
         let of_server = catalog.tools().iter().filter(|tool| server_of(tool) == Some(server));
         let all: Vec<ServerCommand> = of_server.map(ServerCommand::of).collect();
         let variant = own.variant();
@@ -277,12 +228,12 @@ impl Room {
         Ok(has_own_place(own, &all, is_there, recorded).then_some(variant))
     }
 
-    fn read_listing(&self, path: &RelPath) -> Result<Found, Error> {
+    fn read_listing(&self, path: &RelPath) -> Result<Found, FsError> {
         let bytes = match self.fs.read(path, LIMIT) {
             Ok(bytes) => bytes,
             Err(_) => return Ok(Found::Nothing),
         };
-        let Ok(json) = parse_json(&bytes) else { return Ok(Found::Nothing) };
+        let Some(json) = parse(&bytes) else { return Ok(Found::Nothing) };
         let schema = json.get("schema").and_then(Json::as_str).unwrap_or_default();
         if schema != SCHEMA && schema.starts_with(SCHEMA_OF_ANY_VERSION) {
             return Ok(Found::Newer);
@@ -290,11 +241,11 @@ impl Room {
         Ok(Listing::from_json(&json).map_or(Found::Nothing, |listing| Found::Listing(Box::new(listing))))
     }
 
-    fn write_listing(&self, listing: &Listing) -> Result<(), Error> {
+    fn write_listing(&self, listing: &Listing) -> Result<(), FsError> {
         let path = listing.path();
         self.fs.create_dir_all(&path.parent())?;
         let text = listing.to_json().to_pretty();
-        Ok(self.fs.write_atomic(&path, text.as_bytes(), FileMode::Private)?)
+        self.fs.write_atomic(&path, text.as_bytes(), FileMode::Private)
     }
 }
 

@@ -12,11 +12,11 @@ const PART: usize = 80;
 
 /// Tells what starts a server: command and folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ServerCommand(pub(crate) Fingerprint);
+pub struct ServerCommand(pub(crate) Fingerprint);
 
 impl ServerCommand {
     /// Returns what starts the server of a tool.
-    pub(crate) fn of(tool: &Tool) -> ServerCommand {
+    pub fn of(tool: &Tool) -> ServerCommand {
         let builder = Fingerprint::builder("brigade.mcp-command.v1");
         ServerCommand(
             builder.text("command", tool.command.as_deref()).text("cwd", tool.cwd.as_deref()).finish(),
@@ -29,7 +29,7 @@ impl ServerCommand {
     }
 
     /// Returns what tells a place of its own from the common one.
-    pub(crate) fn variant(self) -> String {
+    pub fn variant(self) -> String {
         self.0.short()
     }
 }
@@ -46,16 +46,18 @@ pub(crate) fn server_of(tool: &Tool) -> Option<&str> {
 
 /// One tool of one server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct McpTool {
-    pub(crate) server: String,
-    pub(crate) tool: String,
+pub struct McpTool {
+    /// The server, as receipts name it.
+    pub server: String,
+    /// The tool, as the server names it.
+    pub tool: String,
     /// Which of several servers of this name, when it is not the one that has the plain name.
-    pub(crate) variant: Option<String>,
+    pub variant: Option<String>,
 }
 
 impl McpTool {
     /// Returns what a call with this contract asks for; none when it is no MCP call.
-    pub(crate) fn of_contract(family: &str, contract: &Json) -> Option<McpTool> {
+    pub fn of_contract(family: &str, contract: &Json) -> Option<McpTool> {
         let label = |key: &str| {
             contract.get(key).and_then(Json::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
         };
@@ -67,7 +69,7 @@ impl McpTool {
     }
 
     /// Returns what a tool of the catalog asks for, by its names alone; none when it is no whole MCP tool.
-    pub(crate) fn of_tool(tool: &Tool) -> Option<McpTool> {
+    pub fn of_tool(tool: &Tool) -> Option<McpTool> {
         let name = tool.mcp_tool_name.clone().filter(|text| !text.is_empty());
         Some(McpTool { server: server_of(tool)?.to_owned(), tool: name?, variant: None })
     }
@@ -78,12 +80,12 @@ impl McpTool {
     }
 
     /// Returns what starts the servers of all entries that ask for a tool of these names.
-    pub(crate) fn commands(&self, catalog: &Catalog) -> Vec<ServerCommand> {
+    pub fn commands(&self, catalog: &Catalog) -> Vec<ServerCommand> {
         catalog.tools().iter().filter(|tool| self.has_names_of(tool)).map(ServerCommand::of).collect()
     }
 
     /// Returns the name of its file.
-    pub(crate) fn file_name(&self) -> String {
+    pub fn file_name(&self) -> String {
         file_name(&self.server, &self.tool, self.variant.as_deref())
     }
 }
@@ -154,8 +156,7 @@ fn is_plain(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pins::PINS;
-    use crate::room::rel;
+    use crate::pins::{PINS, rel};
 
     #[test]
     fn plain_names_are_file_names_and_others_are_told_apart() {

@@ -1,0 +1,310 @@
+//! Pins of MCP tools on disk: what a server said of a tool when it was first used, and what it says differently since.
+//!
+//! A pin is one file, `.brigade/tools/pins/<server>--<tool>.json`. The first call of a tool writes it. A later call whose
+//! server lists the tool differently is not made; the new listing is kept beside the pin as what is *offered* (a look at
+//! the list keeps it, too). [`PinStore::renew`] makes it the pin, and so does the next approval of a call of the tool,
+//! which shows what changed and binds exactly that listing. A pin that cannot be read refuses every call of its tool.
+//!
+//! Calls that were approved for another listing do not run any more. A server that stops listing a pinned tool is noted
+//! beside the pin, until it lists the tool again.
+//!
+//! Beside the pins, `servers/` keeps which tools each server listed at first and lists since.
+
+mod key;
+mod servers;
+mod store;
+
+use std::time::Duration;
+
+use brigade_call::{Call, PinFact, VerifiedCall};
+use brigade_catalog::{Catalog, Family, Tool};
+use brigade_core::{Clock, Dialect, Fingerprint, Json, Timestamp};
+use brigade_fs::{Fs, FsError, RelPath};
+use brigade_policy::Blocker;
+
+use crate::build::refusal_of_build;
+use crate::exchange::{Exchange, McpErrorKind};
+use crate::pin::{ListedTool, Pin};
+
+pub use key::{McpTool, ServerCommand};
+pub use servers::{FirstTime, Listing, ServerState, sentence};
+pub use store::{PinRecord, PinTrouble};
+
+/// The folder of the pins.
+pub const PINS: &str = ".brigade/tools/pins";
+
+/// The file whose lock is held while a first use makes a pin.
+const LOCK: &str = ".lock";
+
+/// How long to wait for it; it is held for as long as a file takes to be written.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The pins of a workspace.
+#[derive(Clone, Copy)]
+pub struct PinStore<'a> {
+    /// The workspace.
+    pub fs: &'a dyn Fs,
+    /// The present.
+    pub clock: &'a dyn Clock,
+}
+
+/// A file that is no pin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenPin {
+    /// Its path in the workspace.
+    pub path: RelPath,
+    /// Why.
+    pub trouble: PinTrouble,
+}
+
+/// What a call asks for.
+pub struct McpOfCall<'c> {
+    /// Whose pin it needs.
+    key: McpTool,
+    /// The tool, as far as the catalog has it.
+    tool: Option<&'c Tool>,
+    catalog: &'c Catalog,
+}
+
+fn unreadable(tool: &McpTool, trouble: &PinTrouble) -> Blocker {
+    let path = format!("{PINS}/{}", tool.file_name());
+    Blocker::new("mcp_pin_unreadable", format!("the pin `{path}` cannot be trusted: {trouble}"))
+        .field("mcp_tool_name")
+        .hint("look at the file; without it, the next call pins the tool anew")
+}
+
+impl PinStore<'_> {
+    /// Makes what a server said differently the pin.
+    pub fn renew(&self, record: PinRecord, offered: &Pin) -> Result<PinRecord, FsError> {
+        let renewed = PinRecord { pin: Pin::of(offered.tool(), self.clock.now()), offered: None, ..record };
+        self.write(&renewed)?;
+        Ok(renewed)
+    }
+
+    /// Makes the waiting change of a call's tool its pin, when it is the one that an approval bound; returns the
+    /// pin as it is now, and what changed.
+    pub fn take_waiting(
+        &self,
+        catalog: &Catalog,
+        call: &Call,
+        bound: Fingerprint,
+    ) -> Result<(Option<PinRecord>, Vec<String>), FsError> {
+        Ok(match self.beside(catalog, call)? {
+            Some(record) => match record.waiting(bound) {
+                Some(offered) => {
+                    let changes = record.changes();
+                    (Some(self.renew(record, &offered)?), changes)
+                }
+                None => (Some(record), Vec::new()),
+            },
+            None => (None, Vec::new()),
+        })
+    }
+
+    /// Returns the pin of the tool that a stored call asks for, when it can be read.
+    pub fn beside(&self, catalog: &Catalog, call: &Call) -> Result<Option<PinRecord>, FsError> {
+        // Of the families, one has pins.
+        if McpTool::of_contract(&call.family, &call.contract).is_none() {
+            return Ok(None);
+        }
+        match self.of_call(catalog, call)? {
+            Some(mcp) => Ok(self.read(&mcp.key).unwrap_or_default()),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns whose pin a call needs; none for what is no MCP call.
+    pub fn of_call<'c>(&self, catalog: &'c Catalog, call: &Call) -> Result<Option<McpOfCall<'c>>, FsError> {
+        let Some(named) = McpTool::of_contract(&call.family, &call.contract) else { return Ok(None) };
+        // What the call was made of may be gone from the catalog, or be another tool by now.
+        let tool = catalog.tool(&call.tool_id).filter(|tool| McpTool::of_tool(tool).as_ref() == Some(&named));
+        let key = match tool {
+            Some(tool) => self.key(catalog, tool)?.unwrap_or(named),
+            None => named,
+        };
+        Ok(Some(McpOfCall { key, tool, catalog }))
+    }
+
+    /// Returns what a plan needs to know of the pin of a tool, and why it refuses every call, when it cannot be read.
+    pub fn fact(&self, catalog: &Catalog, tool: &Tool) -> Result<(PinFact, Option<Blocker>), FsError> {
+        if tool.family == Some(Family::Mcp)
+            && let Some(blocker) = refusal_of_build()
+        {
+            return Ok((PinFact::None, Some(blocker)));
+        }
+        let Some(mcp) = self.key(catalog, tool)? else { return Ok((PinFact::None, None)) };
+        Ok(match self.read(&mcp) {
+            Ok(None) => (PinFact::None, None),
+            Ok(Some(PinRecord { offered: Some(offered), .. })) => {
+                (PinFact::Changed(offered.fingerprint()), None)
+            }
+            Ok(Some(PinRecord { pin, .. })) => (PinFact::Pinned(pin.fingerprint()), None),
+            Err(trouble) => (PinFact::None, Some(unreadable(&mcp, &trouble))),
+        })
+    }
+
+    /// Returns the pin of a call's tool; none before its first use and for what is no MCP call. A change that the call's
+    /// approval bound becomes the pin, should that have been cut short.
+    ///
+    /// # Errors
+    /// With the reason why the call may not run, when there is a pin and it cannot be read.
+    pub fn of_verified(
+        &self,
+        mcp: Option<&McpOfCall<'_>>,
+        call: &VerifiedCall,
+    ) -> Result<Result<Option<PinRecord>, Blocker>, FsError> {
+        let Some(McpOfCall { key: tool, .. }) = mcp else { return Ok(Ok(None)) };
+        let approval = call.call().approval.as_ref();
+        let bound = approval.and_then(|approval| approval.binding.pin);
+        let record = match self.read(tool) {
+            Ok(record) => record,
+            Err(trouble) => return Ok(Err(unreadable(tool, &trouble))),
+        };
+        let Some(record) = record else { return Ok(Ok(None)) };
+        Ok(Ok(Some(match bound.and_then(|bound| record.waiting(bound)) {
+            Some(offered) => self.renew(record, &offered)?,
+            None => record,
+        })))
+    }
+
+    /// Keeps what the server said of the tool: as the pin at the first use, as the offer when it says something else.
+    /// Returns the pin's id when it does.
+    pub fn keep(
+        &self,
+        mcp: &McpOfCall<'_>,
+        pinned: Option<&PinRecord>,
+        exchange: &Exchange,
+        seen_at: Timestamp,
+    ) -> Result<Option<String>, FsError> {
+        let changed = self.keep_tool(mcp, pinned, exchange, seen_at)?;
+        if let Some(tool) = mcp.tool {
+            let names = exchange.tools.iter().map(|tool| tool.name.as_str());
+            self.note_names(mcp.catalog, tool, names, FirstTime::Begin)?;
+        }
+        Ok(changed)
+    }
+
+    /// Makes what the server says of a call's tool its pin, unless somebody else has done so meanwhile, whose pin then comes back.
+    ///
+    /// # Errors
+    /// With the reason why the tool may not be called.
+    pub fn first_use(&self, mcp: Option<&McpOfCall<'_>>, listed: &ListedTool) -> Result<Option<Pin>, String> {
+        let text = |error: FsError| error.to_string();
+        let Some(mcp) = mcp else { return Ok(None) };
+        let lock = rel(PINS).join(LOCK).expect("it is a name");
+        let keep = || -> Result<Result<Option<Pin>, PinTrouble>, FsError> {
+            self.fs.create_dir_all(&rel(PINS))?;
+            let holder = format!("process {} (brigade tools call run)", std::process::id());
+            let _lock = self.fs.lock(&lock, &holder, LOCK_PATIENCE)?;
+            let found = match self.read(&mcp.key) {
+                Ok(found) => found,
+                Err(trouble) => return Ok(Err(trouble)),
+            };
+            if let Some(record) = found {
+                return Ok(Ok(Some(record.pin)));
+            }
+            let pin = Pin::of(listed, self.clock.now());
+            let (tool, command) = (mcp.key.clone(), mcp.tool.map(ServerCommand::of));
+            self.write(&PinRecord { tool, pin, offered: None, missing_since: None, command })?;
+            Ok(Ok(None))
+        };
+        keep().map_err(text)?.map_err(|trouble| trouble.to_string())
+    }
+
+    fn keep_tool(
+        &self,
+        mcp: &McpOfCall<'_>,
+        pinned: Option<&PinRecord>,
+        exchange: &Exchange,
+        seen_at: Timestamp,
+    ) -> Result<Option<String>, FsError> {
+        let Some(listed) = &exchange.tool else {
+            let fault = exchange.fault.as_ref().map(|fault| fault.kind);
+            if fault == Some(McpErrorKind::ToolNotListed)
+                && let Some(record) = pinned
+            {
+                self.note_vanished(record, seen_at)?;
+            }
+            return Ok(None);
+        };
+        let command = mcp.tool.map(ServerCommand::of);
+        let read;
+        let record = match pinned {
+            // Its first use, which made the pin, or somebody else's that did so meanwhile.
+            None => {
+                let Ok(Some(record)) = self.read(&mcp.key) else { return Ok(None) };
+                read = record;
+                &read
+            }
+            Some(record) => record,
+        };
+        let changed = (!record.pin.holds(listed)).then(|| record.id());
+        self.note_listing(record, listed, command, seen_at)?;
+        Ok(changed)
+    }
+
+    /// Keeps a listing beside a pin as what is offered when it is another one, and forgets an older offer when it is not. A pin that
+    /// holds is known to be of the server that has this command.
+    pub fn note_listing(
+        &self,
+        record: &PinRecord,
+        listed: &ListedTool,
+        command: Option<ServerCommand>,
+        seen_at: Timestamp,
+    ) -> Result<(), FsError> {
+        let offered = (!record.pin.holds(listed)).then(|| Pin::of(listed, seen_at));
+        let command = if offered.is_none() { command.or(record.command) } else { record.command };
+        let known = record.offered.as_ref().map(Pin::fingerprint);
+        if known == offered.as_ref().map(Pin::fingerprint)
+            && record.missing_since.is_none()
+            && record.command == command
+        {
+            return Ok(());
+        }
+        self.write(&PinRecord { offered, missing_since: None, command, ..record.clone() })
+    }
+
+    /// Keeps beside a pin that its server does not list the tool any more.
+    pub fn note_vanished(&self, record: &PinRecord, seen_at: Timestamp) -> Result<(), FsError> {
+        if record.missing_since.is_some() {
+            return Ok(());
+        }
+        self.write(&PinRecord { missing_since: Some(seen_at), ..record.clone() })
+    }
+
+    /// Reads every pin, sorted by server and tool, and says which files are none.
+    pub fn all(&self) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), FsError> {
+        let mut pins = Vec::new();
+        let mut broken = Vec::new();
+        let entries = match self.fs.list_dir(&rel(PINS)) {
+            Ok(entries) => entries,
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            if !entry.name.ends_with(".json") || brigade_fs::is_temporary(&entry.name) {
+                continue;
+            }
+            let Ok(path) = rel(PINS).join(&entry.name) else { continue };
+            match self.read_file(&path) {
+                Ok(Some(record)) if record.tool.file_name() == entry.name => pins.push(record),
+                Ok(None) => {}
+                Ok(Some(_)) => broken.push(BrokenPin { path, trouble: PinTrouble::WrongPlace }),
+                Err(trouble) => broken.push(BrokenPin { path, trouble }),
+            }
+        }
+        pins.sort_by(|one, other| one.tool.cmp(&other.tool));
+        broken.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok((pins, broken))
+    }
+}
+
+/// Makes a path of one that is written in this program.
+fn rel(path: &str) -> RelPath {
+    path.parse().expect("paths in the program stay inside the workspace")
+}
+
+/// Reads a record, a byte order mark skipped.
+fn parse(bytes: &[u8]) -> Option<Json> {
+    Json::parse_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), Dialect::Strict).ok()
+}
