@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: how long commands take as whole processes, and what they cost beside the least that they could.
 //!
-//! Every figure is a median of turns with its reference: `/bin/true`, the plain parse of the catalog's file, or the same
-//! command on a workspace without a history. The tables go to standard output, as they stand in `docs/performance.md`.
+//! Every figure is a median of turns with its reference: `/bin/true`, the plain parse of the catalog's file, or the
+//! same command on a workspace without a history. The tables go to standard output, as they stand in
+//! `docs/performance.md`.
 
 mod mcp;
 mod measure;
@@ -26,8 +27,8 @@ pub use measure::measure_children;
 
 /// Measure commands on workspaces of many sizes
 ///
-/// When the variable BRIGADE_ORIGINAL names a `brigade` of the Python program, its commands are measured too, on a copy of each
-/// workspace.
+/// When the variable BRIGADE_ORIGINAL names a `brigade` of the Python program, its commands are measured too, on a copy
+/// of each workspace.
 #[derive(Debug, clap::Args)]
 pub struct BenchArguments {
     /// Smaller workspaces and fewer turns

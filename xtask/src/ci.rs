@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use crate::cargo::{cargo, done};
+use crate::dependencies;
 use crate::docs::{self, DocsArguments};
+use crate::features::{self, FeaturesArguments};
 use crate::fixtures::{self, FixturesArguments};
 use crate::interop;
 use crate::repository::{Failure, Repository};
@@ -25,12 +27,14 @@ type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 
 pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
     let start = |arguments: &'static str| move || start_cargo(repository, arguments);
-    let steps: [Step<'_>; 10] = [
+    let steps: [Step<'_>; 12] = [
         ("formatting", Box::new(start("fmt --all --check"))),
         ("lints", Box::new(start("clippy --workspace --all-targets --locked --quiet -- -D warnings"))),
         ("lints of the schemas", Box::new(start(SCHEMA_LINTS))),
         ("docs", Box::new(start("doc --workspace --no-deps --locked --quiet"))),
-        ("house rules", Box::new(|| tidy::run(repository, &TidyArguments {}))),
+        ("crates alone", Box::new(|| features::run(repository, &FeaturesArguments {}))),
+        ("dependencies", Box::new(|| dependencies::run_if_installed(repository))),
+        ("house rules", Box::new(|| tidy::run(repository, &TidyArguments { fix: false }))),
         ("fixtures", Box::new(|| fixtures::run(repository, &FixturesArguments { check: true }))),
         ("schemas", Box::new(|| schemas::run(repository, &SchemasArguments { check: true }))),
         ("skills", Box::new(|| skills::run_if_installable(repository))),

@@ -1,8 +1,9 @@
 //! `cargo xtask interop`: real MCP servers, driven through the whole way of a call.
 //!
-//! Published servers are installed at pinned versions below `target/interop`, once. Then everything is offline: each server is
-//! imported, its entries are reviewed, the server itself is the runtime that must run, and calls go through queue, approval and run, every server in
-//! its sandbox in the mode `enforce` and without the network, those of npm from `node_modules` of the project. Receipts are compared with what they must say.
+//! Published servers are installed at pinned versions below `target/interop`, once. Then everything is offline: each
+//! server is imported, its entries are reviewed, the server itself is the runtime that must run, and calls go through
+//! queue, approval and run, every server in its sandbox in the mode `enforce` and without the network, those of npm
+//! from `node_modules` of the project. Receipts are compared with what they must say.
 
 mod install;
 mod servers;

@@ -8,7 +8,9 @@
 mod bench;
 mod cargo;
 mod ci;
+mod dependencies;
 mod docs;
+mod features;
 mod fixtures;
 mod floors;
 mod generated;
@@ -38,6 +40,7 @@ enum Task {
     Bench(bench::BenchArguments),
     Ci(ci::CiArguments),
     Docs(docs::DocsArguments),
+    Features(features::FeaturesArguments),
     Fixtures(fixtures::FixturesArguments),
     Interop(interop::InteropArguments),
     Schemas(schemas::SchemasArguments),
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Task::Bench(arguments) => bench::run(&repository, &arguments),
         Task::Ci(arguments) => ci::run(&repository, &arguments),
         Task::Docs(arguments) => docs::run(&repository, &arguments),
+        Task::Features(arguments) => features::run(&repository, &arguments),
         Task::Fixtures(arguments) => fixtures::run(&repository, &arguments),
         Task::Interop(arguments) => interop::run(&repository, &arguments),
         Task::Schemas(arguments) => schemas::run(&repository, &arguments),

@@ -12,8 +12,8 @@ use crate::repository::{Failure, Repository};
 /// The validator of the Agent Skills format, with its version.
 const VALIDATOR: &str = "skills-ref==0.1.1";
 
-/// Project the starter catalog, and skills of all kinds for every harness that reads them, and let the validator of Agent
-/// Skills judge each
+/// Project the starter catalog, and skills of all kinds for every harness that reads them, and let the validator of
+/// Agent Skills judge each
 ///
 /// Installs the validator from PyPI into the target folder, once.
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,8 @@ fn install(repository: &Repository) -> Result<PathBuf, Failure> {
     Ok(program)
 }
 
-/// Sources that skills are made of, by the tool's id: with and without front matter, and with such that no reader takes.
+/// Sources that skills are made of, by the tool's id: with and without front matter, and with such that no reader
+/// takes.
 const SOURCES: [(&str, &str, &str); 6] = [
     ("plain", "skill", "# Plain\n\nNo front matter at all.\n"),
     ("named-otherwise", "skill", "---\nname: Something Else\ndescription: Says what it does.\n---\n# Body\n"),

@@ -4,12 +4,17 @@ mod documents;
 mod manifests;
 mod rust_text;
 mod sources;
+mod width;
 
 use crate::repository::{Failure, Repository, Tree};
 
 /// Check the rules of the house: arrows, manifests, sources, documents
 #[derive(Debug, clap::Args)]
-pub struct TidyArguments {}
+pub struct TidyArguments {
+    /// Wrap comments that are too wide first
+    #[arg(long)]
+    pub fix: bool,
+}
 
 /// One breach of a rule, at a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +30,10 @@ impl Finding {
     }
 }
 
-pub fn run(repository: &Repository, _: &TidyArguments) -> Result<(), Failure> {
+pub fn run(repository: &Repository, arguments: &TidyArguments) -> Result<(), Failure> {
+    if arguments.fix {
+        wrap_comments(repository)?;
+    }
     let findings = findings(&repository.files("")?);
     for Finding { path, line, message } in &findings {
         eprintln!("{path}:{line}: {message}");
@@ -35,6 +43,18 @@ pub fn run(repository: &Repository, _: &TidyArguments) -> Result<(), Failure> {
         1 => Err(Failure::new("tidy: 1 finding")),
         count => Err(Failure::new(format!("tidy: {count} findings"))),
     }
+}
+
+fn wrap_comments(repository: &Repository) -> Result<(), Failure> {
+    let tree = repository.files("")?;
+    for (path, text) in tree.texts(".rs").filter(|(path, _)| !path.starts_with("fixtures/")) {
+        let wrapped = width::wrapped(text);
+        if wrapped != text {
+            repository.write(path, wrapped.as_bytes())?;
+            println!("wrapped comments of {path}");
+        }
+    }
+    Ok(())
 }
 
 /// Applies every rule, and lists what it found by place.

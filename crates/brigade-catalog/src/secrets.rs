@@ -1,7 +1,7 @@
 //! What an entry says that looks like a secret, and the entry without it.
 //!
-//! The catalog holds labels and commands, which are stored with every call and shown to everybody. A secret among them would
-//! get there, too, so calls of such a tool are refused, and whatever stores or shows a tool takes it
+//! The catalog holds labels and commands, which are stored with every call and shown to everybody. A secret among them
+//! would get there, too, so calls of such a tool are refused, and whatever stores or shows a tool takes it
 //! [without its secrets](Tool::without_secrets).
 
 use std::borrow::Cow;
@@ -98,7 +98,8 @@ impl Tool {
         Cow::Owned(shown)
     }
 
-    /// Returns the description as it is stored and shown, like that of the tool [without its secrets](Tool::without_secrets).
+    /// Returns the description as it is stored and shown, like that of the tool [without its
+    /// secrets](Tool::without_secrets).
     pub fn shown_description(&self) -> Option<String> {
         let mut text = self.description.clone()?;
         mask(&Redactor::new(&[]), is_secret_prose, &mut text);

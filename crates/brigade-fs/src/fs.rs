@@ -321,8 +321,8 @@ pub trait Fs: Send + Sync {
         }
     }
 
-    /// Removes a folder with everything in it, whatever it is called and however deep it lies. Links are removed and not
-    /// followed.
+    /// Removes a folder with everything in it, whatever it is called and however deep it lies. Links are removed and
+    /// not followed.
     ///
     /// # Errors
     /// When it is not there, not a folder, or something in it cannot be removed; then the rest may be gone.
@@ -395,8 +395,8 @@ pub trait Fs: Send + Sync {
     /// Appends to a file, durable when this returns; a file that is not there is created with mode 0600.
     ///
     /// # Errors
-    /// When the disk fails; what was written of `bytes` is cut off again as far as the disk allows, and a file that was created
-    /// for it removed.
+    /// When the disk fails; what was written of `bytes` is cut off again as far as the disk allows, and a file that was
+    /// created for it removed.
     fn append_durable(&self, path: &RelPath, bytes: &[u8]) -> Result<(), FsError> {
         let (mut file, is_new) = match self.open_append(path) {
             Ok(file) => (file, false),
@@ -467,8 +467,8 @@ fn create_temporary<F: Fs + ?Sized>(
     }
 }
 
-/// Tells whether a name is one that [`Fs::write_atomic`] and [`Replacement`] use before they rename: a file of that name is
-/// left over from a crash, or being written right now.
+/// Tells whether a name is one that [`Fs::write_atomic`] and [`Replacement`] use before they rename: a file of that
+/// name is left over from a crash, or being written right now.
 pub fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }

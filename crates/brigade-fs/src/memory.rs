@@ -76,7 +76,8 @@ impl MemoryFs {
 
     /// Returns a new root with what is left after a loss of power. `choose` is asked once for each thing that was not
     /// synced, with the number of possibilities, and returns which one comes true: for a change of names 0 (lost) or 1
-    /// (kept); for a file that grew, how many of the new bytes are there; for another change of a file, 0 (old) or 1 (new).
+    /// (kept); for a file that grew, how many of the new bytes are there; for another change of a file, 0 (old) or 1
+    /// (new).
     pub fn after_crash(&self, mut choose: impl FnMut(usize) -> usize) -> MemoryFs {
         let state = self.state();
         let mut after = State { next: state.next, tick: state.tick, ..State::default() };
@@ -137,7 +138,8 @@ impl State {
     fn has_folder(&self, path: &RelPath) -> bool {
         path.is_root()
             || self.names.get(path).is_some_and(|node| {
-                // Nodes are filled in after the names when a crash is worked out, so a missing one is looked up by name.
+                // Nodes are filled in after the names when a crash is worked out, so a missing one is looked up by
+                // name.
                 !matches!(self.nodes.get(node), Some(Node::File { .. })) && self.has_folder(&path.parent())
             })
     }

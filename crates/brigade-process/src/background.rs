@@ -30,9 +30,9 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 pub struct Detached {
     /// The program.
     pub program: ProcessIdentity,
-    /// The process that writes its logs. It started the program and, on Linux, adopts what is orphaned within the program's
-    /// tree; it ends when nothing of that is left and nobody has the program's output open any more. When it is killed, whoever writes to the output gets a
-    /// broken pipe.
+    /// The process that writes its logs. It started the program and, on Linux, adopts what is orphaned within the
+    /// program's tree; it ends when nothing of that is left and nobody has the program's output open any more. When it
+    /// is killed, whoever writes to the output gets a broken pipe.
     pub writer: ProcessIdentity,
 }
 
@@ -52,9 +52,10 @@ pub struct Ended {
 /// Starts a program in a session of its own that goes on when the caller ends, and a process that writes its logs.
 ///
 /// Its input is open and silent for as long as it lives; [`Spec::stdin`] is not looked at. At the end of input, which
-/// `/dev/null` is, servers that speak over their standard streams exit, and so do many watchers. To find strays that were re-parented later, give it a
-/// variable of its own and pass that to [`kill_tree`]. The process that writes the logs is a copy of the caller: what the caller
-/// holds in memory at this moment stays in use for as long as the program runs, as far as the caller changes it afterwards.
+/// `/dev/null` is, servers that speak over their standard streams exit, and so do many watchers. To find strays that
+/// were re-parented later, give it a variable of its own and pass that to [`kill_tree`]. The process that writes the
+/// logs is a copy of the caller: what the caller holds in memory at this moment stays in use for as long as the program
+/// runs, as far as the caller changes it afterwards.
 pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<Detached, SpawnError> {
     let open = || {
         let (writer, [stdout, stderr]) = LogWriter::new(logs)?;
@@ -68,8 +69,8 @@ pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<Detached, SpawnError> {
     Ok(started)
 }
 
-/// An input that never says anything and never ends: a pipe whose only descriptor is open for reading and for writing, so
-/// that whoever reads from it is its writer, too.
+/// An input that never says anything and never ends: a pipe whose only descriptor is open for reading and for writing,
+/// so that whoever reads from it is its writer, too.
 #[cfg(target_os = "linux")]
 fn silent() -> io::Result<OwnedFd> {
     let (reader, _writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
@@ -98,9 +99,9 @@ pub fn kill_tree(identity: &ProcessIdentity, marker: Option<&str>, grace: Durati
     platform::kill_tree(identity, None, marker, grace, platform::Root::Checked)
 }
 
-/// Ends a detached program as [`kill_tree`] does, and everything that the writer of its logs has adopted: what was orphaned within
-/// the program's tree, whatever it did to its session and environment. The writer itself is not signalled; it ends when nothing
-/// of the program is left.
+/// Ends a detached program as [`kill_tree`] does, and everything that the writer of its logs has adopted: what was
+/// orphaned within the program's tree, whatever it did to its session and environment. The writer itself is not
+/// signalled; it ends when nothing of the program is left.
 pub fn kill_detached(
     program: &ProcessIdentity,
     writer: Option<&ProcessIdentity>,

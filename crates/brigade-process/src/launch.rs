@@ -183,8 +183,8 @@ impl Image {
         if let Some(sandbox) = &self.sandbox {
             sandbox.restrict().map_err(|errno| Failure { step: Step::Sandbox, errno })?;
         }
-        // Another thread of the caller may have forked while it was writing the program: until that fork executes its own
-        // program, this one counts as open for writing.
+        // Another thread of the caller may have forked while it was writing the program: until that fork executes its
+        // own program, this one counts as open for writing.
         let mut errno = self.execute();
         for _ in 0..BUSY_RETRIES {
             if errno != libc::ETXTBSY {
@@ -201,7 +201,8 @@ impl Image {
     fn execute(&self) -> i32 {
         let (argv, environment) = (self.argv.pointers.as_ptr(), self.environment.pointers.as_ptr());
         match &self.how {
-            // SAFETY: the path ends with NUL, both arrays end with a null pointer and point to strings that end with NUL.
+            // SAFETY: the path ends with NUL, both arrays end with a null pointer and point to strings that end with
+            // NUL.
             How::Path | How::PathOf { .. } => unsafe {
                 libc::execve(self.path.as_ptr(), argv, environment);
             },

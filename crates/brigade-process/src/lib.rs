@@ -8,11 +8,11 @@
 //! On Linux each run gets a *keeper*: a small process of ours between the caller and the program. It adopts every
 //! descendant that is orphaned (a child subreaper), so a run has ended when the keeper has no children left, however
 //! often they forked, changed session or ignored signals. The keeper notices when the caller dies, by whatever
-//! signal, and then ends the tree as well and removes the run's private folder ([`PrivateFolder`]). Elsewhere the process group is what can be ended, and
-//! [`Outcome::method`] says so.
+//! signal, and then ends the tree as well and removes the run's private folder ([`PrivateFolder`]). Elsewhere the
+//! process group is what can be ended, and [`Outcome::method`] says so.
 //!
-//! A program that outlives the caller gets no keeper, but a *log writer* ([`Logs`]): a small process of ours that keeps its
-//! output below a cap, whether or not anybody looks.
+//! A program that outlives the caller gets no keeper, but a *log writer* ([`Logs`]): a small process of ours that keeps
+//! its output below a cap, whether or not anybody looks.
 //!
 //! ```
 //! use brigade_process::{Control, Exit, Program, Spec, Stream, run};

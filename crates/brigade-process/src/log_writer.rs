@@ -1,12 +1,14 @@
-//! The log writer: a small process of ours that keeps the output of a detached program in logs that cannot outgrow a cap.
+//! The log writer: a small process of ours that keeps the output of a detached program in logs that cannot outgrow a
+//! cap.
 //!
-//! The program's standard output and error are pipes into it. It appends what it reads, and where a log would become longer
-//! than the cap, the log becomes `NAME.1`, in the place of an older one, and a new one begins. Forked without exec like the
-//! keeper, it keeps to plain system calls and to memory that was reserved before, holds nothing of the caller (no
-//! descriptor, no folder, no terminal, no environment), takes no signal but `SIGKILL`, and ends by itself when nobody has
-//! the pipes open any more. On Linux it is the parent of the program and adopts the orphans of the program's tree, so that they are found when that is ended
-//! ([`kill_detached`](crate::kill_detached)), and it ends when they have ended, too. What cannot be written is read all the same, so that the program never waits for a full disk; once
-//! there is room again, a line in the log says how much is missing.
+//! The program's standard output and error are pipes into it. It appends what it reads, and where a log would become
+//! longer than the cap, the log becomes `NAME.1`, in the place of an older one, and a new one begins. Forked without
+//! exec like the keeper, it keeps to plain system calls and to memory that was reserved before, holds nothing of the
+//! caller (no descriptor, no folder, no terminal, no environment), takes no signal but `SIGKILL`, and ends by itself
+//! when nobody has the pipes open any more. On Linux it is the parent of the program and adopts the orphans of the
+//! program's tree, so that they are found when that is ended ([`kill_detached`](crate::kill_detached)), and it ends
+//! when they have ended, too. What cannot be written is read all the same, so that the program never waits for a full
+//! disk; once there is room again, a line in the log says how much is missing.
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;
@@ -80,7 +82,8 @@ impl LogFile {
         if is_file && stat.st_nlink == 1 { Ok(file) } else { Err(Errno::MLINK) }
     }
 
-    /// Returns how long the log is. When somebody took its name, a new one begins; while that fails, the old one goes on.
+    /// Returns how long the log is. When somebody took its name, a new one begins; while that fails, the old one goes
+    /// on.
     fn length(&mut self) -> Result<u64, Errno> {
         let mut stat = rustix::fs::fstat(&self.file)?;
         if !self.has_its_name(&stat)
@@ -92,8 +95,8 @@ impl LogFile {
         Ok(stat.st_size as u64)
     }
 
-    /// Makes the log the older one and begins a new one. Where that is impossible, it is emptied: the answer is how much was
-    /// lost with that.
+    /// Makes the log the older one and begins a new one. Where that is impossible, it is emptied: the answer is how
+    /// much was lost with that.
     fn rotate(&mut self, length: u64) -> Result<u64, Errno> {
         let stat = rustix::fs::fstat(&self.file)?;
         if self.has_its_name(&stat)

@@ -1,7 +1,7 @@
 //! The limits of this very process, put back when somebody lowered them while a run went on.
 //!
-//! Without a sandbox, a program of the same user can lower the limits of the caller and of the keeper. A caller that may
-//! open no file could then not write down how the run ended.
+//! Without a sandbox, a program of the same user can lower the limits of the caller and of the keeper. A caller that
+//! may open no file could then not write down how the run ended.
 
 /// What a process needs to write down and tidy up after a run.
 const KEPT: [crate::launch::Resource; 2] = [libc::RLIMIT_NOFILE, libc::RLIMIT_FSIZE];

@@ -88,7 +88,8 @@ impl Child {
         }
     }
 
-    /// Closes its input, waits up to the grace for it to end by itself, then ends the tree: asked, the grace again, killed.
+    /// Closes its input, waits up to the grace for it to end by itself, then ends the tree: asked, the grace again,
+    /// killed.
     pub fn finish(mut self, grace: Duration) -> Result<Outcome, RunError> {
         self.stdin = None;
         if let Some(outcome) = self.wait(grace)? {

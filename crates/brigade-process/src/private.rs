@@ -1,9 +1,9 @@
 //! The folder that a run has for itself, and its end, whoever comes to remove it.
 //!
-//! Whoever made the folder removes it. When that process was killed, the keeper of its run does; and when there is none,
-//! the next one that makes such a folder, because the name says whose it is. Nothing is removed that could be another's:
-//! links are not followed, other file systems not entered, and a folder counts as ours by device and inode, or by its
-//! name and owner when the process that it names has ended.
+//! Whoever made the folder removes it. When that process was killed, the keeper of its run does; and when there is
+//! none, the next one that makes such a folder, because the name says whose it is. Nothing is removed that could be
+//! another's: links are not followed, other file systems not entered, and a folder counts as ours by device and inode,
+//! or by its name and owner when the process that it names has ended.
 
 use std::ffi::CString;
 use std::fs::Metadata;

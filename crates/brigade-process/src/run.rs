@@ -31,7 +31,8 @@ pub enum Stream {
 
 /// Takes the output of a run as it comes.
 ///
-/// An error ends the whole tree and is returned by [`run`]. Closures `FnMut(Stream, &[u8]) -> io::Result<()>` are sinks.
+/// An error ends the whole tree and is returned by [`run`]. Closures `FnMut(Stream, &[u8]) -> io::Result<()>` are
+/// sinks.
 pub trait Sink {
     /// Takes bytes as the program wrote them: cut anywhere, in no particular encoding, never empty.
     fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()>;

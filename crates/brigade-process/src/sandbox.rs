@@ -95,9 +95,10 @@ pub struct SandboxProfile {
     pub read: Vec<PathBuf>,
     /// Files and folders (with everything beneath) to read and write. Ones that do not exist are skipped.
     pub write: Vec<PathBuf>,
-    /// Paths that stay unwritable although they are beneath a writable one (`.git` and `.brigade` of a workspace), except
-    /// for entries of `write` that are in turn beneath them. One that does not exist cannot be created. Each should be
-    /// a direct entry of one of `write`, because without namespaces everything beside it is granted one by one.
+    /// Paths that stay unwritable although they are beneath a writable one (`.git` and `.brigade` of a workspace),
+    /// except for entries of `write` that are in turn beneath them. One that does not exist cannot be created. Each
+    /// should be a direct entry of one of `write`, because without namespaces everything beside it is granted one by
+    /// one.
     pub deny_write: Vec<PathBuf>,
     /// Network sockets.
     pub network: Network,

@@ -89,8 +89,8 @@ pub struct Spec {
     pub limits: Limits,
     /// Kernel rules for the whole tree; `None` for no sandbox.
     pub sandbox: Option<SandboxProfile>,
-    /// The run's private folder, which its keeper removes when the caller was killed and cannot. A run without a keeper leaves
-    /// it.
+    /// The run's private folder, which its keeper removes when the caller was killed and cannot. A run without a keeper
+    /// leaves it.
     pub private: Option<Disposal>,
 }
 

@@ -18,8 +18,8 @@
 //! for one rule: draft-07 ignores what stands beside `$ref`, so that is a problem there. Other dialects are refused.
 //!
 //! Numbers are compared exactly: `1.0` is an integer and equals `1`, `0.3` is a multiple of `0.1`, and integers of
-//! 64 bits are not rounded. Lengths count characters (Unicode scalar values). Patterns are ECMA-262 without look-around and
-//! backreferences, and are matched in linear time. No schema and no instance, however hostile, exhausts the stack
+//! 64 bits are not rounded. Lengths count characters (Unicode scalar values). Patterns are ECMA-262 without look-around
+//! and backreferences, and are matched in linear time. No schema and no instance, however hostile, exhausts the stack
 //! or makes a check exponential.
 //!
 //! # What it does not know

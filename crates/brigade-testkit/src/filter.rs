@@ -16,7 +16,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// What is looked for, in this order, as alternatives of one expression: the leftmost match wins, then the first alternative.
+/// What is looked for, in this order, as alternatives of one expression: the leftmost match wins, then the first
+/// alternative.
 const RULES: &[(&str, &str)] = &[
     ("workspace", r#"[^\s"'`=:(,]*/brigade-test-[A-Za-z0-9]+/workspace\b"#),
     ("home", r#"[^\s"'`=:(,]*/brigade-test-[A-Za-z0-9]+/home\b"#),

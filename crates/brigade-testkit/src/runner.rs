@@ -25,8 +25,8 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 /// Runs `brigade` in one workspace.
 ///
-/// The program sees PATH, a HOME of its own and what [`env`](Brigade::env) adds; nothing else of the environment. Its current
-/// directory is the workspace and its standard input is empty.
+/// The program sees PATH, a HOME of its own and what [`env`](Brigade::env) adds; nothing else of the environment. Its
+/// current directory is the workspace and its standard input is empty.
 #[derive(Clone, Debug)]
 pub struct Brigade {
     program: PathBuf,
@@ -84,7 +84,8 @@ impl Brigade {
         self
     }
 
-    /// Returns the command as it would be run, for tests that must hold the child themselves (to signal it, or to cut its pipes).
+    /// Returns the command as it would be run, for tests that must hold the child themselves (to signal it, or to cut
+    /// its pipes).
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
         command.args(args).current_dir(&self.directory).env_clear().envs(self.environment.iter().cloned());
@@ -94,8 +95,8 @@ impl Brigade {
 
     /// Runs the program to its end.
     ///
-    /// Panics, and ends the program with its process group, when it takes longer than the timeout; panics also when something it
-    /// started goes on holding its output after it has ended.
+    /// Panics, and ends the program with its process group, when it takes longer than the timeout; panics also when
+    /// something it started goes on holding its output after it has ended.
     #[track_caller]
     pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
         let mut command = self.command(args);

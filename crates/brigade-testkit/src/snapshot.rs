@@ -8,8 +8,8 @@ const UPDATE: &str = "BRIGADE_UPDATE_SNAPSHOTS";
 
 /// Fails the test unless a text is what a file holds; shows the lines that differ.
 ///
-/// The text should be [normalized](crate::normalize) first. With `BRIGADE_UPDATE_SNAPSHOTS=1` in the environment the file is
-/// written instead, so that a changed output can be reviewed as a change of files. Tests name the file from
+/// The text should be [normalized](crate::normalize) first. With `BRIGADE_UPDATE_SNAPSHOTS=1` in the environment the
+/// file is written instead, so that a changed output can be reviewed as a change of files. Tests name the file from
 /// `env!("CARGO_MANIFEST_DIR")`.
 #[track_caller]
 pub fn assert_snapshot(file: impl AsRef<Path>, actual: &str) {

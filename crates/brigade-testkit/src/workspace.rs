@@ -114,8 +114,8 @@ impl TempWorkspace {
 
     /// Returns every regular file below a folder of the workspace (`""` for all), by path with `/`, in order.
     ///
-    /// Use it to compare whole trees, or to look for a planted secret in everything that was written. Git's own folder is
-    /// left out.
+    /// Use it to compare whole trees, or to look for a planted secret in everything that was written. Git's own folder
+    /// is left out.
     pub fn files(&self, below: impl AsRef<Path>) -> BTreeMap<String, Vec<u8>> {
         let mut found = BTreeMap::new();
         collect(&self.root, &self.join(below), &mut found);

@@ -1,7 +1,8 @@
 //! Calls of MCP tools beside a bare client that says the same to the same server, and a status of many runtimes.
 //!
-//! The whole command is measured, from its start to its end, server included; the bare client starts the server, shakes hands,
-//! lists the tools, calls one, closes the server's input and waits for its end. What Brigade adds is the difference.
+//! The whole command is measured, from its start to its end, server included; the bare client starts the server, shakes
+//! hands, lists the tools, calls one, closes the server's input and waits for its end. What Brigade adds is the
+//! difference.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};

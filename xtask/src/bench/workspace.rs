@@ -1,7 +1,7 @@
 //! Workspaces of any size: a catalog of script tools, and a history of calls and runs.
 //!
-//! The history is written in the format of version 0.30.0 of the Python program, fingerprints included, so that both programs
-//! can read it. Ours adopts it with its first write.
+//! The history is written in the format of version 0.30.0 of the Python program, fingerprints included, so that both
+//! programs can read it. Ours adopts it with its first write.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};

@@ -11,6 +11,9 @@ use crate::repository::Tree;
 /// What every crate takes over from the root manifest.
 const INHERITED: &[&str] = &["version", "edition", "rust-version", "license"];
 
+/// What a crate that can be published says of itself.
+const PUBLISHED: &[&str] = &["readme", "keywords", "categories"];
+
 /// The one crate with lints of its own, and the lint that must then be among them.
 const OWN_LINTS: (&str, &str) = ("brigade-process", "undocumented_unsafe_blocks");
 
@@ -103,6 +106,11 @@ impl Manifests {
         }
         if !package.contains_key("description") {
             say(format!("`{name}` has no description"));
+        }
+        let is_published =
+            package.get("publish").is_none_or(|publish| publish.get_ref().as_bool() != Some(false));
+        for key in PUBLISHED.iter().filter(|key| is_published && !package.contains_key(**key)) {
+            say(format!("`{name}` has no {key}"));
         }
         let lints = sub(table, "lints");
         let own = lints.and_then(|lints| sub(lints, "clippy"));
@@ -232,6 +240,9 @@ files = { package = "brigade-fs", path = "crates/brigade-fs" }
 serde = "1"
 "#;
     const HEAD: &str = r#"description = "x"
+readme = "README.md"
+keywords = []
+categories = []
 version.workspace = true
 edition.workspace = true
 rust-version.workspace = true
@@ -270,13 +281,13 @@ license.workspace = true
     #[test]
     fn an_arrow_that_points_up_is_found_at_its_line() {
         let rest = format!("[dependencies]\nbrigade-fs.workspace = true\n{LINTS}");
-        check("brigade-core", HEAD, &rest, &[(9, "may not depend")]);
+        check("brigade-core", HEAD, &rest, &[(12, "may not depend")]);
     }
 
     #[test]
     fn an_arrow_under_another_name_or_for_one_platform_is_found() {
         let rest = format!("[target.'cfg(unix)'.dependencies]\nfiles.workspace = true\n{LINTS}");
-        check("brigade-core", HEAD, &rest, &[(9, "`brigade-core` may not depend on `brigade-fs`")]);
+        check("brigade-core", HEAD, &rest, &[(12, "`brigade-core` may not depend on `brigade-fs`")]);
     }
 
     #[test]
@@ -295,7 +306,7 @@ license.workspace = true
             "brigade-core",
             HEAD,
             &format!("[dependencies]\nserde = \"1\"\n{LINTS}"),
-            &[(9, "must come from")],
+            &[(12, "must come from")],
         );
     }
 
@@ -303,6 +314,13 @@ license.workspace = true
     fn what_is_not_inherited_is_found() {
         let head = HEAD.replace("edition.workspace = true", "edition = \"2024\"");
         check("brigade-core", &head, "", &[(1, "inherit its edition"), (1, "inherit the lints")]);
+    }
+
+    #[test]
+    fn a_crate_that_can_be_published_says_what_it_is() {
+        let bare = HEAD.replace("readme = \"README.md\"\nkeywords = []\n", "");
+        check("brigade-core", &bare, LINTS, &[(1, "has no readme"), (1, "has no keywords")]);
+        check("brigade-core", &format!("publish = false\n{bare}"), LINTS, &[]);
     }
 
     #[test]
@@ -324,7 +342,7 @@ license.workspace = true
     #[test]
     fn packages_of_others_are_listed_once() {
         let manifests = manifests("brigade-core", HEAD, LINTS);
-        assert_eq!(manifests.third_party(), BTreeMap::from([("serde", ("crates/fs/Cargo.toml", 9))]));
+        assert_eq!(manifests.third_party(), BTreeMap::from([("serde", ("crates/fs/Cargo.toml", 12))]));
     }
 
     #[test]

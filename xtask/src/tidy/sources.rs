@@ -1,7 +1,7 @@
 //! Rust files: length, open notes, silenced lints and tests, unsafe code.
 
-use super::Finding;
 use super::rust_text::{Line, has_word, split};
+use super::{Finding, width};
 use crate::repository::Tree;
 
 /// How many lines a Rust file may have.
@@ -13,7 +13,8 @@ const LONG_FILES: &[(&str, &str)] = &[];
 /// The only folder whose code may be unsafe.
 const UNSAFE_FOLDER: &str = "crates/brigade-process/";
 
-/// Where code may call what `clippy.toml` bans: the seams to disk, clock, environment and processes, and what is no product.
+/// Where code may call what `clippy.toml` bans: the seams to disk, clock, environment and processes, and what is no
+/// product.
 const SEAMS: &[&str] = &[
     "crates/brigade-process/",
     "crates/brigade-fs/",
@@ -24,8 +25,17 @@ const SEAMS: &[&str] = &[
     "xtask/",
 ];
 
+/// The façade's code.
+const FACADE: &str = "crates/brigade/src/";
+
+/// The one file of it that has an `impl Workspace`, which hands out handles and does nothing else.
+const WORKSPACE: &str = "crates/brigade/src/workspace.rs";
+
 /// How many lines an attribute may have before its reason.
 const ATTRIBUTE: usize = 6;
+
+/// What is said of a comment that is too wide.
+const WIDE: &str = "a comment has at most 120 columns: `cargo xtask tidy --fix` wraps it";
 
 /// Words that mark something left for later.
 const NOTES: &[&str] = &["TODO", "FIXME", "XXX"];
@@ -37,7 +47,8 @@ const BANNED: &[(&str, &str)] = &[
     ("expect(dead_code", "dead code is removed, not silenced"),
 ];
 
-/// Tells whether a file is a module that the tests of a crate share: each of them is a program of its own, and uses its part.
+/// Tells whether a file is a module that the tests of a crate share: each of them is a program of its own, and uses its
+/// part.
 fn is_shared_by_tests(path: &str) -> bool {
     path.contains("/tests/") && path.ends_with("/mod.rs")
 }
@@ -48,6 +59,8 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in &sources {
         check_length(path, text, LONG_FILES, &mut found);
+        let wide = width::too_wide(text).into_iter();
+        found.extend(wide.map(|line| Finding::new(path, line, WIDE)));
         let lines = split(text);
         for (index, line) in lines.iter().enumerate() {
             found.extend(
@@ -118,6 +131,9 @@ fn breaches(path: &str, line: &Line) -> Vec<String> {
             found.push(format!("`{text}`: {reason}"));
         }
     }
+    if path.starts_with(FACADE) && path != WORKSPACE && line.code.starts_with("impl Workspace ") {
+        found.push(format!("`impl Workspace` stands in {WORKSPACE} alone: write a handle"));
+    }
     if has_word(&line.code, "unsafe") && !path.starts_with(UNSAFE_FOLDER) {
         found.push(format!("unsafe code outside {UNSAFE_FOLDER}"));
     }
@@ -170,6 +186,13 @@ mod tests {
         check("crates/brigade-call/src/lib.rs", with, &[(1, "only the seams")]);
         check("crates/brigade-call/src/lib.rs", &format!("#[cfg(test)]\nmod tests {{\n{with}}}"), &[]);
         check("crates/brigade-call/benches/plan.rs", with, &[]);
+    }
+
+    #[test]
+    fn a_workspace_has_one_room() {
+        check("crates/brigade/src/workspace.rs", "impl Workspace {\n}\n", &[]);
+        check("crates/brigade/src/calls.rs", "\nimpl Workspace {\n}\n", &[(2, "write a handle")]);
+        check("crates/brigade/src/calls.rs", "impl Calls {\n}\nimpl WorkspaceError {\n}\n", &[]);
     }
 
     #[test]

@@ -34,7 +34,8 @@ pub struct Runtime {
     pub timeout: Option<Seconds>,
     /// Where the entry is written.
     pub origin: Origin,
-    /// Dotted names of keys, at any depth, that look like they hold a secret; list positions count from 1. Never values.
+    /// Dotted names of keys, at any depth, that look like they hold a secret; list positions count from 1. Never
+    /// values.
     pub unsafe_fields: Vec<String>,
     /// Whether an issue of error severity concerns this entry.
     pub is_broken: bool,

@@ -81,7 +81,8 @@ pub struct Tool {
     pub projection_fingerprints: BTreeMap<String, String>,
     /// Where the entry is written.
     pub origin: Origin,
-    /// Dotted names of keys, at any depth, that look like they hold a secret; list positions count from 1. Never values.
+    /// Dotted names of keys, at any depth, that look like they hold a secret; list positions count from 1. Never
+    /// values.
     pub unsafe_fields: Vec<String>,
     /// Whether an issue of error severity concerns this entry.
     pub is_broken: bool,

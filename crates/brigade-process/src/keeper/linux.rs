@@ -64,7 +64,8 @@ pub(super) fn start(
     Ok((reports, commands, Hold(pid)))
 }
 
-/// Starts a program that no keeper watches, by the process that writes its logs; the one in between, which forks that, ends at once.
+/// Starts a program that no keeper watches, by the process that writes its logs; the one in between, which forks that,
+/// ends at once.
 pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Detached, SpawnError> {
     let Lines { reports: (reports, reports_end), .. } =
         Lines::open().map_err(|source| SpawnError::at(Step::Pipes, source))?;

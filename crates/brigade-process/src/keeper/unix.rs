@@ -58,8 +58,8 @@ pub(super) fn start(
     Ok((reports, commands, Hold(thread)))
 }
 
-/// Starts a program that nobody watches, and the writer of its logs. Both stay children of ours, so threads collect them if
-/// they end before us.
+/// Starts a program that nobody watches, and the writer of its logs. Both stay children of ours, so threads collect
+/// them if they end before us.
 pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Detached, SpawnError> {
     let identity_of = |pid: libc::pid_t| {
         ProcessIdentity::of(pid as u32).map_err(|source| SpawnError::at(Step::Session, source))
@@ -143,8 +143,8 @@ fn collect(pid: libc::pid_t) -> Option<(libc::c_int, libc::rusage)> {
     }
 }
 
-/// Signals the group; says whether it has members that can be signalled: where all that is left are zombies, some systems
-/// answer that it is not permitted.
+/// Signals the group; says whether it has members that can be signalled: where all that is left are zombies, some
+/// systems answer that it is not permitted.
 fn signal_group(group: libc::pid_t, signal: libc::c_int) -> bool {
     // SAFETY: no memory is involved.
     unsafe { libc::kill(-group, signal) == 0 }

@@ -9,8 +9,8 @@ const TITLE: &[u8] = b"brigade: log writer";
 
 /// Takes another name, and wipes the command line and the environment that lists of processes show.
 ///
-/// Others look for a mark in environments, and one that the caller carries means the caller. Where the system does not let a
-/// process write to its own memory by `/proc`, they stay. Allocates nothing.
+/// Others look for a mark in environments, and one that the caller carries means the caller. Where the system does not
+/// let a process write to its own memory by `/proc`, they stay. Allocates nothing.
 pub(super) fn forget() {
     // SAFETY: the name ends with NUL.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"brigade-log".as_ptr()) };

@@ -1,8 +1,9 @@
 //! What of a workspace a run must never write: the caller's own state, and everything by which git is found.
 //!
-//! `.git` can be a link, or a file that names a folder, and that folder can name another (`commondir`). Who could replace
-//! anything on one of these ways would have git read a configuration of their own, which starts programs. So the way is
-//! followed as the kernel follows it, and every direct entry of the workspace on it is kept, with all that is beneath.
+//! `.git` can be a link, or a file that names a folder, and that folder can name another (`commondir`). Who could
+//! replace anything on one of these ways would have git read a configuration of their own, which starts programs. So
+//! the way is followed as the kernel follows it, and every direct entry of the workspace on it is kept, with all that
+//! is beneath.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -46,8 +47,8 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Looks what is to be kept, as things are now; `state` are the ways, from the workspace, to what the caller keeps there:
-    /// where links on them lead is kept, too.
+    /// Looks what is to be kept, as things are now; `state` are the ways, from the workspace, to what the caller keeps
+    /// there: where links on them lead is kept, too.
     pub fn of(workspace: &Path, state: &[&str]) -> Kept {
         let mut ways = Ways {
             root: workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned()),
@@ -70,8 +71,8 @@ impl Kept {
         leads_there(path) || path.canonicalize().is_ok_and(|real| leads_there(&real))
     }
 
-    /// Returns the folder that a path leads to when the workspace is that folder or in it, by the name that it has in the
-    /// workspace's own path.
+    /// Returns the folder that a path leads to when the workspace is that folder or in it, by the name that it has in
+    /// the workspace's own path.
     pub fn around<'w>(&self, path: &Path, workspace: &'w Path) -> Option<&'w Path> {
         let real = path.canonicalize().ok().filter(|real| self.root.starts_with(real))?;
         let is_it = |folder: &&Path| folder.canonicalize().is_ok_and(|folder| folder == real);

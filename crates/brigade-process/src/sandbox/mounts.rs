@@ -194,8 +194,8 @@ impl Mounts {
     }
 }
 
-/// Covers `/dev/shm`, which all processes of the machine share, with an empty one that is gone with the run. Makes plain
-/// system calls only; `None` when that is not possible.
+/// Covers `/dev/shm`, which all processes of the machine share, with an empty one that is gone with the run. Makes
+/// plain system calls only; `None` when that is not possible.
 pub(super) fn private_shared_memory() -> Option<OwnedFd> {
     use rustix::fs::{Mode, OFlags};
 

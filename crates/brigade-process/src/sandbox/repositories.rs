@@ -4,8 +4,8 @@
 //! A submodule, a worktree or another repository below the workspace has a `.git` of its own; who could write there
 //! would have their hooks and settings used by the next git command in it. The same holds for a folder that
 //! `core.hooksPath` names, and for a repository without files to work on, which is found by what it consists of. A
-//! workspace within has the caller's state in its own folder, with rules that the next command there would believe. All of
-//! them are found by looking, as things are before a run.
+//! workspace within has the caller's state in its own folder, with rules that the next command there would believe. All
+//! of them are found by looking, as things are before a run.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -51,8 +51,8 @@ pub enum Extent {
 }
 
 impl Repositories {
-    /// Looks for repositories, folders of hooks and other workspaces below a workspace; `home` is where git's own settings
-    /// are, and `state` the entry in which each workspace keeps its own.
+    /// Looks for repositories, folders of hooks and other workspaces below a workspace; `home` is where git's own
+    /// settings are, and `state` the entry in which each workspace keeps its own.
     pub fn of(workspace: &Path, home: Option<&Path>, state: &str) -> Repositories {
         let mut found = Repositories::default();
         let mut settings: Vec<PathBuf> = vec![PathBuf::from("/etc/gitconfig")];
