@@ -24,6 +24,7 @@ mod fields;
 mod model;
 mod read;
 mod secrets;
+pub mod source;
 pub mod starter;
 
 pub use entry_text::FieldValue;

@@ -9,17 +9,15 @@
 pub(crate) mod cut;
 mod entry;
 mod full;
-mod locate;
 mod plain;
-mod syntax;
 
 use std::borrow::Cow;
 
 use brigade_core::{ConfigIssue, Hint, Place, Severity};
 
 use crate::model::{Catalog, Level, Runtime, Runtimes, Tool};
+use crate::source::Locator;
 use entry::Entry;
-use locate::Locator;
 
 impl Catalog {
     /// Reads a tools.toml; `file` is its name as places show it.

@@ -13,6 +13,7 @@
 //! ```
 
 mod fingerprint;
+mod glob;
 mod id;
 mod issue;
 pub mod json;
@@ -24,6 +25,7 @@ pub mod text;
 mod time;
 
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
+pub use glob::Glob;
 pub use id::{CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolved, RunId};
 pub use issue::{ConfigIssue, Place, Severity, closest};
 pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};

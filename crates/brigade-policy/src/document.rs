@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use brigade_catalog::source::{self, Locator};
 use brigade_core::{ConfigIssue, Hint, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -24,7 +25,7 @@ pub(crate) type Value<'t> = Spanned<DeValue<'t>>;
 pub(crate) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
-    line_starts: Vec<usize>,
+    locator: Locator<'a>,
     issues: Vec<ConfigIssue>,
 }
 
@@ -33,8 +34,7 @@ const MAX_ISSUES: usize = 100;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(file: &'a str, text: &'a str) -> Reader<'a> {
-        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Reader { file, text, line_starts, issues: Vec::new() }
+        Reader { file, text, locator: Locator::new(text, 1), issues: Vec::new() }
     }
 
     /// Returns the issues in the order of their places.
@@ -50,24 +50,18 @@ impl<'a> Reader<'a> {
 
     /// Parses the whole document; every syntax error becomes an issue.
     pub(crate) fn parse(&mut self) -> DeTable<'a> {
-        let (table, errors) = DeTable::parse_recoverable(self.text);
-        for error in errors.into_iter().take(MAX_ISSUES) {
-            let duplicate = error.message().contains("duplicate key");
-            let message = if duplicate { "this key is there twice" } else { "not valid TOML" };
-            self.error(error.span().unwrap_or(0..0), None, message, None);
+        let (table, errors) = source::parse(self.text, &self.locator);
+        for error in errors {
+            let place = Place::at(self.file, error.at.0, error.at.1);
+            self.issue(Severity::Error, place, None, error.message, None);
         }
         table.into_inner()
     }
 
     /// Returns the place of a byte range; columns count characters.
     pub(crate) fn place(&self, span: &Range<usize>) -> Place {
-        let mut start = span.start.min(self.text.len());
-        while !self.text.is_char_boundary(start) {
-            start -= 1;
-        }
-        let line = self.line_starts.partition_point(|line_start| *line_start <= start);
-        let before = &self.text[self.line_starts[line - 1]..start];
-        Place::at(self.file, line, before.chars().count() + 1)
+        let (line, column) = self.locator.locate(span.start);
+        Place::at(self.file, line, column)
     }
 
     pub(crate) fn error(

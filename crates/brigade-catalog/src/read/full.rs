@@ -9,13 +9,10 @@ use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::entry::{Entry, Expected, Slot};
-use super::locate::Locator;
-use super::{Finding, Output, syntax};
+use super::{Finding, Output};
 use crate::fields::{KNOWN_HARNESSES, Shape};
 use crate::model::{FieldPlace, Origin};
-
-/// How many syntax errors of one piece are reported; what follows the first ones is mostly their echo.
-const MOST_SYNTAX_ERRORS: usize = 8;
+use crate::source::{self, Locator};
 
 /// How long a name may be to be compared with known ones, in bytes.
 const LONGEST_NAME: usize = 64;
@@ -25,7 +22,7 @@ type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
 /// Reads a piece; returns whether it gives the entries as the value of a key instead of under headers.
 pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<'_, E>) -> bool {
     let locator = Locator::new(text, first_line);
-    let (root, errors) = DeTable::parse_recoverable(text);
+    let (root, errors) = source::parse(text, &locator);
     let trust = if errors.is_empty() { Trust::Sound } else { Trust::Broken };
     let before = output.entries.len();
     let mut has_list = false;
@@ -48,8 +45,9 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
             );
         }
     }
-    if trust == Trust::Broken {
-        report_syntax(errors, before, &locator, output);
+    // Broken TOML marks all entries of the piece.
+    for error in errors {
+        output.break_entries(before, error.at, error.message, None);
     }
     has_list
 }
@@ -59,26 +57,6 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
 enum Trust {
     Sound,
     Broken,
-}
-
-/// Reports what is wrong with the TOML, and marks all entries of the piece broken.
-fn report_syntax<E: Entry>(
-    errors: Vec<toml::de::Error>,
-    before: usize,
-    locator: &Locator<'_>,
-    output: &mut Output<'_, E>,
-) {
-    let mut found: Vec<_> = errors
-        .iter()
-        .map(|error| {
-            (locator.locate(error.span().map_or(0, |span| span.start)), syntax::describe(error.message()))
-        })
-        .collect();
-    found.sort_by_key(|(at, _)| *at);
-    found.dedup_by_key(|(at, _)| at.0);
-    for (at, message) in found.into_iter().take(MOST_SYNTAX_ERRORS) {
-        output.break_entries(before, at, message, None);
-    }
 }
 
 fn read_list<E: Entry>(

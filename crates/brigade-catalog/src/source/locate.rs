@@ -5,7 +5,7 @@ const BLOCK: usize = 256;
 
 /// Finds the line and column of bytes of a text.
 #[derive(Debug)]
-pub(super) struct Locator<'a> {
+pub struct Locator<'a> {
     text: &'a str,
     first_line: usize,
     line_starts: Vec<usize>,
@@ -15,7 +15,7 @@ pub(super) struct Locator<'a> {
 
 impl<'a> Locator<'a> {
     /// Prepares a text whose first line has this number in its file.
-    pub(super) fn new(text: &'a str, first_line: usize) -> Locator<'a> {
+    pub fn new(text: &'a str, first_line: usize) -> Locator<'a> {
         let mut line_starts = vec![0];
         line_starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
         let mut characters = Vec::new();
@@ -30,7 +30,7 @@ impl<'a> Locator<'a> {
     }
 
     /// Returns the line and the column in characters, both from 1; a position past the end is the end.
-    pub(super) fn locate(&self, at: usize) -> (usize, usize) {
+    pub fn locate(&self, at: usize) -> (usize, usize) {
         let at = at.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= at) - 1;
         let column = self.characters_before(at) - self.characters_before(self.line_starts[line]) + 1;

@@ -1,0 +1,194 @@
+//! The one kind of pattern for paths and ids.
+
+use std::fmt;
+
+/// A pattern that a whole path or id matches, or not.
+///
+/// * `*` stands for any text without `/`, and `**` for any text; both may be empty.
+/// * `**/` at the beginning or behind a `/` stands for any directories, or none: `a/**/b` matches `a/b`.
+/// * `?` stands for one character other than `/`.
+/// * `\` takes the meaning from the character behind it. Everything else stands for itself.
+///
+/// Ids have no `/`, so `*` crosses their dots and dashes. Time is linear in pattern and text, multiplied.
+///
+/// ```
+/// use brigade_core::Glob;
+///
+/// assert!(Glob::new("lib/**/*.py").matches("lib/x.py") && Glob::new("lib/**").matches("lib/a/b"));
+/// assert!(!Glob::new("lib/*").matches("lib/a/b"));
+/// assert!(Glob::new("github.*").matches("github.issues.list"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Glob {
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Part {
+    This(char),
+    /// `?`
+    One,
+    /// `*`
+    Name,
+    /// `**`
+    Text,
+    /// `**/` where a name begins.
+    Directories,
+}
+
+impl Glob {
+    /// Reads a pattern; every text is one.
+    pub fn new(text: &str) -> Glob {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let begins_name = matches!(parts.last(), None | Some(Part::This('/') | Part::Directories));
+            let (part, length) = match c {
+                '*' if rest.starts_with("**/") && begins_name => (Part::Directories, 3),
+                '*' if rest.starts_with("**") => (Part::Text, 2),
+                '*' => (Part::Name, 1),
+                '?' => (Part::One, 1),
+                '\\' => match rest[1..].chars().next() {
+                    Some(escaped) => (Part::This(escaped), 1 + escaped.len_utf8()),
+                    None => (Part::This('\\'), 1),
+                },
+                c => (Part::This(c), c.len_utf8()),
+            };
+            parts.push(part);
+            rest = &rest[length..];
+        }
+        Glob { text: text.to_owned(), parts }
+    }
+
+    /// Returns the pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Tells whether a whole text matches.
+    pub fn matches(&self, text: &str) -> bool {
+        // The parts that may go on with the next character; the last place is the end.
+        let mut stands = vec![false; self.parts.len() + 1];
+        self.enter(&mut stands, 0);
+        for c in text.chars() {
+            let mut next = vec![false; self.parts.len() + 1];
+            for (at, part) in self.parts.iter().enumerate().filter(|(at, _)| stands[*at]) {
+                match part {
+                    Part::This(expect) if *expect == c => self.enter(&mut next, at + 1),
+                    Part::One if c != '/' => self.enter(&mut next, at + 1),
+                    Part::Name if c != '/' => self.enter(&mut next, at),
+                    Part::Text => self.enter(&mut next, at),
+                    Part::Directories => {
+                        next[at] = true;
+                        if c == '/' {
+                            self.enter(&mut next, at + 1);
+                        }
+                    }
+                    Part::This(_) | Part::One | Part::Name => {}
+                }
+            }
+            stands = next;
+        }
+        stands[self.parts.len()]
+    }
+
+    /// Goes to a part, and past those that may be empty.
+    fn enter(&self, stands: &mut [bool], from: usize) {
+        for (at, stand) in stands.iter_mut().enumerate().skip(from) {
+            *stand = true;
+            if !matches!(self.parts.get(at), Some(Part::Name | Part::Text | Part::Directories)) {
+                break;
+            }
+        }
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, yes: &[&str], no: &[&str]) {
+        let glob = Glob::new(pattern);
+        let wrong =
+            yes.iter().filter(|text| !glob.matches(text)).chain(no.iter().filter(|text| glob.matches(text)));
+        assert_eq!(wrong.collect::<Vec<_>>(), Vec::<&&str>::new(), "{pattern}");
+    }
+
+    #[test]
+    fn one_star_stops_at_a_slash_and_two_do_not() {
+        check("*", &["", "a", "a.b", ".a"], &["/", "a/b"]);
+        check("lib/*.py", &["lib/a.py", "lib/.py"], &["lib/a/b.py", "lib/a.pyc", "a.py"]);
+        check("lib/**", &["lib/", "lib/a", "lib/a/b.py"], &["lib", "library/a"]);
+        check("**", &["", "a", "a/b/c"], &[]);
+        check("a**b", &["ab", "a/x/b"], &["a", "a/x"]);
+        check("?.c", &["a.c", "ä.c"], &[".c", "/.c", "ab.c"]);
+    }
+
+    #[test]
+    fn directories_may_be_none() {
+        check("**/x", &["x", "a/x", "a/b/x"], &["ax", "a/bx", "x/y"]);
+        check("a/**/b", &["a/b", "a/x/b", "a/x/y/b"], &["ab", "a/xb", "a/x/yb"]);
+        check("**/**/x", &["x", "a/x", "a/b/c/x"], &["yx"]);
+        check("a**/b", &["a/b", "ax/y/b"], &["ab"]);
+    }
+
+    #[test]
+    fn ids_have_no_slash() {
+        check("github.*", &["github.", "github.issues.list"], &["github", "gitlab.x"]);
+        check("*-read", &["a-b-read"], &["read", "a-read-all"]);
+    }
+
+    #[test]
+    fn a_backslash_takes_the_meaning() {
+        check(r"\*\?", &["*?"], &["a?", "*a"]);
+        check(r"a\", &[r"a\"], &["a"]);
+        check("[a]{b}", &["[a]{b}"], &["a"]);
+    }
+
+    /// Matches as slowly as it is simple.
+    fn slow(parts: &[Part], text: &[char]) -> bool {
+        let Some((part, rest)) = parts.split_first() else { return text.is_empty() };
+        let up_to = |is_kind: fn(&char) -> bool| text.iter().take_while(|c| is_kind(c)).count();
+        match part {
+            Part::This(c) => text.first() == Some(c) && slow(rest, &text[1..]),
+            Part::One => up_to(|c| *c != '/') != 0 && slow(rest, &text[1..]),
+            Part::Name => (0..=up_to(|c| *c != '/')).any(|length| slow(rest, &text[length..])),
+            Part::Text => (0..=text.len()).any(|length| slow(rest, &text[length..])),
+            Part::Directories => {
+                let ends = (1..=text.len()).filter(|length| text[length - 1] == '/');
+                std::iter::once(0).chain(ends).any(|length| slow(rest, &text[length..]))
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_matches_is_what_the_parts_say(pattern in r"[ab/*?\\]{0,9}", text in "[ab/*]{0,9}") {
+            let glob = Glob::new(&pattern);
+            let chars: Vec<char> = text.chars().collect();
+            prop_assert_eq!(glob.matches(&text), slow(&glob.parts, &chars));
+        }
+
+        #[test]
+        fn a_text_without_signs_matches_itself_alone(text in "[a-z/.-]{0,12}", other in "[a-z/.-]{0,12}") {
+            prop_assert!(Glob::new(&text).matches(&text));
+            prop_assert_eq!(Glob::new(&text).matches(&other), text == other);
+        }
+
+        #[test]
+        fn many_stars_take_no_time(stars in 1usize..40) {
+            let pattern = "*a".repeat(stars) + "b";
+            prop_assert!(!Glob::new(&pattern).matches(&"a".repeat(400)));
+        }
+    }
+}
