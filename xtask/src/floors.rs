@@ -22,7 +22,7 @@ const FLOORS: &[Floor] = &[
         "brigade-catalog",
         "brigade-schema",
     ]),
-    Floor::Ordered(&["brigade-mcp", "brigade-exec", "brigade-queue", "brigade-runtime"]),
+    Floor::Ordered(&["brigade-mcp", "brigade-exec", "brigade-queue", "brigade-runtime", "brigade-journal"]),
     Floor::Apart(&["brigade"]),
     Floor::Apart(&["brigade-cli"]),
 ];

@@ -3,6 +3,7 @@
 use brigade_call::{CallStatus, CheckpointRefusal, WrongStep};
 use brigade_core::{CallId, CheckpointId, RunId};
 use brigade_fs::FsError;
+use brigade_journal::JournalError;
 use thiserror::Error;
 
 /// Why the queue could not be read or changed.
@@ -12,6 +13,9 @@ pub enum QueueError {
     /// The disk, or the lock.
     #[error(transparent)]
     Fs(#[from] FsError),
+    /// A store that is not in files failed.
+    #[error("the store of calls failed: {0}")]
+    Store(String),
     /// No call has this id.
     #[error("no call `{0}`")]
     NoSuchCall(CallId),
@@ -59,6 +63,17 @@ pub enum QueueError {
         /// Its call.
         call: String,
     },
+    /// The call of the checkpoint was approved by Brigade v0.30, which bound nothing, so it could not go on behind an answer.
+    #[error(
+        "checkpoint {id} is of Brigade v0.30, whose approvals bind nothing, so call {call} cannot go on behind it; queue \
+         the call again"
+    )]
+    NothingBound {
+        /// The checkpoint.
+        id: CheckpointId,
+        /// Its call.
+        call: CallId,
+    },
     /// The call is not running in this run.
     #[error("call {call} is not running as {run}")]
     NotThisRun {
@@ -104,4 +119,16 @@ pub enum QueueError {
         /// Where the line begins.
         offset: u64,
     },
+}
+
+impl From<JournalError> for QueueError {
+    fn from(error: JournalError) -> QueueError {
+        match error {
+            JournalError::Fs(error) => QueueError::Fs(error),
+            JournalError::Newer(what) => QueueError::Newer(what),
+            JournalError::Blocked(path) => QueueError::Blocked(path),
+            JournalError::BadRecord { path, offset } => QueueError::BadRecord { path, offset },
+            error => QueueError::Store(error.to_string()),
+        }
+    }
 }

@@ -1,152 +1,255 @@
 //! The end of a run: checkpoints, receipt, ledger, call, each durable before the next is written.
 //!
-//! Until the call's line is written, the call is `running`; a crash before that leaves a runner that is gone, and the
-//! next writer goes on where it stopped: a receipt that is there is the run's outcome, an entry of the ledger that is
-//! there is used, and without a receipt the run was interrupted.
+//! Until the call is written, it is `running`; a crash before that leaves a runner that is gone, and the next writer goes on
+//! where it stopped: a receipt that is there is the run's outcome, an entry of the ledger that is there is used, and without
+//! a receipt the run was interrupted.
 
-use std::time::Duration;
+use std::ops::ControlFlow;
 
-use brigade_call::CallStatus;
-use brigade_call::{Checkpoint, CheckpointStatus, Claim, LedgerLink, Receipt, RunEnd, Runner};
+use brigade_call::{
+    Call, CallStatus, Checkpoint, CheckpointStatus, Claim, LedgerLink, Receipt, ReceiptLink, RecordVersion,
+    RunEnd, Runner, WrongStep,
+};
 use brigade_core::{CallId, Fingerprint, Json, Object, RunId, Timestamp};
-use brigade_fs::{Fs, FsError};
-use brigade_process::ProcessIdentity;
 use brigade_redact::shown_command;
 
-use crate::checkpoints::{self, StoredCheckpoint};
 use crate::error::QueueError;
-use crate::ledger::{self, NewEntry};
-use crate::locked::LockedJournal;
-use crate::queue::{ChainEnd, Finished};
-use crate::record::StoredCall;
-use crate::runs::{self, StoredReceipt};
-use crate::view::run_end;
-use crate::{layout, view::View};
+use crate::host::Host;
+use crate::queue::{Finished, checkpoint_of};
+use crate::store::{
+    CallQuery, ChainEnd, Checkpoints, InLedger, Order, Snapshot, StoredCall, StoredCheckpoint, StoredReceipt,
+    Taken, Transaction,
+};
+
+/// How a run that its receipt describes leaves its call.
+pub(crate) fn run_end(
+    receipt: &Receipt,
+    path: String,
+    ledger: Option<LedgerLink>,
+    now: Timestamp,
+) -> Result<RunEnd, &'static str> {
+    let document = receipt.document();
+    let ids = match document.get("checkpoint_ids").and_then(|ids| ids.as_array()) {
+        Some(ids) => ids.iter().map(|id| id.as_str()?.parse().ok()).collect::<Option<Vec<_>>>(),
+        None => Some(receipt.text("checkpoint_id").and_then(|id| id.parse().ok()).into_iter().collect()),
+    };
+    let checkpoint_ids = ids.ok_or("its checkpoint ids are not all ids")?;
+    let status = match receipt.status() {
+        "resumed" => CallStatus::Completed,
+        word => CallStatus::from_word(word),
+    };
+    let checkpoint_ids = match status {
+        CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+            Vec::new()
+        }
+        CallStatus::Waiting if checkpoint_ids.is_empty() => return Err("it waits for no checkpoint"),
+        CallStatus::Waiting => checkpoint_ids,
+        CallStatus::Pending
+        | CallStatus::Approved
+        | CallStatus::Rejected
+        | CallStatus::Held
+        | CallStatus::Running
+        | CallStatus::ResumePending
+        | CallStatus::Other(_) => return Err("no run ends with its status"),
+    };
+    Ok(RunEnd {
+        timed_out: document.get("timed_out").and_then(|json| json.as_bool()).unwrap_or(false),
+        status,
+        completed_at: receipt.completed_at().unwrap_or(now),
+        exit_code: receipt.exit_code(),
+        checkpoint_ids,
+        receipt: ReceiptLink { path, ledger },
+    })
+}
+
+/// Writes one call.
+fn put(transaction: &mut dyn Transaction, stored: StoredCall) -> Result<StoredCall, QueueError> {
+    let mut calls = [stored];
+    transaction.put(&mut calls)?;
+    let [stored] = calls;
+    Ok(stored)
+}
+
+/// Takes the next step of a call and writes it.
+pub(crate) fn step(
+    transaction: &mut dyn Transaction,
+    mut stored: StoredCall,
+    step: impl FnOnce(Call) -> Result<Call, WrongStep>,
+) -> Result<StoredCall, QueueError> {
+    let id = stored.call.id.clone();
+    stored.call = step(stored.call).map_err(|reason| QueueError::WrongStep { id, reason })?;
+    stored.revision += 1;
+    put(transaction, stored)
+}
+
+/// Returns a call that may be changed.
+pub(crate) fn changeable(transaction: &mut dyn Transaction, id: &CallId) -> Result<StoredCall, QueueError> {
+    transaction.prepare()?;
+    let stored = transaction.snapshot().call(id)?.ok_or_else(|| QueueError::NoSuchCall(id.clone()))?;
+    match stored.version {
+        RecordVersion::Newer => Err(QueueError::Newer(format!("call {id}"))),
+        RecordVersion::Adopted | RecordVersion::Current => Ok(stored),
+    }
+}
+
+/// Tells whether a call runs in a process that is gone.
+pub(crate) fn is_abandoned(stored: &StoredCall, host: &dyn Host) -> bool {
+    let runner = stored.call.claim.as_ref().and_then(|claim| claim.runner.as_ref());
+    stored.call.status == CallStatus::Running
+        && stored.version != RecordVersion::Newer
+        && !runner.is_some_and(|runner| host.is_alive(runner))
+}
+
+/// Lists the stored calls whose runner is gone.
+pub(crate) fn abandoned(snapshot: &dyn Snapshot, host: &dyn Host) -> Result<Vec<StoredCall>, QueueError> {
+    let mut found = Vec::new();
+    let query = CallQuery { status: Some(CallStatus::Running), order: Order::Oldest };
+    snapshot.calls(&query, &mut |stored| {
+        if is_abandoned(&stored, host) {
+            found.push(stored);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
+/// Shows a stored call as it stands: one whose runner is gone as its receipt says, or interrupted.
+pub(crate) fn as_it_stands(
+    snapshot: &dyn Snapshot,
+    host: &dyn Host,
+    mut stored: StoredCall,
+) -> Result<StoredCall, QueueError> {
+    if !is_abandoned(&stored, host) {
+        return Ok(stored);
+    }
+    if let Some(claim) = stored.call.claim.clone() {
+        mark_resumed(&mut stored, claim.run_id.as_str());
+        if let Some(Ok(found)) = snapshot.receipt(claim.run_id.as_str())? {
+            let now = stored.call.started_at.unwrap_or(Timestamp::from_unix_micros(0));
+            if let Ok(end) = run_end(&found.receipt, found.path, None, now)
+                && let Ok(call) = stored.call.clone().finish(end)
+            {
+                stored.call = call;
+                return Ok(stored);
+            }
+        }
+    }
+    stored.call.status = CallStatus::Interrupted;
+    Ok(stored)
+}
+
+/// Tells whether a person has approved all checkpoints that a call waits for.
+pub(crate) fn are_approved(stored: &StoredCall) -> bool {
+    let checkpoint = |id: &str| stored.checkpoints.get(id).and_then(checkpoint_of);
+    let is_approved =
+        |id: &str| checkpoint(id).is_some_and(|found| found.status == CheckpointStatus::Approved);
+    stored.call.checkpoint_ids.iter().all(|id| is_approved(id.as_str()))
+}
 
 pub(crate) fn finish(
-    journal: &mut LockedJournal,
-    id: &CallId,
+    transaction: &mut dyn Transaction,
+    stored: StoredCall,
     run: &RunId,
     checkpoints: Vec<Checkpoint>,
     receipt: &mut dyn FnMut(&[Checkpoint]) -> Receipt,
     now: Timestamp,
 ) -> Result<Finished, QueueError> {
-    let stored = journal.changeable(id, now)?;
     let is_this_run = stored.call.claim.as_ref().is_some_and(|claim| claim.run_id == *run);
     if stored.call.status != CallStatus::Running || !is_this_run {
-        return Err(QueueError::NotThisRun { call: id.clone(), run: run.clone() });
+        return Err(QueueError::NotThisRun { call: stored.call.id.clone(), run: run.clone() });
     }
-    let fs = journal.view.fs.clone();
-    let created = checkpoints::create(&*fs, checkpoints)?;
+    let created = transaction.add_checkpoints(checkpoints)?;
     let as_stored: Vec<Checkpoint> = created.iter().map(|stored| stored.checkpoint.clone()).collect();
     let receipt = receipt(&as_stored);
     let bad = |reason| QueueError::BadReceipt { run: run.clone(), reason };
     if receipt.id() != run.as_str() {
         return Err(bad("it is one of another run"));
     }
-    // Checked before anything of it is on the disk.
-    let path = layout::receipt(run);
-    run_end(&receipt, path.to_string(), None, now).map_err(bad)?;
-    let bytes = receipt.to_bytes();
-    fs.create_dir_all(&layout::runs())?;
-    let ledger = match fs.create_new_durable(&path, &bytes) {
-        Ok(()) => InLedger::No,
-        Err(error) if error.is_exists() => match fs.read(&path, runs::RECEIPT_LIMIT) {
-            // A second try after one that the disk stopped half-way.
-            Ok(existing) if existing == bytes => InLedger::Perhaps,
-            Ok(_) | Err(_) => return Err(QueueError::RunTaken(run.clone())),
-        },
-        Err(error) => return Err(error.into()),
-    };
-    let sha256 = Fingerprint::of_bytes(&bytes);
-    let receipt = StoredReceipt { receipt, path: path.to_string(), sha256 };
-    let (call, chain) = record(journal, stored, &receipt, ledger, &created, now)?;
+    // Checked before anything of it is stored.
+    run_end(&receipt, String::new(), None, now).map_err(bad)?;
+    let (receipt, known) = transaction.add_receipt(&receipt, Taken::Refuse)?;
+    let (call, chain) = record(transaction, stored, &receipt, known, &created, now)?;
+    tracing::debug!(
+        call = %call.call.id,
+        run = %run,
+        status = receipt.receipt.status(),
+        checkpoints = created.len(),
+        "the run is recorded"
+    );
     Ok(Finished { call, receipt, checkpoints: created, chain })
 }
 
-/// Whether a receipt's entry can be in the ledger before its call says so. Looking for it reads the whole ledger.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InLedger {
-    /// The receipt was written just now.
-    No,
-    /// An earlier try may have come as far as that.
-    Perhaps,
-}
-
-/// Records a receipt that is on the disk in the ledger and the call.
-pub(crate) fn record(
-    journal: &mut LockedJournal,
+/// Records a stored receipt in the ledger and the call.
+fn record(
+    transaction: &mut dyn Transaction,
     stored: StoredCall,
     receipt: &StoredReceipt,
-    ledger: InLedger,
+    known: InLedger,
     created: &[StoredCheckpoint],
     now: Timestamp,
 ) -> Result<(StoredCall, ChainEnd), QueueError> {
-    let fs = journal.view.fs.clone();
-    let run_id = receipt.receipt.id().to_owned();
-    let existing = match ledger {
-        InLedger::No => None,
-        InLedger::Perhaps => ledger::find(&*fs, &run_id)?,
-    };
-    let mut chain = ChainEnd::Whole;
-    let entry = match existing {
-        Some(entry) if entry.receipt_sha256 == receipt.sha256 => entry,
-        Some(_) | None => {
-            let new = NewEntry {
-                run_id: run_id.clone(),
-                call_id: Some(receipt.receipt.call_id().to_owned()),
-                receipt_sha256: receipt.sha256,
-                started_at: receipt.receipt.sort_key().to_owned(),
-                status: receipt.receipt.status().to_owned(),
-                is_adopted: false,
-            };
-            let appended = ledger::append(&*fs, &[new], journal.view.state.max_ledger()?, now)?;
-            if !appended.follows {
-                chain = ChainEnd::Lost;
-            }
-            let mut entries = appended.entries;
-            entries.pop().expect("one entry was appended")
-        }
-    };
-    let link = LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 };
-    let end: RunEnd = run_end(&receipt.receipt, receipt.path.clone(), Some(link), now).map_err(|reason| {
-        let id = stored.call.claim.as_ref().map(|claim| claim.run_id.clone());
-        id.map_or(QueueError::NoSuchCall(stored.call.id.clone()), |run| QueueError::BadReceipt {
+    let (link, chain) = transaction.enter(receipt, known)?;
+    let run_end = run_end(&receipt.receipt, receipt.path.clone(), Some(link), now).map_err(|reason| {
+        let run = stored.call.claim.as_ref().map(|claim| claim.run_id.clone());
+        run.map_or(QueueError::NoSuchCall(stored.call.id.clone()), |run| QueueError::BadReceipt {
             run,
             reason,
         })
     })?;
-    Ok((self::end(journal, stored, end, created, now)?, chain))
+    Ok((end(transaction, stored, run_end, created)?, chain))
 }
 
 /// Writes how a run ended, whose receipt is in the ledger, into its call.
 pub(crate) fn end(
-    journal: &mut LockedJournal,
+    transaction: &mut dyn Transaction,
     mut stored: StoredCall,
     end: RunEnd,
     created: &[StoredCheckpoint],
-    now: Timestamp,
 ) -> Result<StoredCall, QueueError> {
-    let fs = journal.view.fs.clone();
     let run_id = stored.call.claim.as_ref().map(|claim| claim.run_id.as_str().to_owned());
-    let had_checkpoints = !stored.checkpoints.is_empty();
     mark_resumed(&mut stored, &run_id.unwrap_or_default());
     for new in created {
         let document = Json::Object(new.checkpoint.to_document());
         stored.checkpoints.insert(new.checkpoint.id.as_str().to_owned(), document);
     }
-    let stored = journal.step(stored, |call| call.finish(end), now)?;
-    if had_checkpoints {
-        // The record is the truth; files that cannot be written follow with the next change of the call.
-        let _ = checkpoints::copy_out(&*fs, &stored);
-    }
-    Ok(stored)
+    step(transaction, stored, |call| call.finish(end))
+}
+
+/// Puts a call into the run that it was in, so that the end of that run follows.
+pub(crate) fn run_again(stored: &mut StoredCall, run: RunId, started_at: Option<Timestamp>) {
+    let call = &mut stored.call;
+    call.status = CallStatus::Running;
+    call.claim = Some(Claim { run_id: run, runner: None });
+    call.started_at = started_at;
+    call.extra.insert(RESTORED.to_owned(), Json::from(true));
+}
+
+/// The member of a call that its receipt finished, because the store did not know of the run.
+pub(crate) const RESTORED: &str = "restored_from_receipt";
+
+/// Finishes a call from the receipt of the run that was about to claim it; none when it is not a receipt of this call.
+pub(crate) fn from_receipt(
+    transaction: &mut dyn Transaction,
+    mut stored: StoredCall,
+    run: &RunId,
+    receipt: Option<StoredReceipt>,
+    now: Timestamp,
+) -> Result<Option<StoredCall>, QueueError> {
+    let of_call = |found: &StoredReceipt| {
+        found.receipt.call_id() == stored.call.id.as_str()
+            && run_end(&found.receipt, String::new(), None, now).is_ok()
+    };
+    let Some(receipt) = receipt.filter(of_call) else { return Ok(None) };
+    run_again(&mut stored, run.clone(), receipt.receipt.started_at());
+    let created = checkpoints_of(transaction.snapshot(), &receipt.receipt)?;
+    let (stored, _) = record(transaction, stored, &receipt, InLedger::Perhaps, &created, now)?;
+    Ok(Some(stored))
 }
 
 /// Marks the checkpoints that were approved before this run as resumed by it.
-pub(crate) fn mark_resumed(stored: &mut StoredCall, run_id: &str) {
+fn mark_resumed(stored: &mut StoredCall, run_id: &str) {
     for document in stored.checkpoints.values_mut() {
-        if let Ok(mut checkpoint) = Checkpoint::from_document(document.clone())
+        if let Some(mut checkpoint) = checkpoint_of(document)
             && checkpoint.status == CheckpointStatus::Approved
         {
             checkpoint.status = CheckpointStatus::Resumed;
@@ -157,21 +260,27 @@ pub(crate) fn mark_resumed(stored: &mut StoredCall, run_id: &str) {
 }
 
 /// Records the runs whose runner is gone.
-pub(crate) fn record_abandoned(journal: &mut LockedJournal, now: Timestamp) -> Result<(), QueueError> {
-    let is_alive = journal.view.is_alive.clone();
-    let is_abandoned = |stored: &StoredCall| stored.is_abandoned(&*is_alive);
-    if !journal.view.living(&CallStatus::Running)?.iter().any(is_abandoned) {
+pub(crate) fn record_abandoned(
+    transaction: &mut dyn Transaction,
+    host: &dyn Host,
+    now: Timestamp,
+) -> Result<(), QueueError> {
+    if abandoned(transaction.snapshot(), host)?.is_empty() {
         return Ok(());
     }
-    journal.prepare(now)?;
-    for stored in journal.view.living(&CallStatus::Running)?.into_iter().filter(is_abandoned) {
-        record_one(journal, stored, now)?;
+    transaction.prepare()?;
+    for stored in abandoned(transaction.snapshot(), host)? {
+        record_one(transaction, host, stored, now)?;
     }
     Ok(())
 }
 
-fn record_one(journal: &mut LockedJournal, mut stored: StoredCall, now: Timestamp) -> Result<(), QueueError> {
-    let fs = journal.view.fs.clone();
+fn record_one(
+    transaction: &mut dyn Transaction,
+    host: &dyn Host,
+    mut stored: StoredCall,
+    now: Timestamp,
+) -> Result<(), QueueError> {
     let call = &mut stored.call;
     // The Python program names the run only when it ends.
     let claim = call.claim.get_or_insert_with(|| Claim {
@@ -179,48 +288,20 @@ fn record_one(journal: &mut LockedJournal, mut stored: StoredCall, now: Timestam
         runner: None,
     });
     let run = claim.run_id.clone();
-    end_strays(claim);
-    let path = layout::receipt(&run);
-    let found = match fs.read(&path, runs::RECEIPT_LIMIT) {
-        Err(error) if error.is_not_found() => None,
-        bytes => {
-            let found = runs::read_receipt(&path, bytes);
-            match found {
-                Ok(found) if run_end(&found.receipt, found.path.clone(), None, now).is_ok() => Some(found),
-                Ok(_) | Err(_) => {
-                    set_aside(&*fs, &run)?;
-                    None
-                }
-            }
-        }
-    };
-    let receipt = match found {
+    host.end_strays(claim);
+    let found = transaction.snapshot().receipt(run.as_str())?;
+    let is_end = |found: &StoredReceipt| run_end(&found.receipt, String::new(), None, now).is_ok();
+    let receipt = match found.and_then(Result::ok).filter(is_end) {
         Some(receipt) => receipt,
         None => {
-            let receipt = interrupted_receipt(&*fs, &stored, &run, now);
-            let bytes = receipt.to_bytes();
-            fs.create_dir_all(&layout::runs())?;
-            fs.create_new_durable(&path, &bytes)?;
-            let sha256 = Fingerprint::of_bytes(&bytes);
-            StoredReceipt { receipt, path: path.to_string(), sha256 }
+            let receipt = interrupted_receipt(host, &stored, &run, now);
+            transaction.add_receipt(&receipt, Taken::SetAside)?.0
         }
     };
-    let created = checkpoints_of(&journal.view, &receipt.receipt)?;
-    record(journal, stored, &receipt, InLedger::Perhaps, &created, now)?;
+    let created = checkpoints_of(transaction.snapshot(), &receipt.receipt)?;
+    tracing::info!(call = %stored.call.id, run = %run, status = receipt.receipt.status(), "a run without a runner is recorded");
+    record(transaction, stored, &receipt, InLedger::Perhaps, &created, now)?;
     Ok(())
-}
-
-/// How long what a killed runner left behind has to end after it was asked.
-const STRAYS_GRACE: Duration = Duration::from_millis(500);
-
-/// Ends what is left of a run whose runner is gone: processes that began after the runner, on this boot, with the run's id in
-/// their environment. Usually there are none, because the runner's keeper ends them; but somebody may have killed both.
-fn end_strays(claim: &Claim) {
-    let Some(runner) = &claim.runner else { return };
-    if let Ok(runner) = ProcessIdentity::from_record(runner.pid, runner.start_time, &runner.boot_id) {
-        let mark = format!("BRIGADE_TOOL_RUN_ID={}", claim.run_id);
-        brigade_process::kill_tree(&runner, Some(&mark), STRAYS_GRACE);
-    }
 }
 
 fn unnamed_run(call: &str, started_at: Option<Timestamp>) -> RunId {
@@ -231,57 +312,36 @@ fn unnamed_run(call: &str, started_at: Option<Timestamp>) -> RunId {
     format!("run-{}", fingerprint.short()).parse().expect("hex digits and dashes are an id")
 }
 
-/// Moves a receipt aside that is none, as the Python program leaves it when it is killed while it writes.
-fn set_aside(fs: &dyn Fs, run: &RunId) -> Result<(), FsError> {
-    let mut number = 1;
-    let aside = loop {
-        let aside = layout::runs().join(&format!("{run}.json.quarantine-{number}"));
-        let aside = aside.expect("an id with a suffix is a file name");
-        if !fs.exists(&aside)? {
-            break aside;
-        }
-        number += 1;
-    };
-    fs.rename(&layout::receipt(run), &aside)?;
-    fs.sync_dir(&layout::runs())
-}
-
-/// Finds the checkpoints that a receipt names, which were written before it.
-pub(crate) fn checkpoints_of(view: &View, receipt: &Receipt) -> Result<Vec<StoredCheckpoint>, QueueError> {
+/// Finds the checkpoints that a receipt names, which were added before it.
+pub(crate) fn checkpoints_of(
+    snapshot: &dyn Snapshot,
+    receipt: &Receipt,
+) -> Result<Vec<StoredCheckpoint>, QueueError> {
     let named = receipt.document().get("checkpoint_ids").and_then(Json::as_array).unwrap_or_default();
     if named.is_empty() {
         return Ok(Vec::new());
     }
-    let of_receipt = |checkpoint: &Checkpoint| {
-        checkpoint.run_id == receipt.id()
-            && named.iter().any(|id| id.as_str() == Some(checkpoint.id.as_str()))
-    };
-    let all = checkpoints::read_all(&*view.fs)?.into_iter();
-    let read = all.filter_map(|(path, result)| Some((path, result.ok()?)));
-    Ok(read
-        .filter(|(_, checkpoint)| of_receipt(checkpoint))
-        .map(|(path, checkpoint)| StoredCheckpoint {
-            checkpoint,
-            path: path.to_string(),
-            differs: Vec::new(),
-        })
-        .collect())
+    let mut added = snapshot.checkpoints(Checkpoints::AddedFor(receipt.id()))?.checkpoints;
+    added.retain(|stored| named.iter().any(|id| id.as_str() == Some(stored.checkpoint.id.as_str())));
+    Ok(added)
 }
+
+/// Where reports show receipts and logs, relative to the workspace.
+pub(crate) const RUNS: &str = ".brigade/tools/runs";
 
 /// Makes the receipt of a run of which nothing more is known than that its runner is gone, as the next writer records it.
 /// A log that the runner did not come to create is not named.
-pub fn interrupted_receipt(fs: &dyn Fs, stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
+pub fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
     let call = &stored.call;
     let text = |text: &str| Json::from(text);
     let time = |at: Option<Timestamp>| Json::from(at.map(|at| at.to_string()));
     let label = |name: &str| call.contract.get(name).cloned().unwrap_or_default();
     let record = call.to_record();
     let stored_member = |name: &str| record.get(name).cloned().unwrap_or_default();
-    let path = |suffix: &str| format!("{}/{run}{suffix}", layout::runs());
+    let path = |suffix: &str| format!("{RUNS}/{run}{suffix}");
     let log = |suffix: &str| {
         let path = path(suffix);
-        let is_there = path.parse().is_ok_and(|path| fs.exists(&path).unwrap_or(true));
-        Json::from(is_there.then_some(path))
+        Json::from(host.has_log(&path).then_some(path))
     };
     // When it ended is not known, only when that was found.
     let duration = call.started_at.map_or(0.0, |started_at| now.since(started_at).as_secs_f64());

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use brigade_call::{CallStatus, RecordVersion};
 use brigade_core::{IdPrefix, Json};
 use brigade_fs::{FileMode, Fs, MemoryFs};
-use brigade_queue::{Answer, Calls, Match, Queue, QueueError, Review, Runs};
+use brigade_queue::{Answer, Calls, Match, QueueError, Review};
 use common::*;
 
 /// A file of `fixtures/state`, by its path there.
@@ -57,15 +57,15 @@ fn readers_see_the_python_programs_state_and_write_nothing() {
     let before = fs.files();
     let queue = queue(fs.clone(), true);
     let view = queue.read().unwrap();
-    assert_eq!(listed(&*view, &Calls::All), EXPECTED);
+    assert_eq!(listed(&view, &Calls::All), EXPECTED);
     assert_eq!(view.call_counts().unwrap().values().sum::<u64>(), EXPECTED.len() as u64);
-    assert_eq!(view.runs(Runs::Newest(1)).unwrap().receipts[0].receipt.id(), "run-waiting");
-    assert_eq!(view.runs(Runs::All).unwrap().errors.len(), 1);
+    assert_eq!(view.receipts(1).unwrap().receipts[0].receipt.id(), "run-waiting");
+    assert_eq!(view.receipts(usize::MAX).unwrap().errors.len(), 1);
     assert!(view.verify(1).unwrap().is_unadopted);
     assert_eq!(view.checkpoints().unwrap().checkpoints.len(), 3);
     assert!(matches!(view.find_call(&IdPrefix::new("call-completed")).unwrap(), Match::One(_)));
     assert_eq!(
-        view.damage().unwrap().iter().map(|damage| damage.line).collect::<Vec<_>>(),
+        queue.damage().unwrap().iter().map(|damage| damage.line).collect::<Vec<_>>(),
         [Some(5), Some(14)]
     );
     assert_eq!(fs.files(), before);
@@ -81,13 +81,13 @@ fn the_first_write_adopts_everything_and_keeps_the_original() {
     let view = queue.read().unwrap();
     let mut expect = EXPECTED.map(str::to_owned).to_vec();
     expect.push("call-new pending".to_owned());
-    assert_eq!(listed(&*view, &Calls::All), expect);
-    assert!(view.damage().unwrap().is_empty());
-    let quarantined = view.check().unwrap().quarantined;
+    assert_eq!(listed(&view, &Calls::All), expect);
+    assert!(queue.damage().unwrap().is_empty());
+    let quarantined = queue.check().unwrap().quarantined;
     assert_eq!(quarantined, [(".brigade/tools/calls.quarantine-1.jsonl".to_owned(), 2)]);
     let verification = view.verify(1).unwrap();
     assert!(verification.findings.is_empty(), "{verification:?}");
-    let completed = stored(&*view, "call-completed");
+    let completed = stored(&view, "call-completed");
     assert_eq!(completed.version, RecordVersion::Current);
     let receipt = completed.call.receipt.unwrap();
     assert_eq!(receipt.path, ".brigade/tools/runs/run-completed.json");
@@ -101,7 +101,7 @@ fn the_first_write_adopts_everything_and_keeps_the_original() {
         Some("/home/someone/project/.brigade/tools/policy.toml"),
         "another root stays as it is"
     );
-    let strange = stored(&*view, "call-strange");
+    let strange = stored(&view, "call-strange");
     assert_eq!(strange.call.status, CallStatus::Other("quarantined".into()));
     let record = Json::Object(strange.call.to_record()).to_compact();
     assert!(
@@ -111,21 +111,29 @@ fn the_first_write_adopts_everything_and_keeps_the_original() {
 }
 
 #[test]
-fn adopted_checkpoints_are_answered_and_resumed() {
+fn an_adopted_checkpoint_takes_no_answer_behind_which_its_call_could_not_go_on() {
     let fs = sample("0.30.0");
-    let queue = queue(fs, true);
-    let mut locked = queue.lock(at(1)).unwrap();
-    let (_, call) =
-        locked.answer(&"checkpoint-1".parse().unwrap(), &Answer::Approve("continue".into()), at(1)).unwrap();
-    assert_eq!(call.call.status, CallStatus::ResumePending);
-    drop(locked);
-    start(&queue, "call-waiting", "run-again", 2).unwrap();
-    finish(&queue, "call-waiting", "run-again", "completed", 3, vec![]).unwrap();
+    let queue = queue(fs.clone(), true);
+    let before = fs.files();
+    let id: brigade_core::CheckpointId = "checkpoint-1".parse().unwrap();
+    let refuse = Answer::Approve("continue".into());
+    let Match::One(found) = queue.read().unwrap().find_checkpoint(&IdPrefix::new("checkpoint-1")).unwrap()
+    else {
+        panic!()
+    };
+    assert!(queue.read().unwrap().check_answer(&found.checkpoint, &refuse).is_err());
+    assert_eq!(fs.files(), before, "nothing is written");
+    let answer = |answer: Answer| queue.lock(at(1)).unwrap().answer(&id, &answer, at(1));
+    let refused = answer(refuse).unwrap_err();
+    assert_eq!(refused, QueueError::NothingBound { id: id.clone(), call: call_id("call-waiting") });
+    assert!(refused.to_string().ends_with("queue the call again"), "{refused}");
+    // Declining needs no run behind it.
+    assert_eq!(answer(Answer::Reject("no".into())).unwrap().1.call.status, CallStatus::Waiting);
     let view = queue.read().unwrap();
     let Match::One(answered) = view.find_checkpoint(&IdPrefix::new("checkpoint-1")).unwrap() else {
         panic!()
     };
-    assert_eq!(answered.checkpoint.status.as_str(), "resumed");
+    assert_eq!(answered.checkpoint.status.as_str(), "rejected");
 }
 
 #[test]
@@ -133,14 +141,14 @@ fn an_adopted_call_is_known_by_its_content() {
     let line = r#"{"id":"call-0123456789abcdef","status":"pending","tool_id":"greet","family":"script","command":"python3 bin/greet.py","args":{"subject":"t\u00e9"},"arguments":{"subject":"t\u00e9"},"contract":{},"call_fingerprint":"0123456789abcdef"}"#;
     let queue = queue(journal(format!("{line}\n").as_bytes()), true);
     let mut locked = queue.lock(at(1)).unwrap();
-    let outcome = enqueue_locked(&mut *locked, "call-new", "té", 1).unwrap();
+    let outcome = enqueue_locked(&mut locked, "call-new", "té", 1).unwrap();
     assert!(matches!(outcome, brigade_queue::Enqueued::Duplicate(_)), "{outcome:?}");
 }
 
 #[test]
 fn a_revision_read_before_adoption_is_good_for_a_change() {
     let queue = queue(sample("0.30.0"), true);
-    let revision = stored(&*queue.read().unwrap(), "call-approved").revision;
+    let revision = stored(&queue.read().unwrap(), "call-approved").revision;
     let mut locked = queue.lock(at(1)).unwrap();
     let review = Review::Approve(Box::new(binding()));
     let call = locked.review(&call_id("call-approved"), revision, review, at(1)).unwrap();
@@ -160,11 +168,11 @@ fn our_own_first_version_reads() {
         "call-5 pending",
         "call-6 held",
     ];
-    assert_eq!(listed(&*view, &Calls::All), expect);
+    assert_eq!(listed(&view, &Calls::All), expect);
     let verification = view.verify(1).unwrap();
     assert_eq!((verification.checked, verification.findings), (2, vec![]));
     assert_eq!(view.checkpoints().unwrap().checkpoints.len(), 1);
-    assert!(view.damage().unwrap().is_empty());
+    assert!(queue.damage().unwrap().is_empty());
     drop(queue.lock(at(1)).unwrap());
     assert_eq!(fs.files(), sample("v1").files(), "a writer finds nothing to do");
 }
@@ -175,10 +183,10 @@ fn our_own_batches_and_named_calls_read() {
     let queue = queue(fs.clone(), true);
     let view = queue.read().unwrap();
     let expect = ["call-1 completed", "new-0 pending", "new-1 waiting", "new-2 pending", "call-2 completed"];
-    assert_eq!(listed(&*view, &Calls::All), expect);
+    assert_eq!(listed(&view, &Calls::All), expect);
     let verification = view.verify(1).unwrap();
     assert_eq!((verification.checked, verification.findings), (3, vec![]));
-    assert!(view.damage().unwrap().is_empty());
+    assert!(queue.damage().unwrap().is_empty());
     drop(queue.lock(at(20)).unwrap());
     assert_eq!(fs.files(), sample("v1-batches").files(), "a writer finds nothing to do");
 }
@@ -192,13 +200,13 @@ fn what_can_be_read_is_served_and_the_rest_is_kept() {
         let queue = queue(fs.clone(), true);
         let view = queue.read().unwrap();
         let pending = |ids: &[&str]| ids.iter().map(|id| format!("{id} pending")).collect::<Vec<_>>();
-        assert_eq!(listed(&*view, &Calls::All), pending(ids));
-        assert_eq!(view.damage().unwrap().len(), broken);
+        assert_eq!(listed(&view, &Calls::All), pending(ids));
+        assert_eq!(queue.damage().unwrap().len(), broken);
         enqueue(&queue, "call-z", "z", 1).unwrap();
         let view = queue.read().unwrap();
-        assert_eq!(listed(&*view, &Calls::All), pending(&[ids, &["call-z"]].concat()));
-        assert!(view.damage().unwrap().is_empty());
-        let kept: u64 = view.check().unwrap().quarantined.iter().map(|(_, lines)| lines).sum();
+        assert_eq!(listed(&view, &Calls::All), pending(&[ids, &["call-z"]].concat()));
+        assert!(queue.damage().unwrap().is_empty());
+        let kept: u64 = queue.check().unwrap().quarantined.iter().map(|(_, lines)| lines).sum();
         assert_eq!(kept, broken as u64);
     };
     let (a, b) = (good("call-a"), good("call-b"));
@@ -233,14 +241,14 @@ fn something_else_in_the_place_of_the_journal_is_moved_away_when_that_is_asked_f
     let queue = queue(fs.clone(), true);
     let view = queue.read().unwrap();
     let blocked = |error| assert!(matches!(error, QueueError::Blocked(_)), "{error}");
-    blocked(view.list_calls(&mut |_| ControlFlow::Continue(())).unwrap_err());
+    blocked(queue.list_calls(&mut |_| ControlFlow::Continue(())).unwrap_err());
     blocked(view.find_call(&IdPrefix::new("call-a")).unwrap_err());
     blocked(enqueue(&queue, "call-a", "x", 1).unwrap_err());
     assert!(fs.list_dir(&path(".brigade/tools/calls.jsonl")).is_ok(), "nothing is moved unasked");
-    assert_eq!(view.damage().unwrap().len(), 1);
-    assert_eq!(queue.lock(at(1)).unwrap().compact(at(1)).unwrap().quarantined, 1);
+    assert_eq!(queue.damage().unwrap().len(), 1);
+    assert_eq!(queue.compact(at(1)).unwrap().quarantined, 1);
     enqueue(&queue, "call-a", "x", 1).unwrap();
-    assert_eq!(listed(&*queue.read().unwrap(), &Calls::All), ["call-a pending"]);
+    assert_eq!(listed(&queue.read().unwrap(), &Calls::All), ["call-a pending"]);
     assert!(fs.exists(&path(".brigade/tools/calls.quarantine-1.jsonl")).unwrap());
 }
 
@@ -256,7 +264,7 @@ fn a_torn_line_does_not_merge_with_the_next() {
         let fs = journal(&whole[..cut]);
         let queue = common::queue(fs.clone(), true);
         enqueue(&queue, "call-c", "c", 2).unwrap();
-        let found = listed(&*queue.read().unwrap(), &Calls::All);
+        let found = listed(&queue.read().unwrap(), &Calls::All);
         // Only the line feed is missing from the longest piece.
         let is_whole = cut == whole.len() - 1;
         let expect = if is_whole {
@@ -276,10 +284,10 @@ fn records_of_a_newer_version_are_read_and_never_rewritten() {
     enqueue(&queue, "call-a", "a", 1).unwrap();
     fs.append_durable(&path(".brigade/tools/calls.jsonl"), format!("{newer}\n").as_bytes()).unwrap();
     let view = queue.read().unwrap();
-    assert_eq!(stored(&*view, "call-n").version, RecordVersion::Newer);
-    assert_eq!(listed(&*view, &Calls::Of(CallStatus::Pending)).len(), 2);
+    assert_eq!(stored(&view, "call-n").version, RecordVersion::Newer);
+    assert_eq!(listed(&view, &Calls::Of(CallStatus::Pending)).len(), 2);
+    queue.compact(at(2)).unwrap();
     let mut locked = queue.lock(at(2)).unwrap();
-    locked.compact(at(2)).unwrap();
     let refused = locked.review(&call_id("call-n"), 3, Review::Hold("x".into()), at(2));
     assert!(matches!(refused, Err(QueueError::Newer(_))));
     assert!(String::from_utf8(original(&fs)).unwrap().contains(newer), "byte for byte");
@@ -290,7 +298,7 @@ fn a_journal_of_a_newer_version_is_read_and_left_alone() {
     let fs = journal(b"{\"queue_version\":2,\"generation\":1,\"sequence\":1,\"segments\":[]}\n{\"id\":\"c\",\"status\":\"pending\",\"tool_id\":\"t\",\"record_version\":1}\n");
     let before = fs.files();
     let queue = queue(fs.clone(), true);
-    assert_eq!(listed(&*queue.read().unwrap(), &Calls::All), ["c pending"]);
+    assert_eq!(listed(&queue.read().unwrap(), &Calls::All), ["c pending"]);
     assert!(matches!(enqueue(&queue, "call-a", "a", 1), Err(QueueError::Newer(_))));
     assert_eq!(fs.files(), before);
 }
@@ -300,20 +308,20 @@ fn a_journal_that_lost_its_header_or_itself_keeps_its_finished_calls() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
     complete(&queue, "call-a", "run-a", 1);
-    queue.lock(at(2)).unwrap().compact(at(2)).unwrap();
+    queue.compact(at(2)).unwrap();
     enqueue(&queue, "call-b", "b", 3).unwrap();
     let whole = original(&fs);
     let header = whole.iter().position(|byte| *byte == b'\n').unwrap();
     let journal_path = path(".brigade/tools/calls.jsonl");
     fs.write_atomic(&journal_path, &[b"X", &whole[..]].concat(), FileMode::Private).unwrap();
-    assert_eq!(listed(&*queue.read().unwrap(), &Calls::All), ["call-a completed", "call-b pending"]);
+    assert_eq!(listed(&queue.read().unwrap(), &Calls::All), ["call-a completed", "call-b pending"]);
     fs.write_atomic(&journal_path, &whole[header + 1..], FileMode::Private).unwrap();
     enqueue(&queue, "call-c", "c", 4).unwrap();
     let expect = ["call-a completed", "call-b pending", "call-c pending"];
-    assert_eq!(listed(&*queue.read().unwrap(), &Calls::All), expect);
+    assert_eq!(listed(&queue.read().unwrap(), &Calls::All), expect);
     fs.remove(&journal_path).unwrap();
     enqueue(&queue, "call-d", "d", 5).unwrap();
-    assert_eq!(listed(&*queue.read().unwrap(), &Calls::All), ["call-a completed", "call-d pending"]);
+    assert_eq!(listed(&queue.read().unwrap(), &Calls::All), ["call-a completed", "call-d pending"]);
     assert!(queue.read().unwrap().verify(1).unwrap().findings.is_empty());
 }
 
@@ -327,7 +335,7 @@ fn every_unknown_value_survives_adoption() {
         .filter(|json| json.get("id").is_some())
         .collect();
     let queue = queue(fs, true);
-    queue.lock(at(1)).unwrap().compact(at(1)).unwrap();
+    queue.compact(at(1)).unwrap();
     let view = queue.read().unwrap();
     for record in before {
         let id = record.get("id").and_then(Json::as_str).unwrap();

@@ -10,7 +10,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brigade_core::{Fingerprint, IdPrefix, Json};
 use brigade_fs::{DiskFs, FileMode, Fs, FsError};
-use brigade_queue::Queue as _;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{
     DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _,

@@ -6,7 +6,7 @@ use std::io::BufRead;
 use brigade_call::{Plan, PlanFacts, blocker_to_json, plan};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object, closest};
-use brigade_queue::{Enqueued, OnDuplicate, Queue};
+use brigade_queue::{Enqueued, OnDuplicate};
 
 use crate::calls::Calls;
 use crate::calls::{Blocked, messages, not_to_be_queued};
@@ -136,12 +136,9 @@ impl Room {
         } else {
             let queue = self.queue();
             let mut locked = queue.lock(now)?;
-            locked.enqueue_all(
-                plans.len(),
-                OnDuplicate::Skip,
-                &mut |index, is_taken| plans[index].to_call(now, None, is_taken),
-                now,
-            )?
+            locked.enqueue_all(plans.len(), OnDuplicate::Skip, &mut |index, is_taken| {
+                plans[index].to_call(now, None, is_taken)
+            })?
         };
         let mut stored = stored.into_iter();
         for line in group.drain(..) {

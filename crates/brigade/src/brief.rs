@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use brigade_call::{Call, CallStatus, CheckpointStatus};
 use brigade_core::{CheckpointId, Json, NextStep};
 use brigade_doctor::{Area, Issue, top_issue};
-use brigade_queue::{Calls, Queue as _};
+use brigade_queue::Calls;
 use brigade_runtime::Checks;
 
 use crate::catalog::enabled;

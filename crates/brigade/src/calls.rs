@@ -11,8 +11,7 @@ use brigade_core::{IdPrefix, Json, NextStep, Object, Severity, Timestamp};
 use brigade_policy::Blocker;
 use brigade_projection::blocking;
 use brigade_queue::{
-    Calls as Which, Enqueued, ListedCall, Match, OWN_MEMBERS, OnDuplicate, Queue, QueueError, Review,
-    StoredCall,
+    Calls as Which, Enqueued, ListedCall, Match, OWN_MEMBERS, OnDuplicate, QueueError, Review, StoredCall,
 };
 use brigade_redact::{Redactor, SecretValue};
 
@@ -95,12 +94,8 @@ impl Calls {
         let now = self.room.now();
         let queue = self.room.queue();
         let mut locked = queue.lock(now)?;
-        let mut stored = locked.enqueue_all(
-            1,
-            OnDuplicate::Skip,
-            &mut |_, is_taken| plan.to_call(now, None, is_taken),
-            now,
-        )?;
+        let mut stored =
+            locked.enqueue_all(1, OnDuplicate::Skip, &mut |_, is_taken| plan.to_call(now, None, is_taken))?;
         Ok(match stored.pop() {
             Some(Enqueued::Queued(call)) => {
                 self.room.queue_report(plan, self.room.call_json(&call.call), None, [1, 0])
@@ -175,9 +170,25 @@ impl Calls {
     /// When the disk fails.
     pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
         let queue = self.room.queue();
+        let view = queue.read()?;
         let target = self.room.target();
         let mut text = Vec::new();
-        queue.read()?.list_calls(&mut |call| {
+        let write = |stored: StoredCall, text: &mut Vec<u8>| {
+            let json = self.room.call_json(&stored.call);
+            let pretty = serde_json::to_string_pretty(&json).unwrap_or_default();
+            let indented = pretty.replace('\n', &format!("\n{}", "  ".repeat(LISTED_DEPTH)));
+            text.extend_from_slice(indented.as_bytes());
+        };
+        let Some(journal) = self.room.journal() else {
+            view.for_each_call(&Which::All, &mut |stored| {
+                text.clear();
+                write(stored, &mut text);
+                found(&text)
+            })?;
+            return Ok(());
+        };
+        let mut trouble = None;
+        journal.list_calls(&mut |call| {
             text.clear();
             match call {
                 ListedCall::AsStored(record) => {
@@ -189,19 +200,19 @@ impl Calls {
                             ("policy" | "projection_summary", _) => Shown::Beneath(target.clone()),
                             _ => Shown::AsWritten,
                         });
-                    reprinted.expect("the queue hands out records that it has checked");
+                    reprinted.expect("the journal hands out records that it has checked");
                 }
-                ListedCall::Parsed(stored) => {
-                    let json = self.room.call_json(&stored.call);
-                    let pretty = serde_json::to_string_pretty(&json).unwrap_or_default();
-                    text.extend_from_slice(
-                        pretty.replace('\n', &format!("\n{}", "  ".repeat(LISTED_DEPTH))).as_bytes(),
-                    );
-                }
+                ListedCall::Parsed(stored) => match view.as_it_stands(*stored) {
+                    Ok(stored) => write(stored, &mut text),
+                    Err(error) => {
+                        trouble = Some(error);
+                        return ControlFlow::Break(());
+                    }
+                },
             }
             found(&text)
         })?;
-        Ok(())
+        trouble.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Counts the calls by status, as reports have it.
@@ -495,7 +506,7 @@ impl Room {
 
     /// Returns the bound values that are long enough to be known in what a person types.
     pub(crate) fn telling_values(&self) -> Result<Vec<SecretValue>, Error> {
-        let mut values = self.secrets()?;
+        let mut values = self.bound_values(&self.policy()?);
         values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
         Ok(values)
     }

@@ -2,7 +2,7 @@
 
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
 use brigade_core::{CallId, CheckpointId, IdPrefix, Json};
-use brigade_queue::{Answer, Match, Queue, QueueError, StoredCheckpoint};
+use brigade_queue::{Answer, Match, QueueError, StoredCheckpoint};
 use brigade_redact::Redactor;
 use std::sync::Arc;
 
@@ -198,7 +198,11 @@ impl Room {
         report.checkpoint = self.checkpoint_json(&stored);
         let now = self.now();
         let queue = self.queue();
-        let answered = queue.lock(now)?.answer(&stored.checkpoint.id, answer, now);
+        let checked = queue.read()?.check_answer(&stored.checkpoint, answer);
+        let answered = match checked {
+            Ok(()) => queue.lock(now)?.answer(&stored.checkpoint.id, answer, now),
+            Err(refused) => Err(refused),
+        };
         match answered {
             Ok((checkpoint, call)) => {
                 report.checkpoint = self.checkpoint_json(&checkpoint);

@@ -10,6 +10,7 @@ use brigade_core::{Clock, NeutralWords, Spell, SystemClock};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{DiskFs, Fs};
 use brigade_process::CancelToken;
+use brigade_queue::Store;
 
 use crate::seen::is_program;
 
@@ -20,6 +21,7 @@ pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Env {
     pub(crate) files: Option<Arc<dyn Fs>>,
+    pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) environment: HostEnvironment,
     pub(crate) caller: Caller,
@@ -33,6 +35,7 @@ impl Env {
     pub fn of_process() -> Env {
         Env {
             files: None,
+            store: None,
             clock: Arc::new(SystemClock),
             environment: HostEnvironment::new(brigade_process::variables()),
             caller: Caller::CommandLine,
@@ -53,6 +56,13 @@ impl Env {
     #[must_use]
     pub fn files(mut self, files: Arc<dyn Fs>) -> Env {
         self.files = Some(files);
+        self
+    }
+
+    /// Keeps calls, receipts and checkpoints in this store and not in files of the workspace. Logs stay files.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Env {
+        self.store = Some(store);
         self
     }
 

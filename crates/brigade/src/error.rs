@@ -133,6 +133,7 @@ impl From<QueueError> for Error {
             QueueError::Fs(error) => error.into(),
             blocked @ QueueError::Blocked(_) => Error::new(ErrorKind::Environment, blocked.to_string())
                 .hint("brigade tools state compact moves it aside"),
+            failed @ QueueError::Store(_) => Error::new(ErrorKind::Environment, failed.to_string()),
             error => Error::new(ErrorKind::Refused, error.to_string()),
         }
     }

@@ -3,9 +3,7 @@
 use brigade_call::{CallStatus, Receipt, ReplayOf, blocker_to_json};
 use brigade_core::{IdPrefix, Json, NextStep, Object};
 use brigade_policy::Blocker;
-use brigade_queue::{
-    Enqueued, OnDuplicate, Queue, RunList, Runs as Which, StoredReceipt, interrupted_receipt,
-};
+use brigade_queue::{Enqueued, OnDuplicate, RunList, StoredReceipt, ThisHost, interrupted_receipt};
 use std::sync::Arc;
 
 use crate::calls::{check_status, messages};
@@ -105,7 +103,7 @@ impl Runs {
             None => Some(0),
         };
         let list = loop {
-            let list = view.runs(if wanted == usize::MAX { Which::All } else { Which::Newest(wanted) })?;
+            let list = view.receipts(wanted)?;
             let is_all = wanted == usize::MAX || list.receipts.len() < wanted;
             let page = &list.receipts[start(&list).unwrap_or(list.receipts.len())..];
             if is_all || limit < page.iter().filter(fits).count() {
@@ -168,7 +166,7 @@ impl Runs {
     /// # Errors
     /// When the disk fails.
     pub fn latest(&self) -> Result<RunShowReport, Error> {
-        let mut list = self.room.queue().read()?.runs(Which::Newest(1))?;
+        let mut list = self.room.queue().read()?.receipts(1)?;
         Ok(if list.receipts.is_empty() {
             let error =
                 Error::new(ErrorKind::NotFound, "nothing has run yet").hint("brigade tools call run --next");
@@ -234,12 +232,9 @@ impl Runs {
         };
         let queue = self.room.queue();
         let mut locked = queue.lock(now)?;
-        let queued = locked.enqueue_all(
-            1,
-            OnDuplicate::Queue,
-            &mut |_, is_taken| plan.to_call(now, Some(replay.clone()), is_taken),
-            now,
-        )?;
+        let queued = locked.enqueue_all(1, OnDuplicate::Queue, &mut |_, is_taken| {
+            plan.to_call(now, Some(replay.clone()), is_taken)
+        })?;
         if let Some(Enqueued::Queued(call)) = queued.into_iter().next() {
             report.created = 1;
             report.call = self.room.call_json(&call.call);
@@ -307,7 +302,8 @@ impl Room {
         let (Some(stored), Some(claim)) = (stored, claim) else {
             return Ok(self.run_report(None, MeantRun::Abandoned(run.clone()).receipt().err()));
         };
-        let receipt = interrupted_receipt(&*self.fs, &stored, &claim.run_id, self.now());
+        let host = ThisHost::new(self.fs.clone());
+        let receipt = interrupted_receipt(&host, &stored, &claim.run_id, self.now());
         let next = self.next_of_run(&receipt);
         let mut document = receipt.into_document();
         document.insert("recorded".to_owned(), Json::from(false));

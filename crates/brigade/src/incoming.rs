@@ -10,7 +10,7 @@ use std::time::Duration;
 use brigade_call::CallStatus;
 use brigade_core::RunId;
 use brigade_fs::{FsError, RelPath};
-use brigade_queue::{Calls, QueueView};
+use brigade_queue::{Calls, View};
 
 use crate::error::Error;
 use crate::room::{RUNS, Room, rel};
@@ -40,7 +40,7 @@ impl Room {
 
     /// Finds the folders of runs that are over, or that never came to be: those without a receipt are about to start, unless
     /// they are old and no call runs as them.
-    pub(crate) fn left_incoming(&self, view: &dyn QueueView) -> Result<Vec<RelPath>, Error> {
+    pub(crate) fn left_incoming(&self, view: &View<'_>) -> Result<Vec<RelPath>, Error> {
         let mut running = HashSet::new();
         view.for_each_call(&Calls::Of(CallStatus::Running), &mut |stored| {
             running.extend(stored.call.claim.map(|claim| claim.run_id.as_str().to_owned()));

@@ -11,7 +11,7 @@ use brigade_call::CallStatus;
 use brigade_core::{CallId, IdPrefix, Resolved};
 use brigade_fs::{FsError, ReadFile, RelPath};
 use brigade_process::CancelToken;
-use brigade_queue::{Calls, Match, Queue as _, QueueView, StoredReceipt};
+use brigade_queue::{Calls, Match, StoredReceipt, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 
@@ -121,7 +121,7 @@ impl Runs {
             stream: stream.as_str(),
             path: self.room.absolute(path.as_str()),
             bytes,
-            text: redacted_end(&*file, bytes, Redactor::new(&self.room.secrets()?))?,
+            text: redacted_end(&*file, bytes)?,
             omitted_bytes: bytes.saturating_sub(SHOWN),
         })
     }
@@ -210,7 +210,7 @@ impl Room {
         {
             return Ok(Ok(MeantRun::Over(Box::new(stored))));
         }
-        let running = runs_of(&*view, CallStatus::Running)?;
+        let running = runs_of(&view, CallStatus::Running)?;
         // Looked for once more: one that has ended meanwhile has its receipt now.
         let (stored, over) = match view.find_run(prefix)? {
             Match::One(Ok(stored)) => {
@@ -229,7 +229,7 @@ impl Room {
         let id = match prefix.resolve(ids.into_iter().map(|id| (id.clone(), id))) {
             Resolved::One(id) => id,
             Resolved::Ambiguous(candidates) => return Ok(Err(ambiguous("run", prefix, candidates))),
-            Resolved::None => return self.abandoned_run(&*view, prefix),
+            Resolved::None => return self.abandoned_run(&view, prefix),
         };
         if let Some(stored) = stored.filter(|stored| stored.receipt.id() == id) {
             return Ok(Ok(MeantRun::Over(Box::new(stored))));
@@ -239,11 +239,7 @@ impl Room {
     }
 
     /// Finds a run without a receipt, whose runner is gone.
-    fn abandoned_run(
-        &self,
-        view: &dyn QueueView,
-        prefix: &IdPrefix,
-    ) -> Result<Result<MeantRun, Error>, Error> {
+    fn abandoned_run(&self, view: &View<'_>, prefix: &IdPrefix) -> Result<Result<MeantRun, Error>, Error> {
         let abandoned = runs_of(view, CallStatus::Interrupted)?;
         let ids = abandoned.iter().map(|run| (run.run_id.as_str(), run.run_id.clone()));
         let id = match prefix.resolve(ids) {
@@ -262,7 +258,7 @@ fn no_run(prefix: &IdPrefix) -> Error {
 }
 
 /// Lists the runs of the calls that stand at a status.
-fn runs_of(view: &dyn QueueView, status: CallStatus) -> Result<Vec<RunningRun>, Error> {
+fn runs_of(view: &View<'_>, status: CallStatus) -> Result<Vec<RunningRun>, Error> {
     let mut running = Vec::new();
     view.for_each_call(&Calls::Of(status), &mut |stored| {
         let call_id = stored.call.id;
@@ -297,7 +293,8 @@ fn pass(
 }
 
 /// Returns the last [`SHOWN`] bytes before `end` without secrets.
-fn redacted_end(file: &dyn ReadFile, end: u64, mut redactor: Redactor) -> Result<String, FsError> {
+fn redacted_end(file: &dyn ReadFile, end: u64) -> Result<String, FsError> {
+    let mut redactor = Redactor::new(&[]);
     let mut redacted = Vec::new();
     let from = end.saturating_sub(SHOWN);
     let before =
@@ -329,7 +326,7 @@ mod tests {
         let fs = MemoryFs::new();
         let path = rel("log");
         fs.create(&path, 0o600).unwrap().write(bytes).unwrap();
-        redacted_end(&*fs.open(&path).unwrap(), bytes.len() as u64, Redactor::new(&[])).unwrap()
+        redacted_end(&*fs.open(&path).unwrap(), bytes.len() as u64).unwrap()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brigade_core::Timestamp;
 use brigade_fs::{Fs, RelPath};
-use brigade_queue::{JournalQueue, is_alive};
+use brigade_queue::{JournalStore, Queue, Store, ThisHost};
 
 use crate::digests::Digests;
 use crate::env::Env;
@@ -44,9 +44,22 @@ impl Room {
     }
 
     /// Opens the queue; touches nothing.
-    pub(crate) fn queue(&self) -> JournalQueue {
+    pub(crate) fn queue(&self) -> Queue {
+        let store: Arc<dyn Store> = match &self.env.store {
+            Some(store) => store.clone(),
+            None => Arc::new(self.files_of_calls()),
+        };
+        Queue::new(store, Arc::new(ThisHost::new(self.fs.clone())))
+    }
+
+    /// Returns the journal that calls are kept in; `None` when the host keeps them in a store of its own.
+    pub(crate) fn journal(&self) -> Option<JournalStore> {
+        self.env.store.is_none().then(|| self.files_of_calls())
+    }
+
+    fn files_of_calls(&self) -> JournalStore {
         let holder = format!("process {}, since {}", std::process::id(), self.now());
-        JournalQueue::new(self.fs.clone(), holder, self.env.lock_timeout, Arc::new(is_alive))
+        JournalStore::new(self.fs.clone(), holder, self.env.lock_timeout)
     }
 
     /// Returns the workspace as reports name it.

@@ -8,7 +8,7 @@ use brigade_exec::{Execution, Logs, Peer, RunPaths, execute, with_checkpoints};
 use brigade_fs::{FileKind, RelPath, WriteFile};
 use brigade_mcp::{ListedTool, PinRule, ToolCall};
 use brigade_process::ProcessIdentity;
-use brigade_queue::{Calls as Which, ChainEnd, Queue, StoredCall};
+use brigade_queue::{Calls as Which, ChainEnd, StoredCall};
 
 use crate::calls::Calls;
 use crate::calls::{details, messages};
@@ -77,7 +77,9 @@ impl Room {
         let mut approved: Vec<StoredCall> = Vec::new();
         let queue = self.queue();
         let view = queue.read()?;
-        view.require_calls()?;
+        if let Some(journal) = self.journal() {
+            journal.require_calls()?;
+        }
         view.for_each_call(&Which::Of(CallStatus::Approved), &mut |stored| {
             approved.push(stored);
             ControlFlow::Continue(())
@@ -197,7 +199,6 @@ impl Room {
         let keep = |listed: &ListedTool| self.pin_store().first_use(mcp.as_ref(), listed);
         let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
         let mut server = ToolCall::of(&call, rule);
-        let secrets = self.bound_values(&config.policy);
         let finished = execute(
             &Execution {
                 call: &call,
@@ -207,7 +208,6 @@ impl Room {
                 fs: &*self.fs,
                 directory: &planned.directory,
                 environment: &self.env.environment,
-                secrets: &secrets,
                 paths,
                 checkpoint_dir: &dropped,
                 cancel: self.env.cancel.clone(),

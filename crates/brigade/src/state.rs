@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use brigade_call::Call;
 use brigade_core::Json;
-use brigade_queue::{BadReceipt, Calls, Mending, Queue, QueueView, Runs};
+use brigade_queue::{BadReceipt, Calls, Chain, Check, Compaction, Mending, View};
 
 use crate::error::Error;
 use crate::report::{CompactReport, DamageReport, Report as _, StateReport};
@@ -42,7 +42,10 @@ impl State {
     pub fn check(&self) -> Result<StateReport, Error> {
         let queue = self.room.queue();
         let view = queue.read()?;
-        let check = view.check()?;
+        let check = match self.room.journal() {
+            Some(journal) => journal.check()?,
+            None => Check::default(),
+        };
         let mut damage: Vec<DamageReport> = check
             .damage
             .iter()
@@ -59,7 +62,7 @@ impl State {
             })
             .collect();
         let as_adopted: HashSet<&String> = check.bad_when_adopted.iter().collect();
-        let bad = self.room.bad_receipts(&*view, check.lost_receipts.clone())?;
+        let bad = self.room.bad_receipts(&view, check.lost_receipts.clone())?;
         damage.extend(bad.into_iter().filter(|bad| !as_adopted.contains(&bad.0)).map(|(path, problem)| {
             let next = Some(if check.is_unadopted { COMPACT } else { VERIFY });
             DamageReport { file: self.room.absolute(&path), line: None, problem, next }
@@ -86,7 +89,7 @@ impl State {
             next: Some(if bad.is_recorded { COMPACT } else { "brigade tools checkpoint list" }),
         }));
         let mut temporary = check.temporary;
-        let left = self.room.left_incoming(&*view)?.into_iter().chain(self.room.left_temporary()?);
+        let left = self.room.left_incoming(&view)?.into_iter().chain(self.room.left_temporary()?);
         temporary.extend(left.map(|path| path.to_string()));
         temporary.sort();
         temporary.dedup();
@@ -97,8 +100,8 @@ impl State {
             schema: StateReport::SCHEMA,
             target: self.room.target(),
             valid: damage.is_empty(),
-            calls: counts(check.calls),
-            runs: counts(check.runs),
+            calls: counts(view.call_counts()?),
+            runs: counts(view.run_counts()?),
             journal_bytes: check.journal_bytes,
             segments: check.segments,
             adopted: !check.is_unadopted,
@@ -129,7 +132,9 @@ impl State {
     pub fn export(&self, found: &mut dyn FnMut(Exported<'_>) -> ControlFlow<()>) -> Result<(), Error> {
         let queue = self.room.queue();
         let view = queue.read()?;
-        view.require_calls()?;
+        if let Some(journal) = self.room.journal() {
+            journal.require_calls()?;
+        }
         let mut stopped = false;
         view.for_each_call(&Calls::All, &mut |stored| {
             let flow = found(Exported::Call(&stored.call));
@@ -139,7 +144,7 @@ impl State {
         if stopped {
             return Ok(());
         }
-        for stored in view.runs(Runs::All)?.receipts {
+        for stored in view.receipts(usize::MAX)?.receipts {
             let receipt = Json::Object(stored.receipt.into_document());
             if found(Exported::Receipt(self.room.receipt_json(receipt))).is_break() {
                 break;
@@ -159,13 +164,9 @@ impl State {
 
 impl Room {
     /// Finds the receipts that are none, besides those that are gone, and what is wrong with each.
-    fn bad_receipts(
-        &self,
-        view: &dyn QueueView,
-        gone: Vec<String>,
-    ) -> Result<BTreeMap<String, String>, Error> {
+    fn bad_receipts(&self, view: &View<'_>, gone: Vec<String>) -> Result<BTreeMap<String, String>, Error> {
         let bad = Mutex::new(BTreeMap::new());
-        view.for_each_run(&|found| {
+        view.examine_runs(&[], Chain::Trust, &|found| {
             if let Err(BadReceipt { path, problem }) = found {
                 bad.lock().unwrap_or_else(PoisonError::into_inner).insert(path, problem);
             }
@@ -185,8 +186,13 @@ impl Room {
     pub(crate) fn state_compact(&self) -> Result<CompactReport, Error> {
         let now = self.now();
         let queue = self.queue();
-        let compaction = queue.lock(now)?.compact(now)?;
-        let left = self.left_incoming(&*queue.read()?)?;
+        // Runs whose runner is gone are recorded first, as by every writer.
+        drop(queue.lock(now)?);
+        let compaction = match self.journal() {
+            Some(journal) => journal.compact(now)?,
+            None => Compaction::default(),
+        };
+        let left = self.left_incoming(&queue.read()?)?;
         for folder in &left {
             self.remove_incoming(folder);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade_queue::{Damage, Mending, Queue as _};
+use brigade_queue::{Damage, Mending};
 use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
 
 use super::modes::Which;
@@ -124,10 +124,11 @@ impl Room {
     }
 
     fn fix_queue(&self, fixes: &mut Fixes) -> Result<(), Error> {
+        let Some(journal) = self.journal() else { return Ok(()) };
         let queue = self.queue();
         let (damaged, lost, checkpoints, left) = {
             let view = queue.read()?;
-            let check = view.check()?;
+            let check = journal.check()?;
             let is_mended = |damage: &&Damage| damage.mending == Mending::SetAside;
             let has_receipt = |path: &&String| !check.lost_receipts.contains(path);
             // Of both kinds, some are in the other list, too.
@@ -137,7 +138,7 @@ impl Room {
                 check.damage.iter().filter(is_mended).count(),
                 check.forgotten_receipts.iter().filter(has_receipt).count(),
                 view.checkpoints()?.errors.iter().filter(|bad| bad.is_recorded).count(),
-                temporary.len() + self.left_incoming(&*view)?.len(),
+                temporary.len() + self.left_incoming(&view)?.len(),
             )
         };
         if damaged == 0 && lost == 0 && checkpoints == 0 && left == 0 {

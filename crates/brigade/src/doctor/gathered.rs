@@ -6,7 +6,6 @@ use brigade_doctor::{
     diagnose,
 };
 use brigade_projection::Orphan;
-use brigade_queue::Queue as _;
 use brigade_runtime::{Checks, RuntimeFacts};
 
 use super::modes::Which;
@@ -121,7 +120,7 @@ impl Room {
             if parts.orphans { self.find_orphans(config, &self.places())?.orphans } else { Vec::new() };
         let runtimes = if parts.runtimes { Some(self.find_runtimes(config, parts.health)?) } else { None };
         let queue = if parts.queue {
-            self.queue_facts(&*self.queue().read()?, config, &surveyed, parts.ledger)?
+            self.queue_facts(&self.queue().read()?, config, &surveyed, parts.ledger)?
         } else {
             QueueFacts::default()
         };

@@ -9,7 +9,7 @@ use brigade_call::{Call, CallStatus, CheckpointStatus, Receipt};
 use brigade_core::{CallId, Fingerprint, Json, Object};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
 use brigade_fs::{FileKind, Lines};
-use brigade_queue::{Calls, Chain, ExaminedReceipt, QueueView, RunFolder, StoredCheckpoint, Verification};
+use brigade_queue::{Calls, Chain, ExaminedReceipt, StoredCheckpoint, Verification, View};
 
 use super::gathered::Ledger;
 use super::replan::Replanner;
@@ -84,7 +84,7 @@ impl Room {
     /// Reads calls, runs and checkpoints, and plans those again that somebody could let run.
     pub(crate) fn queue_facts(
         &self,
-        view: &dyn QueueView,
+        view: &View<'_>,
         config: &Config,
         surveyed: &[Surveyed<'_>],
         ledger: Ledger,
@@ -93,7 +93,7 @@ impl Room {
         // The receipts are read on all processors; the calls, one after the other meanwhile.
         let (facts, runs) = std::thread::scope(|scope| {
             let calls = scope.spawn(|| self.call_facts(view, &mut replanner, ledger));
-            let runs = read_runs(view, ledger);
+            let runs = self.read_runs(view, ledger);
             (calls.join().expect("what is read of calls does not panic"), runs)
         });
         let (mut facts, runs) = (facts?, runs?);
@@ -104,7 +104,7 @@ impl Room {
 
     fn call_facts(
         &self,
-        view: &dyn QueueView,
+        view: &View<'_>,
         replanner: &mut Replanner<'_, '_>,
         ledger: Ledger,
     ) -> Result<QueueFacts, Error> {
@@ -116,7 +116,7 @@ impl Room {
         Ok(QueueFacts {
             calls: found_calls(view, replanner)?,
             call_counts: view.call_counts()?,
-            unreadable: unreadable(view)?.into_iter().chain(inbox).collect(),
+            unreadable: self.unreadable_calls()?.into_iter().chain(inbox).collect(),
             quarantines: self.quarantines()?,
             ..QueueFacts::default()
         })
@@ -124,7 +124,7 @@ impl Room {
 
     fn add_runs(
         &self,
-        view: &dyn QueueView,
+        view: &View<'_>,
         read: Read,
         replanner: &mut Replanner<'_, '_>,
         facts: &mut QueueFacts,
@@ -136,7 +136,8 @@ impl Room {
         // The newest run comes first, so what was asked for again and succeeded is known when the failure comes.
         runs.sort_unstable_by(LookedRun::newest_first);
         if let Some(newest) = runs.first()
-            && let Ok(stored) = view.receipt_in(&newest.path)
+            && let Some(run) = newest.path.rsplit('/').next().and_then(|name| name.strip_suffix(".json"))
+            && let Some(Ok(stored)) = view.receipt(run)?
         {
             facts.latest_run = self.run_summary(&stored);
         }
@@ -203,7 +204,7 @@ fn broken(file: String, problem: String) -> BrokenFile {
 }
 
 /// Collects the calls that may need somebody, the oldest of each status first.
-fn found_calls(view: &dyn QueueView, replanner: &mut Replanner<'_, '_>) -> Result<Vec<FoundCall>, Error> {
+fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec<FoundCall>, Error> {
     let mut found: Vec<FoundCall> = Vec::new();
     let mut failures: HashMap<String, HashSet<Fingerprint>> = HashMap::new();
     let mut trouble = None;
@@ -279,9 +280,9 @@ struct LookedRun {
 }
 
 impl LookedRun {
-    fn of(found: ExaminedReceipt, folder: &RunFolder) -> LookedRun {
+    fn of(found: ExaminedReceipt, files: &HashSet<String>) -> LookedRun {
         let receipt = &found.receipt;
-        let run = RunState { missing_logs: missing_logs(receipt, folder), ..RunState::of(receipt) };
+        let run = RunState { missing_logs: missing_logs(receipt, files), ..RunState::of(receipt) };
         let failed = matches!(run.status.as_str(), "failed" | "timed-out" | "interrupted");
         let args = || receipt.document().get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
         LookedRun {
@@ -306,43 +307,48 @@ struct Read {
     ledger: Vec<BrokenFile>,
 }
 
-/// Reads every receipt once, on all processors.
-fn read_runs(view: &dyn QueueView, ledger: Ledger) -> Result<Read, Error> {
-    let read = Mutex::new(Read::default());
-    let chain = match ledger {
-        Ledger::Check => Chain::Check,
-        Ledger::Trust => Chain::Trust,
-    };
-    let verification = view.examine_runs(LOOKED_INTO, chain, &|receipt, folder| {
-        let looked = receipt.map(|found| LookedRun::of(found, folder));
-        let mut read = read.lock().expect("no thread panics while it holds this");
-        match looked {
-            Ok(run) => read.runs.push(run),
-            Err(bad) => read.errors.push(broken(bad.path, bad.problem)),
-        }
-    })?;
-    let mut read = read.into_inner().expect("no thread panics while it holds this");
-    read.ledger = broken_chain(verification);
-    Ok(read)
-}
-
-/// Sums up what cannot be read, by file.
-fn unreadable(view: &dyn QueueView) -> Result<Vec<BrokenFile>, Error> {
-    let mut files: BTreeMap<String, (u64, Option<u64>, &'static str)> = BTreeMap::new();
-    for damage in view.damage()? {
-        files.entry(damage.path).or_insert((0, damage.line, damage.problem)).0 += 1;
-    }
-    let of_file = |(file, (count, line, problem)): (String, (u64, Option<u64>, &'static str))| {
-        let problem = match (line, count) {
-            (None, _) => problem.to_owned(),
-            (Some(line), 1) => format!("line {line} cannot be read: {problem}"),
-            (Some(line), count) => {
-                format!("{count} lines cannot be read, the first is line {line}: {problem}")
-            }
+impl Room {
+    /// Reads every receipt once, on all processors.
+    fn read_runs(&self, view: &View<'_>, ledger: Ledger) -> Result<Read, Error> {
+        let listed = self.fs.list_dir(&rel(RUNS)).unwrap_or_default();
+        let files: HashSet<String> = listed.into_iter().map(|entry| entry.name).collect();
+        let read = Mutex::new(Read::default());
+        let chain = match ledger {
+            Ledger::Check => Chain::Check,
+            Ledger::Trust => Chain::Trust,
         };
-        BrokenFile { file, id: None, problem, is_restorable: false }
-    };
-    Ok(files.into_iter().map(of_file).collect())
+        let verification = view.examine_runs(LOOKED_INTO, chain, &|receipt| {
+            let looked = receipt.map(|found| LookedRun::of(found, &files));
+            let mut read = read.lock().expect("no thread panics while it holds this");
+            match looked {
+                Ok(run) => read.runs.push(run),
+                Err(bad) => read.errors.push(broken(bad.path, bad.problem)),
+            }
+        })?;
+        let mut read = read.into_inner().expect("no thread panics while it holds this");
+        read.ledger = broken_chain(verification);
+        Ok(read)
+    }
+
+    /// Sums up what cannot be read, by file.
+    fn unreadable_calls(&self) -> Result<Vec<BrokenFile>, Error> {
+        let mut files: BTreeMap<String, (u64, Option<u64>, &'static str)> = BTreeMap::new();
+        let Some(journal) = self.journal() else { return Ok(Vec::new()) };
+        for damage in journal.damage()? {
+            files.entry(damage.path).or_insert((0, damage.line, damage.problem)).0 += 1;
+        }
+        let of_file = |(file, (count, line, problem)): (String, (u64, Option<u64>, &'static str))| {
+            let problem = match (line, count) {
+                (None, _) => problem.to_owned(),
+                (Some(line), 1) => format!("line {line} cannot be read: {problem}"),
+                (Some(line), count) => {
+                    format!("{count} lines cannot be read, the first is line {line}: {problem}")
+                }
+            };
+            BrokenFile { file, id: None, problem, is_restorable: false }
+        };
+        Ok(files.into_iter().map(of_file).collect())
+    }
 }
 
 /// Says what is wrong with the chain of receipts.
@@ -372,17 +378,17 @@ fn broken_chain(verification: Verification) -> Vec<BrokenFile> {
 }
 
 /// Names the logs of a receipt that are gone. They lie beside it, whatever absolute path an older receipt has.
-fn missing_logs(receipt: &Receipt, folder: &RunFolder) -> Vec<&'static str> {
+fn missing_logs(receipt: &Receipt, files: &HashSet<String>) -> Vec<&'static str> {
     let is_missing = |key: &str| {
         let path = receipt.text(key).filter(|path| !path.is_empty());
-        path.is_some_and(|path| !folder.contains(path.rsplit('/').next().unwrap_or(path)))
+        path.is_some_and(|path| !files.contains(path.rsplit('/').next().unwrap_or(path)))
     };
     let streams = [("stdout_log_path", "stdout"), ("stderr_log_path", "stderr")];
     streams.into_iter().filter(|(key, _)| is_missing(key)).map(|(_, stream)| stream).collect()
 }
 
 fn add_checkpoints(
-    view: &dyn QueueView,
+    view: &View<'_>,
     replanner: &mut Replanner<'_, '_>,
     facts: &mut QueueFacts,
 ) -> Result<(), Error> {
@@ -407,7 +413,7 @@ fn add_checkpoints(
 }
 
 fn resume_blockers(
-    view: &dyn QueueView,
+    view: &View<'_>,
     call_id: &str,
     replanner: &mut Replanner<'_, '_>,
 ) -> Result<Vec<String>, Error> {

@@ -7,40 +7,29 @@ use std::collections::HashMap;
 
 use brigade_call::{LedgerLink, ReceiptLink, RecordVersion};
 use brigade_core::{Fingerprint, Json, Object, Timestamp};
-use brigade_fs::{FileMode, Fs, FsError, ReadFile, RelPath, Replacement, read_many};
+use brigade_fs::{FileMode, FsError, ReadFile, RelPath, Replacement, read_many};
+use brigade_journal::{Adoption, Journal, JournalError, LedgerEntry, NewEntry, State};
 
-use crate::checkpoints;
-use crate::error::QueueError;
-use crate::layout;
-use crate::ledger::{self, LedgerEntry, NewEntry};
-use crate::record::StoredCall;
-use crate::runs::{self, StoredReceipt};
-use crate::view::View;
+use super::{checkpoints, receipts};
+use crate::store::{StoredCall, StoredReceipt};
 
 /// How the ledger says that an adopted receipt was none.
 pub(crate) const UNREADABLE: &str = "unreadable";
 
 /// What adopted calls are linked with.
 #[derive(Debug, Default)]
-pub(crate) struct Adoption {
+struct Links {
     /// Places in the ledger by run.
     receipts: HashMap<String, LedgerLink>,
     /// Checkpoints by call.
     checkpoints: HashMap<String, Object>,
-    /// How far the ledger holds nothing but what was adopted, so nothing that a call of ours must know of.
-    pub(crate) ledger: u64,
     /// The workspace, as absolute paths in the records begin.
     root: String,
 }
 
-impl Adoption {
-    /// Tells whether there were neither receipts nor checkpoints.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.receipts.is_empty() && self.checkpoints.is_empty()
-    }
-
+impl Links {
     /// Makes our record of the Python program's; others stay as they are, byte for byte.
-    pub(crate) fn convert(&self, line: Vec<u8>, sequence: u64) -> Vec<u8> {
+    fn convert(&self, line: Vec<u8>, sequence: u64) -> Vec<u8> {
         let Some(mut stored) = StoredCall::from_line(&line, sequence) else { return line };
         if stored.version != RecordVersion::Adopted {
             return line;
@@ -48,7 +37,7 @@ impl Adoption {
         let call = &mut stored.call;
         let run_id = call.claim.as_ref().map(|claim| claim.run_id.as_str());
         if let Some(link) = run_id.and_then(|run_id| self.receipts.get(run_id))
-            && let Some(path) = run_id.and_then(runs::receipt_path)
+            && let Some(path) = run_id.and_then(receipts::receipt_path)
         {
             call.receipt = Some(ReceiptLink { path: path.to_string(), ledger: Some(link.clone()) });
         }
@@ -84,30 +73,39 @@ impl Adoption {
 }
 
 /// Copies the original journal, enters the receipts into the ledger, and collects what calls are linked with.
-pub(crate) fn adopt_files(view: &View, now: Timestamp) -> Result<Adoption, QueueError> {
-    let fs = &*view.fs;
-    if let Some(journal) = &view.state.journal
-        && !journal.file.is_empty()?
+pub(crate) fn adopt(state: &State, now: Timestamp) -> Result<Adoption<'static>, JournalError> {
+    let place = state.place();
+    let fs = &**place.fs();
+    if let Some(journal) = state.journal()
+        && !journal.file().is_empty()?
     {
-        copy_original(fs, &*journal.file)?;
+        copy_original(place, journal.file())?;
     }
-    let mut adoption = Adoption { root: fs.root().to_string_lossy().into_owned(), ..Adoption::default() };
-    (adoption.receipts, adoption.ledger) = adopt_receipts(fs, view.state.max_ledger()?, now)?;
+    let mut links = Links { root: fs.root().to_string_lossy().into_owned(), ..Links::default() };
+    let (receipts, ledger) = adopt_receipts(place, state.max_ledger()?, now)?;
+    links.receipts = receipts;
     for (_, result) in checkpoints::read_all(fs)? {
         if let Ok(checkpoint) = result {
             let document = Json::Object(checkpoint.to_document());
-            let of_call = adoption.checkpoints.entry(checkpoint.call_id).or_default();
+            let of_call = links.checkpoints.entry(checkpoint.call_id).or_default();
             of_call.insert(checkpoint.id.as_str().to_owned(), document);
         }
     }
-    Ok(adoption)
+    let is_empty = links.receipts.is_empty() && links.checkpoints.is_empty();
+    tracing::info!(
+        receipts = links.receipts.len(),
+        calls_with_checkpoints = links.checkpoints.len(),
+        "the state of v0.30 is adopted"
+    );
+    Ok(Adoption { convert: Box::new(move |line, sequence| links.convert(line, sequence)), ledger, is_empty })
 }
 
 /// Copies the journal as it is; a copy that is there already, from an adoption that a crash stopped, is enough.
-fn copy_original(fs: &dyn Fs, file: &dyn ReadFile) -> Result<(), FsError> {
+fn copy_original(place: &Journal, file: &dyn ReadFile) -> Result<(), FsError> {
+    let fs = &**place.fs();
     let mut number = 0;
     let path = loop {
-        let path = layout::original_copy(number);
+        let path = place.layout().original_copy("0.30.0", number);
         match fs.open(&path) {
             Ok(copy) if is_equal(file, &*copy)? => return Ok(()),
             Err(error) if error.is_not_found() => break path,
@@ -147,10 +145,11 @@ fn is_equal(left: &dyn ReadFile, right: &dyn ReadFile) -> Result<bool, FsError> 
 /// Enters the receipts that are not in the ledger, the oldest first, and returns the places of all, and the last one that
 /// only adopted ones stand before.
 fn adopt_receipts(
-    fs: &dyn Fs,
+    place: &Journal,
     known: u64,
     now: Timestamp,
-) -> Result<(HashMap<String, LedgerLink>, u64), QueueError> {
+) -> Result<(HashMap<String, LedgerLink>, u64), FsError> {
+    let (fs, ledger) = (&**place.fs(), place.ledger());
     let mut links = HashMap::new();
     let (mut adopted, mut has_own) = (0, false);
     let mut count = |entry: &LedgerEntry| {
@@ -159,20 +158,18 @@ fn adopt_receipts(
             adopted = entry.sequence;
         }
     };
-    if let Some(file) = ledger::open(fs)? {
-        for entry in ledger::find_prefix(&*file, "")? {
-            count(&entry);
-            let link = LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 };
-            links.insert(entry.run_id, link);
-        }
+    for entry in ledger.find_prefix("")? {
+        count(&entry);
+        let link = LedgerLink { sequence: entry.sequence, sha256: entry.sha256 };
+        links.insert(entry.run_id, link);
     }
     let stem = |path: &RelPath| path.name().strip_suffix(".json").unwrap_or_default().to_owned();
-    let mut paths = runs::files(fs)?;
+    let mut paths = receipts::files(fs)?;
     paths.retain(|path| !links.contains_key(&stem(path)));
-    let mut entries: Vec<NewEntry> = read_many(fs, &paths, runs::RECEIPT_LIMIT, |index, bytes| {
-        let receipt_sha256 = Fingerprint::of_bytes(bytes.as_deref().unwrap_or_default());
-        let read = runs::read_receipt(&paths[index], bytes);
-        let (started_at, status, call_id) = match read {
+    let mut entries: Vec<NewEntry> = read_many(fs, &paths, receipts::RECEIPT_LIMIT, |index, bytes| {
+        let sha256 = Fingerprint::of_bytes(bytes.as_deref().unwrap_or_default());
+        let read = receipts::read_receipt(&paths[index], bytes);
+        let (started_at, status, record_id) = match read {
             Ok(StoredReceipt { receipt, .. }) => (
                 receipt.sort_key().to_owned(),
                 receipt.status().to_owned(),
@@ -182,12 +179,12 @@ fn adopt_receipts(
             Err(_) => (String::new(), UNREADABLE.to_owned(), None),
         };
         let run_id = stem(&paths[index]);
-        NewEntry { run_id, call_id, receipt_sha256, started_at, status, is_adopted: true }
+        NewEntry { run_id, record_id, sha256, started_at, status, is_adopted: true }
     });
     entries.sort_by(|left, right| (&left.started_at, &left.run_id).cmp(&(&right.started_at, &right.run_id)));
-    for entry in ledger::append(fs, &entries, known, now)?.entries {
+    for entry in ledger.append(&entries, known, now)?.entries {
         count(&entry);
-        links.insert(entry.run_id, LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 });
+        links.insert(entry.run_id, LedgerLink { sequence: entry.sequence, sha256: entry.sha256 });
     }
     Ok((links, adopted))
 }

@@ -1,53 +1,25 @@
 //! Receipts: finding and listing them by the ledger, or by their folder where there is no ledger yet.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use brigade_call::Receipt;
+use brigade_call::{LedgerLink, Receipt};
 use brigade_core::json::members;
-use brigade_core::{Dialect, Fingerprint, IdPrefix, Json, Object, RunId};
+use brigade_core::{Dialect, Fingerprint, Json, Object, RunId, Timestamp};
 use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, ReadFile, RelPath, read_many};
+use brigade_journal::{NewEntry, State, Writer, find_prefix_if_whole, newest, set_file_aside, whole};
 
+use super::layout;
 use crate::error::QueueError;
-use crate::ledger::{self, LedgerEntry};
-use crate::queue::{ExaminedRun, FoundRun};
-use crate::state::State;
-use crate::{Match, layout};
+use crate::store::{
+    BadReceipt, Chain, ChainEnd, ExaminedReceipt, ExaminedRun, InLedger, RunList, StoredReceipt, Taken,
+};
 
 /// The longest receipt that is read, in bytes.
 pub(crate) const RECEIPT_LIMIT: u64 = 64 * 1024 * 1024;
 
-/// A receipt as it is stored.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StoredReceipt {
-    /// The receipt.
-    pub receipt: Receipt,
-    /// Its file, relative to the workspace.
-    pub path: String,
-    /// The sha256 of its bytes.
-    pub sha256: Fingerprint,
-}
-
-/// A receipt's file that cannot be read as one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadReceipt {
-    /// The file, relative to the workspace.
-    pub path: String,
-    /// What is wrong, with the place and without quoting.
-    pub problem: String,
-}
-
-/// A receipt of which only some members were read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ExaminedReceipt {
-    /// The receipt with the members that were asked for, besides those that make it one.
-    pub receipt: Receipt,
-    /// Its file, relative to the workspace.
-    pub path: String,
-}
-
 /// What lies in the folder of receipts, listed once.
 #[derive(Clone, Debug, Default)]
-pub struct RunFolder {
+pub(crate) struct RunFolder {
     /// Sorted by name.
     entries: Vec<DirEntry>,
 }
@@ -65,11 +37,6 @@ impl RunFolder {
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Tells whether something of this name lies there.
-    pub fn contains(&self, name: &str) -> bool {
-        self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name)).is_ok()
     }
 
     /// Lists the folders that have the names of receipts.
@@ -94,24 +61,6 @@ impl RunFolder {
     }
 }
 
-/// How many receipts to list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runs {
-    /// All, also those that are in no ledger.
-    All,
-    /// The newest ones.
-    Newest(usize),
-}
-
-/// Receipts, newest first.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RunList {
-    /// Those that can be read.
-    pub receipts: Vec<StoredReceipt>,
-    /// Those that cannot.
-    pub errors: Vec<BadReceipt>,
-}
-
 pub(crate) fn read_receipt(
     path: &RelPath,
     bytes: Result<Vec<u8>, FsError>,
@@ -133,12 +82,21 @@ pub(crate) fn files(fs: &dyn Fs) -> Result<Vec<RelPath>, FsError> {
     Ok(RunFolder::list(fs)?.receipts())
 }
 
+/// Reads the receipt of a run; `None` when there is no file.
+pub(crate) fn read_one(fs: &dyn Fs, run: &str) -> Result<Option<Result<StoredReceipt, BadReceipt>>, FsError> {
+    match receipt_path(run) {
+        Some(path) if fs.exists(&path)? => Ok(Some(read_receipt(&path, fs.read(&path, RECEIPT_LIMIT)))),
+        Some(_) | None => Ok(None),
+    }
+}
+
 /// Opens the ledger if it can tell what runs there are: it is there, and reaches as far as the calls know. What is wrong
 /// with one that cannot is for `verify` to report.
-pub(crate) fn usable_ledger(fs: &dyn Fs, state: &State) -> Result<Option<Box<dyn ReadFile>>, FsError> {
-    match ledger::open(fs) {
+fn usable_ledger(state: &State) -> Result<Option<Box<dyn ReadFile>>, FsError> {
+    let ledger = state.place().ledger();
+    match ledger.open() {
         Ok(Some(file)) => {
-            let last = ledger::last_sequence(fs)?;
+            let last = ledger.last_sequence()?;
             // Asked only now: without a ledger nobody has to look how far the calls know it.
             Ok((0 < last && state.max_ledger()? <= last).then_some(file))
         }
@@ -148,73 +106,169 @@ pub(crate) fn usable_ledger(fs: &dyn Fs, state: &State) -> Result<Option<Box<dyn
     }
 }
 
-/// Lists receipts, newest first.
-pub(crate) fn list(fs: &dyn Fs, which: Runs, state: &State) -> Result<RunList, FsError> {
+/// Lists receipts, newest first. All are those in the folder, also when the ledger does not name them.
+pub(crate) fn list(state: &State, limit: usize) -> Result<RunList, FsError> {
+    let fs = &**state.place().fs();
     let folder = layout::runs();
     if fs.metadata(&folder).is_ok_and(|found| found.kind != FileKind::Directory) {
         let bad = BadReceipt { path: folder.to_string(), problem: FsErrorKind::NotADirectory.to_string() };
         return Ok(RunList { receipts: Vec::new(), errors: vec![bad] });
     }
-    let ledger = match which {
-        Runs::Newest(_) => usable_ledger(fs, state)?,
-        Runs::All => None,
+    if limit == usize::MAX {
+        let folder = RunFolder::list(fs)?;
+        let mut list = read(fs, &folder.receipts());
+        list.errors.extend(folder.misplaced());
+        return Ok(list);
+    }
+    let mut list = match usable_ledger(state)? {
+        Some(ledger) => newest_in(fs, &*ledger, limit)?,
+        None => read(fs, &files(fs)?),
     };
-    match (which, ledger) {
-        (Runs::Newest(limit), Some(file)) => {
-            // Files that cannot be read leave room for older ones.
-            let mut wanted = limit;
-            loop {
-                let Some(entries) = ledger::newest(&*file, wanted)? else {
-                    let mut list = read(fs, &files(fs)?);
-                    list.receipts.truncate(limit);
-                    return Ok(list);
-                };
-                let is_all = entries.len() < wanted;
-                let list = read(
-                    fs,
-                    &entries.iter().filter_map(|entry| receipt_path(&entry.run_id)).collect::<Vec<_>>(),
-                );
-                if limit <= list.receipts.len() || is_all {
-                    let mut list = list;
-                    list.receipts.truncate(limit);
-                    return Ok(list);
-                }
-                wanted += (limit - list.receipts.len()).max(16);
-            }
+    list.receipts.truncate(limit);
+    Ok(list)
+}
+
+/// Reads the newest receipts that a ledger names, and not many more.
+fn newest_in(fs: &dyn Fs, ledger: &dyn ReadFile, limit: usize) -> Result<RunList, FsError> {
+    // Files that cannot be read leave room for older ones.
+    let mut wanted = limit;
+    loop {
+        let Some(entries) = newest(ledger, wanted)? else { return Ok(read(fs, &files(fs)?)) };
+        let is_all = entries.len() < wanted;
+        let paths: Vec<_> = entries.iter().filter_map(|entry| receipt_path(&entry.run_id)).collect();
+        let list = read(fs, &paths);
+        if limit <= list.receipts.len() || is_all {
+            return Ok(list);
         }
-        (Runs::Newest(limit), None) => {
-            let mut list = read(fs, &files(fs)?);
-            list.receipts.truncate(limit);
-            Ok(list)
-        }
-        (Runs::All, _) => {
-            let folder = RunFolder::list(fs)?;
-            let mut list = read(fs, &folder.receipts());
-            list.errors.extend(folder.misplaced());
-            Ok(list)
-        }
+        wanted += (limit - list.receipts.len()).max(16);
     }
 }
 
-/// Hands out all receipts as they are read.
-pub(crate) fn for_each(fs: &dyn Fs, found: &FoundRun<'_>) -> Result<(), FsError> {
+/// Counts the runs by how they ended, from the ledger alone where it is whole.
+pub(crate) fn counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let entries = match usable_ledger(state)? {
+        Some(file) => whole(&*file)?,
+        None => None,
+    };
+    if let Some(entries) = entries {
+        for entry in entries {
+            *counts.entry(entry.status).or_default() += 1;
+        }
+        return Ok(counts);
+    }
+    let fs = &**state.place().fs();
     let paths = files(fs)?;
-    read_many(fs, &paths, RECEIPT_LIMIT, |index, bytes| found(read_receipt(&paths[index], bytes)));
-    Ok(())
+    let status = |index: usize, bytes| {
+        examined(&paths[index], bytes, &[]).ok().map(|found| found.receipt.status().to_owned())
+    };
+    for status in read_many(fs, &paths, RECEIPT_LIMIT, status).into_iter().flatten() {
+        *counts.entry(status).or_default() += 1;
+    }
+    Ok(counts)
 }
 
-/// Hands out all receipts with some of their members, and returns the sha256 of each file that could be read.
+/// Lists the ids of runs that start with a prefix, sorted, at most `limit`.
+pub(crate) fn ids(state: &State, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError> {
+    let mut ids: Vec<String> = match usable_ledger(state)? {
+        Some(file) => {
+            let entries = find_prefix_if_whole(&*file, prefix)?.unwrap_or_default();
+            entries.into_iter().map(|entry| entry.run_id).collect()
+        }
+        None => Vec::new(),
+    };
+    if ids.is_empty() {
+        let names = files(&**state.place().fs())?;
+        let stems = names.iter().filter_map(|path| path.name().strip_suffix(".json"));
+        ids = stems.filter(|stem| stem.starts_with(prefix)).map(str::to_owned).collect();
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    ids.truncate(limit);
+    Ok(ids)
+}
+
+/// Writes the receipt of a run.
+pub(crate) fn add(
+    fs: &dyn Fs,
+    receipt: &Receipt,
+    taken: Taken,
+) -> Result<(StoredReceipt, InLedger), QueueError> {
+    let bytes = receipt.to_bytes();
+    let run: RunId =
+        receipt.id().parse().map_err(|_| QueueError::Store("a run's id is not an id".to_owned()))?;
+    let path = receipt_path(run.as_str()).expect("a run id is a file name");
+    fs.create_dir_all(&layout::runs())?;
+    let known = match fs.create_new_durable(&path, &bytes) {
+        Ok(()) => InLedger::No,
+        Err(error) if error.is_exists() => match (fs.read(&path, RECEIPT_LIMIT), taken) {
+            // A second try after one that the disk stopped half-way.
+            (Ok(existing), _) if existing == bytes => InLedger::Perhaps,
+            (_, Taken::Refuse) => return Err(QueueError::RunTaken(run)),
+            (_, Taken::SetAside) => {
+                set_file_aside(fs, &path)?;
+                fs.create_new_durable(&path, &bytes)?;
+                InLedger::Perhaps
+            }
+        },
+        Err(error) => return Err(error.into()),
+    };
+    let sha256 = Fingerprint::of_bytes(&bytes);
+    Ok((StoredReceipt { receipt: receipt.clone(), path: path.to_string(), sha256 }, known))
+}
+
+/// Enters a receipt into the ledger, unless it is there.
+pub(crate) fn enter(
+    writer: &Writer,
+    receipt: &StoredReceipt,
+    known: InLedger,
+    now: Timestamp,
+) -> Result<(LedgerLink, ChainEnd), QueueError> {
+    let state = writer.state();
+    let ledger = state.place().ledger();
+    let run_id = receipt.receipt.id();
+    let existing = match known {
+        InLedger::No => None,
+        InLedger::Perhaps => ledger.find(run_id)?,
+    };
+    let mut chain = ChainEnd::Whole;
+    let entry = match existing {
+        Some(entry) if entry.sha256 == receipt.sha256 => entry,
+        Some(_) | None => {
+            let new = NewEntry {
+                run_id: run_id.to_owned(),
+                record_id: Some(receipt.receipt.call_id().to_owned()),
+                sha256: receipt.sha256,
+                started_at: receipt.receipt.sort_key().to_owned(),
+                status: receipt.receipt.status().to_owned(),
+                is_adopted: false,
+            };
+            let appended = ledger.append(&[new], state.max_ledger()?, now)?;
+            if !appended.follows {
+                chain = ChainEnd::Lost;
+            }
+            let mut entries = appended.entries;
+            entries.pop().expect("one entry was appended")
+        }
+    };
+    Ok((LedgerLink { sequence: entry.sequence, sha256: entry.sha256 }, chain))
+}
+
+/// Hands out all receipts with some of their members, and returns the sha256 of each file that could be read, if the chain is
+/// checked.
 pub(crate) fn examine(
     fs: &dyn Fs,
     folder: &RunFolder,
     wanted: &[&str],
+    chain: Chain,
     found: &ExaminedRun<'_>,
 ) -> HashMap<RelPath, Fingerprint> {
     let paths = folder.receipts();
     let hashes = read_many(fs, &paths, RECEIPT_LIMIT, |index, bytes| {
         let path = &paths[index];
-        let hash = bytes.as_ref().ok().map(|bytes| Fingerprint::of_bytes(bytes));
-        found(examined(path, bytes, wanted), folder);
+        let is_checked = chain == Chain::Check;
+        let hash = bytes.as_ref().ok().filter(|_| is_checked).map(|bytes| Fingerprint::of_bytes(bytes));
+        found(examined(path, bytes, wanted));
         hash
     });
     paths.into_iter().zip(hashes).filter_map(|(path, hash)| Some((path, hash?))).collect()
@@ -266,47 +320,6 @@ fn read(fs: &dyn Fs, paths: &[RelPath]) -> RunList {
     }
     list.receipts.sort_by(|left, right| right.receipt.sort_key().cmp(left.receipt.sort_key()));
     list
-}
-
-/// Finds the one receipt that is meant: an equal id wins over those that only start with the prefix.
-pub(crate) fn find(
-    fs: &dyn Fs,
-    prefix: &IdPrefix,
-    limit: usize,
-    state: &State,
-) -> Result<Match<Result<StoredReceipt, BadReceipt>>, QueueError> {
-    let text = prefix.as_str();
-    let get = |path: &RelPath| read_receipt(path, fs.read(path, RECEIPT_LIMIT));
-    if let Ok(run) = text.parse::<RunId>()
-        && fs.exists(&layout::receipt(&run))?
-    {
-        return Ok(Match::One(get(&layout::receipt(&run))));
-    }
-    if text.is_empty() {
-        return Ok(Match::None);
-    }
-    let mut ids: Vec<String> = match usable_ledger(fs, state)? {
-        Some(file) => {
-            let entries = ledger::find_prefix_if_whole(&*file, text)?.unwrap_or_default();
-            entries.into_iter().map(|entry: LedgerEntry| entry.run_id).collect()
-        }
-        None => Vec::new(),
-    };
-    if ids.is_empty() {
-        let names = files(fs)?;
-        let stems = names.iter().filter_map(|path| path.name().strip_suffix(".json"));
-        ids = stems.filter(|stem| stem.starts_with(text)).map(str::to_owned).collect();
-    }
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(match ids.as_slice() {
-        [] => Match::None,
-        [one] => receipt_path(one).map_or(Match::None, |path| Match::One(get(&path))),
-        _ => {
-            ids.truncate(limit);
-            Match::Ambiguous(ids)
-        }
-    })
 }
 
 #[cfg(test)]

@@ -7,53 +7,45 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{
-    Call, CallStatus, Checkpoint, CheckpointStatus, Claim, LedgerLink, RECORD_VERSION, ReceiptLink,
-    RecordVersion, RunEnd,
-};
+use brigade_call::{Call, CallStatus, LedgerLink, RECORD_VERSION, ReceiptLink, RecordVersion, RunEnd};
 use brigade_core::{CallId, Json, Object, RunId, Timestamp};
 
-use crate::compact;
-use crate::error::QueueError;
-use crate::finish::{self, InLedger};
-use crate::ledger::{self, LedgerEntry};
-use crate::locked::LockedJournal;
-use crate::record::StoredCall;
-use crate::runs::{self, StoredReceipt};
-use crate::view::{View, run_end};
+use brigade_journal::{LedgerEntry, State};
 
-/// The member of a call that its receipt finished, because the journal did not know of the run.
-const MARK: &str = "restored_from_receipt";
+use super::{JournalTransaction, receipts, snapshot};
+use crate::error::QueueError;
+use crate::finish::{self, RESTORED, run_end};
+use crate::store::{StoredCall, StoredReceipt, Transaction as _};
 
 /// Finishes the calls whose receipts are in the ledger and unknown to the journal.
-pub(crate) fn catch_up(journal: &mut LockedJournal, now: Timestamp) -> Result<(), QueueError> {
-    let fs = journal.view.fs.clone();
-    let entries = ledger::behind(&*fs, journal.view.state.max_ledger()?)?;
+pub(crate) fn catch_up(journal: &mut JournalTransaction, now: Timestamp) -> Result<(), QueueError> {
+    let state = journal.writer.state();
+    let entries = state.place().ledger().behind(state.max_ledger()?)?;
     // An adoption that a crash stopped leaves adopted entries, and goes on by itself.
     let Some(last) = entries.iter().rfind(|entry| !entry.is_adopted) else { return Ok(()) };
-    if compact::require_our_version(&journal.view.state).is_err() {
+    if state.require_our_version().is_err() {
         return Ok(());
     }
     let mut is_settled = true;
     for entry in entries.iter().filter(|entry| !entry.is_adopted) {
         is_settled &= settle(journal, entry, now)?;
     }
-    if is_settled && journal.view.state.max_ledger()? < last.sequence {
+    if is_settled && journal.writer.state().max_ledger()? < last.sequence {
         // Some calls are gone with the end of the journal; so that nobody looks for them again.
-        compact::rewrite(&mut journal.view, last.sequence, now)?;
+        journal.writer.settle_ledger(last.sequence, now)?;
     }
     Ok(())
 }
 
 /// Writes calls anew that are gone and whose last run is in the ledger and over, with what their receipts say of them, and
 /// returns how many. Looks at the whole ledger.
-pub(crate) fn restore(journal: &mut LockedJournal, now: Timestamp) -> Result<u64, QueueError> {
-    let fs = journal.view.fs.clone();
-    let Some(file) = ledger::open(&*fs)? else { return Ok(0) };
+pub(crate) fn restore(journal: &mut JournalTransaction, now: Timestamp) -> Result<u64, QueueError> {
     let mut gone: BTreeMap<CallId, LedgerEntry> = BTreeMap::new();
-    for entry in ledger::find_prefix(&*file, "")?.into_iter().filter(|entry| !entry.is_adopted) {
-        let Some(Ok(id)) = entry.call_id.as_deref().map(str::parse::<CallId>) else { continue };
-        if gone.contains_key(&id) || journal.view.stored(&id)?.is_none() {
+    for entry in
+        journal.writer.state().place().ledger().find_prefix("")?.into_iter().filter(|entry| !entry.is_adopted)
+    {
+        let Some(Ok(id)) = entry.record_id.as_deref().map(str::parse::<CallId>) else { continue };
+        if gone.contains_key(&id) || snapshot::stored(journal.writer.state(), &id)?.is_none() {
             gone.insert(id, entry);
         }
     }
@@ -61,19 +53,17 @@ pub(crate) fn restore(journal: &mut LockedJournal, now: Timestamp) -> Result<u64
     entries.sort_unstable_by_key(|entry| entry.sequence);
     let mut restored = 0;
     for part in entries.chunks(RESTORED_AT_ONCE) {
-        let mut sequence = journal.view.state.max_sequence()?;
         let mut calls = Vec::new();
         for entry in part {
-            let found = sound_receipt(&journal.view, entry);
+            let found = sound_receipt(journal.writer.state(), entry);
             let Some(call) = found.and_then(|receipt| call_of_receipt(&receipt, entry, now)) else {
                 continue;
             };
-            sequence += 1;
             let (version, checkpoints) = (RecordVersion::Current, Object::new());
             // An older record of the call that turns up again counts more than this one.
-            calls.push(StoredCall { call, version, sequence, revision: 0, checkpoints });
+            calls.push(StoredCall { call, version, sequence: 0, revision: 0, checkpoints });
         }
-        journal.append(&calls.iter().collect::<Vec<_>>(), now)?;
+        journal.put(&mut calls)?;
         restored += calls.len() as u64;
     }
     Ok(restored)
@@ -84,7 +74,7 @@ const RESTORED_AT_ONCE: usize = 1_000;
 
 /// Makes the call of a run that is over out of its receipt; none when the receipt does not say how it ended.
 fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp) -> Option<Call> {
-    let link = LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 };
+    let link = LedgerLink { sequence: entry.sequence, sha256: entry.sha256 };
     let end = run_end(&receipt.receipt, receipt.path.clone(), Some(link), now).ok()?;
     if !end.status.is_finished() {
         return None;
@@ -110,7 +100,7 @@ fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp)
     record.retain(|_, value| *value != Json::Null);
     let (mut call, _) = Call::from_record(Json::Object(record)).ok()?;
     call.status = CallStatus::Running;
-    call.extra.insert(MARK.to_owned(), Json::from(true));
+    call.extra.insert(RESTORED.to_owned(), Json::from(true));
     call.finish(end).ok()
 }
 
@@ -177,35 +167,34 @@ enum Stands {
 }
 
 /// Tells whether a call has forgotten the run of an entry; the call may be gone altogether.
-pub(crate) fn is_forgotten(view: &View, entry: &LedgerEntry) -> Result<bool, QueueError> {
-    let receipt = if entry.call_id.is_none() { sound_receipt(view, entry) } else { None };
-    let Some(stored) = call_of(view, entry, receipt.as_ref())? else { return Ok(true) };
+pub(crate) fn is_forgotten(state: &State, entry: &LedgerEntry) -> Result<bool, QueueError> {
+    let receipt = if entry.record_id.is_none() { sound_receipt(state, entry) } else { None };
+    let Some(stored) = call_of(state, entry, receipt.as_ref())? else { return Ok(true) };
     Ok(stored.version != RecordVersion::Newer && stands(&stored, entry).is_none())
 }
 
 /// Reads the receipt of an entry, if it is the one that the entry names.
-fn sound_receipt(view: &View, entry: &LedgerEntry) -> Option<StoredReceipt> {
-    let path = runs::receipt_path(&entry.run_id)?;
-    let receipt = runs::read_receipt(&path, view.fs.read(&path, runs::RECEIPT_LIMIT)).ok()?;
-    (receipt.sha256 == entry.receipt_sha256).then_some(receipt)
+fn sound_receipt(state: &State, entry: &LedgerEntry) -> Option<StoredReceipt> {
+    let receipt = receipts::read_one(&**state.place().fs(), &entry.run_id).ok()??.ok()?;
+    (receipt.sha256 == entry.sha256).then_some(receipt)
 }
 
 fn call_of(
-    view: &View,
+    state: &State,
     entry: &LedgerEntry,
     receipt: Option<&StoredReceipt>,
 ) -> Result<Option<StoredCall>, QueueError> {
     let named = receipt.map(|receipt| receipt.receipt.call_id());
-    match entry.call_id.as_deref().or(named).map(str::parse::<CallId>) {
-        Some(Ok(id)) => view.stored(&id),
+    match entry.record_id.as_deref().or(named).map(str::parse::<CallId>) {
+        Some(Ok(id)) => snapshot::stored(state, &id),
         Some(Err(_)) | None => Ok(None),
     }
 }
 
 /// Finishes the call of an entry; tells whether there is nothing more to do about the entry.
-fn settle(journal: &mut LockedJournal, entry: &LedgerEntry, now: Timestamp) -> Result<bool, QueueError> {
-    let receipt = sound_receipt(&journal.view, entry);
-    let Some(stored) = call_of(&journal.view, entry, receipt.as_ref())? else { return Ok(true) };
+fn settle(journal: &mut JournalTransaction, entry: &LedgerEntry, now: Timestamp) -> Result<bool, QueueError> {
+    let receipt = sound_receipt(journal.writer.state(), entry);
+    let Some(stored) = call_of(journal.writer.state(), entry, receipt.as_ref())? else { return Ok(true) };
     match stands(&stored, entry) {
         Some(Stands::Running) => return Ok(false),
         Some(Stands::Behind) => return Ok(true),
@@ -214,20 +203,20 @@ fn settle(journal: &mut LockedJournal, entry: &LedgerEntry, now: Timestamp) -> R
     }
     let Ok(run) = entry.run_id.parse::<RunId>() else { return Ok(true) };
     // It may make our records of the Python program's, so the call is read again.
-    let mut stored = journal.changeable(&stored.call.id, now)?;
-    let link = LedgerLink { sequence: entry.sequence, sha256: entry.receipt_sha256 };
-    let path = runs::receipt_path(&entry.run_id).expect("a run id is a file name").to_string();
+    let mut stored = finish::changeable(journal, &stored.call.id)?;
+    let link = LedgerLink { sequence: entry.sequence, sha256: entry.sha256 };
+    let path = receipts::receipt_path(&entry.run_id).expect("a run id is a file name").to_string();
     let end = receipt
         .as_ref()
         .and_then(|receipt| run_end(&receipt.receipt, path.clone(), Some(link.clone()), now).ok());
     let end = end.unwrap_or_else(|| end_of(entry, ReceiptLink { path, ledger: Some(link) }, now));
     let started_at = receipt.as_ref().and_then(|receipt| receipt.receipt.started_at());
-    run_again_in_memory(&mut stored, run, started_at.or_else(|| entry.started_at.parse().ok()));
+    finish::run_again(&mut stored, run, started_at.or_else(|| entry.started_at.parse().ok()));
     let created = match &receipt {
-        Some(receipt) => finish::checkpoints_of(&journal.view, &receipt.receipt)?,
+        Some(receipt) => finish::checkpoints_of(journal.snapshot(), &receipt.receipt)?,
         None => Vec::new(),
     };
-    let stored = finish::end(journal, stored, end, &created, now)?;
+    let stored = finish::end(journal, stored, end, &created)?;
     resume_if_answered(journal, stored, now)?;
     Ok(true)
 }
@@ -248,52 +237,15 @@ fn end_of(entry: &LedgerEntry, receipt: ReceiptLink, now: Timestamp) -> RunEnd {
     }
 }
 
-/// Puts a call into the run that it was in, so that the end of that run follows.
-fn run_again_in_memory(stored: &mut StoredCall, run: RunId, started_at: Option<Timestamp>) {
-    let call = &mut stored.call;
-    call.status = CallStatus::Running;
-    call.claim = Some(Claim { run_id: run, runner: None });
-    call.started_at = started_at;
-    call.extra.insert(MARK.to_owned(), Json::from(true));
-}
-
 /// Lets a call go on whose checkpoints a person has approved, as their files say.
 fn resume_if_answered(
-    journal: &mut LockedJournal,
+    journal: &mut JournalTransaction,
     stored: StoredCall,
     now: Timestamp,
 ) -> Result<(), QueueError> {
-    let is_approved = |document: Option<&Json>| {
-        let checkpoint = document.and_then(|document| Checkpoint::from_document(document.clone()).ok());
-        checkpoint.is_some_and(|checkpoint| checkpoint.status == CheckpointStatus::Approved)
-    };
-    let is_answered = stored.call.status == CallStatus::Waiting
-        && stored.call.checkpoint_ids.iter().all(|id| is_approved(stored.checkpoints.get(id.as_str())));
+    let is_answered = stored.call.status == CallStatus::Waiting && finish::are_approved(&stored);
     if is_answered {
-        journal.step(stored, |call| call.ready_to_resume(now), now)?;
+        finish::step(journal, stored, |call| call.ready_to_resume(now))?;
     }
     Ok(())
-}
-
-/// Finishes a call from the receipt of the run that was about to claim it; none when there is no such receipt of this call.
-pub(crate) fn from_receipt(
-    journal: &mut LockedJournal,
-    mut stored: StoredCall,
-    run: &RunId,
-    now: Timestamp,
-) -> Result<Option<StoredCall>, QueueError> {
-    let path = crate::layout::receipt(run);
-    let fs = journal.view.fs.clone();
-    let Ok(receipt) = runs::read_receipt(&path, fs.read(&path, runs::RECEIPT_LIMIT)) else {
-        return Ok(None);
-    };
-    if receipt.receipt.call_id() != stored.call.id.as_str()
-        || run_end(&receipt.receipt, receipt.path.clone(), None, now).is_err()
-    {
-        return Ok(None);
-    }
-    run_again_in_memory(&mut stored, run.clone(), receipt.receipt.started_at());
-    let created = finish::checkpoints_of(&journal.view, &receipt.receipt)?;
-    let (stored, _) = finish::record(journal, stored, &receipt, InLedger::Perhaps, &created, now)?;
-    Ok(Some(stored))
 }

@@ -1,44 +1,50 @@
-//! A file of calls that is searched: its index for the part that the index covers, a scan for the rest.
+//! A file of records that is searched: its index for the part that the index covers, a scan for the rest.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
-use brigade_fs::{Fs, FsError, Lines, ReadFile, RelPath};
+use brigade_fs::{FsError, Lines, ReadFile, RelPath};
 
-use crate::entry::{BatchMark, CODES, Content, Entry, Peeked, Span, StatusCode, look};
-use crate::error::QueueError;
+use crate::entry::{BatchMark, Content, Entry, Kind, Peeked, Span, StatusCode, codes, look_at};
+use crate::error::JournalError;
 use crate::index::{About, Hit, ID_BYTES, Index, IndexData, IndexError, id_hash};
+use crate::state::Journal;
 
-/// The latest line of a call, found.
+/// The latest line of a record, found.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
-    pub(crate) line: Vec<u8>,
-    /// For records that have no sequence of their own.
-    pub(crate) sequence: u64,
+pub struct Found {
+    /// The line.
+    pub line: Vec<u8>,
+    /// Its place in the order of records, also of those that do not name one.
+    pub sequence: u64,
 }
 
-/// A line by its place in the order of things, before it is read.
+/// A line that is known and not read yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) created: i64,
-    pub(crate) sequence: u64,
-    pub(crate) span: Span,
-    pub(crate) status: StatusCode,
+pub struct Listed {
+    /// When the record was created, in microseconds since 1970; the greatest number when it does not say.
+    pub created: i64,
+    /// Its place in the order of records.
+    pub sequence: u64,
+    /// Where it is.
+    pub span: Span,
+    /// Its status.
+    pub status: StatusCode,
 }
 
 /// What a scan found in a part of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Scanned {
-    /// The latest line of each call.
+    /// The latest line of each record.
     entries: BTreeMap<Box<str>, Entry>,
     hashes: HashSet<u64>,
-    by_duplicate: HashMap<u64, Vec<Box<str>>>,
+    by_key: HashMap<u64, Vec<Box<str>>>,
     /// Lines that are nothing we know.
     pub(crate) broken: Vec<Span>,
     /// Lines that have no sequence: records of the Python program.
     pub(crate) foreign: u64,
-    /// Calls' lines, those that later ones replace included.
+    /// Lines of records, those that later ones replace included.
     lines: u64,
     max_sequence: u64,
     /// The greatest place in the ledger that a line names.
@@ -57,7 +63,7 @@ impl Scanned {
     }
 
     /// Takes in the lines up to the end of a file of this generation.
-    fn scan(&mut self, file: &dyn ReadFile, generation: u64) -> Result<(), FsError> {
+    fn scan(&mut self, kind: &dyn Kind, file: &dyn ReadFile, generation: u64) -> Result<(), FsError> {
         // A batch whose end is not there yet is looked at again.
         if let Some(first) = self.unfinished.first() {
             self.end = first.offset;
@@ -72,9 +78,9 @@ impl Scanned {
             self.end = line.offset + line.bytes.len() as u64 + u64::from(line.is_complete);
             self.is_unterminated = !line.is_complete;
             // A line of 4 GiB cannot be pointed at, and is no record of anybody.
-            let content = if length == u32::MAX { Content::Broken } else { look(line.bytes) };
+            let content = if length == u32::MAX { Content::Broken } else { look_at(kind, line.bytes) };
             match content {
-                Content::Call(peeked) => {
+                Content::Record(peeked) => {
                     let rest = peeked.batch.filter(|mark| mark.generation == generation);
                     let rest = rest.map_or(0, |mark: BatchMark| mark.rest);
                     held.push((peeked, span));
@@ -88,7 +94,7 @@ impl Scanned {
                         (false, _) => held.len() - 1,
                     };
                     for (peeked, span) in held.drain(..ready) {
-                        self.take_in(peeked, span);
+                        self.take_in(kind, peeked, span);
                     }
                 }
                 Content::Header | Content::Blank => {}
@@ -97,7 +103,7 @@ impl Scanned {
                     // A crash tears lines and does not end them: here something else happened to a whole batch.
                     if line.is_complete {
                         for (peeked, span) in held.drain(..) {
-                            self.take_in(peeked, span);
+                            self.take_in(kind, peeked, span);
                         }
                     }
                 }
@@ -107,12 +113,12 @@ impl Scanned {
         Ok(())
     }
 
-    fn take_in(&mut self, peeked: Peeked, span: Span) {
-        let existing = self.entries.get(&peeked.id).map(|entry| entry.sequence);
+    fn take_in(&mut self, kind: &dyn Kind, peeked: Peeked, span: Span) {
+        let existing = self.entries.get(&peeked.facts.id).map(|entry| entry.sequence);
         self.foreign += u64::from(peeked.sequence.is_none());
         self.max_ledger = self.max_ledger.max(peeked.ledger.unwrap_or(0));
         let sequence = peeked.sequence.or(existing).unwrap_or(self.max_sequence + 1);
-        self.add(peeked.at(span, sequence));
+        self.add(kind, peeked.at(span, sequence));
     }
 
     /// The lines that the next writer moves to a quarantine, in the order of the file.
@@ -122,12 +128,12 @@ impl Scanned {
         spans
     }
 
-    fn add(&mut self, entry: Entry) {
+    fn add(&mut self, kind: &dyn Kind, entry: Entry) {
         self.lines += 1;
         self.max_sequence = self.max_sequence.max(entry.sequence);
         self.hashes.insert(id_hash(&entry.id));
-        if entry.status.counts_for_duplicates() {
-            let same = self.by_duplicate.entry(entry.duplicate_key).or_default();
+        if kind.is_unique(entry.status) {
+            let same = self.by_key.entry(entry.key).or_default();
             if !same.contains(&entry.id) {
                 same.push(entry.id.clone());
             }
@@ -143,15 +149,15 @@ struct Parts {
     scanned: Scanned,
 }
 
-/// A file of calls.
-pub(crate) struct Log {
-    fs: Arc<dyn Fs>,
+/// A file of records: the journal, or a segment.
+pub struct Log {
+    journal: Arc<Journal>,
     pub(crate) path: RelPath,
     index_path: RelPath,
     pub(crate) file: Box<dyn ReadFile>,
     /// The journal's generation, or the segment's number.
     pub(crate) generation: u64,
-    /// Where the first call's line begins.
+    /// Where the first record begins.
     start: u64,
     parts: OnceLock<Parts>,
     /// Takes the place of `parts` when the index turns out to be damaged.
@@ -163,7 +169,7 @@ const WORTH_INDEX: u64 = 64 * 1024;
 
 impl Log {
     pub(crate) fn new(
-        fs: Arc<dyn Fs>,
+        journal: Arc<Journal>,
         path: RelPath,
         index_path: RelPath,
         file: Box<dyn ReadFile>,
@@ -171,7 +177,7 @@ impl Log {
         start: u64,
     ) -> Log {
         let (parts, rebuilt) = (OnceLock::new(), OnceLock::new());
-        Log { fs, path, index_path, file, generation, start, parts, rebuilt }
+        Log { journal, path, index_path, file, generation, start, parts, rebuilt }
     }
 
     fn parts(&self) -> Result<&Parts, FsError> {
@@ -188,7 +194,7 @@ impl Log {
             index.as_ref().map_or((self.start, 0), |index| (index.covered, index.max_sequence));
         let mut scanned = Scanned::starting_at(start, max_sequence);
         // Asked after the index was opened, so that the file is not shorter than what the index covers.
-        scanned.scan(&*self.file, self.generation)?;
+        scanned.scan(&*self.journal.kind, &*self.file, self.generation)?;
         Ok(Parts { index, scanned })
     }
 
@@ -196,8 +202,8 @@ impl Log {
         if self.file.len()? < WORTH_INDEX {
             return Ok(None);
         }
-        let Ok(file) = self.fs.open(&self.index_path) else { return Ok(None) };
-        match Index::open(file, &*self.file, self.generation) {
+        let Ok(file) = self.journal.fs.open(&self.index_path) else { return Ok(None) };
+        match Index::open(file, &*self.file, self.generation, codes(&*self.journal.kind)) {
             Ok(index) => Ok(Some(index)),
             Err(IndexError::Unusable) => Ok(None),
             Err(IndexError::Fs(error)) => Err(error),
@@ -208,7 +214,7 @@ impl Log {
     fn ask<T>(
         &self,
         question: impl Fn(Option<&Index>, &Scanned) -> Result<T, IndexError>,
-    ) -> Result<T, QueueError> {
+    ) -> Result<T, JournalError> {
         let parts = self.parts()?;
         match question(parts.index.as_ref(), &parts.scanned) {
             Ok(answer) => return Ok(answer),
@@ -216,30 +222,38 @@ impl Log {
             Err(IndexError::Unusable) => {}
         }
         let mut scanned = Scanned::starting_at(self.start, 0);
-        scanned.scan(&*self.file, self.generation)?;
+        scanned.scan(&*self.journal.kind, &*self.file, self.generation)?;
         let parts = self.rebuilt.get_or_init(|| Parts { index: None, scanned });
         match question(None, &parts.scanned) {
             Ok(answer) => Ok(answer),
             Err(IndexError::Fs(error)) => Err(error.into()),
             Err(IndexError::Unusable) => {
-                Err(QueueError::BadRecord { path: self.path.to_string(), offset: self.start })
+                Err(JournalError::BadRecord { path: self.path.to_string(), offset: self.start })
             }
         }
     }
 
+    /// Returns the file.
+    pub fn file(&self) -> &dyn ReadFile {
+        &*self.file
+    }
+
     /// Reads a line.
-    pub(crate) fn line(&self, span: Span) -> Result<Vec<u8>, FsError> {
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn line(&self, span: Span) -> Result<Vec<u8>, FsError> {
         self.file.read_range(span.offset, span.length as usize)
     }
 
-    /// Reads the line that an index points at and checks that a call's record stands there.
+    /// Reads the line that an index points at and checks that a record of that id is there.
     fn checked(&self, hit: &Hit) -> Result<(Box<str>, Found), IndexError> {
         let line = self.line(hit.span)?;
-        match look(&line) {
-            Content::Call(peeked) if id_hash(&peeked.id) == hit.id_hash => {
-                Ok((peeked.id, Found { line, sequence: peeked.sequence.unwrap_or(hit.sequence) }))
+        match look_at(&*self.journal.kind, &line) {
+            Content::Record(peeked) if id_hash(&peeked.facts.id) == hit.id_hash => {
+                Ok((peeked.facts.id, Found { line, sequence: peeked.sequence.unwrap_or(hit.sequence) }))
             }
-            Content::Call(_) | Content::Header | Content::Blank | Content::Broken => {
+            Content::Record(_) | Content::Header | Content::Blank | Content::Broken => {
                 Err(IndexError::Unusable)
             }
         }
@@ -249,8 +263,8 @@ impl Log {
         Ok(Found { line: self.line(entry.span)?, sequence: entry.sequence })
     }
 
-    /// Finds the latest line of a call.
-    pub(crate) fn find(&self, id: &str) -> Result<Option<Found>, QueueError> {
+    /// Finds the latest line of a record.
+    pub(crate) fn find(&self, id: &str) -> Result<Option<Found>, JournalError> {
         self.ask(|index, scanned| {
             if let Some(entry) = scanned.entries.get(id) {
                 return Ok(Some(self.scanned_line(entry)?));
@@ -266,8 +280,8 @@ impl Log {
         })
     }
 
-    /// Finds the calls whose id starts with a prefix, at most `limit` of them, sorted by id.
-    pub(crate) fn find_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Box<str>>, QueueError> {
+    /// Finds the records whose id starts with a prefix, at most `limit` of them, sorted by id.
+    pub(crate) fn find_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Box<str>>, JournalError> {
         self.ask(|index, scanned| {
             let behind = scanned
                 .entries
@@ -297,21 +311,21 @@ impl Log {
         })
     }
 
-    /// Finds the lines that may ask for the same as a call with this key.
-    pub(crate) fn find_duplicates(&self, key: u64) -> Result<Vec<Found>, QueueError> {
+    /// Finds the lines of unique records that may have this key.
+    pub(crate) fn find_key(&self, key: u64) -> Result<Vec<Found>, JournalError> {
         self.ask(|index, scanned| {
             let mut found = Vec::new();
-            for id in scanned.by_duplicate.get(&key).into_iter().flatten() {
-                // The latest line of that call may be another one by now.
+            for id in scanned.by_key.get(&key).into_iter().flatten() {
+                // The latest line of that record may be another one by now.
                 if let Some(entry) = scanned.entries.get(id)
-                    && entry.duplicate_key == key
-                    && entry.status.counts_for_duplicates()
+                    && entry.key == key
+                    && self.journal.kind.is_unique(entry.status)
                 {
                     found.push(self.scanned_line(entry)?);
                 }
             }
             if let Some(index) = index {
-                for hit in index.by_duplicate_key(key)? {
+                for hit in index.by_key(key)? {
                     if !scanned.hashes.contains(&hit.id_hash) {
                         found.push(self.checked(&hit)?.1);
                     }
@@ -322,7 +336,10 @@ impl Log {
     }
 
     /// Lists the latest lines of one status, or of all, in no order.
-    pub(crate) fn list(&self, status: Option<StatusCode>) -> Result<Vec<Listed>, QueueError> {
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn list(&self, status: Option<StatusCode>) -> Result<Vec<Listed>, JournalError> {
         self.ask(|index, scanned| {
             let mut listed: Vec<Listed> = scanned
                 .entries
@@ -350,10 +367,11 @@ impl Log {
         })
     }
 
-    /// Counts the calls by their status.
-    pub(crate) fn counts(&self) -> Result<[u64; CODES], QueueError> {
+    /// Counts the records by their status.
+    pub(crate) fn counts(&self) -> Result<Vec<u64>, JournalError> {
         self.ask(|index, scanned| {
-            let mut counts = index.map_or([0; CODES], |index| index.counts);
+            let mut counts =
+                index.map_or_else(|| vec![0; codes(&*self.journal.kind)], |index| index.counts.clone());
             for entry in scanned.entries.values() {
                 if let Some(index) = index {
                     for hit in index.by_id(&entry.id)? {
@@ -388,29 +406,27 @@ impl Log {
         Ok(&self.parts()?.scanned)
     }
 
-    /// Counts the lines whose place is not here any more: finished calls, and lines that later ones replace.
-    pub(crate) fn dead_and_living(&self) -> Result<(u64, u64), QueueError> {
+    /// Counts the lines whose place is not here any more: finished records, and lines that later ones replace.
+    pub(crate) fn dead_and_living(&self) -> Result<(u64, u64), JournalError> {
         let counts = self.counts()?;
-        let finished = |(code, count): (usize, &u64)| {
-            let code = u8::try_from(code).ok().and_then(StatusCode::from_byte);
-            if code.is_some_and(StatusCode::is_finished) { *count } else { 0 }
-        };
-        let finished: u64 = counts.iter().enumerate().map(finished).sum();
-        let calls: u64 = counts.iter().sum();
+        let kind = &*self.journal.kind;
+        let is_finished = |(code, _): &(u8, &u64)| kind.is_finished(StatusCode::at(*code));
+        let finished: u64 = (0u8..).zip(&counts).filter(is_finished).map(|(_, count)| count).sum();
+        let records: u64 = counts.iter().sum();
         let parts = self.parts()?;
         let lines = parts.index.as_ref().map_or(0, |index| index.lines) + parts.scanned.lines;
-        Ok((finished + lines.saturating_sub(calls), calls - finished))
+        Ok((finished + lines.saturating_sub(records), records - finished))
     }
 
     /// Takes in what was appended to the file by the holder of the lock.
     pub(crate) fn extend(&mut self) -> Result<(), FsError> {
         if let Some(mut rebuilt) = self.rebuilt.take() {
-            rebuilt.scanned.scan(&*self.file, self.generation)?;
+            rebuilt.scanned.scan(&*self.journal.kind, &*self.file, self.generation)?;
             self.parts = OnceLock::from(rebuilt);
             return Ok(());
         }
         match self.parts.get_mut() {
-            Some(parts) => parts.scanned.scan(&*self.file, self.generation),
+            Some(parts) => parts.scanned.scan(&*self.journal.kind, &*self.file, self.generation),
             None => Ok(()),
         }
     }
@@ -437,15 +453,18 @@ impl Log {
     fn write_index(&self) -> Result<(), FsError> {
         let parts = self.parts()?;
         let Parts { index, scanned } = parts;
+        let kind = &*self.journal.kind;
         let data = match index {
-            None => Ok(IndexData::of(scanned.entries.values())),
-            Some(index) => index.extended(|hash| scanned.hashes.contains(&hash), scanned.entries.values()),
+            None => Ok(IndexData::of(kind, scanned.entries.values())),
+            Some(index) => {
+                index.extended(kind, |hash| scanned.hashes.contains(&hash), scanned.entries.values())
+            }
         };
         // A damaged index is only not extended; the next reader finds out and scans.
         let Ok(data) = data else { return Ok(()) };
         let lines = index.as_ref().map_or(0, |index| index.lines) + scanned.lines;
         let about = About { generation: self.generation, lines, max_ledger: self.max_ledger()? };
         let bytes = data.encode(&*self.file, scanned.end, about)?;
-        self.fs.write_cache(&self.index_path, &bytes)
+        self.journal.fs.write_cache(&self.index_path, &bytes)
     }
 }

@@ -1,24 +1,16 @@
 //! Looking over the whole state.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use brigade_fs::{FileKind, FsErrorKind, Lines, RelPath, fingerprint, is_temporary};
+use brigade_journal::{Damage, Mending, State};
 
+use super::{adopt, layout, receipts, verify};
 use crate::error::QueueError;
-use crate::ledger::LedgerEntry;
-use crate::queue::QueueView;
-use crate::state::{Damage, Mending};
-use crate::verify;
-use crate::view::View;
-use crate::{adopt, layout, ledger, runs};
 
 /// What the state looks like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Check {
-    /// Calls by status.
-    pub calls: BTreeMap<String, u64>,
-    /// Runs by how they ended.
-    pub runs: BTreeMap<String, u64>,
     /// Bytes of the journal.
     pub journal_bytes: u64,
     /// Files of finished calls.
@@ -59,45 +51,40 @@ pub struct Compaction {
     pub removed: u64,
 }
 
-pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
-    let fs = &*view.fs;
+pub(crate) fn check(state: &State) -> Result<Check, QueueError> {
+    let place = state.place();
+    let fs = &**place.fs();
     let mut check = Check {
-        calls: view.call_counts()?,
-        segments: view.state.segments.len() as u64,
-        is_unadopted: view.state.is_unadopted() && view.state.journal.is_some(),
-        damage: view.state.damage(fs)?,
+        segments: state.segment_count() as u64,
+        is_unadopted: state.is_unadopted() && state.journal().is_some(),
+        damage: state.damage()?,
         ..Check::default()
     };
-    if let Some(journal) = &view.state.journal {
-        check.journal_bytes = journal.file.len()?;
+    if let Some(journal) = state.journal() {
+        check.journal_bytes = journal.file().len()?;
     }
-    check.runs = view.run_counts()?;
-    check.damage.extend(ledger_damage(view)?);
+    check.damage.extend(ledger_damage(state)?);
     // Before the folder is listed: a receipt is there before its entry.
-    let entries = match ledger::open(fs) {
-        Ok(Some(file)) => ledger::find_prefix(&*file, "")?,
-        Ok(None) | Err(_) => Vec::new(),
-    };
+    let entries = place.ledger().find_prefix("").unwrap_or_default();
     let recorded: Vec<RelPath> =
-        entries.iter().filter_map(|entry| runs::receipt_path(&entry.run_id)).collect();
+        entries.iter().filter_map(|entry| receipts::receipt_path(&entry.run_id)).collect();
     for entry in entries.iter().filter(|entry| entry.is_adopted && entry.status == adopt::UNREADABLE) {
-        if let Some(path) = runs::receipt_path(&entry.run_id)
-            && fs
-                .open(&path)
-                .and_then(|file| fingerprint(&*file))
-                .is_ok_and(|hash| hash == entry.receipt_sha256)
+        if let Some(path) = receipts::receipt_path(&entry.run_id)
+            && fs.open(&path).and_then(|file| fingerprint(&*file)).is_ok_and(|hash| hash == entry.sha256)
         {
             check.bad_when_adopted.push(path.to_string());
         }
     }
-    let files: BTreeSet<RelPath> = runs::files(fs)?.into_iter().collect();
+    let files: BTreeSet<RelPath> = receipts::files(fs)?.into_iter().collect();
     let lost = recorded.iter().filter(|path| !files.contains(*path));
     check.lost_receipts = lost.map(RelPath::to_string).collect();
-    let path_of = |run: &String| runs::receipt_path(run).map(|path| path.to_string());
-    let (unrecorded, forgotten) = verify::unrecorded_and_forgotten(view)?;
+    let path_of = |run: &String| receipts::receipt_path(run).map(|path| path.to_string());
+    let (unrecorded, forgotten) = verify::unrecorded_and_forgotten(state)?;
     check.unrecorded_receipts = unrecorded.iter().filter_map(path_of).collect();
     check.forgotten_receipts = forgotten.iter().filter_map(path_of).collect();
-    for folder in [layout::tools(), layout::segments(), layout::runs(), layout::checkpoints()] {
+    for folder in
+        [place.layout().directory().clone(), place.layout().segments(), layout::runs(), layout::checkpoints()]
+    {
         let Ok(entries) = fs.list_dir(&folder) else { continue };
         for entry in entries {
             let Ok(path) = folder.join(&entry.name) else { continue };
@@ -105,7 +92,7 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
                 check.temporary.push(path.to_string());
             } else if entry.name.contains(".quarantine-") {
                 let lines = match entry.kind {
-                    FileKind::File => count_lines(view, &path)?,
+                    FileKind::File => count_lines(state, &path)?,
                     FileKind::Directory | FileKind::Link | FileKind::Other => 0,
                 };
                 check.quarantined.push((path.to_string(), lines));
@@ -116,12 +103,12 @@ pub(crate) fn check(view: &View) -> Result<Check, QueueError> {
 }
 
 /// Lists what is wrong with the ledger as a file.
-fn ledger_damage(view: &View) -> Result<Vec<Damage>, QueueError> {
-    let damage =
-        |line, problem, mending| Damage { path: layout::ledger().to_string(), line, problem, mending };
-    let known = view.state.max_ledger()?;
-    let file = match ledger::open(&*view.fs) {
-        Ok(Some(file)) => file,
+fn ledger_damage(state: &State) -> Result<Vec<Damage>, QueueError> {
+    let ledger = state.place().ledger();
+    let damage = |line, problem, mending| Damage { path: ledger.path().to_string(), line, problem, mending };
+    let known = state.max_ledger()?;
+    let lines = match ledger.lines() {
+        Ok(Some(lines)) => lines,
         Ok(None) if known == 0 => return Ok(Vec::new()),
         Ok(None) => {
             return Ok(vec![damage(None, "calls name receipts in it, and it is not there", Mending::Stays)]);
@@ -133,10 +120,8 @@ fn ledger_damage(view: &View) -> Result<Vec<Damage>, QueueError> {
     };
     let mut found = Vec::new();
     let mut last = 0;
-    let mut lines = Lines::new(&*file, 0, file.len()?);
-    for number in 1.. {
-        let Some(line) = lines.next_line()? else { break };
-        match LedgerEntry::from_line(line.bytes) {
+    for (number, line) in (1..).zip(lines) {
+        match line.entry {
             Some(entry) => {
                 if entry.sequence != last + 1 {
                     found.push(damage(
@@ -158,8 +143,8 @@ fn ledger_damage(view: &View) -> Result<Vec<Damage>, QueueError> {
     Ok(found)
 }
 
-fn count_lines(view: &View, path: &RelPath) -> Result<u64, QueueError> {
-    let file = view.fs.open(path)?;
+fn count_lines(state: &State, path: &RelPath) -> Result<u64, QueueError> {
+    let file = state.place().fs().open(path)?;
     let mut lines = Lines::new(&*file, 0, file.len()?);
     let mut count = 0;
     while lines.next_line()?.is_some() {

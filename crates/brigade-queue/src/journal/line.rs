@@ -1,34 +1,11 @@
-//! A stored call, and its line in a file.
+//! The line of a stored call.
 
-use brigade_call::{Call, CallStatus, RECORD_VERSION, RecordVersion, Runner};
+use brigade_call::{Call, CallStatus, RECORD_VERSION, RecordVersion};
 use brigade_core::{Dialect, Json, Object};
+use brigade_journal::{BATCH_KEY, BatchMark};
 
-use crate::entry::{BATCH_KEY, BatchMark, OWN_MEMBERS};
-
-/// A call on its way into a list.
-#[derive(Debug)]
-pub enum ListedCall<'a> {
-    /// Its record as it is stored: one line of valid JSON, an object.
-    AsStored(&'a [u8]),
-    /// It must be shown otherwise than it is stored: the Python program wrote it, or its runner is gone.
-    Parsed(Box<StoredCall>),
-}
-
-/// A call as it is stored, with what the queue knows of it besides.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StoredCall {
-    /// The call; a running one whose runner is gone is `interrupted` here, or as its receipt says, before any writer
-    /// has recorded it.
-    pub call: Call,
-    /// Which program wrote it last. One of a newer version can be read and not changed.
-    pub version: RecordVersion,
-    /// Its place in the order of creation.
-    pub sequence: u64,
-    /// How often it was written; a change names the revision it is based on.
-    pub revision: u64,
-    /// The checkpoints of its runs as they stand; the files are copies of this.
-    pub(crate) checkpoints: Object,
-}
+use super::kind::OWN_MEMBERS;
+use crate::store::StoredCall;
 
 impl StoredCall {
     /// Reads a line. `sequence` is for records that have none of their own, which are the Python program's.
@@ -78,13 +55,6 @@ impl StoredCall {
         line.push('\n');
         line
     }
-
-    /// Tells whether the call runs in a process that is gone.
-    pub(crate) fn is_abandoned(&self, is_alive: &dyn Fn(&Runner) -> bool) -> bool {
-        self.call.status == CallStatus::Running
-            && self.version != RecordVersion::Newer
-            && !self.call.claim.as_ref().and_then(|claim| claim.runner.as_ref()).is_some_and(is_alive)
-    }
 }
 
 /// Gives a call of the Python program the status that it has for us.
@@ -116,15 +86,5 @@ mod tests {
         let again = StoredCall::from_line(line.as_bytes(), 99).unwrap();
         assert_eq!((again.sequence, again.version), (7, RecordVersion::Current));
         assert_eq!(again.to_line(), line);
-    }
-
-    #[test]
-    fn only_a_living_runner_keeps_a_call_running() {
-        let line = r#"{"id":"c","status":"running","tool_id":"t","record_version":1,"run_id":"r","runner":{"pid":7,"start_time":1,"boot_id":"b"}}"#;
-        let stored = StoredCall::from_line(line.as_bytes(), 1).unwrap();
-        assert!(stored.is_abandoned(&|_| false));
-        assert!(!stored.is_abandoned(&|runner| runner.pid == 7));
-        let adopted = StoredCall::from_line(br#"{"id":"c","status":"running","tool_id":"t"}"#, 1).unwrap();
-        assert!(adopted.is_abandoned(&|_| true));
     }
 }

@@ -7,84 +7,12 @@ use brigade_call::CallStatus;
 use brigade_core::json::{Raw, members};
 use brigade_core::{Dialect, Fingerprint};
 use brigade_fs::{Fs, FsErrorKind, Lines, RelPath, fingerprint, read_many};
+use brigade_journal::{LedgerEntry, LedgerLine, Log, NO_HASH, State};
 
-use crate::catch_up;
+use super::receipts::{self, RunFolder};
+use super::{catch_up, snapshot};
 use crate::error::QueueError;
-use crate::ledger::{self, LedgerEntry, NO_HASH};
-use crate::log::Log;
-use crate::runs::{self, RunFolder};
-use crate::view::View;
-
-/// What happened to a receipt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tampering {
-    /// The file, or its entry in the ledger, is not what was written.
-    Changed,
-    /// The file or the entry is gone.
-    Removed,
-    /// Its entry stands at another place.
-    Reordered,
-    /// The file is there and no entry names it.
-    Added,
-    /// A call names it, and the ledger ends before it.
-    CutOff,
-    /// The ledger names it, and its call does not know of the run, or is gone: the journal is older than the ledger.
-    Forgotten,
-}
-
-impl Tampering {
-    /// Returns the word that reports use.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Tampering::Changed => "changed",
-            Tampering::Removed => "removed",
-            Tampering::Reordered => "reordered",
-            Tampering::Added => "added",
-            Tampering::CutOff => "cut-off",
-            Tampering::Forgotten => "forgotten",
-        }
-    }
-}
-
-/// One thing that does not fit together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Its place in the ledger, where it has one.
-    pub sequence: Option<u64>,
-    /// The line of the ledger, from 1, where that is what is damaged.
-    pub line: Option<u64>,
-    /// The run, where it is known.
-    pub run_id: String,
-    /// What happened.
-    pub tampering: Tampering,
-    /// How that was seen.
-    pub detail: &'static str,
-}
-
-/// The result of checking the chain.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verification {
-    /// How many entries of the ledger were checked.
-    pub checked: u64,
-    /// What does not fit together, the first of the chain first; files that no entry names come last.
-    pub findings: Vec<Finding>,
-    /// The sequence of the last entry; 0 without one.
-    pub last: u64,
-    /// Whether there is no ledger yet because nothing was written since the Python program.
-    pub is_unadopted: bool,
-}
-
-impl Verification {
-    /// Returns what was found of a run.
-    pub fn of_run(&self, run_id: &str) -> Option<&Finding> {
-        self.findings.iter().find(|finding| finding.run_id == run_id)
-    }
-
-    /// Returns the first receipt that is not as it was.
-    pub fn first(&self) -> Option<&Finding> {
-        self.findings.first()
-    }
-}
+use crate::store::{Finding, Tampering, Verification};
 
 /// The link that a call holds to its receipt.
 struct Link {
@@ -93,17 +21,17 @@ struct Link {
     run_id: String,
 }
 
-pub(crate) fn verify(view: &View, from: u64) -> Result<Verification, QueueError> {
-    verify_by(view, from, None)
+pub(crate) fn verify(state: &State, from: u64) -> Result<Verification, QueueError> {
+    verify_by(state, from, None)
 }
 
 /// Checks the whole chain with the hashes of files that were just read.
 pub(crate) fn verify_hashed(
-    view: &View,
+    state: &State,
     folder: &RunFolder,
     hashes: &HashMap<RelPath, Fingerprint>,
 ) -> Result<Verification, QueueError> {
-    verify_by(view, 1, Some(&Hashed { folder, hashes }))
+    verify_by(state, 1, Some(&Hashed { folder, hashes }))
 }
 
 /// The receipts as they were read.
@@ -112,20 +40,13 @@ struct Hashed<'a> {
     hashes: &'a HashMap<RelPath, Fingerprint>,
 }
 
-fn verify_by(view: &View, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Verification, QueueError> {
-    let fs = &*view.fs;
+fn verify_by(state: &State, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Verification, QueueError> {
+    let fs = &**state.place().fs();
     let mut findings = Vec::new();
-    let lines = match ledger::open(fs) {
-        Ok(Some(file)) => {
-            let mut lines = Vec::new();
-            let mut reader = Lines::new(&*file, 0, file.len()?);
-            while let Some(line) = reader.next_line()? {
-                let entry = LedgerEntry::from_line(line.bytes);
-                // An end that a crash tore was never acknowledged; the next write sets it aside.
-                if line.is_complete || entry.is_some() {
-                    lines.push((entry, ledger::has_right_hash(line.bytes)));
-                }
-            }
+    let lines = match state.place().ledger().lines() {
+        Ok(Some(mut lines)) => {
+            // An end that a crash tore was never acknowledged; the next write sets it aside.
+            lines.retain(|line| line.is_complete || line.entry.is_some());
             Some(lines)
         }
         Ok(None) => None,
@@ -136,34 +57,33 @@ fn verify_by(view: &View, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Veri
         }
         Err(error) => return Err(error.into()),
     };
-    let links = links(view)?;
-    let is_own =
-        |(entry, _): &(Option<LedgerEntry>, bool)| entry.as_ref().is_some_and(|entry| !entry.is_adopted);
+    let links = links(state)?;
+    let is_own = |line: &LedgerLine| line.entry.as_ref().is_some_and(|entry| !entry.is_adopted);
     let has_own = lines.iter().flatten().any(is_own);
-    let is_unadopted = is_unadopted(view, has_own)?;
+    let is_unadopted = is_unadopted(state, has_own)?;
     if lines.is_none() && is_unadopted {
         // Where nothing ever ran, there is nothing to take over.
-        let is_unadopted = !runs::files(fs)?.is_empty();
+        let is_unadopted = !receipts::files(fs)?.is_empty();
         return Ok(Verification { is_unadopted, ..Verification::default() });
     }
     let detail = if lines.is_some() { "the ledger ends before it" } else { "there is no ledger" };
     let lines = lines.unwrap_or_default();
     let known = links.iter().map(|link| link.sequence).max().unwrap_or(0);
     check_chain(&lines, from, known, &mut findings);
-    let entries: Vec<&LedgerEntry> = lines.iter().filter_map(|(entry, _)| entry.as_ref()).collect();
+    let entries: Vec<&LedgerEntry> = lines.iter().filter_map(|line| line.entry.as_ref()).collect();
     let checked: Vec<&LedgerEntry> = entries.iter().copied().filter(|entry| from <= entry.sequence).collect();
-    check_files(view, &checked, hashed, &mut findings);
+    check_files(state, &checked, hashed, &mut findings);
     check_links(&entries, &links, from, detail, &mut findings);
-    for entry in forgotten(view, &checked, &links)? {
+    for entry in forgotten(state, &checked, &links)? {
         let detail = "its call does not know of the run: the journal is older than the ledger";
         findings.push(Finding::of(Some(entry.sequence), &entry.run_id, Tampering::Forgotten, detail));
     }
     if !is_unadopted {
         let files = match hashed {
             Some(hashed) => hashed.folder.receipts(),
-            None => runs::files(fs)?,
+            None => receipts::files(fs)?,
         };
-        check_additions(view, &files, &entries, &mut findings)?;
+        check_additions(state, &files, &entries, &mut findings)?;
     }
     // One finding a place, and the one that can name the run.
     findings.sort_by_key(|finding| {
@@ -197,15 +117,14 @@ impl Finding {
 
 /// Checks sequence numbers, hashes, and that each entry follows from the one before. `known` is the greatest sequence that a
 /// call names.
-fn check_chain(lines: &[(Option<LedgerEntry>, bool)], from: u64, known: u64, findings: &mut Vec<Finding>) {
-    let present: HashSet<u64> =
-        lines.iter().filter_map(|(entry, _)| Some(entry.as_ref()?.sequence)).collect();
+fn check_chain(lines: &[LedgerLine], from: u64, known: u64, findings: &mut Vec<Finding>) {
+    let present: HashSet<u64> = lines.iter().filter_map(|line| Some(line.entry.as_ref()?.sequence)).collect();
     let mut expected = 1;
     let mut previous = NO_HASH.to_owned();
     // The lines since the last entry that are none.
     let mut broken: Vec<u64> = Vec::new();
-    for (number, (entry, has_right_hash)) in (1..).zip(lines) {
-        let Some(entry) = entry else {
+    for (number, line) in (1..).zip(lines) {
+        let Some(entry) = &line.entry else {
             broken.push(number);
             continue;
         };
@@ -217,7 +136,7 @@ fn check_chain(lines: &[(Option<LedgerEntry>, bool)], from: u64, known: u64, fin
             }
         };
         let run_id = &entry.run_id;
-        if !has_right_hash {
+        if !line.has_right_hash {
             find(entry.sequence, run_id, Tampering::Changed, "its entry in the ledger was changed");
         } else if entry.sequence != expected {
             if entry.sequence < expected || present.contains(&expected) {
@@ -259,18 +178,19 @@ fn report_broken(broken: &mut Vec<u64>, missing: Range<u64>, from: u64, findings
 
 /// Checks that each file is the one whose hash was written down.
 fn check_files(
-    view: &View,
+    state: &State,
     entries: &[&LedgerEntry],
     hashed: Option<&Hashed<'_>>,
     findings: &mut Vec<Finding>,
 ) {
-    let paths: Vec<Option<RelPath>> = entries.iter().map(|entry| runs::receipt_path(&entry.run_id)).collect();
+    let paths: Vec<Option<RelPath>> =
+        entries.iter().map(|entry| receipts::receipt_path(&entry.run_id)).collect();
     // A file that is not among those that were read may still be there, under a name that receipts do not have.
     let known = |path: &RelPath| hashed.and_then(|hashed| hashed.hashes.get(path)).copied();
     let unread: Vec<RelPath> = paths.iter().flatten().filter(|path| known(path).is_none()).cloned().collect();
-    let mut hashes = read_many(&*view.fs, &unread, runs::RECEIPT_LIMIT, |index, bytes| {
+    let mut hashes = read_many(&**state.place().fs(), &unread, receipts::RECEIPT_LIMIT, |index, bytes| {
         let bytes = bytes.ok()?;
-        let log = changed_log(&*view.fs, &unread[index], &bytes);
+        let log = changed_log(&**state.place().fs(), &unread[index], &bytes);
         Some((Fingerprint::of_bytes(&bytes), log))
     })
     .into_iter();
@@ -279,8 +199,8 @@ fn check_files(
             .as_ref()
             .and_then(|path| known(path).map(|hash| (hash, None)).or_else(|| hashes.next().flatten()));
         let (tampering, detail) = match found {
-            Some((hash, None)) if hash == entry.receipt_sha256 => continue,
-            Some((hash, Some(log))) if hash == entry.receipt_sha256 => (Tampering::Changed, log),
+            Some((hash, None)) if hash == entry.sha256 => continue,
+            Some((hash, Some(log))) if hash == entry.sha256 => (Tampering::Changed, log),
             Some(_) => (Tampering::Changed, "its file was changed"),
             None => (Tampering::Removed, "its file is missing or cannot be read"),
         };
@@ -332,7 +252,7 @@ fn check_links(
     let last = entries.iter().map(|entry| entry.sequence).max().unwrap_or(0);
     for link in links.iter().filter(|link| from <= link.sequence) {
         let (tampering, detail) = match by_sequence.get(&link.sequence) {
-            Some(entry) if entry.run_id == link.run_id && entry.receipt_sha256.to_hex() == link.sha256 => {
+            Some(entry) if entry.run_id == link.run_id && entry.sha256.to_hex() == link.sha256 => {
                 continue;
             }
             Some(_) => (Tampering::Changed, "its call names another receipt than the ledger"),
@@ -345,22 +265,22 @@ fn check_links(
 
 /// Finds the entries of runs that their calls do not know of.
 fn forgotten<'e>(
-    view: &View,
+    state: &State,
     entries: &[&'e LedgerEntry],
     links: &[Link],
 ) -> Result<Vec<&'e LedgerEntry>, QueueError> {
     let linked: HashSet<u64> = links.iter().map(|link| link.sequence).collect();
     let is_open = |entry: &&&LedgerEntry| !entry.is_adopted && !linked.contains(&entry.sequence);
     let mut found = Vec::new();
-    let mut now: Option<View> = None;
+    let mut now: Option<State> = None;
     for entry in entries.iter().filter(is_open) {
-        if !catch_up::is_forgotten(view, entry)? {
+        if !catch_up::is_forgotten(state, entry)? {
             continue;
         }
         // The run may have ended after the calls were read and before the ledger was.
         let now = match &now {
             Some(now) => now,
-            None => now.insert(view.again()?),
+            None => now.insert(state.place().load()?),
         };
         if catch_up::is_forgotten(now, entry)? {
             found.push(*entry);
@@ -372,35 +292,34 @@ fn forgotten<'e>(
 /// Runs that are in the folder and not in the ledger, and runs that the ledger names and that their calls do not know of.
 ///
 /// Looks only at receipts and entries and the calls that they name, so it costs less than [`verify`] where there are many calls.
-pub(crate) fn unrecorded_and_forgotten(view: &View) -> Result<(Vec<String>, Vec<String>), QueueError> {
-    let entries = match ledger::open(&*view.fs) {
-        Ok(Some(file)) => ledger::find_prefix(&*file, "")?,
-        Ok(None) => Vec::new(),
+pub(crate) fn unrecorded_and_forgotten(state: &State) -> Result<(Vec<String>, Vec<String>), QueueError> {
+    let entries = match state.place().ledger().find_prefix("") {
+        Ok(entries) => entries,
         Err(error) if error.kind == FsErrorKind::NotAFile => Vec::new(),
         Err(error) => return Err(error.into()),
     };
     let entries: Vec<&LedgerEntry> = entries.iter().collect();
-    let forgotten = forgotten(view, &entries, &[])?.into_iter().map(|entry| entry.run_id.clone()).collect();
-    if is_unadopted(view, entries.iter().any(|entry| !entry.is_adopted))? {
+    let forgotten = forgotten(state, &entries, &[])?.into_iter().map(|entry| entry.run_id.clone()).collect();
+    if is_unadopted(state, entries.iter().any(|entry| !entry.is_adopted))? {
         return Ok((Vec::new(), forgotten));
     }
     let mut findings = Vec::new();
-    check_additions(view, &runs::files(&*view.fs)?, &entries, &mut findings)?;
+    check_additions(state, &receipts::files(&**state.place().fs())?, &entries, &mut findings)?;
     Ok((findings.into_iter().map(|finding| finding.run_id).collect(), forgotten))
 }
 
 /// Tells whether receipts need not be in the ledger: before adoption, and when a crash stopped one. A journal that is gone
 /// looks like one of before, but for the receipts that only we write.
-fn is_unadopted(view: &View, has_own_entry: bool) -> Result<bool, QueueError> {
-    let is_unadopted = view.state.is_unadopted() && view.state.segments.is_empty() && !has_own_entry;
-    Ok(is_unadopted && !has_own_receipt(view)?)
+fn is_unadopted(state: &State, has_own_entry: bool) -> Result<bool, QueueError> {
+    let is_unadopted = state.is_unadopted() && state.segment_count() == 0 && !has_own_entry;
+    Ok(is_unadopted && !has_own_receipt(state)?)
 }
 
 /// Tells whether there is a receipt that says of itself that it is one of ours.
-fn has_own_receipt(view: &View) -> Result<bool, QueueError> {
-    let files = runs::files(&*view.fs)?;
+fn has_own_receipt(state: &State) -> Result<bool, QueueError> {
+    let files = receipts::files(&**state.place().fs())?;
     let finder = memchr::memmem::Finder::new("\"schema\": \"brigade.receipt.v");
-    let found = read_many(&*view.fs, &files, runs::RECEIPT_LIMIT, |_, bytes| {
+    let found = read_many(&**state.place().fs(), &files, receipts::RECEIPT_LIMIT, |_, bytes| {
         bytes.is_ok_and(|bytes| finder.find(&bytes).is_some())
     });
     Ok(found.contains(&true))
@@ -408,13 +327,13 @@ fn has_own_receipt(view: &View) -> Result<bool, QueueError> {
 
 /// Finds receipts that no entry names, other than those of runs that are just being recorded.
 fn check_additions(
-    view: &View,
+    state: &State,
     files: &[RelPath],
     entries: &[&LedgerEntry],
     findings: &mut Vec<Finding>,
 ) -> Result<(), QueueError> {
     let mut known: HashSet<String> = entries.iter().map(|entry| entry.run_id.clone()).collect();
-    for stored in view.living(&CallStatus::Running)? {
+    for stored in snapshot::living(state, &CallStatus::Running)? {
         known.extend(stored.call.claim.map(|claim| claim.run_id.as_str().to_owned()));
     }
     for path in files {
@@ -427,11 +346,11 @@ fn check_additions(
 }
 
 /// Collects what all calls remember of the ledger, without parsing their records.
-fn links(view: &View) -> Result<Vec<Link>, QueueError> {
+fn links(state: &State) -> Result<Vec<Link>, QueueError> {
     let mut links = Vec::new();
-    for log in view.state.logs() {
+    for log in state.logs() {
         let mut take = |line: &[u8]| links.extend(link_of(line));
-        if view.is_journal(log) {
+        if state.journal().is_some_and(|journal| std::ptr::eq(journal, log)) {
             for listed in log.list(None)? {
                 take(&log.line(listed.span)?);
             }
@@ -443,7 +362,8 @@ fn links(view: &View) -> Result<Vec<Link>, QueueError> {
 }
 
 fn each_line(log: &Log, mut take: impl FnMut(&[u8])) -> Result<(), QueueError> {
-    let mut lines = Lines::new(&*log.file, 0, log.file.len()?);
+    let file = log.file();
+    let mut lines = Lines::new(file, 0, file.len()?);
     while let Some(line) = lines.next_line()? {
         take(line.bytes);
     }

@@ -6,52 +6,20 @@
 //! one that says anything else was changed by somebody, and nobody goes on behind it before it is written anew.
 
 use std::collections::{BTreeSet, HashMap};
-use std::ops::ControlFlow;
 
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus, RecordVersion};
 use brigade_core::text::escape_terminal;
-use brigade_core::{CallId, Dialect, IdPrefix, Json, Object};
+use brigade_core::{CallId, Dialect, Json, Object};
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, RelPath, read_many};
+use brigade_journal::{State, set_file_aside};
 
+use super::{layout, snapshot};
 use crate::error::QueueError;
-use crate::queue::{CANDIDATES, Calls, Match, QueueView as _};
-use crate::record::StoredCall;
-use crate::{layout, view::View};
+use crate::queue::checkpoint_of;
+use crate::store::{BadCheckpoint, CheckpointList, StoredCall, StoredCheckpoint};
 
 /// The longest checkpoint file that is read, in bytes.
 const CHECKPOINT_LIMIT: u64 = 16 * 1024 * 1024;
-
-/// A checkpoint as it is stored.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StoredCheckpoint {
-    /// The checkpoint.
-    pub checkpoint: Checkpoint,
-    /// Its file, relative to the workspace.
-    pub path: String,
-    /// What its file says otherwise than the record of its call, by the names of the members; empty when it says the same, and when
-    /// there is no file.
-    pub differs: Vec<String>,
-}
-
-/// A checkpoint's file that cannot be read as one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadCheckpoint {
-    /// The file, relative to the workspace.
-    pub path: String,
-    /// What is wrong, with the place and without quoting.
-    pub problem: String,
-    /// Whether the record of its call has the checkpoint, so that a compaction writes the file anew.
-    pub is_recorded: bool,
-}
-
-/// Checkpoints, newest first.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CheckpointList {
-    /// Those that can be read.
-    pub checkpoints: Vec<StoredCheckpoint>,
-    /// Those that cannot.
-    pub errors: Vec<BadCheckpoint>,
-}
 
 /// Reads a checkpoint's document.
 fn parse(bytes: Result<Vec<u8>, FsError>) -> Result<Checkpoint, String> {
@@ -137,27 +105,27 @@ fn earlier(recorded: &Checkpoint) -> Vec<Checkpoint> {
 /// How often files are read again that are not what the records say: an answer between the two looks is no change.
 const ATTEMPTS: usize = 3;
 
-pub(crate) fn list(view: &View) -> Result<CheckpointList, QueueError> {
-    let mut found = list_once(view)?;
+pub(crate) fn list(state: &State) -> Result<CheckpointList, QueueError> {
+    let mut found = list_once(state)?;
     for _ in 1..ATTEMPTS {
         if !found.errors.iter().any(|bad| bad.is_recorded) {
             break;
         }
-        found = list_once(&view.again()?)?;
+        found = list_once(&state.place().load()?)?;
     }
     Ok(found)
 }
 
-fn list_once(view: &View) -> Result<CheckpointList, QueueError> {
+fn list_once(state: &State) -> Result<CheckpointList, QueueError> {
     let mut list = CheckpointList::default();
     let mut calls: HashMap<String, Option<StoredCall>> = HashMap::new();
-    for (path, result) in read_all(&*view.fs)? {
+    for (path, result) in read_all(&**state.place().fs())? {
         let path = path.to_string();
         match result {
             Err(problem) => list.errors.push(BadCheckpoint { path, problem, is_recorded: false }),
             Ok(file) => {
                 if !calls.contains_key(&file.call_id) {
-                    calls.insert(file.call_id.clone(), call_of(view, &file)?);
+                    calls.insert(file.call_id.clone(), call_of(state, &file)?);
                 }
                 let call = calls.get(&file.call_id).and_then(Option::as_ref);
                 if let Some(checkpoint) = as_recorded(file.clone(), call) {
@@ -172,18 +140,15 @@ fn list_once(view: &View) -> Result<CheckpointList, QueueError> {
             }
         }
     }
-    for_waiting(view, &mut |call| add_recorded(&mut list, call))?;
+    for_waiting(state, &mut |call| add_recorded(&mut list, call))?;
     list.checkpoints.sort_by_key(|stored| std::cmp::Reverse(stored.checkpoint.created_at));
     Ok(list)
 }
 
 /// Hands out the calls that wait for an answer or go on behind one.
-fn for_waiting(view: &View, found: &mut dyn FnMut(&StoredCall)) -> Result<(), QueueError> {
+fn for_waiting(state: &State, found: &mut dyn FnMut(&StoredCall)) -> Result<(), QueueError> {
     for status in [CallStatus::Waiting, CallStatus::ResumePending] {
-        view.for_each_call(&Calls::Of(status), &mut |call| {
-            found(&call);
-            ControlFlow::Continue(())
-        })?;
+        snapshot::living(state, &status)?.iter().for_each(&mut *found);
     }
     Ok(())
 }
@@ -191,7 +156,7 @@ fn for_waiting(view: &View, found: &mut dyn FnMut(&StoredCall)) -> Result<(), Qu
 /// Adds the checkpoints that a call's record has and no file does, and says so.
 fn add_recorded(list: &mut CheckpointList, call: &StoredCall) {
     for document in call.checkpoints.values() {
-        let Ok(checkpoint) = Checkpoint::from_document(document.clone()) else { continue };
+        let Some(checkpoint) = checkpoint_of(document) else { continue };
         let is_this = |stored: &StoredCheckpoint| stored.checkpoint.id == checkpoint.id;
         // What has the name of a file that is of another call, or of none, stays what it is.
         let path = layout::checkpoint(&checkpoint.id).to_string();
@@ -218,62 +183,52 @@ fn add_recorded(list: &mut CheckpointList, call: &StoredCall) {
 
 /// Writes the files of checkpoints anew that are not what the records of their calls say, and counts them. What cannot be written
 /// stays, to be seen.
-pub(crate) fn restore(view: &View) -> Result<u64, QueueError> {
+pub(crate) fn restore(state: &State) -> Result<u64, QueueError> {
     let bad: Vec<String> =
-        list(view)?.errors.into_iter().filter(|bad| bad.is_recorded).map(|bad| bad.path).collect();
+        list(state)?.errors.into_iter().filter(|bad| bad.is_recorded).map(|bad| bad.path).collect();
     if bad.is_empty() {
         return Ok(0);
     }
-    let fs = &*view.fs;
+    let fs = &**state.place().fs();
     fs.create_dir_all(&layout::checkpoints())?;
     let mut restored = 0;
     let mut write = |call: &StoredCall| {
         for document in call.checkpoints.values() {
-            let Ok(checkpoint) = Checkpoint::from_document(document.clone()) else { continue };
+            let Some(checkpoint) = checkpoint_of(document) else { continue };
             let path = layout::checkpoint(&checkpoint.id);
             let is_bad = bad.iter().any(|bad| *bad == path.to_string());
-            if is_bad && fs.write_atomic(&path, &bytes(&checkpoint), FileMode::Private).is_ok() {
+            if is_bad && write_anew(fs, &checkpoint).is_ok() {
                 restored += 1;
             }
         }
     };
-    for_waiting(view, &mut write)?;
+    for_waiting(state, &mut write)?;
     // Of calls that are over, too, when a file of theirs says something else.
-    for stored in list(view)?.checkpoints.into_iter().filter(|stored| !stored.differs.is_empty()) {
-        if let Some(call) = call_of(view, &stored.checkpoint)? {
+    for stored in list(state)?.checkpoints.into_iter().filter(|stored| !stored.differs.is_empty()) {
+        if let Some(call) = call_of(state, &stored.checkpoint)? {
             write(&call);
         }
     }
     Ok(restored)
 }
 
-fn call_of(view: &View, checkpoint: &Checkpoint) -> Result<Option<StoredCall>, QueueError> {
+fn call_of(state: &State, checkpoint: &Checkpoint) -> Result<Option<StoredCall>, QueueError> {
     match checkpoint.call_id.parse::<CallId>() {
-        Ok(id) => Ok(view.stored(&id)?.map(|stored| view.as_it_stands(stored))),
+        Ok(id) => snapshot::stored(state, &id),
         Err(_) => Ok(None),
     }
 }
 
-pub(crate) fn find(view: &View, prefix: &IdPrefix) -> Result<Match<StoredCheckpoint>, QueueError> {
-    let text = prefix.as_str();
-    if text.is_empty() {
-        return Ok(Match::None);
-    }
-    let list = list(view)?;
-    let with_prefix = |stored: &&StoredCheckpoint| stored.checkpoint.id.as_str().starts_with(text);
-    let mut found: Vec<&StoredCheckpoint> = list.checkpoints.iter().filter(with_prefix).collect();
-    if let Some(exact) = found.iter().find(|stored| stored.checkpoint.id.as_str() == text) {
-        return Ok(Match::One((*exact).clone()));
-    }
-    found.sort_by(|left, right| left.checkpoint.id.cmp(&right.checkpoint.id));
-    Ok(match found.as_slice() {
-        [] => Match::None,
-        [one] => Match::One((*one).clone()),
-        many => {
-            let ids = many.iter().take(CANDIDATES).map(|stored| stored.checkpoint.id.to_string());
-            Match::Ambiguous(ids.collect())
-        }
-    })
+/// Lists the checkpoints that were added for a run, whether or not a record knows them.
+pub(crate) fn added_for(fs: &dyn Fs, run: &str) -> Result<CheckpointList, FsError> {
+    let read = read_all(fs)?.into_iter().filter_map(|(path, result)| Some((path, result.ok()?)));
+    let of_run = read.filter(|(_, checkpoint)| checkpoint.run_id == run);
+    let stored = of_run.map(|(path, checkpoint)| StoredCheckpoint {
+        checkpoint,
+        path: path.to_string(),
+        differs: Vec::new(),
+    });
+    Ok(CheckpointList { checkpoints: stored.collect(), errors: Vec::new() })
 }
 
 /// The bytes of a checkpoint's file.
@@ -298,11 +253,7 @@ pub(crate) fn create(fs: &dyn Fs, checkpoints: Vec<Checkpoint>) -> Result<Vec<St
                     break;
                 }
                 Err(error) if error.is_exists() => {
-                    // An id may be so long that a suffix does not fit; then its end makes room.
-                    let suffix = format!("-{number}");
-                    let room = 200 - suffix.len();
-                    let stem = &wanted[..wanted.len().min(room)];
-                    checkpoint.id = format!("{stem}{suffix}").parse().expect("an id with a suffix is an id");
+                    checkpoint.id = StoredCheckpoint::numbered(&wanted, number);
                     number += 1;
                 }
                 Err(error) => return Err(error.into()),
@@ -312,15 +263,30 @@ pub(crate) fn create(fs: &dyn Fs, checkpoints: Vec<Checkpoint>) -> Result<Vec<St
     Ok(stored)
 }
 
+/// Writes a checkpoint's file as the record has it. A file that says something else, and is not only a step behind, is set
+/// aside first.
+fn write_anew(fs: &dyn Fs, checkpoint: &Checkpoint) -> Result<(), FsError> {
+    let (path, bytes) = (layout::checkpoint(&checkpoint.id), bytes(checkpoint));
+    let found = fs.read(&path, CHECKPOINT_LIMIT);
+    if matches!(&found, Ok(existing) if *existing == bytes) {
+        return Ok(());
+    }
+    let is_missing = found.as_ref().is_err_and(FsError::is_not_found);
+    if !is_missing {
+        let is_behind = parse(found).is_ok_and(|found| differences(&found, checkpoint).is_empty());
+        if !is_behind {
+            set_file_aside(fs, &path)?;
+        }
+    }
+    fs.create_dir_all(&layout::checkpoints())?;
+    fs.write_atomic(&path, &bytes, FileMode::Private)
+}
+
 /// Writes the files of the checkpoints that a call's record carries, after the record is durable.
 pub(crate) fn copy_out(fs: &dyn Fs, call: &StoredCall) -> Result<(), FsError> {
     for document in call.checkpoints.values() {
-        let Ok(checkpoint) = Checkpoint::from_document(document.clone()) else { continue };
-        let (path, bytes) = (layout::checkpoint(&checkpoint.id), bytes(&checkpoint));
-        if !matches!(fs.read(&path, CHECKPOINT_LIMIT), Ok(existing) if existing == bytes) {
-            fs.create_dir_all(&layout::checkpoints())?;
-            fs.write_atomic(&path, &bytes, FileMode::Private)?;
-        }
+        let Some(checkpoint) = checkpoint_of(document) else { continue };
+        write_anew(fs, &checkpoint)?;
     }
     Ok(())
 }

@@ -1,18 +1,18 @@
-//! The cache that finds lines in a file of calls: a file beside it, which can be deleted at any time.
+//! The cache that finds lines in a file of records: a file beside it, which can be deleted at any time.
 //!
-//! Three sorted sections of fixed-size records, cut into blocks: by id (for ids and their prefixes), by what makes two
-//! calls ask for the same, and by status and age. A lookup reads the directory and one block, whatever the size. The index
+//! Three sorted sections of fixed-size records, cut into blocks: by id (for ids and their prefixes), by the key of
+//! unique records, and by status and age. A lookup reads the directory and one block, whatever the size. The index
 //! is bound to its data file by the length it covers, by samples of the bytes, and by the journal's generation; blocks
 //! and directory carry checksums; and the line that is found is checked by whoever looks it up.
 
 use brigade_fs::{FsError, ReadFile};
 
-use crate::entry::{CODES, Entry, Span, StatusCode, hash};
+use crate::entry::{Entry, Kind, Span, StatusCode, code_from_byte, codes, hash};
 
 const MAGIC: &[u8; 8] = b"brgidx\0\x02";
 /// Magic, covered, samples, generation, greatest sequence, two counts of records, lines, greatest place in the ledger,
 /// counts by status.
-const HEADER: usize = 8 * 9 + 8 * CODES;
+const HEADER: usize = 8 * 9;
 /// How many bytes of an id are in the index.
 pub(crate) const ID_BYTES: usize = 32;
 const BLOCK: usize = 4096;
@@ -24,9 +24,9 @@ struct Shape {
 }
 
 const BY_ID: Shape = Shape { record: 64, key: ID_BYTES };
-const BY_DUPLICATE: Shape = Shape { record: 32, key: 8 };
+const BY_KEY: Shape = Shape { record: 32, key: 8 };
 const BY_STATUS: Shape = Shape { record: 48, key: 24 };
-const SHAPES: [Shape; 3] = [BY_ID, BY_DUPLICATE, BY_STATUS];
+const SHAPES: [Shape; 3] = [BY_ID, BY_KEY, BY_STATUS];
 
 impl Shape {
     fn per_block(&self) -> usize {
@@ -69,7 +69,7 @@ pub(crate) struct Index {
     pub(crate) max_sequence: u64,
     /// The greatest place in the ledger that a line names, those that later ones replace included.
     pub(crate) max_ledger: u64,
-    pub(crate) counts: [u64; CODES],
+    pub(crate) counts: Vec<u64>,
     sections: Vec<Section>,
 }
 
@@ -137,34 +137,34 @@ pub(crate) struct About {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IndexData {
     sections: [Vec<u8>; 3],
-    counts: [u64; CODES],
+    counts: Vec<u64>,
     max_sequence: u64,
 }
 
 impl IndexData {
-    pub(crate) fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> IndexData {
-        let mut data = IndexData::default();
-        data.add(entries);
+    pub(crate) fn of<'a>(kind: &dyn Kind, entries: impl IntoIterator<Item = &'a Entry>) -> IndexData {
+        let mut data = IndexData { counts: vec![0; codes(kind)], ..IndexData::default() };
+        data.add(kind, entries);
         data.sort();
         data
     }
 
-    fn add<'a>(&mut self, entries: impl IntoIterator<Item = &'a Entry>) {
+    fn add<'a>(&mut self, kind: &dyn Kind, entries: impl IntoIterator<Item = &'a Entry>) {
         for entry in entries {
             let id_hash = id_hash(&entry.id).to_le_bytes();
             let offset = entry.span.offset.to_le_bytes();
             let length = entry.span.length.to_le_bytes();
             let status = entry.status.byte();
-            let [by_id, by_duplicate, by_status] = &mut self.sections;
+            let [by_id, by_key, by_status] = &mut self.sections;
             for part in
                 [id_key(&entry.id).as_slice(), &id_hash, &offset, &length, &[status, 0, 0, 0], &[0; 8]]
             {
                 by_id.extend_from_slice(part);
             }
-            if entry.status.counts_for_duplicates() {
-                let key = entry.duplicate_key.to_be_bytes();
+            if kind.is_unique(entry.status) {
+                let key = entry.key.to_be_bytes();
                 for part in [key.as_slice(), &id_hash, &offset, &length, &[status, 0, 0, 0]] {
-                    by_duplicate.extend_from_slice(part);
+                    by_key.extend_from_slice(part);
                 }
             }
             let sequence = entry.sequence.to_be_bytes();
@@ -213,7 +213,7 @@ impl IndexData {
         ] {
             bytes.extend_from_slice(&value.to_le_bytes());
         }
-        for value in self.counts {
+        for value in &self.counts {
             bytes.extend_from_slice(&value.to_le_bytes());
         }
         for (section, shape) in self.sections.iter().zip(&SHAPES) {
@@ -238,9 +238,11 @@ impl Index {
         file: Box<dyn ReadFile>,
         data: &dyn ReadFile,
         generation: u64,
+        codes: usize,
     ) -> Result<Index, IndexError> {
-        let header = file.read_range(0, HEADER)?;
-        if header.len() < HEADER || !header.starts_with(MAGIC) || number(&header, 24) != generation {
+        let header_size = HEADER + 8 * codes;
+        let header = file.read_range(0, header_size)?;
+        if header.len() < header_size || !header.starts_with(MAGIC) || number(&header, 24) != generation {
             return Err(IndexError::Unusable);
         }
         let covered = number(&header, 8);
@@ -253,7 +255,7 @@ impl Index {
         }
         let blocks = |section: usize| counts[section].div_ceil(SHAPES[section].per_block() as u64);
         let directory: u64 = (0..3).map(|section| blocks(section) * SHAPES[section].key as u64).sum();
-        let size = HEADER + usize::try_from(directory).map_err(|_| IndexError::Unusable)?;
+        let size = header_size + usize::try_from(directory).map_err(|_| IndexError::Unusable)?;
         let head = file.read_range(0, size + 8)?;
         if head.len() < size + 8 || number(&head, size) != hash(&[&head[..size]]) {
             return Err(IndexError::Unusable);
@@ -262,7 +264,7 @@ impl Index {
             return Err(IndexError::Unusable);
         }
         let mut sections = Vec::with_capacity(3);
-        let mut directory_start = HEADER;
+        let mut directory_start = header_size;
         let mut start = size as u64 + 8;
         for (shape, count) in SHAPES.iter().zip(counts) {
             let blocks = count.div_ceil(shape.per_block() as u64);
@@ -272,10 +274,7 @@ impl Index {
             directory_start += directory_length;
             start += count * shape.record as u64 + blocks * 8;
         }
-        let mut by_status = [0; CODES];
-        for (code, count) in by_status.iter_mut().enumerate() {
-            *count = number(&head, 72 + 8 * code);
-        }
+        let by_status = (0..codes).map(|code| number(&head, HEADER + 8 * code)).collect();
         let max_sequence = number(&head, 32);
         let lines = number(&head, 56);
         let max_ledger = number(&head, 64);
@@ -335,11 +334,11 @@ impl Index {
         Ok(())
     }
 
-    fn hit(record: &[u8], at: usize, status: u8) -> Option<Hit> {
+    fn hit(&self, record: &[u8], at: usize, status: u8) -> Option<Hit> {
         let length = u32::from_le_bytes(record[at + 16..at + 20].try_into().expect("four bytes"));
         Some(Hit {
             span: Span { offset: number(record, at + 8), length },
-            status: StatusCode::from_byte(status)?,
+            status: code_from_byte(status, self.counts.len())?,
             id_hash: number(record, at),
             created: 0,
             sequence: 0,
@@ -354,7 +353,7 @@ impl Index {
     ) -> Result<(), IndexError> {
         let key = &prefix.as_bytes()[..prefix.len().min(ID_BYTES)];
         let mut damaged = false;
-        self.scan(0, key, |record| match Index::hit(record, ID_BYTES, record[ID_BYTES + 20]) {
+        self.scan(0, key, |record| match self.hit(record, ID_BYTES, record[ID_BYTES + 20]) {
             Some(hit) => found(hit),
             None => {
                 damaged = true;
@@ -370,18 +369,18 @@ impl Index {
         let mut hits = Vec::new();
         self.scan(0, &id_key(id), |record| {
             hits.extend(
-                Index::hit(record, ID_BYTES, record[ID_BYTES + 20]).filter(|hit| hit.id_hash == wanted),
+                self.hit(record, ID_BYTES, record[ID_BYTES + 20]).filter(|hit| hit.id_hash == wanted),
             );
             true
         })?;
         Ok(hits)
     }
 
-    /// Finds lines that may ask for the same.
-    pub(crate) fn by_duplicate_key(&self, key: u64) -> Result<Vec<Hit>, IndexError> {
+    /// Finds the lines of unique records that may have this key.
+    pub(crate) fn by_key(&self, key: u64) -> Result<Vec<Hit>, IndexError> {
         let mut hits = Vec::new();
         self.scan(1, &key.to_be_bytes(), |record| {
-            hits.extend(Index::hit(record, 8, record[28]));
+            hits.extend(self.hit(record, 8, record[28]));
             true
         })?;
         Ok(hits)
@@ -392,7 +391,7 @@ impl Index {
         let mut hits = Vec::new();
         let prefix = status.map(|status| [status.byte()]);
         self.scan(2, prefix.as_ref().map_or(&[], |prefix| prefix), |record| {
-            hits.extend(Index::hit(record, 24, record[0]).map(|hit| Hit {
+            hits.extend(self.hit(record, 24, record[0]).map(|hit| Hit {
                 created: from_ordered(&record[1..9]),
                 sequence: u64::from_be_bytes(record[9..17].try_into().expect("eight bytes")),
                 ..hit
@@ -405,10 +404,15 @@ impl Index {
     /// Returns the data of a new index: these records without the replaced ones, and the new ones.
     pub(crate) fn extended<'a>(
         &self,
+        kind: &dyn Kind,
         is_replaced: impl Fn(u64) -> bool,
         entries: impl IntoIterator<Item = &'a Entry>,
     ) -> Result<IndexData, IndexError> {
-        let mut data = IndexData { max_sequence: self.max_sequence, ..IndexData::default() };
+        let mut data = IndexData {
+            max_sequence: self.max_sequence,
+            counts: vec![0; codes(kind)],
+            ..IndexData::default()
+        };
         let hash_at = [ID_BYTES, 8, 24];
         for (number_of, section) in self.sections.iter().enumerate() {
             for block in 0..section.directory.len() / section.shape.key {
@@ -423,7 +427,7 @@ impl Index {
                 }
             }
         }
-        data.add(entries);
+        data.add(kind, entries);
         data.sort();
         Ok(data)
     }
@@ -435,6 +439,32 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::entry::{Facts, Members, StatusRule, Words};
+
+    /// Records with eleven statuses.
+    struct Numbers;
+
+    const CODES: usize = 13;
+
+    impl Kind for Numbers {
+        fn statuses(&self) -> &'static [StatusRule] {
+            const OPEN: StatusRule = StatusRule { is_finished: false, is_unique: true };
+            const DONE: StatusRule = StatusRule { is_finished: true, is_unique: false };
+            &[OPEN, OPEN, OPEN, DONE, DONE, DONE, DONE, DONE, DONE, DONE, DONE]
+        }
+
+        fn words(&self) -> &'static Words {
+            &Words { not_a_record: "", unfinished: "", lost_segment: "" }
+        }
+
+        fn member(&self, _key: &str) -> Option<usize> {
+            None
+        }
+
+        fn facts(&self, _members: &Members<'_>) -> Option<Facts> {
+            None
+        }
+    }
 
     const ABOUT: About = About { generation: 7, lines: 5, max_ledger: 3 };
 
@@ -443,10 +473,10 @@ mod tests {
             .map(|sequence| Entry {
                 id: format!("call-{:016x}", hash(&[&sequence.to_le_bytes()])).into(),
                 span: Span { offset: sequence * 10, length: 9 },
-                status: StatusCode::from_byte(u8::try_from(sequence % 11).unwrap()).unwrap(),
+                status: StatusCode::at(u8::try_from(sequence % 11).unwrap()),
                 created: i64::try_from(sequence).unwrap() - 50,
                 sequence,
-                duplicate_key: sequence / 3,
+                key: sequence / 3,
             })
             .collect()
     }
@@ -460,8 +490,9 @@ mod tests {
     fn index(entries: &[Entry]) -> (MemoryFs, Index) {
         let fs = MemoryFs::new();
         let data = file(&fs, "data", &vec![b'x'; 10_000]);
-        let bytes = IndexData::of(entries).encode(&*data, 10_000, ABOUT).unwrap();
-        let index = Index::open(file(&fs, "index", &bytes), &*data, 7).unwrap_or_else(|_| panic!("usable"));
+        let bytes = IndexData::of(&Numbers, entries).encode(&*data, 10_000, ABOUT).unwrap();
+        let index =
+            Index::open(file(&fs, "index", &bytes), &*data, 7, CODES).unwrap_or_else(|_| panic!("usable"));
         (fs, index)
     }
 
@@ -473,11 +504,8 @@ mod tests {
             for entry in &entries {
                 let spans: Vec<Span> = index.by_id(&entry.id).unwrap().iter().map(|hit| hit.span).collect();
                 assert_eq!(spans, [entry.span]);
-                let same = index.by_duplicate_key(entry.duplicate_key).unwrap();
-                assert_eq!(
-                    same.iter().any(|hit| hit.span == entry.span),
-                    entry.status.counts_for_duplicates()
-                );
+                let same = index.by_key(entry.key).unwrap();
+                assert_eq!(same.iter().any(|hit| hit.span == entry.span), Numbers.is_unique(entry.status));
             }
             assert!(index.by_id("call-none").unwrap().is_empty());
             for prefix in ["", "call-", "call-0", "call-ff", "d"] {
@@ -490,7 +518,7 @@ mod tests {
                     .unwrap();
                 assert_eq!(found, entries.iter().filter(|entry| entry.id.starts_with(prefix)).count());
             }
-            let pending = index.by_status(StatusCode::from_byte(0)).unwrap();
+            let pending = index.by_status(Some(StatusCode::at(0))).unwrap();
             assert!(pending.is_sorted_by_key(|hit| hit.created));
             assert_eq!(pending.len() as u64, index.counts[0]);
             assert_eq!(index.by_status(None).unwrap().len() as u64, count);
@@ -503,12 +531,12 @@ mod tests {
         let (_fs, index) = index(&old);
         let mut revised = old[100].clone();
         revised.span = Span { offset: 9_000, length: 5 };
-        revised.status = StatusCode::OTHER;
+        revised.status = Numbers.other();
         let replaced = id_hash(&revised.id);
-        let extended = index.extended(|hash| hash == replaced, [&revised]).unwrap();
+        let extended = index.extended(&Numbers, |hash| hash == replaced, [&revised]).unwrap();
         let mut all = old;
         all[100] = revised;
-        let expect = IndexData::of(&all);
+        let expect = IndexData::of(&Numbers, &all);
         assert_eq!(extended.sections, expect.sections);
         assert_eq!(extended.counts, expect.counts);
     }
@@ -517,7 +545,7 @@ mod tests {
     fn an_index_of_another_file_is_not_used() {
         let (fs, _) = index(&entries(10));
         let open = |fs: &MemoryFs, data: &dyn ReadFile, generation| {
-            Index::open(fs.open(&"index".parse().unwrap()).unwrap(), data, generation).is_ok()
+            Index::open(fs.open(&"index".parse().unwrap()).unwrap(), data, generation, CODES).is_ok()
         };
         let data = file(&fs, "data", &vec![b'x'; 10_000]);
         assert!(open(&fs, &*data, 7));
@@ -535,10 +563,10 @@ mod tests {
             let entries = entries(300);
             let fs = MemoryFs::new();
             let data = file(&fs, "data", &vec![b'x'; 10_000]);
-            let mut bytes = IndexData::of(&entries).encode(&*data, 10_000, ABOUT).unwrap();
+            let mut bytes = IndexData::of(&Numbers, &entries).encode(&*data, 10_000, ABOUT).unwrap();
             let at = at % bytes.len();
             bytes[at] ^= 1 << bit;
-            if let Ok(index) = Index::open(file(&fs, "index", &bytes), &*data, 7) {
+            if let Ok(index) = Index::open(file(&fs, "index", &bytes), &*data, 7, CODES) {
                 for entry in &entries {
                     if let Ok(hits) = index.by_id(&entry.id) {
                         prop_assert_eq!(hits[0].span, entry.span);

@@ -1,0 +1,665 @@
+//! The ledger: a hash chain over documents, `ledger.jsonl` in their directory, one entry a line, only ever appended to.
+//!
+//! An entry's `hash` is the sha256 of its canonical JSON (RFC 8785) without the member `hash`; `previous` is the `hash` of the
+//! entry before, 64 zeros for the first; `sequence` counts from 1; `receipt_sha256` is over the bytes of the document
+//! `<run_id>.json`. All members are texts, truth values and small integers, so that in Python the canonical JSON is
+//! `json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)`.
+//!
+//! `started_at` and `newest` let the newest runs be found from the end: `newest` is the greatest `started_at` up to
+//! and including this entry, so once enough runs are found that are not older than the next entry's `newest`, no earlier
+//! entry can matter.
+
+use std::time::Instant;
+
+use brigade_core::{Dialect, Fingerprint, Json, Object, Timestamp};
+use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, ReadFile, RelPath, Replacement};
+
+use crate::state::millis;
+
+/// The version of the entries that this code writes.
+const LEDGER_VERSION: i64 = 1;
+
+/// What stands before the first entry's `previous`.
+pub const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// One entry of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// Its number, from 1.
+    pub sequence: u64,
+    /// The id of the document; its file is `<run_id>.json`.
+    pub run_id: String,
+    /// The record that it belongs to; absent in entries of adopted documents that are none, and in those of earlier versions.
+    pub record_id: Option<String>,
+    /// The sha256 of the document's bytes.
+    pub sha256: Fingerprint,
+    /// The hash of the entry before; 64 zeros for the first.
+    pub previous: String,
+    /// What newest-first lists are sorted by, usually a time.
+    pub started_at: String,
+    /// The greatest `started_at` up to and including this entry.
+    pub newest: String,
+    /// How it ended.
+    pub status: String,
+    /// When the entry was written.
+    pub recorded_at: String,
+    /// Whether the document was there before the ledger.
+    pub is_adopted: bool,
+    /// The hash of this entry.
+    pub hash: Fingerprint,
+}
+
+/// A document that is about to enter the ledger. The fields are those of [`LedgerEntry`].
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "see the entry")]
+pub struct NewEntry {
+    pub run_id: String,
+    pub record_id: Option<String>,
+    pub sha256: Fingerprint,
+    pub started_at: String,
+    pub status: String,
+    pub is_adopted: bool,
+}
+
+impl LedgerEntry {
+    fn after(last: Option<&LedgerEntry>, known: u64, new: &NewEntry, now: Timestamp) -> LedgerEntry {
+        let newest = last.map_or("", |last| &last.newest).max(&new.started_at).to_owned();
+        let mut entry = LedgerEntry {
+            sequence: last.map_or(0, |last| last.sequence).max(known) + 1,
+            run_id: new.run_id.clone(),
+            record_id: new.record_id.clone(),
+            sha256: new.sha256,
+            previous: last.map_or_else(|| NO_HASH.to_owned(), |last| last.hash.to_hex()),
+            started_at: new.started_at.clone(),
+            newest,
+            status: new.status.clone(),
+            recorded_at: now.to_string(),
+            is_adopted: new.is_adopted,
+            hash: Fingerprint::of_bytes(b""),
+        };
+        entry.hash = hash_of(&entry.members());
+        entry
+    }
+
+    /// The members without `hash`.
+    fn members(&self) -> Object {
+        let mut members = Object::from([
+            ("ledger_version".to_owned(), Json::from(LEDGER_VERSION)),
+            ("sequence".to_owned(), Json::from(self.sequence)),
+            ("run_id".to_owned(), Json::from(self.run_id.as_str())),
+            ("receipt_sha256".to_owned(), Json::from(self.sha256.to_hex())),
+            ("previous".to_owned(), Json::from(self.previous.as_str())),
+            ("started_at".to_owned(), Json::from(self.started_at.as_str())),
+            ("newest".to_owned(), Json::from(self.newest.as_str())),
+            ("status".to_owned(), Json::from(self.status.as_str())),
+            ("recorded_at".to_owned(), Json::from(self.recorded_at.as_str())),
+        ]);
+        if let Some(record_id) = &self.record_id {
+            members.insert("call_id".to_owned(), Json::from(record_id.as_str()));
+        }
+        if self.is_adopted {
+            members.insert("adopted".to_owned(), Json::from(true));
+        }
+        members
+    }
+
+    fn to_line(&self) -> String {
+        let mut members = self.members();
+        members.insert("hash".to_owned(), Json::from(self.hash.to_hex()));
+        format!("{}\n", Json::Object(members).to_compact())
+    }
+
+    /// Reads a line; does not compare the hash.
+    pub fn from_line(line: &[u8]) -> Option<LedgerEntry> {
+        let json = Json::parse_bytes(line, Dialect::Strict).ok()?;
+        let text = |key: &str| Some(json.get(key)?.as_str()?.to_owned());
+        Some(LedgerEntry {
+            sequence: u64::try_from(json.get("sequence")?.as_i64()?).ok()?,
+            run_id: text("run_id")?,
+            record_id: text("call_id"),
+            sha256: text("receipt_sha256")?.parse().ok()?,
+            previous: text("previous")?,
+            started_at: text("started_at")?,
+            newest: text("newest")?,
+            status: text("status")?,
+            recorded_at: text("recorded_at")?,
+            is_adopted: json.get("adopted").and_then(Json::as_bool).unwrap_or(false),
+            hash: text("hash")?.parse().ok()?,
+        })
+    }
+}
+
+/// The hash of an entry's members; `hash` itself does not count.
+fn hash_of(members: &Object) -> Fingerprint {
+    let mut members = members.clone();
+    members.remove("hash");
+    Fingerprint::of_bytes(Json::Object(members).to_canonical().as_bytes())
+}
+
+/// Tells whether a line's `hash` is that of its other members, those of newer versions included.
+fn has_right_hash(line: &[u8]) -> bool {
+    let Ok(Json::Object(members)) = Json::parse_bytes(line, Dialect::Strict) else { return false };
+    members.get("hash").and_then(Json::as_str) == Some(hash_of(&members).to_hex().as_str())
+}
+
+/// Reads lines from the end of a file to its beginning.
+struct Backwards<'a> {
+    file: &'a dyn ReadFile,
+    /// Everything from here on was read.
+    position: u64,
+    /// What was read and not returned, in the order of the file.
+    buffer: Vec<u8>,
+    is_first: bool,
+}
+
+const CHUNK: u64 = 64 * 1024;
+
+impl<'a> Backwards<'a> {
+    fn new(file: &'a dyn ReadFile) -> Result<Backwards<'a>, FsError> {
+        Ok(Backwards { file, position: file.len()?, buffer: Vec::new(), is_first: true })
+    }
+
+    /// Returns the line before, and whether a line feed ends it; only the last line of the file can be without.
+    fn next_line(&mut self) -> Result<Option<(Vec<u8>, bool)>, FsError> {
+        loop {
+            let is_complete = !self.is_first || self.buffer.last() == Some(&b'\n');
+            let end = self.buffer.len() - usize::from(self.buffer.last() == Some(&b'\n'));
+            let start = memchr::memrchr(b'\n', &self.buffer[..end]);
+            let start = match start {
+                Some(feed) => feed + 1,
+                None if self.position == 0 && self.buffer.is_empty() => return Ok(None),
+                None if self.position == 0 => 0,
+                None => {
+                    let length = self.position.min(CHUNK);
+                    self.position -= length;
+                    let mut chunk = self
+                        .file
+                        .read_range(self.position, usize::try_from(length).expect("at most one chunk"))?;
+                    chunk.append(&mut self.buffer);
+                    self.buffer = chunk;
+                    continue;
+                }
+            };
+            let line = self.buffer[start..end].to_vec();
+            self.buffer.truncate(start);
+            self.is_first = false;
+            return Ok(Some((line, is_complete)));
+        }
+    }
+}
+
+/// What was appended.
+pub struct Appended {
+    /// The new entries.
+    pub entries: Vec<LedgerEntry>,
+    /// Whether the ledger ended with the entry that was to come before; not when it lost its end, or something else stood there.
+    pub follows: bool,
+}
+
+/// A line of the ledger.
+pub struct LedgerLine {
+    /// The entry; `None` when the line is not one.
+    pub entry: Option<LedgerEntry>,
+    /// Whether its hash is that of its other members, those of newer versions included.
+    pub has_right_hash: bool,
+    /// Whether a line feed ends it.
+    pub is_complete: bool,
+}
+
+/// The ledger of the documents in a directory.
+#[derive(Clone, Copy)]
+pub struct Ledger<'f> {
+    fs: &'f dyn Fs,
+    folder: &'f RelPath,
+}
+
+impl<'f> Ledger<'f> {
+    /// Names the ledger of a directory; touches nothing.
+    pub fn new(fs: &'f dyn Fs, folder: &'f RelPath) -> Ledger<'f> {
+        Ledger { fs, folder }
+    }
+
+    /// Returns its path.
+    pub fn path(&self) -> RelPath {
+        self.folder.join("ledger.jsonl").expect("a file name in a directory is a path")
+    }
+
+    fn quarantine_path(&self, number: u64) -> RelPath {
+        let name = format!("ledger.quarantine-{number}.jsonl");
+        self.folder.join(&name).expect("a file name in a directory is a path")
+    }
+
+    /// Opens its file; `None` when there is none.
+    ///
+    /// # Errors
+    /// When the disk fails, or it is not a file.
+    pub fn open(&self) -> Result<Option<Box<dyn ReadFile>>, FsError> {
+        match self.fs.open(&self.path()) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens its file; `None` also when it is not a file.
+    fn open_if_file(&self) -> Result<Option<Box<dyn ReadFile>>, FsError> {
+        match self.open() {
+            Err(error) if error.kind == FsErrorKind::NotAFile => Ok(None),
+            found => found,
+        }
+    }
+
+    /// Reads all lines; `None` when there is no ledger.
+    ///
+    /// # Errors
+    /// When the disk fails, or it is not a file.
+    pub fn lines(&self) -> Result<Option<Vec<LedgerLine>>, FsError> {
+        let Some(file) = self.open()? else { return Ok(None) };
+        let mut found = Vec::new();
+        let mut lines = brigade_fs::Lines::new(&*file, 0, file.len()?);
+        while let Some(line) = lines.next_line()? {
+            found.push(LedgerLine {
+                entry: LedgerEntry::from_line(line.bytes),
+                has_right_hash: has_right_hash(line.bytes),
+                is_complete: line.is_complete,
+            });
+        }
+        Ok(Some(found))
+    }
+
+    /// Appends documents, and returns their entries. Only the holder of the lock may do this.
+    ///
+    /// What stands behind the last entry and is none, as a crash or somebody else left it, is moved to a quarantine first, and so
+    /// is whatever else has the ledger's name. `known` is the greatest sequence that the records name: a ledger that lost its end
+    /// goes on behind it, so that no number is given twice and the gap stays to be seen.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn append(&self, new: &[NewEntry], known: u64, now: Timestamp) -> Result<Appended, FsError> {
+        let started = Instant::now();
+        let fs = self.fs;
+        if new.is_empty() {
+            return Ok(Appended { entries: Vec::new(), follows: true });
+        }
+        let mut last = None;
+        let mut bytes = String::new();
+        let moved = self.move_away()?;
+        match self.open()? {
+            None => fs.create_dir_all(self.folder)?,
+            Some(file) => {
+                let mut lines = Backwards::new(&*file)?;
+                let mut behind = 0;
+                while let Some((line, is_complete)) = lines.next_line()? {
+                    last = LedgerEntry::from_line(&line).filter(|_| is_complete || has_right_hash(&line));
+                    if last.is_some() {
+                        bytes.extend((!is_complete).then_some('\n'));
+                        break;
+                    }
+                    behind += line.len() as u64 + u64::from(is_complete);
+                }
+                if 0 < behind {
+                    let start = file.len()? - behind;
+                    let length = usize::try_from(behind).expect("its lines were in memory");
+                    self.quarantine(&file.read_range(start, length)?)?;
+                    let mut file = fs.open_append(&self.path())?;
+                    file.truncate(start)?;
+                    file.sync()?;
+                }
+            }
+        }
+        let mut entries: Vec<LedgerEntry> = Vec::with_capacity(new.len());
+        for item in new {
+            let entry = LedgerEntry::after(entries.last().or(last.as_ref()), known, item, now);
+            bytes.push_str(&entry.to_line());
+            entries.push(entry);
+        }
+        fs.append_durable(&self.path(), bytes.as_bytes())?;
+        tracing::debug!(entries = entries.len(), took_ms = millis(started), "the ledger is appended to");
+        let follows = !moved && known <= last.map_or(0, |last| last.sequence);
+        Ok(Appended { entries, follows })
+    }
+
+    /// Moves the lines that are no entries to a quarantine, and whatever else has the ledger's name; returns how many lines and
+    /// things that are. Only the holder of the lock may do this.
+    pub(crate) fn mend(&self) -> Result<u64, FsError> {
+        let fs = self.fs;
+        if self.move_away()? {
+            return Ok(1);
+        }
+        let Some(file) = self.open()? else { return Ok(0) };
+        let is_sound = |line: &brigade_fs::Line<'_>| {
+            LedgerEntry::from_line(line.bytes).is_some() && (line.is_complete || has_right_hash(line.bytes))
+        };
+        let mut broken = Vec::new();
+        let mut count = 0;
+        let mut lines = brigade_fs::Lines::new(&*file, 0, file.len()?);
+        while let Some(line) = lines.next_line()? {
+            if !is_sound(&line) {
+                count += 1;
+                broken.extend_from_slice(line.bytes);
+                broken.push(b'\n');
+            }
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        self.quarantine(&broken)?;
+        let mut replacement = Replacement::begin(fs, &self.path(), FileMode::Private)?;
+        let mut lines = brigade_fs::Lines::new(&*file, 0, file.len()?);
+        while let Some(line) = lines.next_line()? {
+            if is_sound(&line) {
+                replacement.write(line.bytes)?;
+                replacement.write(b"\n")?;
+            }
+        }
+        replacement.commit()?;
+        Ok(count)
+    }
+
+    /// Moves something that is no file and has the ledger's name to a quarantine; tells whether there was any.
+    fn move_away(&self) -> Result<bool, FsError> {
+        match self.open() {
+            Err(error) if error.kind == FsErrorKind::NotAFile => {
+                self.fs.rename(&self.path(), &self.quarantine_path(self.free_quarantine()?))?;
+                self.fs.sync_dir(self.folder)?;
+                Ok(true)
+            }
+            found => found.map(|_| false),
+        }
+    }
+
+    /// Writes a quarantine file, unless a crash came between one of the same content and what was to follow.
+    fn quarantine(&self, bytes: &[u8]) -> Result<(), FsError> {
+        let fs = self.fs;
+        let free = self.free_quarantine()?;
+        let is_there = 1 < free
+            && matches!(fs.read(&self.quarantine_path(free - 1), bytes.len() as u64), Ok(last) if last == bytes);
+        if is_there { Ok(()) } else { fs.create_new_durable(&self.quarantine_path(free), bytes) }
+    }
+
+    fn free_quarantine(&self) -> Result<u64, FsError> {
+        let mut number = 1;
+        while self.fs.exists(&self.quarantine_path(number))? {
+            number += 1;
+        }
+        Ok(number)
+    }
+
+    /// Returns the entries behind a sequence, in the order of the ledger, without reading those before.
+    ///
+    /// Lines that are no entries are passed over. No entry when there is no ledger, or something else in its place.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn behind(&self, known: u64) -> Result<Vec<LedgerEntry>, FsError> {
+        let Some(file) = self.open_if_file()? else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        let mut lines = Backwards::new(&*file)?;
+        while let Some((line, _)) = lines.next_line()? {
+            match LedgerEntry::from_line(&line) {
+                Some(entry) if entry.sequence <= known => break,
+                entry => found.extend(entry),
+            }
+        }
+        found.reverse();
+        Ok(found)
+    }
+
+    /// Returns the sequence of the last entry; 0 when there is none.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn last_sequence(&self) -> Result<u64, FsError> {
+        let Some(file) = self.open_if_file()? else { return Ok(0) };
+        let mut lines = Backwards::new(&*file)?;
+        while let Some((line, _)) = lines.next_line()? {
+            if let Some(entry) = LedgerEntry::from_line(&line) {
+                return Ok(entry.sequence);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Finds the entries of the documents whose id starts with a prefix, in the order of the ledger. Without a ledger there are
+    /// none.
+    ///
+    /// # Errors
+    /// When the disk fails, or it is not a file.
+    pub fn find_prefix(&self, prefix: &str) -> Result<Vec<LedgerEntry>, FsError> {
+        let Some(file) = self.open()? else { return Ok(Vec::new()) };
+        find_prefix(&*file, prefix)
+    }
+
+    /// Finds the last entry of a document.
+    ///
+    /// # Errors
+    /// When the disk fails, or it is not a file.
+    pub fn find(&self, run_id: &str) -> Result<Option<LedgerEntry>, FsError> {
+        Ok(self.find_prefix(run_id)?.into_iter().rfind(|entry| entry.run_id == run_id))
+    }
+}
+
+/// Finds the entries of the documents whose id starts with a prefix, in the order of the ledger.
+fn find_prefix(file: &dyn ReadFile, prefix: &str) -> Result<Vec<LedgerEntry>, FsError> {
+    let quoted = Json::from(prefix).to_compact();
+    let wanted = format!("\"run_id\":{}", quoted.strip_suffix('"').unwrap_or(&quoted));
+    let finder = memchr::memmem::Finder::new(&wanted);
+    let mut lines = brigade_fs::Lines::new(file, 0, file.len()?);
+    let mut found = Vec::new();
+    while let Some(line) = lines.next_line()? {
+        if finder.find(line.bytes).is_some()
+            && let Some(entry) = LedgerEntry::from_line(line.bytes)
+            && entry.run_id.starts_with(prefix)
+        {
+            found.push(entry);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns all entries of an open ledger, or none when some line is no entry or an entry is missing, so that the ledger cannot tell.
+///
+/// # Errors
+/// When the disk fails.
+pub fn whole(file: &dyn ReadFile) -> Result<Option<Vec<LedgerEntry>>, FsError> {
+    let mut entries: Vec<LedgerEntry> = Vec::new();
+    let mut lines = brigade_fs::Lines::new(file, 0, file.len()?);
+    while let Some(line) = lines.next_line()? {
+        match LedgerEntry::from_line(line.bytes) {
+            Some(entry) if entry.sequence == entries.len() as u64 + 1 => entries.push(entry),
+            None if !line.is_complete => {}
+            Some(_) | None => return Ok(None),
+        }
+    }
+    Ok(Some(entries))
+}
+
+/// As [`Ledger::find_prefix`], of an open ledger; none when the ledger has not as many lines as its last entry says, so that it cannot tell.
+///
+/// # Errors
+/// When the disk fails.
+pub fn find_prefix_if_whole(file: &dyn ReadFile, prefix: &str) -> Result<Option<Vec<LedgerEntry>>, FsError> {
+    let mut backwards = Backwards::new(file)?;
+    let Some((last, true)) = backwards.next_line()? else { return Ok(None) };
+    let Some(last) = LedgerEntry::from_line(&last) else { return Ok(None) };
+    let (mut count, mut offset) = (0, 0);
+    loop {
+        let chunk = file.read_range(offset, 1 << 20)?;
+        if chunk.is_empty() {
+            break;
+        }
+        offset += chunk.len() as u64;
+        count += memchr::memchr_iter(b'\n', &chunk).count() as u64;
+    }
+    Ok(if count == last.sequence { Some(find_prefix(file, prefix)?) } else { None })
+}
+
+/// Returns the newest `limit` entries by `started_at`, newest first; none when there is something among them that is no
+/// entry or not in its order, so that the ledger cannot tell.
+///
+/// # Errors
+/// When the disk fails.
+pub fn newest(file: &dyn ReadFile, limit: usize) -> Result<Option<Vec<LedgerEntry>>, FsError> {
+    let mut best: Vec<LedgerEntry> = Vec::new();
+    let mut next = None;
+    let mut lines = Backwards::new(file)?;
+    let order = |left: &LedgerEntry, right: &LedgerEntry| {
+        (&right.started_at, right.sequence).cmp(&(&left.started_at, left.sequence))
+    };
+    while let Some((line, is_complete)) = lines.next_line()? {
+        let Some(entry) = LedgerEntry::from_line(&line) else {
+            if is_complete {
+                return Ok(None);
+            }
+            continue;
+        };
+        if next.is_some_and(|next| entry.sequence + 1 != next) {
+            return Ok(None);
+        }
+        next = Some(entry.sequence);
+        if best.len() == limit {
+            match best.last() {
+                Some(last) if entry.newest <= last.started_at => break,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let place = best.partition_point(|other| order(other, &entry).is_lt());
+        best.insert(place, entry);
+        best.truncate(limit);
+    }
+    let is_whole = best.len() == limit || next.is_none_or(|first| first == 1);
+    Ok(is_whole.then_some(best))
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::MemoryFs;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn new(run: &str, started_at: &str) -> NewEntry {
+        NewEntry {
+            run_id: run.to_owned(),
+            record_id: Some("call-a".to_owned()),
+            sha256: Fingerprint::of_bytes(run.as_bytes()),
+            started_at: started_at.to_owned(),
+            status: "completed".to_owned(),
+            is_adopted: false,
+        }
+    }
+
+    fn folder() -> RelPath {
+        "runs".parse().unwrap()
+    }
+
+    fn append(fs: &MemoryFs, new: &[NewEntry], known: u64, now: Timestamp) -> Result<Appended, FsError> {
+        Ledger::new(fs, &folder()).append(new, known, now)
+    }
+
+    fn ledger_path() -> RelPath {
+        "runs/ledger.jsonl".parse().unwrap()
+    }
+
+    fn now() -> Timestamp {
+        Timestamp::from_unix_micros(1_700_000_000_000_000)
+    }
+
+    #[test]
+    fn entries_are_chained() {
+        let fs = MemoryFs::new();
+        let first = append(&fs, &[new("run-a", "1"), new("run-b", "2")], 0, now()).unwrap().entries;
+        let second = append(&fs, &[new("run-c", "0")], 0, now()).unwrap().entries;
+        assert_eq!(first[0].previous, NO_HASH);
+        assert_eq!(second[0].previous, first[1].hash.to_hex());
+        assert_eq!((second[0].sequence, second[0].newest.as_str()), (3, "2"));
+        let text = fs.read(&ledger_path(), 10_000).unwrap();
+        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            assert!(has_right_hash(line));
+            assert!(!has_right_hash(&line.to_ascii_uppercase()));
+        }
+        let folder = folder();
+        let ledger = Ledger::new(&fs, &folder);
+        assert_eq!(ledger.find_prefix("run-").unwrap().len(), 3);
+        assert_eq!(ledger.find("run-b").unwrap().as_ref(), Some(&first[1]));
+        assert_eq!(ledger.find("run-").unwrap(), None);
+    }
+
+    #[test]
+    fn a_torn_end_is_set_aside_and_does_not_merge() {
+        let fs = MemoryFs::new();
+        append(&fs, &[new("run-a", "1"), new("run-b", "2")], 0, now()).unwrap();
+        let whole = fs.read(&ledger_path(), 10_000).unwrap();
+        for cut in 1..whole.len() {
+            let fs = MemoryFs::new();
+            fs.create_dir_all(&folder()).unwrap();
+            fs.write_atomic(&ledger_path(), &whole[..cut], FileMode::Private).unwrap();
+            append(&fs, &[new("run-c", "3")], 0, now()).unwrap();
+            let text = fs.read(&ledger_path(), 10_000).unwrap();
+            let lines: Vec<&[u8]> = text.strip_suffix(b"\n").unwrap().split(|byte| *byte == b'\n').collect();
+            assert!(lines.iter().all(|line| has_right_hash(line)), "{cut}");
+            assert_eq!(LedgerEntry::from_line(lines[lines.len() - 1]).unwrap().sequence, lines.len() as u64);
+        }
+    }
+
+    #[test]
+    fn lines_that_are_no_entries_are_set_aside_wherever_they_stand() {
+        let fs = MemoryFs::new();
+        append(&fs, &[new("run-a", "1"), new("run-b", "2")], 0, now()).unwrap();
+        let whole = fs.read(&ledger_path(), 10_000).unwrap();
+        let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for at in [0, first, whole.len()] {
+            let fs = MemoryFs::new();
+            fs.create_dir_all(&folder()).unwrap();
+            let damaged = [&whole[..at], b"garbage\n{}\n", &whole[at..]].concat();
+            fs.write_atomic(&ledger_path(), &damaged, FileMode::Private).unwrap();
+            let appended = append(&fs, &[new("run-c", "3")], 2, now()).unwrap();
+            assert!(appended.follows && appended.entries[0].sequence == 3, "{at}");
+            assert_eq!(Ledger::new(&fs, &folder()).mend().unwrap(), if at == whole.len() { 0 } else { 2 });
+            let set_aside = fs.read(&"runs/ledger.quarantine-1.jsonl".parse().unwrap(), 100).unwrap();
+            assert_eq!(set_aside, b"garbage\n{}\n");
+            let text = fs.read(&ledger_path(), 10_000).unwrap();
+            assert!(text.starts_with(&whole) && text[whole.len()..].starts_with(b"{\"call_id\""), "{at}");
+            assert_eq!(Ledger::new(&fs, &folder()).mend().unwrap(), 0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_newest_are_found_from_the_end(starts in prop::collection::vec(0u32..50, 0..60), limit in 0usize..8) {
+            let fs = MemoryFs::new();
+            fs.create_dir_all(&folder()).unwrap();
+            fs.write_atomic(&ledger_path(), b"", FileMode::Private).unwrap();
+            let items: Vec<NewEntry> =
+                starts.iter().enumerate().map(|(index, start)| new(&format!("r{index}"), &format!("{start:02}"))).collect();
+            append(&fs, &items, 0, now()).unwrap();
+            let file = Ledger::new(&fs, &folder()).open().unwrap().unwrap();
+            let found: Vec<String> = newest(&*file, limit).unwrap().unwrap().into_iter().map(|entry| entry.started_at).collect();
+            let mut expect: Vec<String> = starts.iter().map(|start| format!("{start:02}")).collect();
+            expect.sort_unstable_by(|left, right| right.cmp(left));
+            expect.truncate(limit);
+            prop_assert_eq!(found, expect);
+        }
+
+        #[test]
+        fn lines_backwards_are_the_lines(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'x')], 0..80)) {
+            let fs = MemoryFs::new();
+            let path = "f".parse().unwrap();
+            fs.write_atomic(&path, &bytes, FileMode::Private).unwrap();
+            let file = fs.open(&path).unwrap();
+            let mut backwards = Backwards::new(&*file).unwrap();
+            let mut found = Vec::new();
+            while let Some((line, is_complete)) = backwards.next_line().unwrap() {
+                found.push((line, is_complete));
+            }
+            found.reverse();
+            let mut whole = Vec::new();
+            for (line, is_complete) in found {
+                whole.extend(line);
+                whole.extend(is_complete.then_some(b'\n'));
+            }
+            prop_assert_eq!(whole, bytes);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Keeps records in an append-only file that survives crashes.
+//!
+//! Owns the mechanics of one journal: its lines, the segments that finished records move to, indexes, the lock, compaction,
+//! quarantine, and a ledger, which is a hash chain over documents. A record is a JSON object on one line with an id, a status
+//! and members that only its owner understands; a later line of the same id replaces an earlier one. What the journal must
+//! know of records, their [`Kind`] says. It does not know what the records are about.
+//!
+//! [`Journal::load`] looks at all records without waiting. [`Journal::lock`] waits for the place of the one writer.
+//! Everything that a method of [`Writer`] returns is durable.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use brigade_core::Timestamp;
+//! use brigade_fs::MemoryFs;
+//! use brigade_journal::{Facts, Journal, Kind, Layout, Members, StatusCode, StatusRule, Words};
+//!
+//! /// Notes, which are open until they are done.
+//! struct Notes;
+//!
+//! impl Kind for Notes {
+//!     fn statuses(&self) -> &'static [StatusRule] {
+//!         const OPEN: StatusRule = StatusRule { is_finished: false, is_unique: true };
+//!         const DONE: StatusRule = StatusRule { is_finished: true, is_unique: false };
+//!         &[OPEN, DONE]
+//!     }
+//!
+//!     fn words(&self) -> &'static Words {
+//!         &Words { not_a_record: "not a note", unfinished: "a torn note", lost_segment: "old notes are gone" }
+//!     }
+//!
+//!     fn facts(&self, members: &Members<'_>) -> Option<Facts> {
+//!         let status = match &*members[1]?.text()? {
+//!             "open" => StatusCode::at(0),
+//!             "done" => StatusCode::at(1),
+//!             _ => self.other(),
+//!         };
+//!         Some(Facts { status, is_ours: true, ..Facts::new(members[0]?.text()?) })
+//!     }
+//!
+//!     fn member(&self, key: &str) -> Option<usize> {
+//!         ["id", "status"].iter().position(|name| *name == key)
+//!     }
+//! }
+//!
+//! let journal = Journal::new(Arc::new(MemoryFs::new()), Layout::new("notes", "notes", "done", &[]), Arc::new(Notes));
+//! let now = Timestamp::from_unix_micros(0);
+//! let mut writer = journal.lock("4711 example", Duration::from_secs(1))?;
+//! writer.append(b"{\"id\":\"n-1\",\"status\":\"open\",\"sequence\":1}\n", now)?;
+//! assert!(journal.load()?.find("n-1")?.is_some());
+//! # Ok::<(), brigade_journal::JournalError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod aside;
+mod compact;
+mod entry;
+mod error;
+mod index;
+mod layout;
+mod ledger;
+mod log;
+mod merge;
+mod rescue;
+mod state;
+mod writer;
+
+pub use aside::set_file_aside;
+pub use compact::Rewrite;
+pub use entry::{
+    Adoption, BATCH_KEY, BatchMark, Content, Entry, Facts, Kind, MEMBERS, Members, Peeked, Span, StatusCode,
+    StatusRule, Words, hash, look_at,
+};
+pub use error::JournalError;
+pub use layout::Layout;
+pub use ledger::{
+    Appended, Ledger, LedgerEntry, LedgerLine, NO_HASH, NewEntry, find_prefix_if_whole, newest, whole,
+};
+pub use log::{Found, Listed, Log};
+pub use merge::Merge;
+pub use state::{Damage, Header, Journal, Mending, State};
+pub use writer::Writer;

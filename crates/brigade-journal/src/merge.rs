@@ -1,0 +1,115 @@
+//! Reading all records in the order in which they were first written.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use brigade_fs::Lines;
+
+use crate::entry::{Content, Peeked, look_at};
+use crate::error::JournalError;
+use crate::log::{Listed, Log};
+use crate::state::State;
+
+/// The records of journal and segments by their sequence. Holds one line of each file.
+pub struct Merge<'a> {
+    sources: Vec<Source<'a>>,
+    heap: BinaryHeap<Reverse<(u64, usize)>>,
+    last: Option<(u64, Box<str>)>,
+}
+
+impl<'a> Merge<'a> {
+    /// Begins with the first record.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn new(state: &'a State) -> Result<Merge<'a>, JournalError> {
+        let mut sources = Vec::new();
+        let mut heap = BinaryHeap::new();
+        for (number, log) in state.logs().enumerate() {
+            let is_journal = state.journal().is_some_and(|journal| std::ptr::eq(journal, log));
+            let mut source = Source::new(state, log, is_journal)?;
+            heap.extend(source.advance()?.map(|sequence| Reverse((sequence, number))));
+            sources.push(source);
+        }
+        Ok(Merge { sources, heap, last: None })
+    }
+
+    /// Moves the next record into `line`, and returns its sequence and what was seen in it.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn next_record(&mut self, line: &mut Vec<u8>) -> Result<Option<(u64, Peeked)>, JournalError> {
+        while let Some(Reverse((sequence, number))) = self.heap.pop() {
+            let source = &mut self.sources[number];
+            std::mem::swap(&mut source.line, line);
+            let peeked = source.peeked.take();
+            self.heap.extend(source.advance()?.map(|next| Reverse((next, number))));
+            let Some(peeked) = peeked else { continue };
+            // A crash between two steps of a compaction leaves a record in two files; the first source is the newer.
+            let is_known =
+                self.last.as_ref().is_some_and(|(last, id)| *last == sequence && *id == peeked.facts.id);
+            if !is_known {
+                self.last = Some((sequence, peeked.facts.id.clone()));
+                return Ok(Some((sequence, peeked)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The records of one file by their sequence.
+struct Source<'a> {
+    state: &'a State,
+    log: &'a Log,
+    order: Order<'a>,
+    /// The line that comes next, and what was seen in it.
+    line: Vec<u8>,
+    peeked: Option<Peeked>,
+}
+
+enum Order<'a> {
+    /// The journal has revisions in any order, so their places are sorted.
+    Listed(std::vec::IntoIter<Listed>),
+    /// A segment is sorted as it is.
+    File(Lines<'a>),
+}
+
+impl<'a> Source<'a> {
+    fn new(state: &'a State, log: &'a Log, is_journal: bool) -> Result<Source<'a>, JournalError> {
+        let order = if is_journal {
+            let mut listed = log.list(None)?;
+            listed.sort_unstable_by_key(|listed| (listed.sequence, listed.span.offset));
+            Order::Listed(listed.into_iter())
+        } else {
+            Order::File(Lines::new(&*log.file, 0, log.file.len()?))
+        };
+        Ok(Source { state, log, order, line: Vec::new(), peeked: None })
+    }
+
+    /// Reads the next line and returns its sequence.
+    fn advance(&mut self) -> Result<Option<u64>, JournalError> {
+        let kind = &*self.state.place().kind;
+        match &mut self.order {
+            Order::Listed(listed) => {
+                let Some(next) = listed.next() else { return Ok(None) };
+                self.line = self.log.line(next.span)?;
+                if let Content::Record(peeked) = look_at(kind, &self.line) {
+                    self.peeked = Some(peeked);
+                }
+                Ok(Some(next.sequence))
+            }
+            Order::File(lines) => {
+                while let Some(line) = lines.next_line()? {
+                    if let Content::Record(peeked) = look_at(kind, line.bytes) {
+                        self.line.clear();
+                        self.line.extend_from_slice(line.bytes);
+                        let sequence = peeked.sequence.unwrap_or(0);
+                        self.peeked = Some(peeked);
+                        return Ok(Some(sequence));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What the journal must know of the records of calls.
+
+use std::sync::Arc;
+
+use brigade_call::{CallStatus, RECORD_VERSION};
+use brigade_core::json::Raw;
+use brigade_core::{CallId, Timestamp};
+use brigade_fs::Fs;
+use brigade_journal::{
+    Adoption, BATCH_KEY, Facts, Journal, JournalError, Kind, Layout, Members, State, StatusCode, StatusRule,
+    Words, hash,
+};
+
+use super::{adopt, layout};
+
+/// The members of a record that are the journal's own, and no part of the call.
+pub const OWN_MEMBERS: [&str; 4] = ["sequence", "revision", "checkpoints", BATCH_KEY];
+
+/// Opens the journal of calls.
+pub(crate) fn journal(fs: Arc<dyn Fs>) -> Arc<Journal> {
+    let layout = Layout::new(layout::TOOLS, "calls", "runs", &["checkpoints"]);
+    Journal::new(fs, layout, Arc::new(CallKind))
+}
+
+/// Records of calls.
+struct CallKind;
+
+/// The code of a status: its place in [`CallStatus::ALL`].
+pub(crate) fn code_of(status: &CallStatus) -> Option<StatusCode> {
+    let place = CallStatus::ALL.iter().position(|known| known == status)?;
+    u8::try_from(place).ok().map(StatusCode::at)
+}
+
+/// The status of a code, unless the code stands for more than one.
+pub(crate) fn status_of(code: usize) -> Option<CallStatus> {
+    CallStatus::ALL.get(code).cloned()
+}
+
+impl Kind for CallKind {
+    fn statuses(&self) -> &'static [StatusRule] {
+        const OPEN: StatusRule = StatusRule { is_finished: false, is_unique: false };
+        const UNIQUE: StatusRule = StatusRule { is_finished: false, is_unique: true };
+        const REJECTED: StatusRule = StatusRule { is_finished: true, is_unique: true };
+        const OVER: StatusRule = StatusRule { is_finished: true, is_unique: false };
+        // Pending, approved, rejected, held, running, waiting, resume-pending, and four ways in which runs end.
+        &[UNIQUE, UNIQUE, REJECTED, OPEN, OPEN, OPEN, OPEN, OVER, OVER, OVER, OVER]
+    }
+
+    fn words(&self) -> &'static Words {
+        &Words {
+            not_a_record: "not a call record",
+            unfinished: "one of several calls that a crash kept from being queued",
+            lost_segment: "the journal names this segment of finished calls, and it is not there",
+        }
+    }
+
+    fn member(&self, key: &str) -> Option<usize> {
+        Some(match key {
+            "id" => 0,
+            "status" => 1,
+            "tool_id" => 2,
+            "record_version" => 3,
+            "created_at" => 4,
+            "call_fingerprint" => 5,
+            "args" => 6,
+            "arguments" => 7,
+            _ => return None,
+        })
+    }
+
+    fn facts(&self, members: &Members<'_>) -> Option<Facts> {
+        let text = |place: usize| members[place].and_then(Raw::text);
+        let (id, status, tool) = (text(0)?, text(1)?, text(2)?);
+        if id.parse::<CallId>().is_err() {
+            return None;
+        }
+        let version = members[3].and_then(Raw::integer);
+        let status = match version {
+            Some(version) if RECORD_VERSION < version => self.newer(),
+            Some(_) => code_of(&CallStatus::from_word(&status)).unwrap_or(self.other()),
+            None => code_of(&adopted_status(&status)).unwrap_or(self.other()),
+        };
+        let created = text(4).and_then(|text| text.parse::<Timestamp>().ok());
+        let slice = |place: usize| members[place].map_or("", Raw::as_str).as_bytes();
+        Some(Facts {
+            id: id.into(),
+            status,
+            created: created.map_or(i64::MAX, Timestamp::unix_micros),
+            key: duplicate_key(text(5).as_deref(), &tool, slice(6), slice(7)),
+            is_ours: version.is_some(),
+        })
+    }
+
+    fn adopt(&self, state: &State, now: Timestamp) -> Result<Adoption<'static>, JournalError> {
+        adopt::adopt(state, now)
+    }
+}
+
+/// Where a call of the Python program stands for us.
+fn adopted_status(word: &str) -> CallStatus {
+    match word {
+        // Its approval did not bind the program's bytes.
+        "approved" => CallStatus::Pending,
+        // Refined by `adopted_call` from the exit code; both are finished.
+        "resumed" => CallStatus::Completed,
+        word => CallStatus::from_word(word),
+    }
+}
+
+/// A number that is equal for calls that ask for the same: made of the fingerprint where it is a full one, and of the
+/// content where it is one of the Python program's.
+pub(crate) fn duplicate_key(fingerprint: Option<&str>, tool: &str, args: &[u8], arguments: &[u8]) -> u64 {
+    match fingerprint {
+        Some(digits) if digits.len() == 64 => hash(&[b"fingerprint", digits.as_bytes()]),
+        Some(_) | None => content_key(tool, args, arguments),
+    }
+}
+
+/// The number of a call by its content, in compact JSON.
+pub(crate) fn content_key(tool: &str, args: &[u8], arguments: &[u8]) -> u64 {
+    hash(&[b"content", tool.as_bytes(), args, arguments])
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_journal::{Content, look_at};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expect: Option<CallStatus>) {
+        let found = match look_at(&CallKind, line.as_bytes()) {
+            Content::Record(peeked) => status_of(peeked.facts.status.byte().into()),
+            Content::Header | Content::Blank | Content::Broken => None,
+        };
+        assert_eq!(found, expect, "{line}");
+    }
+
+    #[test]
+    fn a_status_is_what_it_means_to_us() {
+        check(
+            r#"{"id":"c","status":"approved","tool_id":"t","record_version":1}"#,
+            Some(CallStatus::Approved),
+        );
+        check(r#"{"id":"c","status":"approved","tool_id":"t"}"#, Some(CallStatus::Pending));
+        check(r#"{"id":"c","status":"resumed","tool_id":"t"}"#, Some(CallStatus::Completed));
+        check(r#"{"id":"c","status":"pending","tool_id":"t","record_version":2}"#, None);
+        check(r#"{"id":"../c","status":"pending","tool_id":"t"}"#, None);
+        check(r#"{"id":"c","status":7,"tool_id":"t"}"#, None);
+    }
+
+    #[test]
+    fn the_rules_of_a_status_are_those_of_its_code() {
+        assert_eq!(CallKind.statuses().len(), CallStatus::ALL.len());
+        for status in CallStatus::ALL {
+            let code = code_of(&status).unwrap();
+            assert_eq!(CallKind.is_finished(code), status.is_finished(), "{status}");
+            let is_unique =
+                matches!(status, CallStatus::Pending | CallStatus::Approved | CallStatus::Rejected);
+            assert_eq!(CallKind.is_unique(code), is_unique, "{status}");
+        }
+    }
+}

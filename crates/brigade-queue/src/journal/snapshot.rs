@@ -1,0 +1,290 @@
+//! Reading calls, receipts and checkpoints out of the journal and the files beside it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::mpsc::sync_channel;
+
+use brigade_call::{Call, CallStatus};
+use brigade_core::{CallId, Json};
+use brigade_journal::{Found, Listed, Log, Merge, State, StatusCode};
+
+use super::kind::{code_of, content_key, duplicate_key, status_of};
+use super::{checkpoints, receipts, verify};
+use crate::error::QueueError;
+use crate::store::{
+    BadReceipt, CallQuery, Chain, CheckpointList, Checkpoints, ExaminedRun, FoundCall, Order, Records,
+    RunList, Snapshot, StoredCall, StoredReceipt, Verification,
+};
+
+/// The code of a status; statuses of other programs share one.
+fn code(state: &State, status: &CallStatus) -> StatusCode {
+    code_of(status).unwrap_or_else(|| state.place().kind().other())
+}
+
+fn parse(found: &Found, state: &State) -> Result<StoredCall, QueueError> {
+    StoredCall::from_line(&found.line, found.sequence).ok_or_else(|| bad_record(state, 0))
+}
+
+fn bad_record(state: &State, offset: u64) -> QueueError {
+    QueueError::BadRecord { path: state.place().layout().journal().to_string(), offset }
+}
+
+/// Returns a call as it is stored.
+pub(crate) fn stored(state: &State, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
+    match state.find(id.as_str())? {
+        Some(found) => parse(&found, state).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Lists the stored calls of a status that are not in segments.
+pub(crate) fn living(state: &State, status: &CallStatus) -> Result<Vec<StoredCall>, QueueError> {
+    let Some(journal) = state.journal() else { return Ok(Vec::new()) };
+    let mut listed = journal.list(Some(code(state, status)))?;
+    listed.sort_unstable_by_key(|listed| (listed.created, listed.sequence));
+    listed.iter().map(|listed| read_listed(state, journal, listed)).collect()
+}
+
+fn read_listed(state: &State, log: &Log, listed: &Listed) -> Result<StoredCall, QueueError> {
+    let line = log.line(listed.span)?;
+    StoredCall::from_line(&line, listed.sequence).ok_or_else(|| bad_record(state, listed.span.offset))
+}
+
+/// Hands out all calls by their sequence, merging journal and segments.
+///
+/// A long list is read and parsed in a thread of its own, while the caller writes what it got before.
+fn in_order(state: &State, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
+    let mut merge = Merge::new(state)?;
+    let first = batch(&mut merge)?;
+    let is_all = first.len() < BATCH;
+    for stored in first {
+        if found(stored).is_break() {
+            return Ok(());
+        }
+    }
+    if is_all {
+        return Ok(());
+    }
+    std::thread::scope(|scope| {
+        // Few batches wait at a time, so the memory does not grow with the list.
+        let (sender, receiver) = sync_channel::<Result<Vec<StoredCall>, QueueError>>(2);
+        scope.spawn(move || {
+            loop {
+                let batch = batch(&mut merge);
+                let is_last = batch.as_ref().is_ok_and(|batch| batch.len() < BATCH) || batch.is_err();
+                // Nobody listens any more when the caller has seen enough.
+                if sender.send(batch).is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        for batch in receiver {
+            for stored in batch? {
+                if found(stored).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// How many calls are read before they are handed out.
+const BATCH: usize = 256;
+
+/// Returns the next calls; fewer than [`BATCH`] are the last ones.
+fn batch(merge: &mut Merge<'_>) -> Result<Vec<StoredCall>, QueueError> {
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut line = Vec::new();
+    while batch.len() < BATCH
+        && let Some((sequence, _)) = merge.next_record(&mut line)?
+    {
+        batch.extend(StoredCall::from_line(&line, sequence));
+    }
+    Ok(batch)
+}
+
+/// Lists the lines that may be of calls of a status, the journal's before those of segments.
+fn candidates<'s>(
+    state: &'s State,
+    status: Option<&CallStatus>,
+) -> Result<Vec<(&'s Log, Listed)>, QueueError> {
+    let Some(status) = status else { return Ok(state.list()?) };
+    let kind = state.place().kind();
+    let mut listed = Vec::new();
+    // A record of a newer version says itself at which status it is. Only finished calls are in segments.
+    for code in [code(state, status), kind.newer()] {
+        for log in state.logs() {
+            let is_journal = state.journal().is_some_and(|journal| std::ptr::eq(journal, log));
+            if is_journal || kind.is_finished(code) {
+                listed.extend(log.list(Some(code))?.into_iter().map(|item| (log, item)));
+            }
+        }
+    }
+    Ok(listed)
+}
+
+impl Snapshot for State {
+    fn call(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
+        stored(self, id)
+    }
+
+    fn calls(&self, query: &CallQuery, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
+        if query.order == Order::Newest {
+            self.require_journal()?;
+        }
+        if (query.status.as_ref(), query.order) == (None, Order::Queued) {
+            return in_order(self, found);
+        }
+        let mut listed = candidates(self, query.status.as_ref())?;
+        // These sorts are stable and the journal's lines come first: of two copies the newer one is met first.
+        match query.order {
+            Order::Queued => listed.sort_by_key(|(_, item)| item.sequence),
+            Order::Newest => listed.sort_by_key(|(_, item)| Reverse(item.sequence)),
+            Order::Oldest => listed.sort_by_key(|(_, item)| (item.created, item.sequence)),
+        }
+        let mut last: Option<CallId> = None;
+        for (log, item) in listed {
+            let stored = read_listed(self, log, &item)?;
+            let is_other = query.status.as_ref().is_some_and(|status| stored.call.status != *status);
+            if is_other || last.as_ref() == Some(&stored.call.id) {
+                continue;
+            }
+            last = Some(stored.call.id.clone());
+            if found(stored).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn similar_calls(&self, call: &Call) -> Result<Vec<StoredCall>, QueueError> {
+        let args = call.args.to_compact();
+        let arguments: Json = Json::object(
+            call.arguments.iter().map(|(name, value)| (name.clone(), Json::from(value.as_str()))),
+        );
+        let arguments = arguments.to_compact();
+        let (args, arguments) = (args.as_bytes(), arguments.as_bytes());
+        let own = duplicate_key(call.call_fingerprint.as_deref(), &call.tool_id, args, arguments);
+        // Calls of the Python program are known by their content, because their fingerprints are others.
+        let by_content = content_key(&call.tool_id, args, arguments);
+        let mut found = Vec::new();
+        for key in [own, by_content] {
+            for line in self.find_key(key)? {
+                found.push(parse(&line, self)?);
+            }
+        }
+        found.sort_by_key(|stored| stored.sequence);
+        Ok(found)
+    }
+
+    fn ids(&self, of: Records, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError> {
+        match of {
+            Records::Calls => {
+                self.require_journal()?;
+                Ok(self.find_prefix(prefix, limit)?.iter().map(|id| id.to_string()).collect())
+            }
+            Records::Runs => receipts::ids(self, prefix, limit),
+        }
+    }
+
+    fn counts(&self, of: Records) -> Result<BTreeMap<String, u64>, QueueError> {
+        match of {
+            Records::Calls => call_counts(self),
+            Records::Runs => receipts::counts(self),
+        }
+    }
+
+    fn receipt(&self, run: &str) -> Result<Option<Result<StoredReceipt, BadReceipt>>, QueueError> {
+        Ok(receipts::read_one(&**self.place().fs(), run)?)
+    }
+
+    fn receipts(&self, limit: usize) -> Result<RunList, QueueError> {
+        Ok(receipts::list(self, limit)?)
+    }
+
+    fn examine(
+        &self,
+        members: &[&str],
+        chain: Chain,
+        found: &ExaminedRun<'_>,
+    ) -> Result<Verification, QueueError> {
+        let folder = receipts::RunFolder::list(&**self.place().fs())?;
+        let hashes = receipts::examine(&**self.place().fs(), &folder, members, chain, found);
+        match chain {
+            Chain::Check => verify::verify_hashed(self, &folder, &hashes),
+            Chain::Trust => Ok(Verification::default()),
+        }
+    }
+
+    fn verify(&self, from: u64) -> Result<Verification, QueueError> {
+        verify::verify(self, from)
+    }
+
+    fn checkpoints(&self, which: Checkpoints<'_>) -> Result<CheckpointList, QueueError> {
+        match which {
+            Checkpoints::Known => checkpoints::list(self),
+            Checkpoints::AddedFor(run) => Ok(checkpoints::added_for(&**self.place().fs(), run)?),
+        }
+    }
+}
+
+fn call_counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut add = |word: &str, count: u64| {
+        if 0 < count {
+            *counts.entry(word.to_owned()).or_default() += count;
+        }
+    };
+    for (code, count) in state.counts()?.into_iter().enumerate() {
+        if let Some(status) = status_of(code) {
+            add(status.as_str(), count);
+        }
+    }
+    // These codes stand for more than one status, so the records are read.
+    let kind = state.place().kind();
+    for code in [kind.other(), kind.newer()] {
+        if let Some(log) = state.journal() {
+            for listed in log.list(Some(code))? {
+                add(read_listed(state, log, &listed)?.call.status.as_str(), 1);
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// A call on its way into a list.
+#[derive(Debug)]
+pub enum ListedCall<'a> {
+    /// Its record as it is stored: one line of valid JSON, an object.
+    AsStored(&'a [u8]),
+    /// It is shown otherwise than it is stored: the Python program wrote it, or it is running and its runner may be gone.
+    Parsed(Box<StoredCall>),
+}
+
+/// Hands out all calls in the order in which they were queued, as text where that is how they are shown.
+pub(crate) fn export(
+    state: &State,
+    found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>,
+) -> Result<(), QueueError> {
+    state.require_journal()?;
+    let running = code(state, &CallStatus::Running);
+    let mut merge = Merge::new(state)?;
+    let mut line = Vec::new();
+    while let Some((sequence, peeked)) = merge.next_record(&mut line)? {
+        // Only our own records have a sequence.
+        let listed = if peeked.sequence.is_some() && peeked.facts.status != running {
+            ListedCall::AsStored(&line)
+        } else {
+            match StoredCall::from_line(&line, sequence) {
+                Some(stored) => ListedCall::Parsed(Box::new(stored)),
+                None => continue,
+            }
+        };
+        if found(listed).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}

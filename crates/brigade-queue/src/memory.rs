@@ -1,0 +1,327 @@
+//! The store in memory: for tests, and for programs that keep no files.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, Receipt};
+use brigade_core::{CallId, Fingerprint, Json, Object, RunId, Timestamp};
+
+use crate::error::QueueError;
+use crate::finish::RUNS;
+use crate::queue::checkpoint_of;
+use crate::store::{
+    BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt, ExaminedRun,
+    Finding, FoundCall, InLedger, Order, Records, RunList, Snapshot, Store, StoredCall, StoredCheckpoint,
+    StoredReceipt, Taken, Tampering, Transaction, Verification,
+};
+
+/// Keeps calls, receipts and checkpoints for as long as it lives. Clones share them.
+#[derive(Clone, Default)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Held by the one writer.
+    writer: Mutex<()>,
+    kept: Mutex<Arc<Kept>>,
+}
+
+/// Everything at one moment.
+#[derive(Clone, Default)]
+struct Kept {
+    calls: BTreeMap<CallId, StoredCall>,
+    /// By run.
+    receipts: BTreeMap<String, StoredReceipt>,
+    /// Runs in the order in which their receipts entered the ledger.
+    ledger: Vec<String>,
+    /// As they were added; records have how they are now.
+    checkpoints: BTreeMap<String, Checkpoint>,
+    sequence: u64,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl MemoryStore {
+    /// Makes an empty store.
+    pub fn new() -> MemoryStore {
+        MemoryStore::default()
+    }
+
+    fn kept(&self) -> Arc<Kept> {
+        locked(&self.shared.kept).clone()
+    }
+}
+
+impl Store for MemoryStore {
+    fn read(&self) -> Result<Box<dyn Snapshot + '_>, QueueError> {
+        Ok(Box::new(Moment(self.kept())))
+    }
+
+    fn begin(&self, _now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError> {
+        let writer = locked(&self.shared.writer);
+        Ok(Box::new(MemoryTransaction { moment: Moment(self.kept()), shared: &self.shared, _writer: writer }))
+    }
+}
+
+/// One moment, which nobody changes any more.
+struct Moment(Arc<Kept>);
+
+fn created(stored: &StoredCall) -> i64 {
+    stored.call.created_at.map_or(i64::MAX, Timestamp::unix_micros)
+}
+
+fn some_members(receipt: &Receipt, members: &[&str]) -> Receipt {
+    let is_wanted = |key: &str| ["id", "call_id", "status"].contains(&key) || members.contains(&key);
+    let document: Object = receipt
+        .document()
+        .iter()
+        .filter(|(key, _)| is_wanted(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    Receipt::from_json(Json::Object(document)).expect("it has the members that make it a receipt")
+}
+
+fn add_up(words: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for word in words {
+        *counts.entry(word).or_default() += 1;
+    }
+    counts
+}
+
+impl Snapshot for Moment {
+    fn call(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
+        Ok(self.0.calls.get(id).cloned())
+    }
+
+    fn calls(&self, query: &CallQuery, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
+        let is_wanted =
+            |stored: &&StoredCall| query.status.as_ref().is_none_or(|status| stored.call.status == *status);
+        let mut calls: Vec<&StoredCall> = self.0.calls.values().filter(is_wanted).collect();
+        match query.order {
+            Order::Queued => calls.sort_by_key(|stored| stored.sequence),
+            Order::Newest => calls.sort_by_key(|stored| Reverse(stored.sequence)),
+            Order::Oldest => calls.sort_by_key(|stored| (created(stored), stored.sequence)),
+        }
+        let _ = calls.into_iter().try_for_each(|stored| found(stored.clone()));
+        Ok(())
+    }
+
+    fn similar_calls(&self, call: &Call) -> Result<Vec<StoredCall>, QueueError> {
+        let may_count = |stored: &&StoredCall| {
+            let status = &stored.call.status;
+            stored.call.tool_id == call.tool_id
+                && matches!(status, CallStatus::Pending | CallStatus::Approved | CallStatus::Rejected)
+        };
+        let mut similar: Vec<StoredCall> = self.0.calls.values().filter(may_count).cloned().collect();
+        similar.sort_by_key(|stored| stored.sequence);
+        Ok(similar)
+    }
+
+    fn ids(&self, of: Records, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError> {
+        let starts = |id: &&str| id.starts_with(prefix);
+        Ok(match of {
+            Records::Calls => self
+                .0
+                .calls
+                .keys()
+                .map(CallId::as_str)
+                .filter(starts)
+                .take(limit)
+                .map(str::to_owned)
+                .collect(),
+            Records::Runs => self
+                .0
+                .receipts
+                .keys()
+                .map(String::as_str)
+                .filter(starts)
+                .take(limit)
+                .map(str::to_owned)
+                .collect(),
+        })
+    }
+
+    fn counts(&self, of: Records) -> Result<BTreeMap<String, u64>, QueueError> {
+        Ok(match of {
+            Records::Calls => {
+                add_up(self.0.calls.values().map(|stored| stored.call.status.as_str().to_owned()))
+            }
+            Records::Runs => {
+                add_up(self.0.receipts.values().map(|stored| stored.receipt.status().to_owned()))
+            }
+        })
+    }
+
+    fn receipt(&self, run: &str) -> Result<Option<Result<StoredReceipt, BadReceipt>>, QueueError> {
+        Ok(self.0.receipts.get(run).cloned().map(Ok))
+    }
+
+    fn receipts(&self, limit: usize) -> Result<RunList, QueueError> {
+        let mut receipts: Vec<&StoredReceipt> = self.0.receipts.values().collect();
+        receipts.sort_by_key(|stored| Reverse(stored.receipt.sort_key()));
+        receipts.truncate(limit);
+        Ok(RunList { receipts: receipts.into_iter().cloned().collect(), errors: Vec::new() })
+    }
+
+    fn examine(
+        &self,
+        members: &[&str],
+        chain: Chain,
+        found: &ExaminedRun<'_>,
+    ) -> Result<Verification, QueueError> {
+        for stored in self.0.receipts.values() {
+            let receipt = some_members(&stored.receipt, members);
+            found(Ok(ExaminedReceipt { receipt, path: stored.path.clone() }));
+        }
+        match chain {
+            Chain::Check => self.verify(1),
+            Chain::Trust => Ok(Verification::default()),
+        }
+    }
+
+    fn verify(&self, from: u64) -> Result<Verification, QueueError> {
+        let Kept { calls, receipts, ledger, .. } = &*self.0;
+        // Nobody but a writer changes what is in memory, so all that can be seen is a run that is just being recorded.
+        let is_running = |run: &str| {
+            let runs_as = |stored: &StoredCall| {
+                stored.call.claim.as_ref().is_some_and(|claim| claim.run_id.as_str() == run)
+            };
+            calls.values().any(|stored| stored.call.status == CallStatus::Running && runs_as(stored))
+        };
+        let added = receipts.keys().filter(|run| !ledger.contains(run) && !is_running(run));
+        let findings = added.map(|run| Finding {
+            sequence: None,
+            line: None,
+            run_id: run.clone(),
+            tampering: Tampering::Added,
+            detail: "no entry of the ledger names it",
+        });
+        let last = ledger.len() as u64;
+        Ok(Verification {
+            checked: (last + 1).saturating_sub(from.max(1)),
+            findings: findings.collect(),
+            last,
+            is_unadopted: false,
+        })
+    }
+
+    fn checkpoints(&self, which: Checkpoints<'_>) -> Result<CheckpointList, QueueError> {
+        let recorded = self.0.calls.values().flat_map(|stored| stored.checkpoints.values());
+        let mut found: Vec<Checkpoint> = match which {
+            Checkpoints::Known => recorded.filter_map(checkpoint_of).collect(),
+            Checkpoints::AddedFor(run) => {
+                self.0.checkpoints.values().filter(|checkpoint| checkpoint.run_id == run).cloned().collect()
+            }
+        };
+        found.sort_by_key(|checkpoint| Reverse(checkpoint.created_at));
+        Ok(CheckpointList { checkpoints: found.into_iter().map(as_stored).collect(), errors: Vec::new() })
+    }
+}
+
+fn as_stored(checkpoint: Checkpoint) -> StoredCheckpoint {
+    let path = format!(".brigade/tools/checkpoints/{}.json", checkpoint.id);
+    StoredCheckpoint { checkpoint, path, differs: Vec::new() }
+}
+
+struct MemoryTransaction<'s> {
+    moment: Moment,
+    shared: &'s Shared,
+    _writer: MutexGuard<'s, ()>,
+}
+
+impl MemoryTransaction<'_> {
+    /// Changes everything at once.
+    fn change<T>(&mut self, change: impl FnOnce(&mut Kept) -> T) -> T {
+        let changed = change(Arc::make_mut(&mut self.moment.0));
+        *locked(&self.shared.kept) = self.moment.0.clone();
+        changed
+    }
+}
+
+impl Transaction for MemoryTransaction<'_> {
+    fn snapshot(&self) -> &dyn Snapshot {
+        &self.moment
+    }
+
+    fn put(&mut self, calls: &mut [StoredCall]) -> Result<(), QueueError> {
+        self.change(|kept| {
+            for stored in calls {
+                if stored.sequence == 0 {
+                    kept.sequence += 1;
+                    stored.sequence = kept.sequence;
+                }
+                kept.calls.insert(stored.call.id.clone(), stored.clone());
+            }
+        });
+        Ok(())
+    }
+
+    fn add_checkpoints(&mut self, checkpoints: Vec<Checkpoint>) -> Result<Vec<StoredCheckpoint>, QueueError> {
+        Ok(self.change(|kept| {
+            let mut stored = Vec::with_capacity(checkpoints.len());
+            for mut checkpoint in checkpoints {
+                let wanted = checkpoint.id.as_str().to_owned();
+                for number in 2.. {
+                    if !kept.checkpoints.contains_key(checkpoint.id.as_str()) {
+                        break;
+                    }
+                    checkpoint.id = StoredCheckpoint::numbered(&wanted, number);
+                }
+                kept.checkpoints.insert(checkpoint.id.as_str().to_owned(), checkpoint.clone());
+                stored.push(as_stored(checkpoint));
+            }
+            stored
+        }))
+    }
+
+    fn add_receipt(
+        &mut self,
+        receipt: &Receipt,
+        taken: Taken,
+    ) -> Result<(StoredReceipt, InLedger), QueueError> {
+        let run = receipt.id().to_owned();
+        let sha256 = Fingerprint::of_bytes(&receipt.to_bytes());
+        if let Some(existing) = self.moment.0.receipts.get(&run) {
+            if existing.sha256 == sha256 {
+                return Ok((existing.clone(), InLedger::Perhaps));
+            }
+            if taken == Taken::Refuse {
+                let run: Result<RunId, _> = run.parse();
+                return Err(run.map_or_else(
+                    |_| QueueError::Store("a run's id is not an id".to_owned()),
+                    QueueError::RunTaken,
+                ));
+            }
+        }
+        let stored = StoredReceipt { receipt: receipt.clone(), path: format!("{RUNS}/{run}.json"), sha256 };
+        self.change(|kept| {
+            if let Some(other) = kept.receipts.insert(run.clone(), stored.clone()) {
+                kept.receipts.insert(format!("{run}.quarantine-{}", kept.receipts.len()), other);
+            }
+        });
+        Ok((stored, InLedger::No))
+    }
+
+    fn enter(
+        &mut self,
+        receipt: &StoredReceipt,
+        _known: InLedger,
+    ) -> Result<(LedgerLink, ChainEnd), QueueError> {
+        let run = receipt.receipt.id();
+        let known = self.moment.0.ledger.iter().position(|entered| entered == run);
+        let place = match known {
+            Some(place) => place,
+            None => self.change(|kept| {
+                kept.ledger.push(run.to_owned());
+                kept.ledger.len() - 1
+            }),
+        };
+        Ok((LedgerLink { sequence: place as u64 + 1, sha256: receipt.sha256 }, ChainEnd::Whole))
+    }
+}

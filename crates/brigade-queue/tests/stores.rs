@@ -1,0 +1,449 @@
+//! What every store promises: the same tests run over the journal and over memory.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+use brigade_call::CallStatus;
+use brigade_core::IdPrefix;
+use brigade_core::Json;
+use brigade_fs::{Fs, MemoryFs};
+use brigade_queue::{
+    Answer, Calls, Enqueued, Match, MemoryStore, OnDuplicate, Queue, QueueError, Review, Store,
+};
+use common::*;
+use proptest::prelude::*;
+
+/// A store under test.
+trait Kept {
+    /// A queue over it, whose runners are all alive, or all gone.
+    fn queue(&self, runners_live: bool) -> Queue;
+
+    /// Tidies up.
+    fn compact(&self) {}
+
+    /// Loses what can be made again.
+    fn lose_caches(&self) {}
+
+    /// Loses what is not durable.
+    fn crash(&self) {}
+}
+
+struct InFiles(Mutex<MemoryFs>);
+
+impl InFiles {
+    fn new() -> InFiles {
+        InFiles(Mutex::new(MemoryFs::new()))
+    }
+
+    fn test_queue(&self, runners_live: bool) -> TestQueue {
+        queue(self.0.lock().unwrap().clone(), runners_live)
+    }
+}
+
+impl Kept for InFiles {
+    fn queue(&self, runners_live: bool) -> Queue {
+        self.test_queue(runners_live).clone()
+    }
+
+    fn compact(&self) {
+        self.test_queue(true).compact(at(1)).unwrap();
+    }
+
+    fn lose_caches(&self) {
+        let fs = self.0.lock().unwrap();
+        let folder = path(".brigade/tools/calls");
+        for entry in fs.list_dir(&folder).into_iter().flatten() {
+            if entry.name.ends_with(".index") {
+                fs.remove(&folder.join(&entry.name).unwrap()).unwrap();
+            }
+        }
+    }
+
+    fn crash(&self) {
+        let mut fs = self.0.lock().unwrap();
+        *fs = fs.after_crash(|_| 0);
+    }
+}
+
+struct InMemory(Arc<dyn Store>);
+
+impl InMemory {
+    fn new() -> InMemory {
+        InMemory(Arc::new(MemoryStore::new()))
+    }
+}
+
+impl Kept for InMemory {
+    fn queue(&self, runners_live: bool) -> Queue {
+        Queue::new(self.0.clone(), Arc::new(TestHost { runners_live, fs: None }))
+    }
+}
+
+macro_rules! suite {
+    ($($test:ident)*) => {
+        mod journal {
+            $(#[test] fn $test() { super::$test(&super::InFiles::new()); })*
+        }
+        mod memory {
+            $(#[test] fn $test() { super::$test(&super::InMemory::new()); })*
+        }
+    };
+}
+
+suite! {
+    a_call_lives_from_the_queue_to_its_receipt
+    equal_calls_dedupe_while_they_wait_and_after_a_rejection
+    an_exact_id_wins_over_a_prefix_wherever_calls_are
+    a_change_is_based_on_what_was_seen
+    calls_are_listed_in_the_order_of_their_creation_whatever_happened_to_them
+    a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_the_next_writer
+    all_checkpoints_are_answered_before_a_call_resumes_and_none_is_overwritten
+}
+
+fn a_call_lives_from_the_queue_to_its_receipt(store: &dyn Kept) {
+    let queue = store.queue(true);
+    complete(&queue, "call-a", "run-a", 1);
+    let view = queue.read().unwrap();
+    let call = stored(&view, "call-a");
+    assert_eq!((call.call.status.clone(), call.revision, call.sequence), (CallStatus::Completed, 4, 1));
+    let link = call.call.receipt.unwrap();
+    assert_eq!(link.path, ".brigade/tools/runs/run-a.json");
+    let list = view.receipts(1).unwrap();
+    assert_eq!(list.receipts[0].sha256, link.ledger.unwrap().sha256);
+    assert_eq!(view.run_counts().unwrap(), BTreeMap::from([("completed".to_owned(), 1)]));
+    let verification = view.verify(1).unwrap();
+    assert_eq!((verification.checked, verification.findings), (1, vec![]));
+}
+
+fn equal_calls_dedupe_while_they_wait_and_after_a_rejection(store: &dyn Kept) {
+    let queue = store.queue(true);
+    let kind = |enqueued: &Enqueued| match enqueued {
+        Enqueued::Queued(_) => "queued",
+        Enqueued::Duplicate(_) => "duplicate",
+        Enqueued::Rejected(_) => "rejected",
+    };
+    let check = |id: &str, subject: &str, expect: &str| {
+        assert_eq!(kind(&enqueue(&queue, id, subject, 1).unwrap()), expect, "{id}");
+    };
+    check("call-a", "tea", "queued");
+    check("call-b", "tea", "duplicate");
+    approve(&queue, "call-a", 2).unwrap();
+    check("call-b", "tea", "duplicate");
+    start(&queue, "call-a", "run-a", 3).unwrap();
+    check("call-b", "tea", "queued");
+    let mut locked = queue.lock(at(4)).unwrap();
+    locked.review(&call_id("call-b"), 1, Review::Reject("no tea".into()), at(4)).unwrap();
+    drop(locked);
+    store.compact();
+    check("call-c", "tea", "rejected");
+    check("call-d", "coffee", "queued");
+    let mut locked = queue.lock(at(5)).unwrap();
+    let twice = locked.enqueue_all(2, OnDuplicate::Skip, &mut |n, _| call(&format!("call-e{n}"), "milk", 5));
+    assert_eq!(twice.unwrap().iter().map(kind).collect::<Vec<_>>(), ["queued", "duplicate"]);
+    let replay = locked.enqueue_all(1, OnDuplicate::Queue, &mut |_, is_taken| {
+        assert!(is_taken(&call_id("call-a")) && !is_taken(&call_id("call-f")));
+        call("call-f", "milk", 5)
+    });
+    assert_eq!(kind(&replay.unwrap()[0]), "queued");
+    let taken = locked.enqueue_all(1, OnDuplicate::Queue, &mut |_, _| call("call-a", "new", 5));
+    assert_eq!(taken.unwrap_err(), QueueError::IdTaken(call_id("call-a")));
+}
+
+fn an_exact_id_wins_over_a_prefix_wherever_calls_are(store: &dyn Kept) {
+    let queue = store.queue(true);
+    complete(&queue, "call-1", "run-1", 1);
+    complete(&queue, "call-1-queued-2", "run-1-resume", 2);
+    store.compact();
+    enqueue(&queue, "call-12", "x", 4).unwrap();
+    let view = queue.read().unwrap();
+    assert_eq!(stored(&view, "call-1").call.id, call_id("call-1"));
+    assert_eq!(stored(&view, "call-1-").call.id, call_id("call-1-queued-2"));
+    let Match::Ambiguous(ids) = view.find_call(&IdPrefix::new("call-")).unwrap() else { panic!("several") };
+    assert_eq!(ids, ["call-1", "call-1-queued-2", "call-12"]);
+    assert_eq!(view.find_call(&IdPrefix::new("")).unwrap(), Match::None);
+    assert_eq!(view.find_call(&IdPrefix::new("call-2")).unwrap(), Match::None);
+    assert!(
+        matches!(view.find_run(&IdPrefix::new("run-1")).unwrap(), Match::One(Ok(found)) if found.receipt.id() == "run-1")
+    );
+    assert!(
+        matches!(view.find_run(&IdPrefix::new("run-")).unwrap(), Match::Ambiguous(ids) if ids.len() == 2)
+    );
+}
+
+fn a_change_is_based_on_what_was_seen(store: &dyn Kept) {
+    let queue = store.queue(true);
+    enqueue(&queue, "call-a", "x", 1).unwrap();
+    approve(&queue, "call-a", 2).unwrap();
+    let mut locked = queue.lock(at(3)).unwrap();
+    let late = locked.review(&call_id("call-a"), 1, Review::Hold("wait".into()), at(3));
+    assert_eq!(late.unwrap_err(), QueueError::Changed { id: call_id("call-a") });
+    let first = locked.claim(&call_id("call-a"), 2, claim("run-a"), at(3)).unwrap();
+    assert_eq!(first.call.status, CallStatus::Running);
+    let second = locked.claim(&call_id("call-a"), 2, claim("run-b"), at(3));
+    let (id, run) = (call_id("call-a"), run_id("run-a"));
+    assert_eq!(second.unwrap_err(), QueueError::HasRun { id, run, status: CallStatus::Running });
+    assert!(matches!(
+        locked.claim(&call_id("call-a"), 3, claim("run-b"), at(3)),
+        Err(QueueError::WrongStep { .. })
+    ));
+    assert!(matches!(
+        locked.review(&call_id("none"), 1, Review::Hold("x".into()), at(3)),
+        Err(QueueError::NoSuchCall(_))
+    ));
+}
+
+fn calls_are_listed_in_the_order_of_their_creation_whatever_happened_to_them(store: &dyn Kept) {
+    let queue = store.queue(true);
+    for number in 0..400 {
+        let id = format!("call-{number:03}");
+        enqueue(&queue, &id, &id, number).unwrap();
+        if number % 2 == 0 {
+            approve(&queue, &id, number).unwrap();
+        }
+        if number % 4 == 0 {
+            start(&queue, &id, &format!("run-{number:03}"), number).unwrap();
+            finish(&queue, &id, &format!("run-{number:03}"), "completed", number, Vec::new()).unwrap();
+        }
+    }
+    let view = queue.read().unwrap();
+    let status = |number: i32| match number % 4 {
+        0 => "completed",
+        2 => "approved",
+        _ => "pending",
+    };
+    let expect: Vec<String> = (0..400).map(|number| format!("call-{number:03} {}", status(number))).collect();
+    assert_eq!(listed(&view, &Calls::All), expect);
+    let of = |word: &str| expect.iter().filter(|line| line.ends_with(word)).cloned().collect::<Vec<_>>();
+    assert_eq!(listed(&view, &Calls::Of(CallStatus::Approved)), of("approved"));
+    assert_eq!(listed(&view, &Calls::Of(CallStatus::Completed)), of("completed"));
+    let counts = [("approved", 100), ("completed", 100), ("pending", 200)];
+    assert_eq!(view.call_counts().unwrap(), counts.map(|(word, count)| (word.to_owned(), count)).into());
+    let newest = view.receipts(3).unwrap().receipts;
+    assert_eq!(
+        newest.iter().map(|run| run.receipt.id()).collect::<Vec<_>>(),
+        ["run-396", "run-392", "run-388"]
+    );
+    assert_eq!(view.receipts(usize::MAX).unwrap().receipts.len(), 100);
+}
+
+fn a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_the_next_writer(
+    store: &dyn Kept,
+) {
+    let living = store.queue(true);
+    enqueue(&living, "call-a", "x", 1).unwrap();
+    approve(&living, "call-a", 2).unwrap();
+    start(&living, "call-a", "run-a", 3).unwrap();
+    assert_eq!(stored(&living.read().unwrap(), "call-a").call.status, CallStatus::Running);
+    let gone = store.queue(false);
+    let view = gone.read().unwrap();
+    assert_eq!(listed(&view, &Calls::All), ["call-a interrupted"]);
+    assert_eq!(listed(&view, &Calls::Of(CallStatus::Interrupted)), ["call-a interrupted"]);
+    assert!(listed(&view, &Calls::Of(CallStatus::Running)).is_empty());
+    assert_eq!(view.call_counts().unwrap(), BTreeMap::from([("interrupted".to_owned(), 1)]));
+    assert_eq!(
+        stored(&living.read().unwrap(), "call-a").call.status,
+        CallStatus::Running,
+        "readers do not write"
+    );
+    drop(gone.lock(at(9)).unwrap());
+    let view = living.read().unwrap();
+    assert_eq!(listed(&view, &Calls::All), ["call-a interrupted"]);
+    let run = &view.receipts(5).unwrap().receipts[0];
+    assert_eq!((run.receipt.id(), run.receipt.status()), ("run-a", "interrupted"));
+    // Readers of receipts count on a number and a text there, however the run ended.
+    let document = run.receipt.document();
+    assert_eq!(document.get("duration_seconds"), Some(&Json::from(6.0)));
+    assert_eq!(document.get("cwd"), Some(&Json::from(".")));
+    assert!(view.verify(1).unwrap().findings.is_empty());
+    let late = finish(&living, "call-a", "run-a", "completed", 10, Vec::new());
+    assert!(matches!(late, Err(QueueError::NotThisRun { .. })));
+}
+
+fn all_checkpoints_are_answered_before_a_call_resumes_and_none_is_overwritten(store: &dyn Kept) {
+    let queue = store.queue(true);
+    enqueue(&queue, "call-a", "x", 1).unwrap();
+    approve(&queue, "call-a", 2).unwrap();
+    start(&queue, "call-a", "run-a", 3).unwrap();
+    let asked = vec![checkpoint("deploy", "call-a", "run-a"), checkpoint("deploy", "call-a", "run-a")];
+    let finished = finish(&queue, "call-a", "run-a", "waiting", 4, asked).unwrap();
+    assert_eq!(finished.call.call.status, CallStatus::Waiting);
+    let ids: Vec<&str> = finished.call.call.checkpoint_ids.iter().map(|id| id.as_str()).collect();
+    assert_eq!(ids, ["deploy", "deploy-2"]);
+    let answer =
+        |id: &str, answer: Answer| queue.lock(at(5)).unwrap().answer(&id.parse().unwrap(), &answer, at(5));
+    assert!(matches!(answer("deploy", Answer::Approve("maybe".into())), Err(QueueError::Checkpoint { .. })));
+    assert!(matches!(answer("none", Answer::Approve("yes".into())), Err(QueueError::NoSuchCheckpoint(_))));
+    assert_eq!(answer("deploy", Answer::Approve("yes".into())).unwrap().1.call.status, CallStatus::Waiting);
+    assert!(matches!(answer("deploy", Answer::Reject("no".into())), Err(QueueError::Checkpoint { .. })));
+    assert_eq!(
+        answer("deploy-2", Answer::Approve("no".into())).unwrap().1.call.status,
+        CallStatus::ResumePending
+    );
+    start(&queue, "call-a", "run-b", 6).unwrap();
+    let finished = finish(&queue, "call-a", "run-b", "completed", 7, vec![]).unwrap();
+    assert_eq!(finished.call.call.status, CallStatus::Completed);
+    let list = queue.read().unwrap().checkpoints().unwrap();
+    let states: Vec<_> = list
+        .checkpoints
+        .iter()
+        .map(|stored| (stored.checkpoint.status.as_str().to_owned(), stored.checkpoint.resume_run_id.clone()))
+        .collect();
+    assert_eq!(states, vec![("resumed".to_owned(), Some("run-b".to_owned())); 2]);
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Enqueue { subject: u8 },
+    EnqueueMany { count: u8 },
+    Approve(u8),
+    Hold(u8),
+    Reject(u8),
+    Run(u8),
+    Compact,
+    LoseCaches,
+    Crash,
+}
+
+fn any_change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        4 => (0u8..6).prop_map(|subject| Change::Enqueue { subject }),
+        1 => (0u8..120).prop_map(|count| Change::EnqueueMany { count }),
+        4 => any::<u8>().prop_map(Change::Approve),
+        1 => any::<u8>().prop_map(Change::Hold),
+        2 => any::<u8>().prop_map(Change::Reject),
+        4 => any::<u8>().prop_map(Change::Run),
+        2 => Just(Change::Compact),
+        1 => Just(Change::LoseCaches),
+        1 => Just(Change::Crash),
+    ]
+}
+
+#[derive(Default)]
+struct Model {
+    /// Id, subject and status of each call.
+    calls: Vec<(String, String, &'static str)>,
+    runs: usize,
+}
+
+impl Model {
+    /// Picks a call that stands at one of some statuses.
+    fn pick(&self, number: u8, statuses: &[&str]) -> Option<usize> {
+        let fitting: Vec<usize> =
+            (0..self.calls.len()).filter(|place| statuses.contains(&self.calls[*place].2)).collect();
+        (!fitting.is_empty()).then(|| fitting[usize::from(number) % fitting.len()])
+    }
+}
+
+fn apply(change: Change, store: &dyn Kept, model: &mut Model) {
+    let queue = store.queue(true);
+    let mut locked = queue.lock(at(1)).unwrap();
+    match change {
+        Change::Enqueue { subject } => {
+            let (id, subject) = (format!("call-{}", model.calls.len()), format!("subject {subject}"));
+            let blocking = |call: &&(String, String, &str)| {
+                call.1 == subject && ["pending", "approved", "rejected"].contains(&call.2)
+            };
+            let expect = model.calls.iter().find(blocking).cloned();
+            match (enqueue_locked(&mut locked, &id, &subject, 1).unwrap(), expect) {
+                (Enqueued::Queued(_), None) => model.calls.push((id, subject, "pending")),
+                (Enqueued::Duplicate(found), Some((id, _, "pending" | "approved"))) => {
+                    assert_eq!(found.call.id.as_str(), id);
+                }
+                (Enqueued::Rejected(found), Some((id, _, "rejected"))) => {
+                    assert_eq!(found.call.id.as_str(), id)
+                }
+                (outcome, expect) => panic!("{outcome:?}, expected {expect:?}"),
+            }
+        }
+        Change::EnqueueMany { count } => {
+            let first = model.calls.len();
+            let id = |number: usize| format!("call-{}", first + number);
+            let mut make =
+                |number, _: &dyn Fn(&brigade_core::CallId) -> bool| call(&id(number), &id(number), 1);
+            locked.enqueue_all(usize::from(count), OnDuplicate::Skip, &mut make).unwrap();
+            model.calls.extend((0..usize::from(count)).map(|number| (id(number), id(number), "pending")));
+        }
+        Change::Approve(number) | Change::Hold(number) | Change::Reject(number) => {
+            let (from, to): (&[&str], &str) = match change {
+                Change::Approve(_) => (&["pending", "held"], "approved"),
+                Change::Hold(_) => (&["pending", "held", "approved"], "held"),
+                _ => (&["pending", "held", "approved"], "rejected"),
+            };
+            let Some(place) = model.pick(number, from) else { return };
+            let id = call_id(&model.calls[place].0);
+            let revision = locked.view().call(&id).unwrap().unwrap().revision;
+            let review = match change {
+                Change::Approve(_) => Review::Approve(Box::new(binding())),
+                Change::Hold(_) => Review::Hold("later".into()),
+                _ => Review::Reject("no".into()),
+            };
+            locked.review(&id, revision, review, at(1)).unwrap();
+            model.calls[place].2 = to;
+        }
+        Change::Run(number) => {
+            drop(locked);
+            let Some(place) = model.pick(number, &["approved"]) else { return };
+            let (id, run) = (model.calls[place].0.clone(), format!("run-{}", model.runs));
+            start(&queue, &id, &run, 1).unwrap();
+            finish(&queue, &id, &run, "completed", 1, Vec::new()).unwrap();
+            model.calls[place].2 = "completed";
+            model.runs += 1;
+        }
+        Change::Compact => {
+            drop(locked);
+            store.compact();
+        }
+        Change::LoseCaches => store.lose_caches(),
+        Change::Crash => {
+            drop(locked);
+            store.crash();
+        }
+    }
+}
+
+/// Any history of changes, compactions and lost caches leaves what a list in memory would hold.
+fn remembers(store: &dyn Kept, changes: &[Change]) {
+    let mut model = Model::default();
+    for change in changes {
+        apply(*change, store, &mut model);
+    }
+    let queue = store.queue(true);
+    let view = queue.read().unwrap();
+    let expect: Vec<String> = model.calls.iter().map(|(id, _, status)| format!("{id} {status}")).collect();
+    assert_eq!(listed(&view, &Calls::All), expect.clone());
+    let mut newest_first = Vec::new();
+    view.for_each_newest(&Calls::All, &mut |stored| {
+        newest_first.push(format!("{} {}", stored.call.id, stored.call.status));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert!(newest_first.iter().rev().eq(&expect));
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for (id, _, status) in &model.calls {
+        *counts.entry((*status).to_owned()).or_default() += 1;
+        let Match::One(found) = view.find_call(&IdPrefix::new(id)).unwrap() else { panic!("{id}") };
+        assert_eq!(found.call.status.as_str(), *status);
+    }
+    assert_eq!(view.call_counts().unwrap(), counts);
+    assert_eq!(view.receipts(usize::MAX).unwrap().receipts.len(), model.runs);
+    assert!(view.verify(1).unwrap().findings.is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_history_is_remembered(changes in prop::collection::vec(any_change(), 0..40)) {
+        let files = InFiles::new();
+        remembers(&files, &changes);
+        prop_assert!(files.test_queue(true).damage().unwrap().is_empty());
+        let listed = listed(&files.queue(true).read().unwrap(), &Calls::All);
+        prop_assert_eq!(files.test_queue(true).listed_as_text(), listed);
+        remembers(&InMemory::new(), &changes);
+    }
+}
