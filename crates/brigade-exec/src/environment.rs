@@ -50,9 +50,13 @@ impl HostEnvironment {
         self.0.iter().filter(move |(name, _)| is_inherited(name))
     }
 
-    /// Returns the values that a decision binds labels to, which must not be stored or shown.
-    pub fn bound_values(&self, decision: &Decision) -> Vec<SecretValue> {
-        self.bound_by(decision).values().map(|value| SecretValue::new(value.as_encoded_bytes())).collect()
+    /// Returns the values that must not be stored or shown: `others`, and those that a decision binds labels to.
+    pub(crate) fn secrets(&self, others: &[SecretValue], decision: &Decision) -> Vec<SecretValue> {
+        let bound = self.bound_by(decision);
+        let bound = bound.values().map(|value| SecretValue::new(value.as_encoded_bytes()));
+        let mut secrets = others.to_vec();
+        secrets.extend(bound.filter(|value| !others.contains(value)));
+        secrets
     }
 
     /// Returns the values that the call's labels are bound to, by label.

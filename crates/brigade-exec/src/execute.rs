@@ -6,7 +6,7 @@ use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
 use brigade_core::{Clock, Json, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{CancelToken, Control, Input, Outcome, PrivateFolder, RunError, Spec, Stream, run};
-use brigade_redact::Redactor;
+use brigade_redact::{Redactor, SecretValue};
 
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{Owner, list_dropped, read_dropped};
@@ -36,6 +36,8 @@ pub struct Execution<'a> {
     pub directory: &'a Path,
     /// The variables of this process.
     pub environment: &'a HostEnvironment,
+    /// Values besides those of the call's labels that are neither stored nor shown: what the policy binds to others.
+    pub secrets: &'a [SecretValue],
     /// Where the run's files are.
     pub paths: RunPaths,
     /// The folder that the script drops checkpoints into; it exists and is empty.
@@ -80,7 +82,7 @@ pub struct Finished {
 pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer>) -> Finished {
     let run = execution.run_id.as_str();
     let _span = tracing::debug_span!("run", run, call = execution.call.id().as_str()).entered();
-    let secrets = execution.environment.bound_values(execution.call.decision());
+    let secrets = execution.environment.secrets(execution.secrets, execution.call.decision());
     let redactor = Redactor::new(&secrets);
     let mut output =
         Output { stdout: Channel::new(logs.stdout, &secrets), stderr: Channel::new(logs.stderr, &secrets) };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brigade_call::VerifiedStart;
 use brigade_process::{CancelToken, Control, PrivateFolder, Sink, Spec};
-use brigade_redact::Redactor;
+use brigade_redact::{Redactor, SecretValue};
 
 use crate::confinement::{self, RunFolders};
 use crate::environment::{HostEnvironment, decided_environment};
@@ -22,6 +22,8 @@ pub struct Talk<'a> {
     pub workspace: &'a Path,
     /// The variables of this process.
     pub environment: &'a HostEnvironment,
+    /// Values besides those of the tool's labels that are neither stored nor shown.
+    pub secrets: &'a [SecretValue],
     /// The longest that it may take; the decision's timeout when that is shorter.
     pub timeout: Duration,
     /// Ends it early.
@@ -69,7 +71,7 @@ pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken
         output_cap: decision.max_output_bytes,
         ..Control::default()
     };
-    let redactor = Redactor::new(&talk.environment.bound_values(decision));
+    let redactor = Redactor::new(&talk.environment.secrets(talk.secrets, decision));
     peer.speak(&spec, sink, &control, &redactor)
 }
 

@@ -125,6 +125,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         fs: &fs,
         directory: workspace.path(),
         environment: &environment,
+        secrets: &[],
         paths: RunPaths {
             receipt: "run-1.json".to_owned(),
             stdout_log: "stdout.log".to_owned(),
@@ -262,6 +263,7 @@ fn a_live_listing_is_under_the_same_policy() {
             program: &program,
             workspace: workspace.path(),
             environment: &environment,
+            secrets: &[],
             timeout: Duration::from_secs(20),
             cancel: None,
         };

@@ -4,6 +4,7 @@ use brigade_command::{Password, Program};
 
 use super::{MARK, Redacted, Redactor, is_secret_field, looks_secret_value};
 use crate::rules::is_placeholder;
+use crate::words::SWITCHES;
 
 impl Redactor {
     /// Redacts the words of a command line; the value after a flag with a secret name is masked too, and the password
@@ -128,8 +129,7 @@ impl ArgvReader {
 
 /// Tells whether a flag by its first word takes no secret: `--no-password`, `--list-secrets`.
 fn is_switch(flag: &str) -> bool {
-    const FIRST: &[&str] = &["no", "without", "ask", "prompt", "show", "list", "scan", "skip"];
-    flag.split_once('-').is_some_and(|(first, _)| FIRST.contains(&first))
+    flag.split_once('-').is_some_and(|(first, _)| SWITCHES.contains(&first))
 }
 
 /// Finds the password in `name:password`.

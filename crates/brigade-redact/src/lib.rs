@@ -48,6 +48,7 @@ mod spelled;
 mod stream;
 mod swallow;
 mod window;
+mod words;
 
 pub use argv::secret_words;
 pub use command::{is_secret_command, shown_command};

@@ -1,5 +1,9 @@
 //! Which field names say that their value is a secret.
 
+use crate::words::{
+    ABOUT, ABOUT_USE, CERTAIN, HARMLESS_PASS, HARMLESS_TOKEN, METHODS, SECRET_KEY, SECRET_TOKENS,
+};
+
 /// How much a secret-looking name tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameKind {
@@ -70,70 +74,6 @@ pub(super) fn is_count(value: &str) -> bool {
     !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit() || b",._+-".contains(&b))
 }
 
-/// Names of ways to authenticate, and words that say whether one is used, sorted.
-const METHODS: &[&str] = &[
-    "",
-    "anonymous",
-    "any",
-    "auto",
-    "basic",
-    "bearer",
-    "cert",
-    "certificate",
-    "cookie",
-    "cram-md5",
-    "default",
-    "digest",
-    "disabled",
-    "enabled",
-    "external",
-    "false",
-    "form",
-    "gssapi",
-    "header",
-    "iam",
-    "inherit",
-    "jwt",
-    "kerberos",
-    "key",
-    "ldap",
-    "login",
-    "manual",
-    "md5",
-    "mtls",
-    "negotiate",
-    "never",
-    "no",
-    "none",
-    "ntlm",
-    "null",
-    "off",
-    "oidc",
-    "on",
-    "optional",
-    "pam",
-    "passkey",
-    "password",
-    "peer",
-    "plain",
-    "prompt",
-    "public",
-    "required",
-    "saml",
-    "session",
-    "sigv4",
-    "ssh",
-    "sso",
-    "tls",
-    "token",
-    "true",
-    "trust",
-    "undefined",
-    "userpass",
-    "webauthn",
-    "yes",
-];
-
 /// Tells whether a text names a way to authenticate, says whether one does, or is empty.
 pub(super) fn is_method(value: &str) -> bool {
     let lower = value.trim().to_ascii_lowercase();
@@ -162,171 +102,6 @@ pub(super) fn is_method(value: &str) -> bool {
 pub fn is_secret_name(name: &str) -> bool {
     classify(name).is_some()
 }
-
-/// Last words that turn a name into one about a secret, sorted.
-const ABOUT: &[&str] = &[
-    "age",
-    "arn",
-    "at",
-    "budget",
-    "class",
-    "column",
-    "cost",
-    "count",
-    "counter",
-    "counts",
-    "created",
-    "dir",
-    "directory",
-    "enabled",
-    "endpoint",
-    "env",
-    "error",
-    "errors",
-    "exists",
-    "expiration",
-    "expires",
-    "expiry",
-    "field",
-    "file",
-    "filename",
-    "files",
-    "folder",
-    "format",
-    "helper",
-    "hint",
-    "id",
-    "ids",
-    "in",
-    "index",
-    "iteration",
-    "kind",
-    "label",
-    "labels",
-    "len",
-    "length",
-    "lifetime",
-    "limit",
-    "limits",
-    "line",
-    "manager",
-    "max",
-    "min",
-    "mode",
-    "name",
-    "names",
-    "offset",
-    "on",
-    "path",
-    "paths",
-    "pattern",
-    "policy",
-    "pos",
-    "position",
-    "prefix",
-    "prompt",
-    "provider",
-    "rate",
-    "read",
-    "ref",
-    "required",
-    "requirements",
-    "reset",
-    "rotation",
-    "rules",
-    "scope",
-    "scopes",
-    "size",
-    "span",
-    "status",
-    "stdin",
-    "store",
-    "strategy",
-    "stream",
-    "strength",
-    "suffix",
-    "timeout",
-    "total",
-    "ttl",
-    "type",
-    "types",
-    "uri",
-    "url",
-    "usage",
-    "used",
-    "valid",
-    "validator",
-    "version",
-    "write",
-];
-
-/// Words that make the `token` after them harmless: counters, cursors and the special tokens of tokenizers.
-const HARMLESS_TOKEN: &[&str] = &[
-    "bos",
-    "cls",
-    "continuation",
-    "cursor",
-    "end",
-    "eos",
-    "max",
-    "min",
-    "next",
-    "num",
-    "pad",
-    "page",
-    "pagination",
-    "per",
-    "sep",
-    "special",
-    "start",
-    "stop",
-    "total",
-    "unk",
-    "unexpected",
-];
-
-/// Words that make a plural `tokens` secret.
-const SECRET_TOKENS: &[&str] = &[
-    "access", "api", "auth", "bearer", "bot", "csrf", "id", "oauth", "refresh", "secret", "session", "user",
-];
-
-/// Words that make the `key` after them a secret.
-const SECRET_KEY: &[&str] = &[
-    "access",
-    "account",
-    "admin",
-    "aes",
-    "api",
-    "app",
-    "application",
-    "auth",
-    "client",
-    "consumer",
-    "crypt",
-    "decryption",
-    "deploy",
-    "encryption",
-    "hmac",
-    "jwt",
-    "license",
-    "master",
-    "private",
-    "rsa",
-    "service",
-    "session",
-    "shared",
-    "signing",
-    "ssh",
-    "storage",
-    "subscription",
-    "webhook",
-];
-
-/// Words that make the `pass` after them a result rather than a password.
-const HARMLESS_PASS: &[&str] = &[
-    "all", "build", "by", "first", "multi", "one", "render", "second", "single", "test", "tests", "third",
-    "two", "check", "did",
-];
 
 /// Tells what kind of secret a name announces, if any.
 pub(super) fn classify(name: &str) -> Option<NameKind> {
@@ -372,26 +147,7 @@ fn is_held(after: &[&str]) -> bool {
 
 /// Tells whether a word before `auth` asks whether or how it is used.
 fn is_about_use(word: &str) -> bool {
-    const USES: &[&str] = &[
-        "default",
-        "disable",
-        "enable",
-        "force",
-        "has",
-        "is",
-        "need",
-        "needs",
-        "no",
-        "preferred",
-        "require",
-        "requires",
-        "skip",
-        "use",
-        "uses",
-        "with",
-        "without",
-    ];
-    USES.contains(&word)
+    ABOUT_USE.contains(&word)
 }
 
 /// Tells whether `token` stands at the end of a longer word: `mytoken`, `csrftoken`.
@@ -403,13 +159,7 @@ fn is_glued_token(word: &str) -> bool {
 
 fn is_certain(word: &str, before: Option<&str>, last: bool) -> bool {
     match word {
-        "password" | "passwords" | "passwd" | "passphrase" | "passphrases" | "passcode" | "passwort"
-        | "pwd" => true,
-        "secret" | "secrets" | "credential" | "credentials" | "cred" | "creds" => true,
-        "authtoken" | "accesstoken" | "refreshtoken" | "apitoken" | "bearertoken" | "sessiontoken"
-        | "idtoken" => true,
-        "apikey" | "apikeys" | "privatekey" | "accesskey" | "secretkey" | "authkey" | "encryptionkey" => true,
-        "signingkey" | "masterkey" | "sharedkey" | "accountkey" | "clientsecret" | "apisecret" => true,
+        word if CERTAIN.contains(&word) => true,
         word if word.ends_with("password") || word.ends_with("passwd") => true,
         word if word.ends_with("secret") || word.ends_with("apikey") => word != "nosecret",
         "key" | "keys" => before.is_some_and(|word| SECRET_KEY.contains(&word)),

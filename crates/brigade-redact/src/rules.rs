@@ -111,10 +111,58 @@ fn named(window: Window<'_>, anchor: usize) -> Result<Option<Found>, More> {
     value::find(window, &field)
 }
 
+/// The longest name of a field that is read.
+const LONGEST_NAME: usize = 100;
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
+}
+
 /// Reads the name around an anchor and the separator after it.
 fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
-    const LONGEST_NAME: usize = 100;
-    let is_name = |b: u8| b.is_ascii_alphanumeric() || b"_-.".contains(&b);
+    let Some((start, end)) = name_around(window, anchor)? else { return Ok(None) };
+    let before = &window.bytes[..start];
+    let Ok(name) = std::str::from_utf8(&window.bytes[start..end]) else { return Ok(None) };
+    let Some(kind) = classify(name) else { return Ok(None) };
+    // `auth` and `bearer` have rules of their own.
+    if kind == NameKind::Method {
+        return Ok(None);
+    }
+    let (after_name, is_quoted) = after_quote(window, window.skip_colours(end)?)?;
+    if let Some(value) = value_beside_name(window, after_name, is_quoted)? {
+        return Ok(Some(Field {
+            name,
+            kind,
+            value: window.skip(value, 64, is_blank)?,
+            separator: Separator::Equals,
+            spaced: false,
+            open_quote: None,
+            first_in_line: false,
+        }));
+    }
+    let sign = window.skip_colours(window.skip(after_name, 32, is_blank)?)?;
+    let gap = after_name != sign;
+    let around = Name { name, before, is_quoted, gap };
+    let Some((separator, separator_end)) = separator(window, sign, &around)? else { return Ok(None) };
+    let mut value = window.skip_colours(separator_end)?;
+    value = window.skip(value, 64, is_blank)?;
+    value = window.skip_colours(value)?;
+    if is_quoted && separator == Separator::Colon {
+        value = value_further_on(window, value)?;
+    }
+    Ok(Some(Field {
+        name,
+        kind,
+        value,
+        separator,
+        spaced: gap || separator_end != value,
+        open_quote: before.last().copied().filter(|b| !is_quoted && is_quote(*b)),
+        first_in_line: !is_quoted && is_first_in_line(before),
+    }))
+}
+
+/// Finds where the name around an anchor begins and ends; none when it is too long.
+fn name_around(window: Window<'_>, anchor: usize) -> Result<Option<(usize, usize)>, More> {
     let bytes = window.bytes;
     let before = bytes[..anchor].iter().rev().take(LONGEST_NAME).take_while(|b| is_name(**b)).count();
     let mut start = anchor - before;
@@ -134,107 +182,58 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
         let word = before.iter().rev().take(LONGEST_NAME).take_while(|b| is_name(**b)).count();
         start = before.len() - word;
     }
-    let Ok(name) = std::str::from_utf8(&bytes[start..end]) else { return Ok(None) };
-    let Some(kind) = classify(name) else { return Ok(None) };
-    // `auth` and `bearer` have rules of their own.
-    if kind == NameKind::Method {
-        return Ok(None);
-    }
+    Ok(Some((start, end)))
+}
 
-    let mut at = window.skip_colours(end)?;
-    // The closing quote of the name, and the bracket of `config["name"]`.
+/// Skips the closing quote of a name, and the bracket of `config["name"]`; tells whether there is a quote.
+fn after_quote(window: Window<'_>, at: usize) -> Result<(usize, bool), More> {
     let slashes = window.skip(at, 16, |b| b == b'\\')?;
-    let quoted_name = window.at(slashes)?.is_some_and(is_quote);
-    if quoted_name {
-        at = slashes + 1;
-        if window.at(at)? == Some(b']') {
-            at += 1;
-        }
+    if !window.at(slashes)?.is_some_and(is_quote) {
+        return Ok((at, false));
     }
-    let after_name = at;
-    if let Some(value) = value_beside_name(window, at, quoted_name)? {
-        at = window.skip(value, 64, is_blank)?;
-        return Ok(Some(Field {
-            name,
-            kind,
-            value: at,
-            separator: Separator::Equals,
-            spaced: false,
-            open_quote: None,
-            first_in_line: false,
-        }));
-    }
-    at = window.skip(at, 32, is_blank)?;
-    at = window.skip_colours(at)?;
-    let gap = after_name != at;
-    let flag = name.starts_with('-');
-    let separator = match window.at(at)? {
-        Some(b'=') => {
-            at += 1;
-            match window.at(at)? {
-                Some(b'=') => {
-                    at = window.skip(at, 2, |b| b == b'=')?;
-                    Separator::Comparison
-                }
-                Some(b'>') => {
-                    at += 1;
-                    Separator::Equals
-                }
-                _ => Separator::Equals,
-            }
-        }
-        Some(b':') => {
-            at += 1;
-            match window.at(at)? {
-                Some(b'=') => {
-                    at += 1;
-                    Separator::Equals
-                }
-                // A path (`token::Kind`) or a URL (`secret://name`).
-                Some(b':') => return Ok(None),
-                Some(b'/') if window.at(at + 1)? == Some(b'/') => return Ok(None),
-                _ => Separator::Colon,
-            }
-        }
-        Some(b'%') => match percent_separator(window, at)? {
-            Some(end) => {
-                at = end;
-                Separator::Equals
-            }
-            None => return Ok(None),
+    let is_index = window.at(slashes + 1)? == Some(b']');
+    Ok((slashes + 1 + usize::from(is_index), true))
+}
+
+/// What is known of a name before its separator.
+struct Name<'a> {
+    name: &'a str,
+    /// What stands before it.
+    before: &'a [u8],
+    is_quoted: bool,
+    /// Whether white space follows.
+    gap: bool,
+}
+
+/// Reads the separator at a position; gives its end.
+fn separator(window: Window<'_>, at: usize, name: &Name<'_>) -> Result<Option<(Separator, usize)>, More> {
+    let is_flag = name.name.starts_with('-');
+    Ok(match window.at(at)? {
+        Some(b'=') => Some(match window.at(at + 1)? {
+            Some(b'=') => (Separator::Comparison, window.skip(at + 1, 2, |b| b == b'=')?),
+            Some(b'>') => (Separator::Equals, at + 2),
+            _ => (Separator::Equals, at + 1),
+        }),
+        Some(b':') => match window.at(at + 1)? {
+            Some(b'=') => Some((Separator::Equals, at + 2)),
+            // A path (`token::Kind`) or a URL (`secret://name`).
+            Some(b':') => None,
+            Some(b'/') if window.at(at + 2)? == Some(b'/') => None,
+            _ => Some((Separator::Colon, at + 1)),
         },
-        Some(b'>')
-            if !gap && !quoted_name && start.checked_sub(1).is_some_and(|open| bytes[open] == b'<') =>
-        {
-            at += 1;
-            Separator::Element
+        Some(b'%') => percent_separator(window, at)?.map(|end| (Separator::Equals, end)),
+        Some(b'>') if !name.gap && !name.is_quoted && name.before.last() == Some(&b'<') => {
+            Some((Separator::Element, at + 1))
         }
-        Some(b',') if quoted_name && flag => {
-            at += 1;
-            Separator::Flag
+        Some(b',') if name.is_quoted && is_flag => Some((Separator::Flag, at + 1)),
+        Some(next) if is_flag && name.gap && !matches!(next, b'-' | b'\n' | b'\r') => {
+            Some((Separator::Flag, at))
         }
-        Some(next) if flag && gap && !matches!(next, b'-' | b'\n' | b'\r') => Separator::Flag,
-        Some(_) if gap && !quoted_name && name == "password" && is_netrc(&bytes[..start]) => {
-            Separator::Equals
+        Some(_) if name.gap && !name.is_quoted && name.name == "password" && is_netrc(name.before) => {
+            Some((Separator::Equals, at))
         }
-        _ => return Ok(None),
-    };
-    let separator_end = at;
-    at = window.skip_colours(at)?;
-    at = window.skip(at, 64, is_blank)?;
-    at = window.skip_colours(at)?;
-    if quoted_name && separator == Separator::Colon {
-        at = value_further_on(window, at)?;
-    }
-    Ok(Some(Field {
-        name,
-        kind,
-        value: at,
-        separator,
-        spaced: gap || separator_end != at,
-        open_quote: bytes[..start].last().copied().filter(|b| !quoted_name && is_quote(*b)),
-        first_in_line: !quoted_name && is_first_in_line(&bytes[..start]),
-    }))
+        _ => None,
+    })
 }
 
 /// Finds the value of an entry that gives names and values by themselves: `name: DB_PASSWORD`, `value: x` in the next line;

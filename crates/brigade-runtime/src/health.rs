@@ -9,7 +9,6 @@ use brigade_core::text::short;
 use brigade_core::{Dialect, Json, Object, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_process::{CancelToken, Control, EndedBy, Ending, ProcessIdentity, Stream, run};
-use brigade_redact::Redactor;
 
 use crate::command;
 use crate::host::Host;
@@ -170,7 +169,7 @@ fn run_command(host: &Host, start: &VerifiedStart, timeout: Duration, cancel: Op
         EndedBy::Itself | EndedBy::Sink | EndedBy::Caller => {
             let said = if stderr.is_empty() { stdout } else { stderr };
             let text = String::from_utf8_lossy(&said).into_owned();
-            let excerpt = short(&Redactor::new(&[]).redact_str(&text), EXCERPT);
+            let excerpt = short(&host.redactor().redact_str(&text), EXCERPT);
             let colon = if excerpt.is_empty() { "" } else { ": " };
             Probe::failed(format!("the health command ended with {}{colon}{excerpt}", outcome.exit))
         }

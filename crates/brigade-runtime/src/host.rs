@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use brigade_redact::{Redactor, SecretValue};
+
 /// The variables that a runtime inherits; those whose names start with `LC_` too.
 const INHERITED: &[&str] = &["PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "SHELL", "TERM"];
 
@@ -19,9 +21,16 @@ pub struct Host {
     pub environment: Vec<(OsString, OsString)>,
     /// Folders outside the workspace that the policy lets runtimes run in; absolute, without links.
     pub outside: Vec<PathBuf>,
+    /// Values that are neither stored nor shown: what the policy binds.
+    pub secrets: Vec<SecretValue>,
 }
 
 impl Host {
+    /// Returns what masks the texts of runtimes.
+    pub(crate) fn redactor(&self) -> Redactor {
+        Redactor::new(&self.secrets)
+    }
+
     pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
     }
@@ -59,6 +68,7 @@ mod tests {
         let host = Host {
             environment: pairs.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             outside: Vec::new(),
+            secrets: Vec::new(),
         };
         let names: Vec<OsString> = host.child_environment().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["HOME", "LC_ALL", "PATH"]);

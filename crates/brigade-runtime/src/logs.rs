@@ -19,7 +19,6 @@ use std::time::Duration;
 use brigade_catalog::Runtime;
 use brigade_fs::{FileId, Fs, FsError, ReadFile, RelPath};
 use brigade_process::LogFile;
-use brigade_redact::Redactor;
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::RuntimeError;
@@ -112,7 +111,7 @@ impl Supervisor<'_> {
     pub(crate) fn log_end(&self, path: &RelPath, since: u64) -> String {
         let read = self.fs.open(path).and_then(|file| last_lines(&*file, since, END_LINES, END_LIMIT));
         let bytes = read.map(|tail| tail.bytes).unwrap_or_default();
-        Redactor::new(&[]).redact_str(&String::from_utf8_lossy(&bytes))
+        self.host.redactor().redact_str(&String::from_utf8_lossy(&bytes))
     }
 }
 

@@ -145,6 +145,11 @@ impl Room {
         values.map(|value| SecretValue::new(value.as_encoded_bytes())).collect()
     }
 
+    /// Returns the values that are neither stored nor shown, as the policy binds them now.
+    pub(crate) fn secrets(&self) -> Result<Vec<SecretValue>, Error> {
+        Ok(self.bound_values(&self.policy()?))
+    }
+
     /// Looks how the projections of a tool stand; `outside` is a field of its entry whose path leads out of the workspace.
     pub(crate) fn project(
         &self,

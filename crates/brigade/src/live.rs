@@ -144,18 +144,19 @@ impl Room {
             Ok(())
         };
         let environment = &self.env.environment;
+        let secrets = self.bound_values(policy);
         let timeout = tool.timeout.map_or(PATIENCE, |timeout| timeout.duration().min(PATIENCE));
         let server = Talk {
             start: &start,
             program: &program,
             workspace: self.fs.root(),
             environment,
+            secrets: &secrets,
             timeout,
             cancel: self.env.cancel.clone(),
         };
         let exchange = list_live(&server, &mut sink);
         let Some(fault) = &exchange.fault else { return Ok(exchange) };
-        let secrets = start.decision().map(|decision| environment.bound_values(decision)).unwrap_or_default();
         let said = Redactor::new(&secrets).redact_str(&String::from_utf8_lossy(&errors));
         let said = short(&said, SHOWN);
         Err(Silence::Failed(match escape_terminal(&said) {

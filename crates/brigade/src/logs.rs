@@ -121,7 +121,7 @@ impl Runs {
             stream: stream.as_str(),
             path: self.room.absolute(path.as_str()),
             bytes,
-            text: redacted_end(&*file, bytes)?,
+            text: redacted_end(&*file, bytes, Redactor::new(&self.room.secrets()?))?,
             omitted_bytes: bytes.saturating_sub(SHOWN),
         })
     }
@@ -293,8 +293,7 @@ fn pass(
 }
 
 /// Returns the last [`SHOWN`] bytes before `end` without secrets.
-fn redacted_end(file: &dyn ReadFile, end: u64) -> Result<String, FsError> {
-    let mut redactor = Redactor::new(&[]);
+fn redacted_end(file: &dyn ReadFile, end: u64, mut redactor: Redactor) -> Result<String, FsError> {
     let mut redacted = Vec::new();
     let from = end.saturating_sub(SHOWN);
     let before =
@@ -326,7 +325,7 @@ mod tests {
         let fs = MemoryFs::new();
         let path = rel("log");
         fs.create(&path, 0o600).unwrap().write(bytes).unwrap();
-        redacted_end(&*fs.open(&path).unwrap(), bytes.len() as u64).unwrap()
+        redacted_end(&*fs.open(&path).unwrap(), bytes.len() as u64, Redactor::new(&[])).unwrap()
     }
 
     #[test]

@@ -92,7 +92,8 @@ impl Parity {
             Verdict::Reviewed => "reviewed",
             Verdict::Deferred => "deferred",
         };
-        let reason = Redactor::new(&[]).redact_str(reason.unwrap_or_default().trim());
+        let reason =
+            Redactor::new(&self.room.telling_values()?).redact_str(reason.unwrap_or_default().trim());
         let safe_summary = format!("{} tool projection parity issue(s) {status}", issues.len());
         let (closeout_id, folder) = self.room.new_closeout(now)?;
         let record = Json::object([

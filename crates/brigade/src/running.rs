@@ -199,6 +199,7 @@ impl Room {
         let keep = |listed: &ListedTool| self.pin_store().first_use(mcp.as_ref(), listed);
         let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
         let mut server = ToolCall::of(&call, rule);
+        let secrets = self.bound_values(&config.policy);
         let finished = execute(
             &Execution {
                 call: &call,
@@ -208,6 +209,7 @@ impl Room {
                 fs: &*self.fs,
                 directory: &planned.directory,
                 environment: &self.env.environment,
+                secrets: &secrets,
                 paths,
                 checkpoint_dir: &dropped,
                 cancel: self.env.cancel.clone(),

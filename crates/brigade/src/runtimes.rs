@@ -181,7 +181,7 @@ impl Room {
         }
         let variables = self.env.environment.variables();
         let environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
-        Ok(Host { environment, outside })
+        Ok(Host { environment, outside, secrets: self.bound_values(policy) })
     }
 
     pub(crate) fn supervisor<'a>(&'a self, host: &'a Host) -> Supervisor<'a> {

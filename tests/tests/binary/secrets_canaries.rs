@@ -163,6 +163,48 @@ echo "$GITHUB_TOKEN"
 }
 
 #[test]
+fn a_value_that_is_bound_for_others_is_masked_whichever_tool_prints_it() {
+    // The tool names no label; it has the value from elsewhere.
+    let body = r#"
+value=$(printf '%s%s' cAnary/4711+ secret_VALUE=zz)
+echo "$value"
+echo "x${value}x" >&2
+printf '{"id":"ask","prompt":"use %s?","choices":["yes"],"context":{"%s":1}}' "$value" "$value" \
+    > "$BRIGADE_TOOL_CHECKPOINT_DIR/ask.json"
+exit "$CODE"
+"#;
+    for code in ["0", "3"] {
+        let site = Site::script_with(&body.replace("$CODE", code), "").env("CANARY", CANARY);
+        let receipt = site.receipt_of("tool", "{}");
+        assert_eq!(receipt["env_labels_used"], json!([]));
+        assert_eq!(site.log_text(&receipt, "stdout"), "[redacted]\n");
+        assert_eq!(site.log_text(&receipt, "stderr"), "x[redacted]x\n");
+        look_everywhere(&site, CANARY);
+    }
+}
+
+#[test]
+fn what_a_runtime_prints_is_shown_without_bound_values() {
+    let site = Site::script_with("true\n", LABEL).env("CANARY", CANARY);
+    let runtime = |line: &str| {
+        format!("[[runtime]]\nid = 'loud'\nname = 'Loud'\ncommand = 'sh bin/loud.sh'\ntimeout = 5\n{line}")
+    };
+    site.workspace.write(".brigade/tools/runtimes.toml", runtime(""));
+    site.workspace.write("bin/loud.sh", "printf '%s%s\n' cAnary/4711+ secret_VALUE=zz; exit 1\n");
+    let started = site.tools(["runtime", "start", "loud"]);
+    assert!(
+        started.stderr_text().contains("[redacted]") || started.stdout_text().contains("[redacted]"),
+        "{started}"
+    );
+    holds_none(&started, CANARY);
+    for words in [&["runtime", "logs", "loud"][..], &["runtime", "logs", "loud", "--json"]] {
+        let shown = site.tools(words);
+        assert!(shown.stdout_text().contains("[redacted]"), "{shown}");
+        holds_none(&shown, CANARY);
+    }
+}
+
+#[test]
 fn a_program_that_cannot_be_started_tells_no_value() {
     let site = Site::script_with("", LABEL).env("CANARY", CANARY);
     site.write_program("bin/broken", b"\x7fELF not really");

@@ -10,15 +10,13 @@ use crate::name::{NameKind, is_count, is_password};
 use crate::shape::SecretKind;
 use crate::swallow::{Swallow, beginning};
 use crate::window::{More, Window};
+use crate::words::{HARMLESS_WORDS, KEPT_IN, PROSE, RECEIVERS, REFERENCES, SCHEMES};
 
 /// How much of a value is looked at to tell whether it is one.
 const LOOKED_AT: usize = 96;
 
 /// How long the text of an XML element may be; a longer one is hardly a password.
 const LONGEST_ELEMENT: usize = 1024;
-
-/// Schemes of authorization that are followed by one word.
-const SCHEMES: &[&str] = &["bearer", "basic", "token", "apikey", "api-key", "negotiate", "bot", "key"];
 
 /// Finds the secret in the value of a field.
 pub(super) fn find(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
@@ -150,67 +148,12 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
     Ok(found_unless(false, start, if to_line_end { Swallow::Line(None) } else { Swallow::Bare }))
 }
 
-const HARMLESS_WORDS: &[&str] = &[
-    "any",
-    "bool",
-    "boolean",
-    "byte",
-    "bytes",
-    "char",
-    "false",
-    "int",
-    "integer",
-    "nil",
-    "no",
-    "none",
-    "null",
-    "number",
-    "object",
-    "off",
-    "on",
-    "optional",
-    "required",
-    "str",
-    "string",
-    "true",
-    "undefined",
-    "unset",
-    "yes",
-];
-
 /// Tells whether what follows a name and a colon is a sentence about the secret: `Password: please enter`.
 fn is_prose(window: Window<'_>, end: usize, word: &[u8], field: &Field<'_>) -> Result<bool, More> {
-    const BEGINNINGS: &[&str] = &[
-        "cannot",
-        "can't",
-        "choose",
-        "could",
-        "does",
-        "doesn't",
-        "enter",
-        "entered",
-        "expired",
-        "failed",
-        "has",
-        "incorrect",
-        "invalid",
-        "is",
-        "isn't",
-        "missing",
-        "must",
-        "needs",
-        "not",
-        "please",
-        "should",
-        "too",
-        "type",
-        "was",
-        "wrong",
-    ];
     if field.separator != Separator::Colon || !field.spaced || field.open_quote.is_some() {
         return Ok(false);
     }
-    let begins = BEGINNINGS.iter().any(|begin| word.eq_ignore_ascii_case(begin.as_bytes()));
+    let begins = PROSE.iter().any(|begin| word.eq_ignore_ascii_case(begin.as_bytes()));
     if !begins {
         return Ok(false);
     }
@@ -263,16 +206,10 @@ pub(crate) fn is_placeholder(word: &str) -> bool {
 
 /// Tells whether a value of a command line only names where a secret lies: a file, a variable, a source.
 pub(crate) fn is_reference(value: &str) -> bool {
-    const BEGINNINGS: &[&str] =
-        &["/", "./", "../", "~/", "@", "file:", "fd:", "env:", "id=", "type=", "src=", "source="];
-    const ENDINGS: &[&str] = &[
-        ".json", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env", ".txt", ".pem", ".key", ".pub",
-        ".crt", ".cer", ".p12", ".pfx", ".jks", ".kdbx", ".gpg", ".asc", ".age",
-    ];
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b"_-./".contains(&b);
     let is_lower = |b: u8| is_name(b) && !b.is_ascii_uppercase();
-    BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
-        || (value.bytes().all(is_name) && ENDINGS.iter().any(|ending| value.ends_with(ending)))
+    REFERENCES.iter().any(|beginning| value.starts_with(beginning))
+        || (value.bytes().all(is_name) && KEPT_IN.iter().any(|ending| value.ends_with(ending)))
         || (value.contains('/') && value.bytes().all(is_lower))
 }
 
@@ -341,10 +278,6 @@ fn argument_of_call(word: &[u8], field: &Field<'_>) -> Option<usize> {
 
 /// Tells whether an unquoted value is program text.
 fn is_code(word: &[u8], field: &Field<'_>) -> bool {
-    const RECEIVERS: &[&str] = &[
-        "args", "cfg", "config", "context", "ctx", "env", "lexer", "opts", "options", "os", "params",
-        "parser", "process", "props", "req", "request", "self", "settings", "state", "this", "user",
-    ];
     if !field.spaced {
         // `foo(token=self.token)`, with nothing around the sign.
         return word.starts_with(b"self.") || word.starts_with(b"this.") || word.starts_with(b"os.environ");

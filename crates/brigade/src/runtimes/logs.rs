@@ -36,7 +36,8 @@ impl Runtimes {
             LogStream::Stdout => &facts.stdout_log_path,
             LogStream::Stderr => &facts.stderr_log_path,
         };
-        let text = Redactor::new(&[]).redact_str(&String::from_utf8_lossy(&tail.bytes));
+        let redactor = Redactor::new(&self.room.secrets()?);
+        let text = redactor.redact_str(&String::from_utf8_lossy(&tail.bytes));
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         Ok(RuntimeLogsReport {
             schema: RuntimeLogsReport::SCHEMA,
@@ -69,7 +70,7 @@ impl Runtimes {
         };
         let configured = self.room.configured()?;
         let runtime = self.room.runtime(&configured.runtimes, id)?;
-        let mut log = Lines::new(sink);
+        let mut log = Lines::new(Redactor::new(&self.room.secrets()?), sink);
         let followed = self.room.follow_lines(&configured.host, runtime, stream, lines, &mut log, cancel);
         match (followed, log.failure) {
             (_, Some(failure)) => Ok(Err(failure)),
@@ -109,8 +110,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn new(sink: &'a mut dyn FnMut(&str) -> io::Result<()>) -> Lines<'a> {
-        let redactor = Redactor::new(&[]);
+    fn new(redactor: Redactor, sink: &'a mut dyn FnMut(&str) -> io::Result<()>) -> Lines<'a> {
         Lines { sink, redactor, waiting: Vec::new(), seen: 0, is_in_key: false, failure: None }
     }
 
@@ -169,7 +169,7 @@ mod tests {
             passed.push(line.to_owned());
             Ok(())
         };
-        let mut lines = Lines::new(&mut sink);
+        let mut lines = Lines::new(Redactor::new(&[]), &mut sink);
         for piece in pieces {
             lines.push(piece.as_bytes()).unwrap();
         }
@@ -198,14 +198,14 @@ mod tests {
             count += 1;
             Ok(())
         };
-        Lines::new(&mut sink).push(&vec![b'x'; LONGEST + 1]).unwrap();
+        Lines::new(Redactor::new(&[]), &mut sink).push(&vec![b'x'; LONGEST + 1]).unwrap();
         assert_eq!(count, 1);
     }
 
     #[test]
     fn a_reader_that_went_away_is_told_to_the_caller() {
         let mut sink = |_: &str| Err(io::ErrorKind::BrokenPipe.into());
-        let mut lines = Lines::new(&mut sink);
+        let mut lines = Lines::new(Redactor::new(&[]), &mut sink);
         assert!(lines.push(b"a\n").is_err());
         assert_eq!(lines.failure.map(|error| error.kind()), Some(io::ErrorKind::BrokenPipe));
     }

@@ -1,0 +1,119 @@
+//! The words that tell a secret from what is none, as one table of data.
+
+/// Names of ways to authenticate, and words that say whether one is used, sorted.
+#[rustfmt::skip]
+pub(crate) const METHODS: &[&str] = &[
+    "", "anonymous", "any", "auto", "basic", "bearer", "cert", "certificate", "cookie", "cram-md5", "default",
+    "digest", "disabled", "enabled", "external", "false", "form", "gssapi", "header", "iam", "inherit", "jwt",
+    "kerberos", "key", "ldap", "login", "manual", "md5", "mtls", "negotiate", "never", "no", "none", "ntlm",
+    "null", "off", "oidc", "on", "optional", "pam", "passkey", "password", "peer", "plain", "prompt", "public",
+    "required", "saml", "session", "sigv4", "ssh", "sso", "tls", "token", "true", "trust", "undefined",
+    "userpass", "webauthn", "yes",
+];
+
+/// Last words that turn a name into one about a secret, sorted.
+#[rustfmt::skip]
+pub(crate) const ABOUT: &[&str] = &[
+    "age", "arn", "at", "budget", "class", "column", "cost", "count", "counter", "counts", "created", "dir",
+    "directory", "enabled", "endpoint", "env", "error", "errors", "exists", "expiration", "expires", "expiry",
+    "field", "file", "filename", "files", "folder", "format", "helper", "hint", "id", "ids", "in", "index",
+    "iteration", "kind", "label", "labels", "len", "length", "lifetime", "limit", "limits", "line", "manager",
+    "max", "min", "mode", "name", "names", "offset", "on", "path", "paths", "pattern", "policy", "pos",
+    "position", "prefix", "prompt", "provider", "rate", "read", "ref", "required", "requirements", "reset",
+    "rotation", "rules", "scope", "scopes", "size", "span", "status", "stdin", "store", "strategy", "stream",
+    "strength", "suffix", "timeout", "total", "ttl", "type", "types", "uri", "url", "usage", "used", "valid",
+    "validator", "version", "write",
+];
+
+/// Words that make the `token` after them harmless: counters, cursors and the special tokens of tokenizers.
+#[rustfmt::skip]
+pub(crate) const HARMLESS_TOKEN: &[&str] = &[
+    "bos", "cls", "continuation", "cursor", "end", "eos", "max", "min", "next", "num", "pad", "page",
+    "pagination", "per", "sep", "special", "start", "stop", "total", "unk", "unexpected",
+];
+
+/// Words that make a plural `tokens` secret.
+#[rustfmt::skip]
+pub(crate) const SECRET_TOKENS: &[&str] = &[
+    "access", "api", "auth", "bearer", "bot", "csrf", "id", "oauth", "refresh", "secret", "session", "user",
+];
+
+/// Words that make the `key` after them a secret.
+#[rustfmt::skip]
+pub(crate) const SECRET_KEY: &[&str] = &[
+    "access", "account", "admin", "aes", "api", "app", "application", "auth", "client", "consumer", "crypt",
+    "decryption", "deploy", "encryption", "hmac", "jwt", "license", "master", "private", "rsa", "service",
+    "session", "shared", "signing", "ssh", "storage", "subscription", "webhook",
+];
+
+/// Words that make the `pass` after them a result rather than a password.
+#[rustfmt::skip]
+pub(crate) const HARMLESS_PASS: &[&str] = &[
+    "all", "build", "by", "first", "multi", "one", "render", "second", "single", "test", "tests", "third",
+    "two", "check", "did",
+];
+
+/// Words before `auth` that ask whether or how it is used.
+#[rustfmt::skip]
+pub(crate) const ABOUT_USE: &[&str] = &[
+    "default", "disable", "enable", "force", "has", "is", "need", "needs", "no", "preferred", "require",
+    "requires", "skip", "use", "uses", "with", "without",
+];
+
+/// First words of flags that take no secret: `--no-password`, `--list-secrets`.
+#[rustfmt::skip]
+pub(crate) const SWITCHES: &[&str] = &[
+    "no", "without", "ask", "prompt", "show", "list", "scan", "skip",
+];
+
+/// Schemes that may stand before a secret in a header.
+#[rustfmt::skip]
+pub(crate) const SCHEMES: &[&str] = &[
+    "bearer", "basic", "token", "apikey", "api-key", "negotiate", "bot", "key",
+];
+
+/// Words that are no secret: types, switches and absent values.
+#[rustfmt::skip]
+pub(crate) const HARMLESS_WORDS: &[&str] = &[
+    "any", "bool", "boolean", "byte", "bytes", "char", "false", "int", "integer", "nil", "no", "none", "null",
+    "number", "object", "off", "on", "optional", "required", "str", "string", "true", "undefined", "unset",
+    "yes",
+];
+
+/// First words of a sentence about a secret: `Password: please enter`.
+#[rustfmt::skip]
+pub(crate) const PROSE: &[&str] = &[
+    "cannot", "can't", "choose", "could", "does", "doesn't", "enter", "entered", "expired", "failed", "has",
+    "incorrect", "invalid", "is", "isn't", "missing", "must", "needs", "not", "please", "should", "too", "type",
+    "was", "wrong",
+];
+
+/// Beginnings of values that only name where a secret lies.
+#[rustfmt::skip]
+pub(crate) const REFERENCES: &[&str] = &[
+    "/", "./", "../", "~/", "@", "file:", "fd:", "env:", "id=", "type=", "src=", "source=",
+];
+
+/// Ends of names of files in which secrets are kept.
+#[rustfmt::skip]
+pub(crate) const KEPT_IN: &[&str] = &[
+    ".json", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env", ".txt", ".pem", ".key", ".pub", ".crt",
+    ".cer", ".p12", ".pfx", ".jks", ".kdbx", ".gpg", ".asc", ".age",
+];
+
+/// Names in programs whose members are read, not written out.
+#[rustfmt::skip]
+pub(crate) const RECEIVERS: &[&str] = &[
+    "args", "cfg", "config", "context", "ctx", "env", "lexer", "opts", "options", "os", "params", "parser",
+    "process", "props", "req", "request", "self", "settings", "state", "this", "user",
+];
+
+/// Words that name a secret, whatever stands around them.
+#[rustfmt::skip]
+pub(crate) const CERTAIN: &[&str] = &[
+    "password", "passwords", "passwd", "passphrase", "passphrases", "passcode", "passwort", "pwd", "secret",
+    "secrets", "credential", "credentials", "cred", "creds", "authtoken", "accesstoken", "refreshtoken",
+    "apitoken", "bearertoken", "sessiontoken", "idtoken", "apikey", "apikeys", "privatekey", "accesskey",
+    "secretkey", "authkey", "encryptionkey", "signingkey", "masterkey", "sharedkey", "accountkey",
+    "clientsecret", "apisecret",
+];
