@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::arguments::{ColorWhen, Globals};
 use crate::render::failure::{ErrorReport, show_error};
 use crate::render::page::{Look, Page, Sheet};
+use crate::render::refusals::Refused;
 use crate::render::text::{Colour, Text, Tone};
 use crate::render::{View, json};
 use crate::surroundings::{Streams, Surroundings, Terminal};
@@ -106,7 +107,10 @@ impl<'a, 's> Output<'a, 's> {
     /// Shows why an operation could not be done.
     pub(crate) fn fail(&mut self, error: &Error) -> Exit {
         if self.shape.json {
-            return self.document(&ErrorReport::of(error), error.exit());
+            return match Refused::of(error) {
+                Some(refused) => self.document(&refused, error.exit()),
+                None => self.document(&ErrorReport::of(error), error.exit()),
+            };
         }
         let mut page = Page::new(SystemClock.now());
         show_error(error, &mut page);

@@ -11,6 +11,7 @@ pub(crate) mod failure;
 pub(crate) mod json;
 mod next;
 pub(crate) mod page;
+pub(crate) mod refusals;
 pub(crate) mod runtimes;
 pub(crate) mod shell;
 pub(crate) mod table;

@@ -76,7 +76,7 @@ impl Runs {
     /// [`ErrorKind::Refused`] when the receipt, its logs or its entry in the ledger is not what was written; when there is no
     /// such run; when the key cannot be read, or others can read it.
     pub fn export(&self, prefix: &IdPrefix) -> Result<Json, Error> {
-        let stored = self.room.find_run(prefix)??;
+        let stored = self.room.find_run(prefix)?;
         // Nobody is to vouch for what `run verify` rejects.
         let verification = self.room.queue().read()?.verify(1)?;
         if let Some(finding) = verification.of_run(stored.receipt.id()) {
@@ -136,7 +136,7 @@ impl Runs {
             schema: EnvelopeReport::SCHEMA,
             envelope_path: envelope_path.display().to_string(),
             valid: checked.is_ok(),
-            error: checked.as_ref().err().map(|problem| (*problem).to_owned()),
+            problem: checked.as_ref().err().map(|problem| (*problem).to_owned()),
             statement: checked.unwrap_or_default(),
         })
     }

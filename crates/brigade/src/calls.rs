@@ -16,10 +16,11 @@ use brigade_queue::{
 use brigade_redact::{Redactor, SecretValue};
 
 use crate::args::ArgsSource;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, if_any};
 use crate::gather::{Config, Planned};
 use crate::load::shown_id;
-use crate::report::{CallReport, PlanReport, QueueReport, Report as _, ReviewReport};
+use crate::refusal::Refusal;
+use crate::report::{CallReport, PlanReport, QueueReport, Report as _, ReviewReport, Unfilled};
 use crate::room::{CALLS, CATALOG, Room};
 
 /// As many files that a command names are listed at most.
@@ -58,15 +59,15 @@ pub struct Calls {
 impl Calls {
     /// Plans a call: validates the arguments, renders them, and finds every reason against it. Reads and runs nothing else.
     ///
-    /// That there is no such tool is a reason like any other.
+    /// Reasons against the call are in the report.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Plan`] when there is no such tool; when the disk fails.
     pub fn plan(&self, tool_id: &str, args: &ArgsSource) -> Result<PlanReport, Error> {
         let config = self.room.config()?;
         let tool = match self.room.tool(&config.catalog, tool_id) {
             Ok(tool) => tool,
-            Err(missing) => return self.room.plan_of_no_tool(&config, tool_id, args, &missing),
+            Err(missing) => return Err(self.room.plan_of_no_tool(&config, tool_id, args, missing)?),
         };
         let planned = self.room.plan_tool(&config, tool, self.room.args(args))?;
         Ok(self.room.plan_report(&config, &planned))
@@ -74,21 +75,23 @@ impl Calls {
 
     /// Plans a call and stores it for a person's decision, unless one that asks for the same is there.
     ///
-    /// A call with an argument that looks like a secret, or of no tool, is never stored.
+    /// A call with an argument that looks like a secret is never stored.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Queue`] when nothing is stored, and no call that asks for the same is there; when the disk fails.
     pub fn queue(&self, tool_id: &str, args: &ArgsSource, blocked: Blocked) -> Result<QueueReport, Error> {
         let config = self.room.config()?;
         let tool = match self.room.tool(&config.catalog, tool_id) {
             Ok(tool) => tool,
-            Err(missing) => return self.room.queue_no_tool(&config, tool_id, args, &missing),
+            Err(missing) => return Err(self.room.queue_no_tool(&config, tool_id, args, missing)?),
         };
         let planned = self.room.plan_tool(&config, tool, self.room.args(args))?;
         let plan = &planned.plan;
         if let Some(reason) = not_to_be_queued(plan, blocked) {
             let call = self.room.call_json(&plan.shown_call(self.room.now()));
-            return Ok(self.room.queue_report(plan, call, Some(reason), [0, 0]));
+            return Err(Error::new(ErrorKind::Refused, reason)
+                .because(plan.blockers().iter().cloned())
+                .refusing(&self.room, Refusal::Queue { call }));
         }
         self.room.keep_digests();
         let now = self.room.now();
@@ -227,32 +230,22 @@ impl Calls {
     /// Shows one call.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Call`] when no call is meant; when the disk fails.
     pub fn show(&self, prefix: &IdPrefix) -> Result<CallReport, Error> {
-        let queue = self.room.queue();
-        let found = queue.read()?.find_call(prefix)?;
-        let (call, error) = one_call(found, prefix);
+        let stored = self.room.find_call(prefix).map_err(|error| error.missing(&self.room, Refusal::Call))?;
         Ok(CallReport {
             schema: CallReport::SCHEMA,
             target: self.room.target(),
             calls_path: self.room.calls_path(),
-            pin: match &call {
-                Some(stored) => self.room.pin_beside(&stored.call)?.map(|pin| self.room.pin_summary(&pin)),
-                None => None,
-            },
-            changed: match &call {
-                Some(stored) if stored.call.status == CallStatus::Approved => {
-                    self.room.changed(&stored.call)?
-                }
+            pin: self.room.pin_beside(&stored.call)?.map(|pin| self.room.pin_summary(&pin)),
+            changed: match stored.call.status {
+                CallStatus::Approved => self.room.changed(&stored.call)?,
                 _ => Vec::new(),
             },
-            next: match &call {
-                Some(stored) => self.room.next_of_call(&stored.call)?,
-                None => None,
-            },
-            call: call.map_or(Json::Null, |stored| self.room.call_json(&stored.call)),
-            candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
-            error: error.map(|error| error.to_string()),
+            next: self.room.next_of_call(&stored.call)?,
+            call: self.room.call_json(&stored.call),
+            error: Unfilled::default(),
+            candidates: Unfilled::default(),
         })
     }
 
@@ -262,49 +255,36 @@ impl Calls {
     /// change: the pin is renewed to exactly the listing that is bound. A server that changes once more is refused once more.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Review`] when the call cannot be approved as it stands; when the disk fails.
     pub fn approve(&self, prefix: &IdPrefix) -> Result<ReviewReport, Error> {
-        let stored = match self.room.find_call_to_change(prefix)? {
-            Ok(stored) => stored,
-            Err(error) => return Ok(self.room.review_refused(None, error)),
-        };
+        let room = &*self.room;
+        let stored = room.find_call_to_review(prefix)?;
         let call = &stored.call;
+        let refused = |error| room.review_refused(Some(call), error);
         if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
-            let error = self.room.hinted(Error::new(ErrorKind::Refused, wrong.to_string()), call);
-            return Ok(self.room.review_refused(Some(call), error));
+            return Err(refused(room.hinted(Error::caused(ErrorKind::Refused, wrong), call)));
         }
-        let planned = match self.room.plan_again(call)? {
-            Ok((_, planned)) => planned,
-            Err(error) => return Ok(self.room.review_refused(Some(call), error)),
-        };
-        match planned.plan.approvable(call) {
-            Ok(_) if !planned.plan.to_be_told(call).is_empty() => {
-                self.room.tell_changes(&stored, &planned.plan)
-            }
-            Ok(binding) => {
-                let pin = binding.pin;
-                let report = self.room.review(&stored, Review::Approve(Box::new(binding)))?;
-                match pin {
-                    // The approval stands in the queue; if this is where it all ends, the run renews the pin.
-                    Some(bound) if report.error.is_none() => {
-                        let (pin, accepted_changes) = self.room.renew_pin(call, bound)?;
-                        let pin = pin.map(|pin| self.room.pin_summary(&pin));
-                        Ok(ReviewReport { pin, accepted_changes, ..report })
-                    }
-                    _ => Ok(report),
-                }
-            }
-            Err(blockers) => {
-                let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id));
-                Ok(self.room.review_refused(Some(call), error.because(blockers)))
-            }
+        let of_call = || Refusal::Review { call: Some(room.call_json(call)), pin: None };
+        let (_, planned) = room.plan_again(call).map_err(|error| error.missing(room, of_call()))?;
+        let binding = planned.plan.approvable(call).map_err(|blockers| {
+            let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id));
+            refused(error.because(blockers))
+        })?;
+        if !planned.plan.to_be_told(call).is_empty() {
+            return Err(room.tell_changes(&stored, &planned.plan)?);
         }
+        let pin = binding.pin;
+        let report = room.review(&stored, Review::Approve(Box::new(binding)))?;
+        // The approval stands in the queue; if this is where it all ends, the run renews the pin.
+        let Some(bound) = pin else { return Ok(report) };
+        let (pin, accepted_changes) = room.renew_pin(call, bound)?;
+        Ok(ReviewReport { pin: pin.map(|pin| room.pin_summary(&pin)), accepted_changes, ..report })
     }
 
     /// Rejects a call, with a reason.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Review`] when the call cannot be rejected as it stands; when the disk fails.
     pub fn reject(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
         self.room.decline(prefix, Review::Reject(self.room.clean_reason(reason)?))
     }
@@ -312,7 +292,7 @@ impl Calls {
     /// Puts a call aside, with a reason.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Review`] when the call cannot be held as it stands; when the disk fails.
     pub fn hold(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
         self.room.decline(prefix, Review::Hold(self.room.clean_reason(reason)?))
     }
@@ -357,7 +337,7 @@ impl Room {
 
     /// Lists what changed since a call was approved.
     fn changed(&self, call: &Call) -> Result<Vec<String>, Error> {
-        let Ok((_, planned)) = self.plan_again(call)? else {
+        let Some((_, planned)) = if_any(self.plan_again(call))? else {
             return Ok(vec!["the tool is not there any more".to_owned()]);
         };
         let verified = verify(call.clone(), planned.plan, RuntimeFact::NotNeeded, Purpose::Run, self.now());
@@ -369,12 +349,9 @@ impl Room {
 
     /// Says what is not as it was when the call was queued, and keeps in the call what was said, so that the next approval
     /// takes exactly that.
-    fn tell_changes(&self, stored: &StoredCall, plan: &Plan) -> Result<ReviewReport, Error> {
+    fn tell_changes(&self, stored: &StoredCall, plan: &Plan) -> Result<Error, Error> {
         let call = &stored.call;
         let report = self.review(stored, Review::Replan(Box::new(plan.replan())))?;
-        if report.error.is_some() {
-            return Ok(report);
-        }
         let files: Vec<&String> = plan.binding().files.keys().filter(|path| !path.starts_with('/')).collect();
         let told = plan.to_be_told(call).into_iter().map(|change| {
             let message = format!("changed since the call was queued: {change}");
@@ -395,15 +372,17 @@ impl Room {
         let error = Error::new(ErrorKind::Refused, message)
             .because(told)
             .hint(format!("brigade tools call approve {} takes it as it is now", call.id));
-        let refused = self.review_refused(Some(call), error);
-        Ok(ReviewReport { call: report.call, pin: report.pin, ..refused })
+        Ok(error.refusing(self, Refusal::Review { call: Some(report.call), pin: report.pin }))
     }
 
     fn decline(&self, prefix: &IdPrefix, review: Review) -> Result<ReviewReport, Error> {
-        match self.find_call_to_change(prefix)? {
-            Ok(stored) => self.review(&stored, review),
-            Err(error) => Ok(self.review_refused(None, error)),
-        }
+        let stored = self.find_call_to_review(prefix)?;
+        self.review(&stored, review)
+    }
+
+    fn find_call_to_review(&self, prefix: &IdPrefix) -> Result<StoredCall, Error> {
+        let found = self.find_call_to_change(prefix);
+        found.map_err(|error| error.missing(self, Refusal::Review { call: None, pin: None }))
     }
 
     /// Returns what would be accepted for a call as things are.
@@ -411,14 +390,14 @@ impl Room {
         let id = || call.id.clone();
         Ok(match &call.status {
             CallStatus::Pending | CallStatus::Held => {
-                let planned = self.plan_again(call)?;
-                let can_be = planned.is_ok_and(|(_, planned)| planned.plan.approvable(call).is_ok());
+                let planned = if_any(self.plan_again(call))?;
+                let can_be = planned.is_some_and(|(_, planned)| planned.plan.approvable(call).is_ok());
                 Some(if can_be { NextStep::Approve(id()) } else { NextStep::Reject(id()) })
             }
             CallStatus::Approved if self.changed(call)?.is_empty() => Some(NextStep::RunCall(id())),
             CallStatus::Approved => {
-                let planned = self.plan_again(call)?;
-                let can_be = planned.is_ok_and(|(_, planned)| planned.plan.blockers().is_empty());
+                let planned = if_any(self.plan_again(call))?;
+                let can_be = planned.is_some_and(|(_, planned)| planned.plan.blockers().is_empty());
                 Some(if can_be { NextStep::QueueCall(call.tool_id.clone()) } else { NextStep::Reject(id()) })
             }
             CallStatus::Waiting => Some(NextStep::ListCheckpoints),
@@ -452,47 +431,35 @@ impl Room {
                 call: self.call_json(&stored.call),
                 pin: self.pin_beside(&stored.call)?.map(|pin| self.pin_summary(&pin)),
                 accepted_changes: Vec::new(),
-                error: None,
-                blockers: Vec::new(),
-                blocker_details: Vec::new(),
-                candidates: Vec::new(),
+                error: Unfilled::default(),
+                blockers: Unfilled::default(),
+                blocker_details: Unfilled::default(),
+                candidates: Unfilled::default(),
             }),
             Err(
                 error @ (QueueError::WrongStep { .. } | QueueError::Changed { .. } | QueueError::Newer(_)),
             ) => {
                 let wrong_step = matches!(error, QueueError::WrongStep { .. });
-                let error = Error::new(ErrorKind::Refused, error.to_string());
+                let error = Error::from(error);
                 let error = if wrong_step { self.hinted(error, &stored.call) } else { error };
-                Ok(self.review_refused(Some(&stored.call), error))
+                Err(self.review_refused(Some(&stored.call), error))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    fn review_refused(&self, call: Option<&Call>, error: Error) -> ReviewReport {
-        ReviewReport {
-            schema: ReviewReport::SCHEMA,
-            target: self.target(),
-            calls_path: self.calls_path(),
-            call: call.map_or(Json::Null, |call| self.call_json(call)),
-            pin: None,
-            accepted_changes: Vec::new(),
-            blockers: messages(error.blockers()),
-            blocker_details: details(error.blockers()),
-            candidates: error.could_be().to_vec(),
-            error: Some(error.with_hints()),
-        }
+    fn review_refused(&self, call: Option<&Call>, error: Error) -> Error {
+        error.refusing(self, Refusal::Review { call: call.map(|call| self.call_json(call)), pin: None })
     }
 
     /// Finds the call that is meant, for a change of it: how its run ended is recorded first, when its runner is gone.
-    pub(crate) fn find_call_to_change(&self, prefix: &IdPrefix) -> Result<Result<StoredCall, Error>, Error> {
-        match self.find_call(prefix)? {
-            Ok(stored) if is_unrecorded(&stored.call) => {
-                self.record_interrupted()?;
-                self.find_call(&IdPrefix::new(stored.call.id.as_str()))
-            }
-            found => Ok(found),
+    pub(crate) fn find_call_to_change(&self, prefix: &IdPrefix) -> Result<StoredCall, Error> {
+        let stored = self.find_call(prefix)?;
+        if !is_unrecorded(&stored.call) {
+            return Ok(stored);
         }
+        self.record_interrupted()?;
+        self.find_call(&IdPrefix::new(stored.call.id.as_str()))
     }
 
     /// Takes secrets out of a reason that a person typed.
@@ -519,21 +486,24 @@ impl Room {
     }
 
     /// Finds the call that is meant.
-    pub(crate) fn find_call(&self, prefix: &IdPrefix) -> Result<Result<StoredCall, Error>, Error> {
-        let queue = self.queue();
-        let found = queue.read()?.find_call(prefix)?;
-        let (call, error) = one_call(found, prefix);
-        Ok(call.ok_or_else(|| error.unwrap_or_else(|| no_call(prefix))))
+    pub(crate) fn find_call(&self, prefix: &IdPrefix) -> Result<StoredCall, Error> {
+        match self.queue().read()?.find_call(prefix)? {
+            Match::One(stored) => Ok(stored),
+            Match::None => {
+                let shown = escape_terminal(prefix.as_str()).into_owned();
+                Err(Error::new(ErrorKind::NotFound, format!("no call matches `{shown}`"))
+                    .hint("brigade tools call list"))
+            }
+            Match::Ambiguous(candidates) => Err(ambiguous("call", prefix, candidates)),
+        }
     }
 
     /// Plans a stored call once more, of its own arguments and today's facts.
-    pub(crate) fn plan_again(&self, call: &Call) -> Result<Result<(Config, Planned), Error>, Error> {
+    pub(crate) fn plan_again(&self, call: &Call) -> Result<(Config, Planned), Error> {
         let config = self.config()?;
-        let planned = match self.tool(&config.catalog, &call.tool_id) {
-            Ok(tool) => self.plan_tool(&config, tool, Ok(call.args.clone()))?,
-            Err(error) => return Ok(Err(error)),
-        };
-        Ok(Ok((config, planned)))
+        let tool = self.tool(&config.catalog, &call.tool_id)?;
+        let planned = self.plan_tool(&config, tool, Ok(call.args.clone()))?;
+        Ok((config, planned))
     }
 
     pub(crate) fn plan_report(&self, config: &Config, planned: &Planned) -> PlanReport {
@@ -566,7 +536,7 @@ impl Room {
             source_fingerprint: Some(plan.binding().source.clone()),
             call_fingerprint: Some(plan.call_fingerprint().to_hex()),
             argv: plan.shown_argv(),
-            error: None,
+            error: Unfilled::default(),
         }
     }
 
@@ -677,19 +647,6 @@ fn is_unrecorded(call: &Call) -> bool {
         // Shown as its receipt says, which is not in the ledger.
         Some(receipt) => is_ours && receipt.ledger.is_none(),
     }
-}
-
-fn one_call(found: Match<StoredCall>, prefix: &IdPrefix) -> (Option<StoredCall>, Option<Error>) {
-    match found {
-        Match::One(stored) => (Some(stored), None),
-        Match::None => (None, Some(no_call(prefix))),
-        Match::Ambiguous(candidates) => (None, Some(ambiguous("call", prefix, candidates))),
-    }
-}
-
-fn no_call(prefix: &IdPrefix) -> Error {
-    let shown = escape_terminal(prefix.as_str()).into_owned();
-    Error::new(ErrorKind::NotFound, format!("no call matches `{shown}`")).hint("brigade tools call list")
 }
 
 pub(crate) fn ambiguous(what: &str, prefix: &IdPrefix, candidates: Vec<String>) -> Error {

@@ -11,9 +11,11 @@ use brigade_schema::Requirement;
 use crate::error::Error;
 use crate::files::{ToolReader, parse_json};
 use crate::gather::Config;
+use crate::refusal::Refusal;
 use crate::report::{
     ArgumentDescription, Contract, ContractHealth, ContractsReport, DescribeReport, DescribedTool,
     McpSummary, Origin, Report as _, SearchReport, ShowReport, ToolLine, ToolLinesReport, ToolSummary,
+    Unfilled,
 };
 use crate::room::{CATALOG, Room};
 use crate::survey::{Keep, SummaryFacts, Surveyed};
@@ -64,19 +66,17 @@ impl Tools {
     /// Shows one tool and its projections, also one that is disabled.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Tool`] when there is none of that id; when the disk fails.
     pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
         let config = self.room.config()?;
-        let (tool, error) = match self.room.any_tool(&config.catalog, id) {
-            Ok(tool) => (self.room.survey(&config, &[tool]).pop(), None),
-            Err(error) => (None, Some(error.with_hints())),
-        };
+        let tool = self.room.any_tool(&config.catalog, id);
+        let tool = tool.map_err(|error| error.refusing(&self.room, Refusal::Tool))?;
         Ok(ShowReport {
             schema: ShowReport::SCHEMA,
             target: self.room.target(),
             config_path: self.room.absolute(CATALOG),
-            tool: tool.map(|surveyed| self.room.tool_summary(surveyed)),
-            error,
+            tool: self.room.tool_summary(self.room.survey(&config, &[tool]).remove(0)),
+            error: Unfilled::default(),
         })
     }
 
@@ -106,50 +106,43 @@ impl Tools {
     /// Describes how a tool is called, also one that is disabled: it is reviewed before it is enabled.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Contract`] when there is none of that id; when the disk fails.
     pub fn describe(&self, id: &str) -> Result<DescribeReport, Error> {
         let config = self.room.config()?;
-        let mut report = DescribeReport {
+        let errors = Room::errors_of(&config.catalog);
+        let tool = self.room.any_tool(&config.catalog, id).map_err(|error| {
+            let mut errors = errors.clone();
+            let message = error.to_string();
+            if !errors.contains(&message) {
+                errors.push(message);
+            }
+            error.refusing(&self.room, Refusal::Contract { errors })
+        })?;
+        let (mut surveyed, issues) = self.room.examine_tools(&config, &[tool], Vec::new(), Keep::All);
+        let surveyed = surveyed.remove(0);
+        let reader = ToolReader { workspace: &self.room, tool, outside: &[] };
+        let issues = self.room.issues_json(issues.iter().filter(|issue| concerns(issue, tool)));
+        Ok(DescribeReport {
             schema: DescribeReport::SCHEMA,
             target: self.room.target(),
             config_path: self.room.absolute(CATALOG),
             valid: config.catalog.is_valid(),
-            errors: Room::errors_of(&config.catalog),
-            tool: None,
-            arguments: Vec::new(),
-            examples: Json::Null,
-            issues: Vec::new(),
-            issue_count: 0,
-            error: None,
+            errors,
+            arguments: arguments(&surveyed),
+            tool: DescribedTool {
+                contract: self.room.contract(tool),
+                summary: self.room.tool_summary(surveyed),
+            },
+            examples: reader
+                .document(tool.examples_path.as_deref())
+                .bytes()
+                .and_then(|bytes| parse_json(bytes).ok())
+                .unwrap_or_default(),
+            issue_count: issues.len(),
+            issues,
+            error: Unfilled::default(),
             live: None,
-        };
-        let tool = match self.room.any_tool(&config.catalog, id) {
-            Ok(tool) => tool,
-            Err(error) => {
-                report.valid = false;
-                let message = error.to_string();
-                if !report.errors.contains(&message) {
-                    report.errors.push(message);
-                }
-                report.error = Some(error.with_hints());
-                return Ok(report);
-            }
-        };
-        let (surveyed, issues) = self.room.examine_tools(&config, &[tool], Vec::new(), Keep::All);
-        report.arguments = surveyed.first().map(arguments).unwrap_or_default();
-        report.tool = surveyed.into_iter().next().map(|surveyed| DescribedTool {
-            contract: self.room.contract(tool),
-            summary: self.room.tool_summary(surveyed),
-        });
-        let reader = ToolReader { workspace: &self.room, tool, outside: &[] };
-        report.examples = reader
-            .document(tool.examples_path.as_deref())
-            .bytes()
-            .and_then(|bytes| parse_json(bytes).ok())
-            .unwrap_or_default();
-        report.issues = self.room.issues_json(issues.iter().filter(|issue| concerns(issue, tool)));
-        report.issue_count = report.issues.len();
-        Ok(report)
+        })
     }
 
     /// Lists the contracts of the enabled tools and what keeps calls of them from being planned or run. What is wrong beside

@@ -1,6 +1,7 @@
 //! Operations on checkpoints.
 
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
+use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, CheckpointId, IdPrefix, Json};
 use brigade_queue::{Answer, Match, QueueError, StoredCheckpoint};
 use brigade_redact::Redactor;
@@ -8,11 +9,12 @@ use std::sync::Arc;
 
 use crate::calls::ambiguous;
 use crate::catalog::counts;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, if_any};
+use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{
-    CheckpointListReport, CheckpointReport, CheckpointReviewReport, Report as _, ResumeReport,
+    CheckpointListReport, CheckpointReport, CheckpointReviewReport, Report as _, ResumeReport, Unfilled,
 };
-use crate::room::{CHECKPOINTS, Room};
+use crate::room::{CHECKPOINTS, RUNS, Room};
 
 /// Shows, answers and resumes checkpoints.
 #[derive(Clone)]
@@ -54,28 +56,23 @@ impl Checkpoints {
     /// Shows one checkpoint.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Checkpoint`] when no checkpoint is meant; when the disk fails.
     pub fn show(&self, prefix: &IdPrefix) -> Result<CheckpointReport, Error> {
-        let (checkpoint, call_status, error) = match self.room.find_checkpoint(prefix)? {
-            Ok(stored) => {
-                let call: Option<CallId> = stored.checkpoint.call_id.parse().ok();
-                let call = match call {
-                    Some(id) => self.room.queue().read()?.call(&id)?,
-                    None => None,
-                };
-                let status = call.map(|stored| stored.call.status.as_str().to_owned());
-                (self.room.checkpoint_json(&stored), status, None)
-            }
-            Err(error) => (Json::Null, None, Some(error)),
+        let stored = self.room.find_checkpoint(prefix);
+        let stored = stored.map_err(|error| error.missing(&self.room, Refusal::Checkpoint))?;
+        let call_id: Option<CallId> = stored.checkpoint.call_id.parse().ok();
+        let call = match call_id {
+            Some(id) => self.room.queue().read()?.call(&id)?,
+            None => None,
         };
         Ok(CheckpointReport {
             schema: CheckpointReport::SCHEMA,
             target: self.room.target(),
             checkpoints_path: self.room.absolute(CHECKPOINTS),
-            checkpoint,
-            call_status,
-            candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
-            error: error.map(|error| error.with_hints()),
+            checkpoint: self.room.checkpoint_json(&stored),
+            call_status: call.map(|stored| stored.call.status.as_str().to_owned()),
+            error: Unfilled::default(),
+            candidates: Unfilled::default(),
         })
     }
 
@@ -102,100 +99,65 @@ impl Checkpoints {
     /// Goes on with a call behind its approved checkpoints, after everything that was approved has been verified again.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Resume`] when the call may not go on; when the disk fails. That a run failed is in the report.
     pub fn resume(&self, prefix: &IdPrefix) -> Result<ResumeReport, Error> {
-        let mut report = ResumeReport {
-            schema: ResumeReport::SCHEMA,
-            target: self.room.target(),
-            calls_path: self.room.calls_path(),
-            checkpoints_path: self.room.absolute(CHECKPOINTS),
-            runs_path: self.room.absolute(crate::room::RUNS),
-            checkpoint: Json::Null,
-            call: Json::Null,
-            receipt: Json::Null,
-            blockers: Vec::new(),
-            blocker_details: Vec::new(),
-            changed: Vec::new(),
-            error: None,
-            succeeded: false,
+        let room = &*self.room;
+        let none = || Refusal::Resume { checkpoint: None, run: RunRefusal::default() };
+        let stored = room.find_checkpoint(prefix).map_err(|error| error.missing(room, none()))?;
+        let refusal = || Refusal::Resume {
+            checkpoint: Some(room.checkpoint_json(&stored)),
+            run: RunRefusal::default(),
         };
-        let stored = match self.room.find_checkpoint(prefix)? {
-            Ok(stored) => stored,
-            Err(error) => {
-                report.error = Some(error.with_hints());
-                return Ok(report);
-            }
-        };
-        report.checkpoint = self.room.checkpoint_json(&stored);
-        if let Err(refusal) = stored.checkpoint.check_resumable(self.room.now()) {
-            let error = Error::new(ErrorKind::Refused, refusal.to_string());
-            let error = match stored.checkpoint.status {
-                CheckpointStatus::Pending => error.hint(format!(
-                    "brigade tools checkpoint approve {} --choice CHOICE",
-                    stored.checkpoint.id
-                )),
-                _ => match self.room.way_out_of(&stored.checkpoint)? {
-                    Some(hint) => error.hint(hint),
-                    None => error,
-                },
+        if let Err(refused) = stored.checkpoint.check_resumable(room.now()) {
+            let error = Error::caused(ErrorKind::Refused, refused);
+            let hint = match stored.checkpoint.status {
+                CheckpointStatus::Pending => {
+                    Some(format!("brigade tools checkpoint approve {} --choice CHOICE", stored.checkpoint.id))
+                }
+                _ => room.way_out_of(&stored.checkpoint)?,
             };
-            report.error = Some(error.with_hints());
-            report.blockers = vec![refusal.to_string()];
-            return Ok(report);
+            return Err(hinted(error, hint).refusing(room, refusal()));
         }
-        let call = match self.room.find_call(&IdPrefix::new(&stored.checkpoint.call_id))? {
-            Ok(call) => call,
-            Err(error) => {
-                report.error = Some(error.with_hints());
-                return Ok(report);
-            }
-        };
-        let (checkpoints, differs) = self.room.checkpoints_of(&call.call.checkpoint_ids, stored.clone())?;
+        let call = room
+            .find_call(&IdPrefix::new(&stored.checkpoint.call_id))
+            .map_err(|error| error.missing(room, refusal()))?;
+        let (checkpoints, differs) = room.checkpoints_of(&call.call.checkpoint_ids, stored.clone())?;
         if let Some((id, differs)) = differs {
-            let error = QueueError::CheckpointChanged { id, differs };
-            report.blockers = vec![error.to_string()];
-            report.error = Some(changed(&error).with_hints());
-            return Ok(report);
+            let error = changed(QueueError::CheckpointChanged { id, differs });
+            return Err(error.refusing(room, refusal()));
         }
-        let run = self.room.resume(call, &checkpoints)?;
-        report.call = run.call;
-        report.receipt = run.receipt;
-        report.blockers = run.blockers;
-        report.blocker_details = run.blocker_details;
-        report.changed = run.changed;
-        report.error = match (run.error, &report.receipt) {
-            (Some(error), Json::Null) => match self.room.way_out_of(&stored.checkpoint)? {
-                Some(hint) => Some(format!("{error} ({hint})")),
-                None => Some(error),
-            },
-            (error, _) => error,
+        let run = match room.run_stored(call, &checkpoints) {
+            Ok(run) => run,
+            Err(error) if error.refusal().is_some() => {
+                let hint = room.way_out_of(&stored.checkpoint)?;
+                let checkpoint = room.checkpoint_now(&stored)?;
+                return Err(hinted(error, hint).resuming(checkpoint));
+            }
+            Err(error) => return Err(error),
         };
-        report.succeeded = run.succeeded;
-        if let Ok(stored) = self.room.find_checkpoint(&IdPrefix::new(stored.checkpoint.id.as_str()))? {
-            report.checkpoint = self.room.checkpoint_json(&stored);
-        }
-        Ok(report)
+        Ok(ResumeReport {
+            schema: ResumeReport::SCHEMA,
+            target: room.target(),
+            calls_path: room.calls_path(),
+            checkpoints_path: room.absolute(CHECKPOINTS),
+            runs_path: room.absolute(RUNS),
+            checkpoint: room.checkpoint_now(&stored)?,
+            call: run.call,
+            receipt: run.receipt,
+            blockers: Unfilled::default(),
+            blocker_details: Unfilled::default(),
+            changed: Unfilled::default(),
+            failure: run.failure,
+            succeeded: run.succeeded,
+        })
     }
 }
 
 impl Room {
     fn answer(&self, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointReviewReport, Error> {
-        let mut report = CheckpointReviewReport {
-            schema: CheckpointReviewReport::SCHEMA,
-            target: self.target(),
-            checkpoints_path: self.absolute(CHECKPOINTS),
-            checkpoint: Json::Null,
-            call: Json::Null,
-            error: None,
-        };
-        let stored = match self.find_checkpoint(prefix)? {
-            Ok(stored) => stored,
-            Err(error) => {
-                report.error = Some(error.with_hints());
-                return Ok(report);
-            }
-        };
-        report.checkpoint = self.checkpoint_json(&stored);
+        let none = || Refusal::CheckpointReview { checkpoint: None };
+        let stored = self.find_checkpoint(prefix).map_err(|error| error.missing(self, none()))?;
+        let refusal = || Refusal::CheckpointReview { checkpoint: Some(self.checkpoint_json(&stored)) };
         let now = self.now();
         let queue = self.queue();
         let checked = queue.read()?.check_answer(&stored.checkpoint, answer);
@@ -203,22 +165,28 @@ impl Room {
             Ok(()) => queue.lock(now)?.answer(&stored.checkpoint.id, answer, now),
             Err(refused) => Err(refused),
         };
-        match answered {
-            Ok((checkpoint, call)) => {
-                report.checkpoint = self.checkpoint_json(&checkpoint);
-                report.call = self.call_json(&call.call);
-            }
-            Err(QueueError::Fs(error)) => return Err(error.into()),
-            Err(error @ QueueError::CheckpointChanged { .. }) => {
-                report.error = Some(changed(&error).with_hints());
-            }
-            Err(error) => {
-                let way_out = self.way_out_of(&stored.checkpoint)?;
-                let error = Error::new(ErrorKind::Refused, error.to_string());
-                report.error = Some(way_out.map_or(error.with_hints(), |hint| error.hint(hint).with_hints()));
-            }
-        }
-        Ok(report)
+        let (checkpoint, call) = answered.map_err(|error| match error {
+            QueueError::Fs(error) => error.into(),
+            error @ QueueError::CheckpointChanged { .. } => changed(error).refusing(self, refusal()),
+            error => match self.way_out_of(&stored.checkpoint) {
+                Ok(hint) => hinted(Error::caused(ErrorKind::Refused, error), hint).refusing(self, refusal()),
+                Err(error) => error,
+            },
+        })?;
+        Ok(CheckpointReviewReport {
+            schema: CheckpointReviewReport::SCHEMA,
+            target: self.target(),
+            checkpoints_path: self.absolute(CHECKPOINTS),
+            checkpoint: self.checkpoint_json(&checkpoint),
+            call: self.call_json(&call.call),
+            error: Unfilled::default(),
+        })
+    }
+
+    /// Shows a checkpoint as it stands by now.
+    fn checkpoint_now(&self, stored: &StoredCheckpoint) -> Result<Json, Error> {
+        let now = if_any(self.find_checkpoint(&IdPrefix::new(stored.checkpoint.id.as_str())))?;
+        Ok(self.checkpoint_json(now.as_ref().unwrap_or(stored)))
     }
 
     /// Names the command that ends the call of a checkpoint, when nothing takes it further behind that.
@@ -227,9 +195,9 @@ impl Room {
             CheckpointStatus::Pending => checkpoint.is_expired(self.now()),
             _ => true,
         };
-        let call = match self.find_call(&IdPrefix::new(&checkpoint.call_id))? {
-            Ok(stored) if is_open && stored.call.id.as_str() == checkpoint.call_id => stored.call,
-            Ok(_) | Err(_) => return Ok(None),
+        let call = match if_any(self.find_call(&IdPrefix::new(&checkpoint.call_id)))? {
+            Some(stored) if is_open && stored.call.id.as_str() == checkpoint.call_id => stored.call,
+            Some(_) | None => return Ok(None),
         };
         Ok(matches!(call.status, CallStatus::Waiting | CallStatus::ResumePending)
             .then(|| format!("brigade tools call reject {} --reason WHY ends the call", call.id)))
@@ -246,7 +214,7 @@ impl Room {
         let mut found = vec![named];
         for id in ids {
             if *id != found[0].checkpoint.id
-                && let Ok(stored) = self.find_checkpoint(&IdPrefix::new(id.as_str()))?
+                && let Some(stored) = if_any(self.find_checkpoint(&IdPrefix::new(id.as_str())))?
             {
                 found.push(stored);
             }
@@ -256,14 +224,16 @@ impl Room {
         Ok((found.into_iter().map(|stored| stored.checkpoint).collect(), changed))
     }
 
-    fn find_checkpoint(&self, prefix: &IdPrefix) -> Result<Result<StoredCheckpoint, Error>, Error> {
-        let shown = brigade_core::text::escape_terminal(prefix.as_str()).into_owned();
-        Ok(match self.queue().read()?.find_checkpoint(prefix)? {
+    fn find_checkpoint(&self, prefix: &IdPrefix) -> Result<StoredCheckpoint, Error> {
+        match self.queue().read()?.find_checkpoint(prefix)? {
             Match::One(stored) => Ok(stored),
-            Match::None => Err(Error::new(ErrorKind::NotFound, format!("no checkpoint matches `{shown}`"))
-                .hint("brigade tools checkpoint list")),
+            Match::None => {
+                let shown = escape_terminal(prefix.as_str());
+                Err(Error::new(ErrorKind::NotFound, format!("no checkpoint matches `{shown}`"))
+                    .hint("brigade tools checkpoint list"))
+            }
             Match::Ambiguous(candidates) => Err(ambiguous("checkpoint", prefix, candidates)),
-        })
+        }
     }
 
     /// Writes a checkpoint as reports have it.
@@ -275,7 +245,14 @@ impl Room {
 }
 
 /// Says what takes a checkpoint further whose file was changed by somebody.
-fn changed(error: &QueueError) -> Error {
-    Error::new(ErrorKind::Refused, error.to_string())
+fn changed(error: QueueError) -> Error {
+    Error::caused(ErrorKind::Refused, error)
         .hint("brigade tools state compact writes the file as the record has it")
+}
+
+fn hinted(error: Error, hint: Option<String>) -> Error {
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
 }

@@ -1,27 +1,52 @@
 //! Why an operation could not do its job.
 
-use brigade_core::Hint;
+use std::fmt;
+
+use brigade_core::{Hint, Json, Place};
 use brigade_fs::{FsError, FsErrorKind};
 use brigade_policy::Blocker;
 use brigade_queue::QueueError;
 use brigade_redact::Redactor;
-use thiserror::Error;
 
 use crate::exit::Exit;
+use crate::refusal::{Refusal, Refused};
+use crate::report::RuntimeStopReport;
+use crate::room::Room;
 
 /// Why an operation could not be done, and what to do next.
-#[derive(Debug, Error)]
-#[error("{message}")]
-pub struct Error {
+///
+/// A refusal is one of these, too: [`Error::kind`] and [`Error::blockers`] say why, [`Error::refusal`] what was found on the
+/// way. The cause, where there is one, is its `source()`.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     kind: ErrorKind,
+    code: Option<&'static str>,
     message: String,
     blockers: Vec<Blocker>,
     candidates: Vec<String>,
     hints: Vec<Hint>,
+    refused: Option<Refused>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
 }
 
 /// What kind of trouble it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// Nothing has that name.
     NotFound,
@@ -37,73 +62,169 @@ pub enum ErrorKind {
     Environment,
 }
 
+impl ErrorKind {
+    /// Returns the word for it, such as `not-found`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ErrorKind::NotFound => "not-found",
+            ErrorKind::Ambiguous => "ambiguous",
+            ErrorKind::Refused => "refused",
+            ErrorKind::InvalidConfig => "invalid-config",
+            ErrorKind::Usage => "usage",
+            ErrorKind::Environment => "environment",
+        }
+    }
+}
+
 impl Error {
     /// Makes an error of one sentence, lower-case, without a final stop.
     ///
     /// What looks like a secret in it, such as one that was typed in the place of an id, is masked.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error {
+        Error(Box::new(Inner {
             kind,
+            code: None,
             message: Redactor::new(&[]).redact_str(&message.into()),
             blockers: Vec::new(),
             candidates: Vec::new(),
             hints: Vec::new(),
-        }
+            refused: None,
+            source: None,
+        }))
+    }
+
+    /// Makes an error in the words of its cause, which it keeps.
+    pub(crate) fn caused(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        let mut error = Error::new(kind, source.to_string());
+        error.0.source = Some(Box::new(source));
+        error
+    }
+
+    /// Sets the code that scripts can rely on; without one, it is that of the first reason, or the word for the kind.
+    #[must_use]
+    pub fn coded(mut self, code: &'static str) -> Error {
+        self.0.code = Some(code);
+        self
     }
 
     /// Adds the next command to try, or what to change.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Hint>) -> Error {
-        self.hints.push(hint.into().map_texts(|text| Redactor::new(&[]).redact_str(text)));
+        self.0.hints.push(hint.into().map_texts(|text| Redactor::new(&[]).redact_str(text)));
         self
     }
 
     /// Adds the reasons.
     #[must_use]
     pub fn because(mut self, blockers: impl IntoIterator<Item = Blocker>) -> Error {
-        self.blockers.extend(blockers);
+        self.0.blockers.extend(blockers);
         self
     }
 
     /// Adds what could be meant.
     #[must_use]
     pub fn candidates(mut self, candidates: impl IntoIterator<Item = String>) -> Error {
-        self.candidates.extend(candidates);
+        self.0.candidates.extend(candidates);
         self
+    }
+
+    /// Adds what was found on the way; what an inner step added stays.
+    #[must_use]
+    pub(crate) fn refusing(mut self, room: &Room, refusal: Refusal) -> Error {
+        // A disk that fails is no refusal.
+        if self.0.kind != ErrorKind::Environment && self.0.refused.is_none() {
+            self.0.refused = Some(Refused { target: room.target(), refusal });
+        }
+        self
+    }
+
+    /// Adds what was found on the way when the error is about what was asked for; one about files or the queue stays as it is.
+    #[must_use]
+    pub(crate) fn missing(self, room: &Room, refusal: Refusal) -> Error {
+        if self.is_about_request() { self.refusing(room, refusal) } else { self }
+    }
+
+    pub(crate) fn is_about_request(&self) -> bool {
+        self.0.kind != ErrorKind::Environment && self.0.source.is_none()
+    }
+
+    /// Makes the refusal of a run one of going on behind a checkpoint.
+    pub(crate) fn resuming(mut self, checkpoint: Json) -> Error {
+        if let Some(Refused { refusal, .. }) = &mut self.0.refused
+            && let Refusal::Run(run) = refusal
+        {
+            *refusal = Refusal::Resume { checkpoint: Some(checkpoint), run: std::mem::take(run) };
+        }
+        self
+    }
+
+    /// Makes why a runtime was not stopped or not started the reason that it was not restarted.
+    pub(crate) fn restarting(
+        mut self,
+        room: &Room,
+        runtime_id: String,
+        stop: Option<RuntimeStopReport>,
+    ) -> Error {
+        let step = self.0.refused.take().map(|refused| Box::new(refused.refusal));
+        self.refusing(room, Refusal::RuntimeRestart { runtime_id, stop: stop.map(Box::new), step })
     }
 
     /// Returns what kind of trouble it is.
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
+    }
+
+    /// Returns a stable word for it, such as `not-found` or `effect_denied`.
+    pub fn code(&self) -> &str {
+        match (self.0.code, self.0.blockers.first()) {
+            (Some(code), _) => code,
+            (None, Some(blocker)) => blocker.code.as_ref(),
+            (None, None) => self.0.kind.as_str(),
+        }
     }
 
     /// Returns the reasons; empty when the message says it all.
     pub fn blockers(&self) -> &[Blocker] {
-        &self.blockers
+        &self.0.blockers
+    }
+
+    /// Returns the places in files that the reasons name.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.0.blockers.iter().filter_map(|blocker| blocker.place.as_ref())
     }
 
     /// Returns what could be meant, when more than one thing could.
     pub fn could_be(&self) -> &[String] {
-        &self.candidates
+        &self.0.candidates
     }
 
     /// Returns what to do next.
     pub fn hints(&self) -> &[Hint] {
-        &self.hints
+        &self.0.hints
+    }
+
+    /// Returns what was found on the way to a refusal.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.0.refused.as_ref().map(|refused| &refused.refusal)
+    }
+
+    /// Returns the workspace of a refusal, as reports name it.
+    pub fn target(&self) -> Option<&str> {
+        self.0.refused.as_ref().map(|refused| refused.target.as_str())
     }
 
     /// Returns the message with its hints behind it, for documents that have one text for both.
-    pub(crate) fn with_hints(&self) -> String {
-        if self.hints.is_empty() {
-            return self.message.clone();
+    pub fn with_hints(&self) -> String {
+        if self.0.hints.is_empty() {
+            return self.0.message.clone();
         }
-        let hints: Vec<String> = self.hints.iter().map(ToString::to_string).collect();
-        format!("{} ({})", self.message, hints.join("; "))
+        let hints: Vec<String> = self.0.hints.iter().map(ToString::to_string).collect();
+        format!("{} ({})", self.0.message, hints.join("; "))
     }
 
     /// Returns the exit code that stands for it.
     pub fn exit(&self) -> Exit {
-        match self.kind {
+        match self.0.kind {
             ErrorKind::NotFound | ErrorKind::Ambiguous | ErrorKind::Refused | ErrorKind::InvalidConfig => {
                 Exit::Refused
             }
@@ -115,15 +236,9 @@ impl Error {
 
 impl From<FsError> for Error {
     fn from(error: FsError) -> Error {
-        let hint = match &error.kind {
-            FsErrorKind::Permission => Some("check who owns the workspace's .brigade folder"),
-            _ => None,
-        };
-        let made = Error::new(ErrorKind::Environment, error.to_string());
-        match hint {
-            Some(hint) => made.hint(hint),
-            None => made,
-        }
+        let is_forbidden = matches!(error.kind, FsErrorKind::Permission);
+        let made = Error::caused(ErrorKind::Environment, error);
+        if is_forbidden { made.hint("check who owns the workspace's .brigade folder") } else { made }
     }
 }
 
@@ -131,10 +246,19 @@ impl From<QueueError> for Error {
     fn from(error: QueueError) -> Error {
         match error {
             QueueError::Fs(error) => error.into(),
-            blocked @ QueueError::Blocked(_) => Error::new(ErrorKind::Environment, blocked.to_string())
+            blocked @ QueueError::Blocked(_) => Error::caused(ErrorKind::Environment, blocked)
                 .hint("brigade tools state compact moves it aside"),
-            failed @ QueueError::Store(_) => Error::new(ErrorKind::Environment, failed.to_string()),
-            error => Error::new(ErrorKind::Refused, error.to_string()),
+            failed @ QueueError::Store(_) => Error::caused(ErrorKind::Environment, failed),
+            error => Error::caused(ErrorKind::Refused, error),
         }
+    }
+}
+
+/// Takes it for an answer that nothing, or more than one thing, has a name.
+pub(crate) fn if_any<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_about_request() => Ok(None),
+        Err(error) => Err(error),
     }
 }

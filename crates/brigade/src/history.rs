@@ -1,15 +1,17 @@
 //! Operations on runs that are over.
 
-use brigade_call::{CallStatus, Receipt, ReplayOf, blocker_to_json};
+use brigade_call::{CallStatus, Receipt, ReplayOf};
 use brigade_core::{IdPrefix, Json, NextStep, Object};
-use brigade_policy::Blocker;
 use brigade_queue::{Enqueued, OnDuplicate, RunList, StoredReceipt, ThisHost, interrupted_receipt};
 use std::sync::Arc;
 
-use crate::calls::{check_status, messages};
+use crate::calls::check_status;
 use crate::error::{Error, ErrorKind};
 use crate::logs::{MeantRun, RunningRun};
-use crate::report::{LedgerFinding, LedgerReport, ReplayReport, Report as _, RunListReport, RunShowReport};
+use crate::refusal::Refusal;
+use crate::report::{
+    LedgerFinding, LedgerReport, ReplayReport, Report as _, RunListReport, RunShowReport, Unfilled,
+};
 use crate::room::{CALLS, RUNS, Room};
 
 /// The keys of a receipt that its summary has.
@@ -75,7 +77,7 @@ impl Runs {
     /// When the disk fails, or there is no run to list those before.
     pub fn list(&self, filter: &RunFilter) -> Result<RunListReport, Error> {
         let before = match &filter.before {
-            Some(prefix) => Some(self.room.find_run(prefix)??.receipt.id().to_owned()),
+            Some(prefix) => Some(self.room.find_run(prefix)?.receipt.id().to_owned()),
             None => None,
         };
         let queue = self.room.queue();
@@ -149,30 +151,25 @@ impl Runs {
     /// Shows one receipt.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::RunShow`] when no run that is over is meant; when the disk fails.
     pub fn show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
-        Ok(match self.room.meant_run(prefix)? {
-            Ok(MeantRun::Abandoned(run)) => self.room.abandoned_report(&run)?,
-            Ok(run) => match run.receipt() {
-                Ok(stored) => self.room.run_report(Some(stored), None),
-                Err(error) => self.room.run_report(None, Some(error)),
-            },
-            Err(error) => self.room.run_report(None, Some(error)),
-        })
+        let shown = self.room.meant_run(prefix).and_then(|run| match run {
+            MeantRun::Abandoned(run) => self.room.abandoned_report(&run),
+            run => run.receipt().map(|stored| self.room.run_report(stored)),
+        });
+        shown.map_err(|error| error.missing(&self.room, Refusal::RunShow))
     }
 
     /// Shows the newest receipt.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::RunShow`] when nothing has run yet; when the disk fails.
     pub fn latest(&self) -> Result<RunShowReport, Error> {
-        let mut list = self.room.queue().read()?.receipts(1)?;
-        Ok(if list.receipts.is_empty() {
-            let error =
-                Error::new(ErrorKind::NotFound, "nothing has run yet").hint("brigade tools call run --next");
-            self.room.run_report(None, Some(error))
-        } else {
-            self.room.run_report(Some(list.receipts.remove(0)), None)
+        let newest = self.room.queue().read()?.receipts(1)?.receipts.into_iter().next();
+        newest.map(|stored| self.room.run_report(stored)).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "nothing has run yet")
+                .hint("brigade tools call run --next")
+                .refusing(&self.room, Refusal::RunShow)
         })
     }
 
@@ -180,66 +177,56 @@ impl Runs {
     /// the call must be approved like any other.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Replay`] when no run is meant, or its call is blocked by now; when the disk fails.
     pub fn replay(&self, prefix: &IdPrefix) -> Result<ReplayReport, Error> {
-        let mut report = ReplayReport {
-            schema: ReplayReport::SCHEMA,
-            target: self.room.target(),
-            runs_path: self.room.absolute(RUNS),
-            calls_path: self.room.absolute(CALLS),
-            run: Json::Null,
-            plan: Json::Null,
-            blockers: Vec::new(),
-            blocker_details: Vec::new(),
-            created: 0,
-            executed: 0,
-            call: Json::Null,
-            error: None,
-        };
-        let stored = match self.room.find_run_to_change(prefix)? {
-            Ok(stored) => stored,
-            Err(error) => {
-                report.error = Some(error.with_hints());
-                return Ok(report);
-            }
-        };
+        let room = &*self.room;
+        let stored = room
+            .find_run_to_change(prefix)
+            .map_err(|error| error.missing(room, Refusal::Replay { run: None, plan: None }))?;
         let receipt = &stored.receipt;
-        report.run = self.room.run_summary(&stored);
-        let config = self.room.config()?;
-        let tool = match self.room.tool(&config.catalog, receipt.tool_id()) {
-            Ok(tool) => tool,
-            Err(error) => {
-                report.error = Some(error.with_hints());
-                return Ok(report);
-            }
-        };
+        let run = room.run_summary(&stored);
+        let refused = |plan: Option<Json>| Refusal::Replay { run: Some(run.clone()), plan };
+        let config = room.config()?;
+        let tool = room
+            .tool(&config.catalog, receipt.tool_id())
+            .map_err(|error| error.missing(room, refused(None)))?;
         let args = receipt.document().get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
-        let planned = self.room.plan_tool(&config, tool, Ok(args))?;
+        let planned = room.plan_tool(&config, tool, Ok(args))?;
         let plan = &planned.plan;
-        let blockers: Vec<Blocker> = plan.blockers().to_vec();
-        report.plan = json_of(&self.room.plan_report(&config, &planned))?;
-        report.blockers = messages(&blockers);
-        report.blocker_details = blockers.iter().map(blocker_to_json).collect();
-        if !blockers.is_empty() || plan.holds_secret() {
-            report.error = Some("the run cannot be replayed as things are".to_owned());
-            return Ok(report);
+        let plan_json = json_of(&room.plan_report(&config, &planned))?;
+        if !plan.blockers().is_empty() || plan.holds_secret() {
+            return Err(Error::new(ErrorKind::Refused, "the run cannot be replayed as things are")
+                .because(plan.blockers().iter().cloned())
+                .refusing(room, refused(Some(plan_json))));
         }
-        let now = self.room.now();
+        let now = room.now();
         let replay = ReplayOf {
             run_id: receipt.id().to_owned(),
             source_call_id: Some(receipt.call_id().to_owned()),
             created_at: now,
         };
-        let queue = self.room.queue();
+        let queue = room.queue();
         let mut locked = queue.lock(now)?;
         let queued = locked.enqueue_all(1, OnDuplicate::Queue, &mut |_, is_taken| {
             plan.to_call(now, Some(replay.clone()), is_taken)
         })?;
-        if let Some(Enqueued::Queued(call)) = queued.into_iter().next() {
-            report.created = 1;
-            report.call = self.room.call_json(&call.call);
-        }
-        Ok(report)
+        let Some(Enqueued::Queued(call)) = queued.into_iter().next() else {
+            unreachable!("a replay is queued beside calls that ask for the same");
+        };
+        Ok(ReplayReport {
+            schema: ReplayReport::SCHEMA,
+            target: room.target(),
+            runs_path: room.absolute(RUNS),
+            calls_path: room.absolute(CALLS),
+            run,
+            plan: plan_json,
+            blockers: Unfilled::default(),
+            blocker_details: Unfilled::default(),
+            created: 1,
+            executed: 0,
+            call: room.call_json(&call.call),
+            error: Unfilled::default(),
+        })
     }
 
     /// Checks the chain of receipts from an entry of the ledger on.
@@ -280,18 +267,18 @@ impl Runs {
 
 impl Room {
     /// Finds a run that is over.
-    pub(crate) fn find_run(&self, prefix: &IdPrefix) -> Result<Result<StoredReceipt, Error>, Error> {
-        Ok(self.meant_run(prefix)?.and_then(MeantRun::receipt))
+    pub(crate) fn find_run(&self, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
+        self.meant_run(prefix).and_then(MeantRun::receipt)
     }
 
     /// Finds a run that is over, for something that is written afterwards: one whose runner is gone is recorded first.
-    fn find_run_to_change(&self, prefix: &IdPrefix) -> Result<Result<StoredReceipt, Error>, Error> {
+    fn find_run_to_change(&self, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
         match self.meant_run(prefix)? {
-            Ok(MeantRun::Abandoned(run)) => {
+            MeantRun::Abandoned(run) => {
                 self.record_interrupted()?;
                 self.find_run(&IdPrefix::new(run.id()))
             }
-            run => Ok(run.and_then(MeantRun::receipt)),
+            run => run.receipt(),
         }
     }
 
@@ -300,32 +287,34 @@ impl Room {
         let stored = self.queue().read()?.call(run.call_id())?;
         let claim = stored.as_ref().and_then(|stored| stored.call.claim.clone());
         let (Some(stored), Some(claim)) = (stored, claim) else {
-            return Ok(self.run_report(None, MeantRun::Abandoned(run.clone()).receipt().err()));
+            return MeantRun::Abandoned(run.clone()).receipt().map(|stored| self.run_report(stored));
         };
         let host = ThisHost::new(self.fs.clone());
         let receipt = interrupted_receipt(&host, &stored, &claim.run_id, self.now());
         let next = self.next_of_run(&receipt);
         let mut document = receipt.into_document();
         document.insert("recorded".to_owned(), Json::from(false));
-        let run = self.receipt_json(Json::Object(document));
-        Ok(RunShowReport { run, next, ..self.run_report(None, None) })
+        Ok(self.shown_run(document, next))
     }
 
-    fn run_report(&self, stored: Option<StoredReceipt>, error: Option<Error>) -> RunShowReport {
+    fn run_report(&self, stored: StoredReceipt) -> RunShowReport {
+        let next = self.next_of_run(&stored.receipt);
+        let mut document = stored.receipt.into_document();
+        for key in SUMMARY_KEYS {
+            document.entry((*key).to_owned()).or_default();
+        }
+        self.shown_run(document, next)
+    }
+
+    fn shown_run(&self, receipt: Object, next: Option<NextStep>) -> RunShowReport {
         RunShowReport {
             schema: RunShowReport::SCHEMA,
             target: self.target(),
             runs_path: self.absolute(RUNS),
-            next: stored.as_ref().and_then(|stored| self.next_of_run(&stored.receipt)),
-            run: stored.map_or(Json::Null, |stored| {
-                let mut document = stored.receipt.into_document();
-                for key in SUMMARY_KEYS {
-                    document.entry((*key).to_owned()).or_default();
-                }
-                self.receipt_json(Json::Object(document))
-            }),
-            candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
-            error: error.map(|error| error.with_hints()),
+            run: self.receipt_json(Json::Object(receipt)),
+            error: Unfilled::default(),
+            candidates: Unfilled::default(),
+            next,
         }
     }
 

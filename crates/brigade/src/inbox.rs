@@ -16,10 +16,12 @@ use crate::calls::ambiguous;
 use crate::catalog::counts;
 use crate::doctor::Parts;
 use crate::error::{Error, ErrorKind};
-use crate::report::{ImportReport, InboxItemReport, InboxReport, Report as _};
+use crate::refusal::Refusal;
+use crate::report::{ImportReport, InboxItemReport, InboxReport, Report as _, Unfilled};
 use crate::room::Room;
 
-pub(crate) use file::{INBOX, InboxFile, SetAside};
+pub use file::INBOX;
+pub(crate) use file::{InboxFile, SetAside};
 
 /// Which rows of the inbox to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -127,19 +129,18 @@ impl Inbox {
     /// Shows one row of the inbox.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::InboxItem`] when no row is meant; when the disk fails.
     pub fn show(&self, prefix: &IdPrefix) -> Result<InboxItemReport, Error> {
         let inbox = self.room.read_inbox()?;
-        Ok(match find(&inbox, prefix) {
-            Ok(index) => self.room.item_report(inbox.row(index).cloned(), None),
-            Err(error) => self.room.item_report(None, Some(error)),
-        })
+        let index = find(&inbox, prefix)
+            .map_err(|error| error.refusing(&self.room, Refusal::InboxItem { item: None }))?;
+        Ok(self.room.item_report(inbox.row(index).cloned().unwrap_or_default()))
     }
 
     /// Records what a person decided about a row. Starts nothing.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::InboxItem`] when no row is meant, or that was decided already; when the disk fails.
     pub fn decide(
         &self,
         prefix: &IdPrefix,
@@ -148,22 +149,19 @@ impl Inbox {
     ) -> Result<InboxItemReport, Error> {
         let reason = reason.map(|reason| self.room.clean_reason(reason)).transpose()?;
         let now = self.room.now();
+        let refused = |item| move |error: Error| error.refusing(&self.room, Refusal::InboxItem { item });
         // Found out without the lock first, so that a mistyped id changes nothing and waits for nobody.
-        if let Err(error) = find(&self.room.read_inbox()?, prefix) {
-            return Ok(self.room.item_report(None, Some(error)));
-        }
+        find(&self.room.read_inbox()?, prefix).map_err(refused(None))?;
         let (decided, _) = self.room.change_inbox(|inbox| {
-            let index = find(inbox, prefix)?;
+            let index = find(inbox, prefix).map_err(refused(None))?;
             let row = inbox.row(index).cloned().unwrap_or_default();
             let status = step.status();
             let Json::Object(mut members) = row.clone() else {
                 unreachable!("rows of the inbox are objects");
             };
             if members.get("status").and_then(Json::as_str) == Some(status) {
-                return Ok((
-                    row,
-                    Some(Error::new(ErrorKind::Refused, format!("the row is {status} already"))),
-                ));
+                let error = Error::new(ErrorKind::Refused, format!("the row is {status} already"));
+                return Err(refused(Some(row))(error));
             }
             members.insert("status".to_owned(), Json::from(status));
             members.insert("updated_at".to_owned(), Json::from(now.to_string()));
@@ -172,24 +170,21 @@ impl Inbox {
             }
             let row = Json::Object(members);
             inbox.replace(index, row.clone());
-            Ok((row, None))
+            Ok(row)
         })?;
-        Ok(match decided {
-            Ok((row, error)) => self.room.item_report(Some(row), error),
-            Err(error) => self.room.item_report(None, Some(error)),
-        })
+        decided.map(|row| self.room.item_report(row))
     }
 }
 
 impl Room {
-    fn item_report(&self, item: Option<Json>, error: Option<Error>) -> InboxItemReport {
+    fn item_report(&self, item: Json) -> InboxItemReport {
         InboxItemReport {
             schema: InboxItemReport::SCHEMA,
             target: self.target(),
             imports_path: self.absolute(INBOX),
-            item: item.unwrap_or_default(),
-            candidates: error.as_ref().map(|error| error.could_be().to_vec()).unwrap_or_default(),
-            error: error.map(|error| error.with_hints()),
+            item,
+            error: Unfilled::default(),
+            candidates: Unfilled::default(),
         }
     }
 }

@@ -62,6 +62,7 @@ mod pins;
 mod policies;
 mod policy_json;
 mod projections;
+mod refusal;
 mod report;
 mod room;
 mod running;
@@ -73,6 +74,14 @@ mod state;
 mod survey;
 mod words;
 mod workspace;
+
+/// Where a workspace keeps its files, relative to its root.
+pub mod paths {
+    pub use crate::inbox::INBOX;
+    pub use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES};
+    pub use crate::runtimes::STATE;
+    pub use brigade_mcp::PINS;
+}
 
 pub use brigade_call::{Call, Caller};
 pub use brigade_command as command;
@@ -96,6 +105,7 @@ pub use inbox::{InboxFilter, InboxStep};
 pub use logs::LogReach;
 pub use parity::Verdict;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
+pub use refusal::{Refusal, RunRefusal};
 pub use report::*;
 pub use running::RunTarget;
 pub use sample::NewFile;

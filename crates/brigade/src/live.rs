@@ -61,9 +61,6 @@ impl Tools {
     /// When the disk fails, or the tool is none of an MCP server.
     pub fn describe_live(&self, id: &str) -> Result<DescribeReport, Error> {
         let mut report = self.describe(id)?;
-        if report.tool.is_none() {
-            return Ok(report);
-        }
         let config = self.room.config()?;
         let tool = self.room.tool(&config.catalog, id)?;
         if McpTool::of_tool(tool).is_none() {

@@ -109,7 +109,7 @@ impl Runs {
     /// # Errors
     /// When no run or more than one is meant, the log is gone, or the disk fails.
     pub fn log(&self, prefix: &IdPrefix, stream: LogStream) -> Result<RunLogReport, Error> {
-        let run = self.room.meant_run(prefix)??;
+        let run = self.room.meant_run(prefix)?;
         let path = run.log(stream)?;
         let file = self.room.open_log(&run, &path)?;
         let bytes = file.len()?;
@@ -142,7 +142,7 @@ impl Runs {
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<io::Result<()>, Error> {
         let cancel = self.room.env.cancel.as_ref();
-        let run = self.room.meant_run(prefix)??;
+        let run = self.room.meant_run(prefix)?;
         let file = self.room.open_log(&run, &run.log(stream)?)?;
         match (reach, cancel, &run) {
             (LogReach::Now, _, _) | (LogReach::EndOfRun, _, MeantRun::Over(_) | MeantRun::Abandoned(_)) => {
@@ -201,14 +201,14 @@ impl Room {
         }
     }
 
-    /// Finds a run, also one that is running. The inner error is one about what was asked for.
-    pub(crate) fn meant_run(&self, prefix: &IdPrefix) -> Result<Result<MeantRun, Error>, Error> {
+    /// Finds a run, also one that is running.
+    pub(crate) fn meant_run(&self, prefix: &IdPrefix) -> Result<MeantRun, Error> {
         let queue = self.queue();
         let view = queue.read()?;
         if let Match::One(Ok(stored)) = view.find_run(prefix)?
             && stored.receipt.id() == prefix.as_str()
         {
-            return Ok(Ok(MeantRun::Over(Box::new(stored))));
+            return Ok(MeantRun::Over(Box::new(stored)));
         }
         let running = runs_of(&view, CallStatus::Running)?;
         // Looked for once more: one that has ended meanwhile has its receipt now.
@@ -218,8 +218,7 @@ impl Room {
                 (Some(stored), vec![id])
             }
             Match::One(Err(bad)) => {
-                let error = Error::new(ErrorKind::Refused, format!("`{}`: {}", bad.path, bad.problem));
-                return Ok(Err(error));
+                return Err(Error::new(ErrorKind::Refused, format!("`{}`: {}", bad.path, bad.problem)));
             }
             Match::None => (None, Vec::new()),
             Match::Ambiguous(candidates) => (None, candidates),
@@ -228,27 +227,27 @@ impl Room {
             over.into_iter().chain(running.iter().map(|running| running.run_id.clone())).collect();
         let id = match prefix.resolve(ids.into_iter().map(|id| (id.clone(), id))) {
             Resolved::One(id) => id,
-            Resolved::Ambiguous(candidates) => return Ok(Err(ambiguous("run", prefix, candidates))),
+            Resolved::Ambiguous(candidates) => return Err(ambiguous("run", prefix, candidates)),
             Resolved::None => return self.abandoned_run(&view, prefix),
         };
         if let Some(stored) = stored.filter(|stored| stored.receipt.id() == id) {
-            return Ok(Ok(MeantRun::Over(Box::new(stored))));
+            return Ok(MeantRun::Over(Box::new(stored)));
         }
         let found = running.into_iter().find(|running| running.run_id == id);
-        Ok(found.map(MeantRun::Running).ok_or_else(|| no_run(prefix)))
+        found.map(MeantRun::Running).ok_or_else(|| no_run(prefix))
     }
 
     /// Finds a run without a receipt, whose runner is gone.
-    fn abandoned_run(&self, view: &View<'_>, prefix: &IdPrefix) -> Result<Result<MeantRun, Error>, Error> {
+    fn abandoned_run(&self, view: &View<'_>, prefix: &IdPrefix) -> Result<MeantRun, Error> {
         let abandoned = runs_of(view, CallStatus::Interrupted)?;
         let ids = abandoned.iter().map(|run| (run.run_id.as_str(), run.run_id.clone()));
         let id = match prefix.resolve(ids) {
             Resolved::One(id) => id,
-            Resolved::Ambiguous(candidates) => return Ok(Err(ambiguous("run", prefix, candidates))),
-            Resolved::None => return Ok(Err(no_run(prefix))),
+            Resolved::Ambiguous(candidates) => return Err(ambiguous("run", prefix, candidates)),
+            Resolved::None => return Err(no_run(prefix)),
         };
         let found = abandoned.into_iter().find(|run| run.run_id == id);
-        Ok(found.map(MeantRun::Abandoned).ok_or_else(|| no_run(prefix)))
+        found.map(MeantRun::Abandoned).ok_or_else(|| no_run(prefix))
     }
 }
 

@@ -10,7 +10,8 @@ use crate::calls::{details, messages};
 use crate::error::Error;
 use crate::gather::Config;
 use crate::load::shown_id;
-use crate::report::{PlanReport, QueueReport};
+use crate::refusal::Refusal;
+use crate::report::PlanReport;
 use crate::room::Room;
 
 /// What a plan and a record say of a tool, and of one that is not there cannot say.
@@ -23,16 +24,16 @@ impl Room {
         config: &Config,
         tool_id: &str,
         args: &ArgsSource,
-        missing: &Error,
-    ) -> Result<PlanReport, Error> {
+        missing: Error,
+    ) -> Result<Error, Error> {
         let tool_id = shown_id(tool_id);
         let tool = nameless(&tool_id);
         let planned = self.plan_tool(config, &tool, self.args(args))?;
         let report = self.plan_report(config, &planned);
-        let blockers = [blocker(missing)];
+        let blockers = [blocker(&missing)];
         let mut plan = report.plan;
         forget(&mut plan, &tool_id);
-        Ok(PlanReport {
+        let report = PlanReport {
             valid: false,
             tool_id,
             plan,
@@ -43,9 +44,9 @@ impl Room {
             source_fingerprint: None,
             call_fingerprint: None,
             argv: Vec::new(),
-            error: Some(missing.with_hints()),
             ..report
-        })
+        };
+        Ok(missing.refusing(self, Refusal::Plan(Box::new(report))))
     }
 
     /// Makes the document of `call queue` for a tool that is missing or disabled; nothing is stored.
@@ -54,23 +55,19 @@ impl Room {
         config: &Config,
         tool_id: &str,
         args: &ArgsSource,
-        missing: &Error,
-    ) -> Result<QueueReport, Error> {
+        missing: Error,
+    ) -> Result<Error, Error> {
         let tool_id = shown_id(tool_id);
         let tool = nameless(&tool_id);
         let plan: Plan = self.plan_tool(config, &tool, self.args(args))?.plan;
-        let blockers = [blocker(missing)];
+        let blockers = [blocker(&missing)];
         let mut call = self.call_json(&plan.shown_call(self.now()));
         forget(&mut call, &tool_id);
         if let Json::Object(members) = &mut call {
             members.insert("blockers".to_owned(), Json::from(messages(&blockers)));
             members.insert("blocker_details".to_owned(), Json::Array(details(&blockers)));
         }
-        Ok(QueueReport {
-            blockers: messages(&blockers),
-            blocker_details: details(&blockers),
-            ..self.queue_report(&plan, call, Some(missing.with_hints()), [0, 0])
-        })
+        Ok(missing.because(blockers).refusing(self, Refusal::Queue { call }))
     }
 }
 

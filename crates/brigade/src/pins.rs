@@ -10,8 +10,10 @@ use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, sentence};
 
 use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
+use crate::refusal::Refusal;
 use crate::report::{
     BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinSummary, Report as _, ServerSummary,
+    Unfilled,
 };
 use crate::room::Room;
 
@@ -56,34 +58,33 @@ impl Pins {
     /// Shows a pin, and what the server said differently when it was last asked.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Pin`] when no pin is meant; when the disk fails.
     pub fn show(&self, id: &str) -> Result<PinReport, Error> {
         if let Some(state) = self.room.find_server(id)? {
             return Ok(self.room.server_report(&state));
         }
-        Ok(match self.room.find_pin(id)? {
-            Ok(pin) => self.room.pin_report(&pin),
-            Err(error) => self.room.no_pin(&error),
-        })
+        Ok(self.room.pin_report(&self.room.find_pin(id)?))
     }
 
     /// Makes what a server said differently the pin, exactly as it was reported. Asks no server. With the beginning of a
     /// fingerprint, only when that is the one of what is offered: so nothing is taken that came after what was looked at.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Pin`] when no pin is meant, or nothing of it changed; when the disk fails.
     pub fn accept(&self, id: &str, fingerprint: Option<&str>) -> Result<PinReport, Error> {
         if let Some(state) = self.room.find_server(id)? {
             return self.room.accept_server(state, fingerprint);
         }
-        let pin = match self.room.find_pin(id)? {
-            Ok(pin) => pin,
-            Err(error) => return Ok(self.room.no_pin(&error)),
+        let pin = self.room.find_pin(id)?;
+        let refused = |error: Error| {
+            error.refusing(&self.room, Refusal::Pin(Some(Box::new(self.room.pin_report(&pin)))))
         };
+        let shown = escape_terminal(&pin.id()).into_owned();
         let Some(offered) = pin.offered.clone() else {
-            let message = format!("nothing of the pin `{}` changed", escape_terminal(&pin.id()));
-            let error = Error::new(ErrorKind::Refused, message).hint("brigade tools pins list --live");
-            return Ok(PinReport { error: Some(error.with_hints()), ..self.room.pin_report(&pin) });
+            let message = format!("nothing of the pin `{shown}` changed");
+            return Err(refused(
+                Error::new(ErrorKind::Refused, message).hint("brigade tools pins list --live"),
+            ));
         };
         if let Some(wanted) = fingerprint {
             let wanted = wanted.trim().to_ascii_lowercase();
@@ -91,11 +92,10 @@ impl Pins {
                 let message = if wanted.len() < SHORTEST {
                     format!("the fingerprint needs at least {SHORTEST} digits")
                 } else {
-                    format!("the server offers something else for the pin `{}`", escape_terminal(&pin.id()))
+                    format!("the server offers something else for the pin `{shown}`")
                 };
-                let hint = format!("brigade tools pins show {}", escape_terminal(&pin.id()));
-                let error = Error::new(ErrorKind::Refused, message).hint(hint);
-                return Ok(PinReport { error: Some(error.with_hints()), ..self.room.pin_report(&pin) });
+                let hint = format!("brigade tools pins show {shown}");
+                return Err(refused(Error::new(ErrorKind::Refused, message).hint(hint)));
             }
         }
         let before = self.room.pin_report(&pin);
@@ -122,7 +122,7 @@ impl Room {
             format!("nothing of the list `{}` changed", escape_terminal(&id))
         };
         let error = Error::new(ErrorKind::Refused, message).hint("brigade tools pins list --live");
-        Ok(PinReport { error: Some(error.with_hints()), ..before })
+        Err(error.refusing(self, Refusal::Pin(Some(Box::new(before)))))
     }
 
     /// Finds what a server lists by its id, which no pin has.
@@ -138,10 +138,18 @@ impl Room {
 
     fn server_report(&self, state: &ServerState) -> PinReport {
         PinReport {
+            schema: PinReport::SCHEMA,
+            target: self.target(),
+            pins_path: self.absolute(PINS),
+            pin: None,
             server: Some(self.server_summary(state)),
+            description: None,
+            input_schema: brigade_core::Json::Null,
+            offered: None,
             changes: state.changes(),
-            error: None,
-            ..self.no_pin(&Error::new(ErrorKind::NotFound, ""))
+            accepted: false,
+            error: Unfilled::default(),
+            candidates: Unfilled::default(),
         }
     }
 
@@ -231,11 +239,11 @@ impl Room {
     }
 
     /// Finds a pin by its id, by the id of a tool in the catalog, or by the beginning of its id.
-    fn find_pin(&self, id: &str) -> Result<Result<PinRecord, Error>, Error> {
+    fn find_pin(&self, id: &str) -> Result<PinRecord, Error> {
         let id = id.trim();
         let (pins, broken) = self.pins()?;
         if let Some(pin) = pins.iter().find(|pin| pin.id() == id) {
-            return Ok(Ok(pin.clone()));
+            return Ok(pin.clone());
         }
         let catalog = self.catalog()?;
         let key = match catalog.tool(id) {
@@ -245,18 +253,19 @@ impl Room {
         if let Some(key) = key
             && let Some(pin) = pins.iter().find(|pin| pin.tool == key)
         {
-            return Ok(Ok(pin.clone()));
+            return Ok(pin.clone());
         }
         let matches: Vec<&PinRecord> =
             pins.iter().filter(|pin| !id.is_empty() && pin.id().starts_with(id)).collect();
         let shown = escape_terminal(id);
-        Ok(match matches.as_slice() {
+        let none = |error: Error| error.refusing(self, Refusal::Pin(None));
+        match matches.as_slice() {
             [pin] => Ok((*pin).clone()),
             [] => {
                 let names: Vec<String> = pins.iter().map(PinRecord::id).collect();
                 let error = Error::new(ErrorKind::NotFound, format!("no pin has the id `{shown}`"));
                 let file = format!("{id}.json");
-                Err(match broken.iter().find(|broken| broken.pin_path.ends_with(&file)) {
+                Err(none(match broken.iter().find(|broken| broken.pin_path.ends_with(&file)) {
                     Some(broken) => Error::new(
                         ErrorKind::Refused,
                         format!("the pin `{shown}` cannot be read: {}", broken.error),
@@ -265,11 +274,13 @@ impl Room {
                         Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
                         None => error.hint("brigade tools pins list"),
                     },
-                })
+                }))
             }
-            several => Err(Error::new(ErrorKind::Ambiguous, format!("`{shown}` could be more than one pin"))
-                .candidates(several.iter().map(|pin| pin.id()))),
-        })
+            several => {
+                let error = Error::new(ErrorKind::Ambiguous, format!("`{shown}` could be more than one pin"));
+                Err(none(error.candidates(several.iter().map(|pin| pin.id()))))
+            }
+        }
     }
 
     pub(crate) fn pin_summary(&self, record: &PinRecord) -> PinSummary {
@@ -311,25 +322,8 @@ impl Room {
                 fingerprint: offered.fingerprint().to_hex(),
             }),
             accepted: false,
-            error: None,
-            candidates: Vec::new(),
-        }
-    }
-
-    fn no_pin(&self, error: &Error) -> PinReport {
-        PinReport {
-            schema: PinReport::SCHEMA,
-            target: self.target(),
-            pins_path: self.absolute(PINS),
-            pin: None,
-            server: None,
-            description: None,
-            input_schema: brigade_core::Json::Null,
-            offered: None,
-            changes: Vec::new(),
-            accepted: false,
-            candidates: error.could_be().to_vec(),
-            error: Some(error.with_hints()),
+            error: Unfilled::default(),
+            candidates: Unfilled::default(),
         }
     }
 }

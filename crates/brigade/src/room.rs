@@ -11,22 +11,22 @@ use crate::digests::Digests;
 use crate::env::Env;
 
 /// The catalog's file.
-pub(crate) const CATALOG: &str = ".brigade/tools.toml";
+pub const CATALOG: &str = ".brigade/tools.toml";
 
 /// The policy's file.
-pub(crate) const POLICY: &str = ".brigade/tools/policy.toml";
+pub const POLICY: &str = ".brigade/tools/policy.toml";
 
 /// The file of the runtimes.
-pub(crate) const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
+pub const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 
 /// The queue's file.
-pub(crate) const CALLS: &str = ".brigade/tools/calls.jsonl";
+pub const CALLS: &str = ".brigade/tools/calls.jsonl";
 
 /// The folder of receipts and logs.
-pub(crate) const RUNS: &str = ".brigade/tools/runs";
+pub const RUNS: &str = ".brigade/tools/runs";
 
 /// The folder of checkpoints.
-pub(crate) const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
+pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
 
 /// The largest configuration file that is read.
 pub(crate) const CONFIG_LIMIT: u64 = 256 << 20;

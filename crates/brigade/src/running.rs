@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use brigade_call::{Call, CallStatus, Checkpoint, Claim, Purpose, Refusal, Runner, VerifiedCall, verify};
+use brigade_call::{
+    Call, CallStatus, Checkpoint, Claim, Purpose, Refusal as NotVerified, Runner, VerifiedCall, verify,
+};
 use brigade_core::{CallId, Fingerprint, IdPrefix, Json, RunId, Timestamp};
 use brigade_exec::{Execution, Logs, Peer, RunPaths, execute, with_checkpoints};
 use brigade_fs::{FileKind, RelPath, WriteFile};
@@ -11,10 +13,11 @@ use brigade_process::ProcessIdentity;
 use brigade_queue::{Calls as Which, ChainEnd, StoredCall};
 
 use crate::calls::Calls;
-use crate::calls::{details, messages};
+use crate::calls::messages;
 use crate::error::{Error, ErrorKind};
 use crate::gather::{Config, Planned};
-use crate::report::{PassedOver, Report as _, RunReport};
+use crate::refusal::{Refusal, RunRefusal};
+use crate::report::{PassedOver, Report as _, RunReport, Unfilled};
 use crate::room::{RUNS, Room, rel};
 
 /// Which call to run.
@@ -32,6 +35,14 @@ struct Ready {
     revision: u64,
     planned: Planned,
     config: Config,
+}
+
+/// What came of comparing a call with its approval.
+enum Verified {
+    /// It may run.
+    Ready(Box<Ready>),
+    /// It may not.
+    Refused(Box<Call>, Box<NotVerified>),
 }
 
 /// The files of a run.
@@ -52,20 +63,22 @@ enum Attempt {
     /// Another process took it, or changed it, in between.
     Taken(Box<Call>, Error),
     /// It may not run after all.
-    Refused(Box<Call>, Box<Refusal>),
+    Refused(Box<Call>, Box<NotVerified>),
 }
 
 impl Calls {
     /// Runs exactly one approved call, as it was approved, and writes its receipt.
     ///
     /// # Errors
-    /// When the disk fails. A call that may not run, and one that failed, are in the report.
+    /// [`Refusal::Run`] when the call may not run; when the disk fails. That a run failed is in the report.
     pub fn run(&self, target: &RunTarget) -> Result<RunReport, Error> {
         match target {
-            RunTarget::Call(prefix) => match self.room.find_call_to_change(prefix)? {
-                Ok(stored) => self.room.run_stored(stored, &[]),
-                Err(error) => Ok(self.room.not_run(None, error, &[], Vec::new())),
-            },
+            RunTarget::Call(prefix) => {
+                let none = || Refusal::Run(RunRefusal::default());
+                let stored = self.room.find_call_to_change(prefix);
+                let stored = stored.map_err(|error| error.missing(&self.room, none()))?;
+                self.room.run_stored(stored, &[])
+            }
             RunTarget::Next => self.room.run_next(),
         }
     }
@@ -88,8 +101,8 @@ impl Room {
         let mut passed_over = Vec::new();
         for stored in approved {
             let attempt = match self.verify_call(stored, &[])? {
-                Ok(ready) => self.attempt(ready)?,
-                Err((call, refusal)) => Attempt::Refused(Box::new(call), refusal),
+                Verified::Ready(ready) => self.attempt(*ready)?,
+                Verified::Refused(call, refusal) => Attempt::Refused(call, refusal),
             };
             match attempt {
                 Attempt::Ran(report) => return Ok(RunReport { passed_over, ..*report }),
@@ -102,53 +115,48 @@ impl Room {
         }
         let error = Error::new(ErrorKind::NotFound, "no approved call is ready to run");
         let error = error.hint("brigade tools call list --status approved");
-        Ok(self.not_run(None, error, &[], passed_over))
+        Err(self.not_run(None, error, RunRefusal { passed_over, ..RunRefusal::default() }))
     }
 
-    /// Verifies and runs one call.
-    fn run_stored(&self, stored: StoredCall, checkpoints: &[Checkpoint]) -> Result<RunReport, Error> {
-        let attempt = match self.verify_call(stored, checkpoints)? {
-            Ok(ready) => self.attempt(ready)?,
-            Err((call, refusal)) => Attempt::Refused(Box::new(call), refusal),
-        };
-        Ok(match attempt {
-            Attempt::Ran(report) => *report,
-            Attempt::Taken(call, error) => self.not_run(Some(&call), error, &[], Vec::new()),
-            Attempt::Refused(call, refusal) => self.refused(&call, *refusal, Vec::new()),
-        })
-    }
-
-    /// Plans a call again and compares it with its approval.
-    #[allow(clippy::type_complexity, reason = "either what can run, or the call and why it cannot")]
-    fn verify_call(
+    /// Verifies and runs one call, behind its checkpoints when there are any.
+    pub(crate) fn run_stored(
         &self,
         stored: StoredCall,
         checkpoints: &[Checkpoint],
-    ) -> Result<Result<Ready, (Call, Box<Refusal>)>, Error> {
+    ) -> Result<RunReport, Error> {
+        let attempt = match self.verify_call(stored, checkpoints)? {
+            Verified::Ready(ready) => self.attempt(*ready)?,
+            Verified::Refused(call, refusal) => Attempt::Refused(call, refusal),
+        };
+        match attempt {
+            Attempt::Ran(report) => Ok(*report),
+            Attempt::Taken(call, error) => Err(self.not_run(Some(&call), error, RunRefusal::default())),
+            Attempt::Refused(call, refusal) => Err(self.refused(&call, *refusal)),
+        }
+    }
+
+    /// Plans a call again and compares it with its approval.
+    fn verify_call(&self, stored: StoredCall, checkpoints: &[Checkpoint]) -> Result<Verified, Error> {
         let StoredCall { call, revision, .. } = stored;
-        let (config, mut planned) = match self.plan_again(&call)? {
+        let (config, mut planned) = match self.plan_again(&call) {
             Ok(planned) => planned,
+            Err(error) if !error.is_about_request() => return Err(error),
             Err(error) => {
                 let blocker = brigade_policy::Blocker::new("tool_missing", error.to_string());
-                let refusal = Refusal { blockers: vec![blocker], changes: Vec::new() };
-                return Ok(Err((call, Box::new(refusal))));
+                let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new() };
+                return Ok(Verified::Refused(Box::new(call), Box::new(refusal)));
             }
         };
         let purpose = if checkpoints.is_empty() { Purpose::Run } else { Purpose::Resume(checkpoints) };
         let plan = planned.plan.clone();
         let runtime = self.runtime_of(&call.tool_id, &config);
-        match verify(call.clone(), plan, runtime, purpose, self.now()) {
+        Ok(match verify(call.clone(), plan, runtime, purpose, self.now()) {
             Ok(verified) => {
                 planned.plan = verified.plan().clone();
-                Ok(Ok(Ready { call: verified, revision, planned, config }))
+                Verified::Ready(Box::new(Ready { call: verified, revision, planned, config }))
             }
-            Err(refusal) => Ok(Err((call, Box::new(refusal.spelled(&*self.env.speller))))),
-        }
-    }
-
-    /// Verifies and runs a call behind its checkpoints.
-    pub(crate) fn resume(&self, stored: StoredCall, checkpoints: &[Checkpoint]) -> Result<RunReport, Error> {
-        self.run_stored(stored, checkpoints)
+            Err(refusal) => Verified::Refused(Box::new(call), Box::new(refusal.spelled(&*self.env.speller))),
+        })
     }
 
     /// Claims the call, runs it, and records how it ended.
@@ -158,7 +166,7 @@ impl Room {
         let pinned = match self.pin_store().of_verified(mcp.as_ref(), &call)? {
             Ok(pinned) => pinned,
             Err(blocker) => {
-                let refusal = Refusal { blockers: vec![blocker], changes: Vec::new() };
+                let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new() };
                 return Ok(Attempt::Refused(Box::new(call.call().clone()), Box::new(refusal)));
             }
         };
@@ -242,18 +250,26 @@ impl Room {
         let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
         let receipt = Json::Object(recorded.receipt.receipt.into_document());
         Ok(Attempt::Ran(Box::new(RunReport {
+            schema: RunReport::SCHEMA,
+            target: self.target(),
+            calls_path: self.calls_path(),
+            runs_path: self.absolute(RUNS),
             call: self.call_json(&recorded.call.call),
             receipt: self.receipt_json(receipt),
-            succeeded,
-            error: finished.failure.map(|failure| match &changed_pin {
+            blockers: Unfilled::default(),
+            blocker_details: Unfilled::default(),
+            changed: Unfilled::default(),
+            passed_over: Vec::new(),
+            warnings: chain_warnings(recorded.chain),
+            failure: finished.failure.map(|failure| match &changed_pin {
                 Some(pin) => format!(
                     "{failure} (`brigade tools pins show {pin}` shows what changed; queue the call again and approve \
                      it, or `brigade tools pins accept {pin}`, if that is wanted)"
                 ),
                 None => failure,
             }),
-            warnings: chain_warnings(recorded.chain),
-            ..self.empty_run_report(Vec::new())
+            candidates: Unfilled::default(),
+            succeeded,
         })))
     }
 
@@ -295,7 +311,7 @@ impl Room {
         }
     }
 
-    fn refused(&self, call: &Call, refusal: Refusal, passed_over: Vec<PassedOver>) -> RunReport {
+    fn refused(&self, call: &Call, refusal: NotVerified) -> Error {
         let changed: Vec<String> = refusal.changes.iter().map(ToString::to_string).collect();
         let message = match changed.as_slice() {
             [] => format!("call {} cannot run", call.id),
@@ -304,44 +320,12 @@ impl Room {
             }
         };
         let error = Error::new(ErrorKind::Refused, message).because(refusal.blockers);
-        self.not_run(Some(call), error, &changed, passed_over)
+        self.not_run(Some(call), error, RunRefusal { changed, ..RunRefusal::default() })
     }
 
-    fn not_run(
-        &self,
-        call: Option<&Call>,
-        error: Error,
-        changed: &[String],
-        passed_over: Vec<PassedOver>,
-    ) -> RunReport {
-        RunReport {
-            call: call.map_or(Json::Null, |call| self.call_json(call)),
-            blockers: messages(error.blockers()),
-            blocker_details: details(error.blockers()),
-            changed: changed.to_vec(),
-            candidates: error.could_be().to_vec(),
-            error: Some(error.with_hints()),
-            ..self.empty_run_report(passed_over)
-        }
-    }
-
-    fn empty_run_report(&self, passed_over: Vec<PassedOver>) -> RunReport {
-        RunReport {
-            schema: RunReport::SCHEMA,
-            target: self.target(),
-            calls_path: self.calls_path(),
-            runs_path: self.absolute(RUNS),
-            call: Json::Null,
-            receipt: Json::Null,
-            blockers: Vec::new(),
-            blocker_details: Vec::new(),
-            changed: Vec::new(),
-            passed_over,
-            warnings: Vec::new(),
-            error: None,
-            candidates: Vec::new(),
-            succeeded: false,
-        }
+    fn not_run(&self, call: Option<&Call>, error: Error, known: RunRefusal) -> Error {
+        let call = call.map(|call| self.call_json(call));
+        error.refusing(self, Refusal::Run(RunRefusal { call, ..known }))
     }
 
     /// Writes a receipt as reports have it, with absolute paths.

@@ -16,15 +16,16 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind};
 use crate::load::unreadable;
+use crate::refusal::Refusal;
 use crate::report::{
     InitReport, Report as _, RuntimeHealthReport, RuntimeListReport, RuntimeReport, RuntimeStatusReport,
-    RuntimesSummary, Strictness,
+    RuntimesSummary, Strictness, Unfilled,
 };
 use crate::room::{RUNTIMES, Room, rel};
 use crate::setup::Existing;
 
 /// The folder of the runtimes' state.
-const STATE: &str = ".brigade/tools/runtime";
+pub const STATE: &str = ".brigade/tools/runtime";
 
 /// The runtimes of a workspace, and what they may get from the machine.
 struct Configured {
@@ -88,7 +89,7 @@ impl Runtimes {
     /// Shows one runtime, as a list would that has no other. Runs no health command.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`Refusal::Runtime`] when there is none of that id; when the disk fails.
     pub fn show(&self, id: &str) -> Result<RuntimeReport, Error> {
         let Configured { runtimes, host } = self.room.configured()?;
         let found = self.room.runtime(&runtimes, id);
@@ -102,15 +103,18 @@ impl Runtimes {
         let one = Configured { runtimes: RuntimeFile::new(meant.clone(), issues), host };
         let facts = self.room.facts_of(&one, Checks::Skip);
         let mut summary = self.room.summary(&one.runtimes, &facts);
-        if meant.is_empty() && summary.errors.is_empty() {
-            summary.errors.push(format!("runtime not found: {}", escape_terminal(id)));
+        if let Err(error) = found {
+            if summary.errors.is_empty() {
+                summary.errors.push(format!("runtime not found: {}", escape_terminal(id)));
+            }
+            summary.valid = false;
+            return Err(error.refusing(&self.room, Refusal::Runtime(Box::new(summary))));
         }
-        summary.valid &= !meant.is_empty();
         Ok(RuntimeReport {
             schema: RuntimeReport::SCHEMA,
             runtime: facts.first().map_or(Json::Null, |facts| self.room.runtime_json(facts)),
             summary,
-            error: found.err().map(|error| error.with_hints()),
+            error: Unfilled::default(),
         })
     }
 }

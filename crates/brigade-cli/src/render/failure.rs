@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::blockers;
 use super::next::hint_text;
 use super::page::Page;
+use super::refusals;
 use super::text::{Text, Tone};
 
 /// The document of a command that could not do its job.
@@ -32,7 +33,7 @@ impl ErrorReport {
             candidates: error.could_be().to_vec(),
             ..ErrorReport::new(
                 unsecret(&error.to_string()),
-                kind(error.kind()),
+                error.kind().as_str(),
                 error.exit(),
                 error.hints().iter().map(|hint| unsecret(&hint_text(hint))).collect(),
             )
@@ -41,7 +42,7 @@ impl ErrorReport {
 
     /// Makes the document of a command line that cannot be understood.
     pub(crate) fn misuse(message: String, hints: Vec<String>) -> ErrorReport {
-        ErrorReport::new(message, kind(ErrorKind::Usage), Exit::Usage, hints)
+        ErrorReport::new(message, ErrorKind::Usage.as_str(), Exit::Usage, hints)
     }
 
     /// Makes the document of a mistake of ours.
@@ -68,25 +69,24 @@ fn unsecret(text: &str) -> String {
     Redactor::new(&[]).redact_str(text)
 }
 
-fn kind(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::NotFound => "not-found",
-        ErrorKind::Ambiguous => "ambiguous",
-        ErrorKind::Refused => "refused",
-        ErrorKind::InvalidConfig => "invalid-config",
-        ErrorKind::Usage => "usage",
-        ErrorKind::Environment => "environment",
-    }
-}
-
 /// Puts an error on a page.
 pub(crate) fn show_error(error: &Error, page: &mut Page) {
-    page.error(&unsecret(&error.to_string()));
-    let details: Vec<Json> = error.blockers().iter().map(blockers::detail).collect();
+    refusals::show_before(error, page);
+    let sentence = unsecret(&error.to_string());
+    match error.refusal().and_then(refusals::subject) {
+        Some(subject) => page.error(&format!("{subject}: {sentence}")),
+        None => page.error(&sentence),
+    }
+    // A reason in the words of the error says nothing more.
+    let more = error.blockers().iter().filter(|blocker| blocker.message != sentence);
+    let details: Vec<Json> = more.map(blockers::detail).collect();
     blockers::show(&details, &mut page.trouble);
     candidates(error.could_be(), page);
     for hint in error.hints() {
         page.trouble.line(Text::new(Tone::Faint, "hint: ").then(Tone::Plain, &unsecret(&hint_text(hint))));
+    }
+    if let Some(refusal) = error.refusal() {
+        refusals::show_behind(error, refusal, page);
     }
 }
 

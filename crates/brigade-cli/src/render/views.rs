@@ -12,3 +12,5 @@ mod runtimes;
 mod setup;
 mod state;
 mod work;
+
+pub(super) use runtimes::{logs_command, numbers};

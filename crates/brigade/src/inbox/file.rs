@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::room::{CONFIG_LIMIT, Room, rel};
 
 /// The inbox.
-pub(crate) const INBOX: &str = ".brigade/work/imports/inbox.jsonl";
+pub const INBOX: &str = ".brigade/work/imports/inbox.jsonl";
 
 /// Its folder.
 const FOLDER: &str = ".brigade/work/imports";

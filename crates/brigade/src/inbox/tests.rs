@@ -90,13 +90,13 @@ fn rows_are_found_by_their_id_or_its_beginning() {
     let workspace = workspace(&folder);
     let text = "{\"id\":\"ab\",\"status\":\"pending\"}\n{\"id\":\"abc\",\"status\":\"pending\"}\n";
     workspace.write_files(&[NewFile::new(INBOX, text)]).unwrap();
-    let show = |prefix: &str| workspace.inbox().show(&IdPrefix::new(prefix)).unwrap();
-    assert_eq!(id(&show("ab").item).as_str(), "ab");
-    assert_eq!(id(&show("abc").item).as_str(), "abc");
-    assert_eq!(show("a").candidates, ["ab", "abc"]);
-    assert!(show("x").item.is_null() && show("x").error.is_some());
-    let decide = |step| workspace.inbox().decide(&IdPrefix::new("abc"), step, None).unwrap();
-    assert_eq!(decide(InboxStep::Done).error, None);
-    assert_eq!(decide(InboxStep::Done).error.as_deref(), Some("the row is done already"));
+    let show = |prefix: &str| workspace.inbox().show(&IdPrefix::new(prefix));
+    assert_eq!(id(&show("ab").unwrap().item).as_str(), "ab");
+    assert_eq!(id(&show("abc").unwrap().item).as_str(), "abc");
+    assert_eq!(show("a").unwrap_err().could_be(), ["ab", "abc"]);
+    assert!(matches!(show("x").unwrap_err().refusal(), Some(Refusal::InboxItem { item: None })));
+    let decide = |step| workspace.inbox().decide(&IdPrefix::new("abc"), step, None);
+    decide(InboxStep::Done).unwrap();
+    assert_eq!(decide(InboxStep::Done).unwrap_err().to_string(), "the row is done already");
     assert!(bytes(&workspace).starts_with(b"{\"id\":\"ab\",\"status\":\"pending\"}\n"));
 }

@@ -3,7 +3,7 @@
 use brigade_core::{Json, NextStep};
 use serde::Serialize;
 
-use super::{PinSummary, Report};
+use super::{PinSummary, Report, Unfilled};
 use crate::exit::Exit;
 
 /// `call plan`: what a call would be, and every reason why it may not run.
@@ -45,8 +45,8 @@ pub struct PlanReport {
     /// The words of the command line, without secrets; empty when it cannot be put together.
     pub argv: Vec<String>,
     /// Why there is no such tool, and what could be meant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) error: Unfilled<Option<String>>,
 }
 
 impl Report for PlanReport {
@@ -85,10 +85,6 @@ pub struct QueueReport {
 
 impl Report for QueueReport {
     const SCHEMA: &'static str = "brigade.call-queue.v1";
-
-    fn exit(&self) -> Exit {
-        if self.created == 0 && self.skipped == 0 { Exit::Refused } else { Exit::Done }
-    }
 }
 
 /// `call show`.
@@ -108,9 +104,9 @@ pub struct CallReport {
     /// The pin of the MCP tool that it asks for, and what the server changed since; `null` without one.
     pub pin: Option<PinSummary>,
     /// Why there is none.
-    pub error: Option<String>,
+    pub(crate) error: Unfilled<Option<String>>,
     /// What could be meant, when more than one call could.
-    pub candidates: Vec<String>,
+    pub(crate) candidates: Unfilled<Vec<String>>,
     /// What would be accepted now; not part of the document.
     #[serde(skip)]
     pub next: Option<NextStep>,
@@ -118,10 +114,6 @@ pub struct CallReport {
 
 impl Report for CallReport {
     const SCHEMA: &'static str = "brigade.call.v1";
-
-    fn exit(&self) -> Exit {
-        if self.call.is_null() { Exit::Refused } else { Exit::Done }
-    }
 }
 
 /// `call approve`, `call reject`, `call hold`.
@@ -141,22 +133,18 @@ pub struct ReviewReport {
     /// What the server changed of that tool and this approval took, in sentences: the pin was renewed to exactly that.
     pub accepted_changes: Vec<String>,
     /// Why the decision was not taken.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) error: Unfilled<Option<String>>,
     /// Every reason against it, as sentences.
-    pub blockers: Vec<String>,
+    pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same reasons with code, place and the way to change them.
-    pub blocker_details: Vec<Json>,
+    pub(crate) blocker_details: Unfilled<Vec<Json>>,
     /// What could be meant, when more than one call could.
-    pub candidates: Vec<String>,
+    pub(crate) candidates: Unfilled<Vec<String>>,
 }
 
 impl Report for ReviewReport {
     const SCHEMA: &'static str = "brigade.call-review.v1";
-
-    fn exit(&self) -> Exit {
-        if self.error.is_none() { Exit::Done } else { Exit::Refused }
-    }
 }
 
 /// `call run`: what came of a run, or why there was none.
@@ -176,20 +164,20 @@ pub struct RunReport {
     /// The receipt; `null` when nothing ran.
     pub receipt: Json,
     /// Every reason why nothing ran, as sentences.
-    pub blockers: Vec<String>,
+    pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same reasons with code, place and the way to change them.
-    pub blocker_details: Vec<Json>,
+    pub(crate) blocker_details: Unfilled<Vec<Json>>,
     /// The names of what changed since the approval.
-    pub changed: Vec<String>,
+    pub(crate) changed: Unfilled<Vec<String>>,
     /// Approved calls that `--next` passed over, and why.
     pub passed_over: Vec<PassedOver>,
     /// What the run came upon that somebody should look at; it was no reason not to run.
     pub warnings: Vec<String>,
     /// Why nothing ran.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    #[serde(rename = "error", skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// What could be meant, when more than one call could.
-    pub candidates: Vec<String>,
+    pub(crate) candidates: Unfilled<Vec<String>>,
     /// Whether the run ended well; not part of the document.
     #[serde(skip)]
     pub succeeded: bool,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::ser::{Error as _, Serializer};
 use serde_json::Value;
 
-use super::{IssueReport, LiveReport, Report, Rows};
+use super::{IssueReport, LiveReport, Report, Rows, Unfilled};
 use crate::exit::Exit;
 
 /// One tool, as lists show it.
@@ -254,17 +254,14 @@ pub struct ShowReport {
     /// The catalog file.
     pub config_path: String,
     /// The tool; absent when there is none of that id.
-    pub tool: Option<ToolSummary>,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<ToolSummary>"))]
+    pub tool: ToolSummary,
     /// Why there is no tool, and what may have been meant.
-    pub error: Option<String>,
+    pub(crate) error: Unfilled<Option<String>>,
 }
 
 impl Report for ShowReport {
     const SCHEMA: &'static str = "brigade.tool.v1";
-
-    fn exit(&self) -> Exit {
-        if self.tool.is_some() { Exit::Done } else { Exit::Refused }
-    }
 }
 
 /// `tools search`.
@@ -302,7 +299,8 @@ pub struct DescribeReport {
     /// The errors of the catalog.
     pub errors: Vec<String>,
     /// The tool; absent when there is none of that id.
-    pub tool: Option<DescribedTool>,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<DescribedTool>"))]
+    pub tool: DescribedTool,
     /// The arguments, as the input schema has them.
     pub arguments: Vec<ArgumentDescription>,
     /// Example arguments from the examples file, as JSON.
@@ -312,7 +310,7 @@ pub struct DescribeReport {
     /// How many.
     pub issue_count: usize,
     /// Why there is no tool, and what may have been meant.
-    pub error: Option<String>,
+    pub(crate) error: Unfilled<Option<String>>,
     /// What the tool's server says now, when it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveReport>,
@@ -322,8 +320,7 @@ impl Report for DescribeReport {
     const SCHEMA: &'static str = "brigade.tool-contract.v1";
 
     fn exit(&self) -> Exit {
-        let is_good = self.tool.is_some() && !self.live.as_ref().is_some_and(LiveReport::is_bad);
-        if is_good { Exit::Done } else { Exit::Refused }
+        if self.live.as_ref().is_some_and(LiveReport::is_bad) { Exit::Refused } else { Exit::Done }
     }
 }
 

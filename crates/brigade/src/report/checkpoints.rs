@@ -3,7 +3,7 @@
 use brigade_core::Json;
 use serde::Serialize;
 
-use super::Report;
+use super::{Report, Unfilled};
 use crate::exit::Exit;
 
 /// `checkpoint list`.
@@ -47,17 +47,13 @@ pub struct CheckpointReport {
     /// Where its call stands; `null` when there is none.
     pub call_status: Option<String>,
     /// Why there is none.
-    pub error: Option<String>,
+    pub(crate) error: Unfilled<Option<String>>,
     /// What could be meant, when more than one checkpoint could.
-    pub candidates: Vec<String>,
+    pub(crate) candidates: Unfilled<Vec<String>>,
 }
 
 impl Report for CheckpointReport {
     const SCHEMA: &'static str = "brigade.checkpoint.v1";
-
-    fn exit(&self) -> Exit {
-        if self.checkpoint.is_null() { Exit::Refused } else { Exit::Done }
-    }
 }
 
 /// `checkpoint approve` and `checkpoint reject`.
@@ -75,16 +71,12 @@ pub struct CheckpointReviewReport {
     /// Its call as it stands now; `null` when nothing was decided.
     pub call: Json,
     /// Why nothing was decided.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) error: Unfilled<Option<String>>,
 }
 
 impl Report for CheckpointReviewReport {
     const SCHEMA: &'static str = "brigade.checkpoint-review.v1";
-
-    fn exit(&self) -> Exit {
-        if self.error.is_none() { Exit::Done } else { Exit::Refused }
-    }
 }
 
 /// `checkpoint resume`.
@@ -108,14 +100,14 @@ pub struct ResumeReport {
     /// The receipt; `null` when nothing ran.
     pub receipt: Json,
     /// Every reason why nothing ran, as sentences.
-    pub blockers: Vec<String>,
+    pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same reasons with code, place and the way to change them.
-    pub blocker_details: Vec<Json>,
+    pub(crate) blocker_details: Unfilled<Vec<Json>>,
     /// The names of what changed since the approval.
-    pub changed: Vec<String>,
+    pub(crate) changed: Unfilled<Vec<String>>,
     /// Why nothing ran, or why the run failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    #[serde(rename = "error", skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// Whether the run ended well; not part of the document.
     #[serde(skip)]
     pub succeeded: bool,

@@ -3,7 +3,7 @@
 use brigade_core::Json;
 use serde::Serialize;
 
-use super::Report;
+use super::{Report, Unfilled};
 use crate::exit::Exit;
 
 /// `pins list`.
@@ -150,17 +150,13 @@ pub struct PinReport {
     /// Whether a change was accepted.
     pub accepted: bool,
     /// Why not.
-    pub error: Option<String>,
+    pub(crate) error: Unfilled<Option<String>>,
     /// What could be meant.
-    pub candidates: Vec<String>,
+    pub(crate) candidates: Unfilled<Vec<String>>,
 }
 
 impl Report for PinReport {
     const SCHEMA: &'static str = "brigade.pin.v1";
-
-    fn exit(&self) -> Exit {
-        if self.error.is_none() { Exit::Done } else { Exit::Refused }
-    }
 }
 
 /// Something that a server says now and that does not fit what is stored.

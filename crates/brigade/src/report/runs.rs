@@ -3,7 +3,7 @@
 use brigade_core::{Json, NextStep};
 use serde::Serialize;
 
-use super::Report;
+use super::{Report, Unfilled};
 use crate::exit::Exit;
 
 /// `run list`.
@@ -51,9 +51,9 @@ pub struct RunShowReport {
     /// The receipt; `null` when there is none.
     pub run: Json,
     /// Why there is none.
-    pub error: Option<String>,
+    pub(crate) error: Unfilled<Option<String>>,
     /// What could be meant, when more than one run could.
-    pub candidates: Vec<String>,
+    pub(crate) candidates: Unfilled<Vec<String>>,
     /// What would be accepted now; not part of the document.
     #[serde(skip)]
     pub next: Option<NextStep>,
@@ -61,10 +61,6 @@ pub struct RunShowReport {
 
 impl Report for RunShowReport {
     const SCHEMA: &'static str = "brigade.run.v1";
-
-    fn exit(&self) -> Exit {
-        if self.run.is_null() { Exit::Refused } else { Exit::Done }
-    }
 }
 
 /// `run replay`.
@@ -84,9 +80,9 @@ pub struct ReplayReport {
     /// The plan of the new call; `null` when there is none.
     pub plan: Json,
     /// Every reason against the new call, as sentences.
-    pub blockers: Vec<String>,
+    pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same reasons with code, place and the way to change them.
-    pub blocker_details: Vec<Json>,
+    pub(crate) blocker_details: Unfilled<Vec<Json>>,
     /// 1 when a pending call was stored.
     pub created: u8,
     /// Always 0: a replay never runs by itself.
@@ -95,16 +91,12 @@ pub struct ReplayReport {
     #[serde(skip_serializing_if = "Json::is_null")]
     pub call: Json,
     /// Why nothing was stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) error: Unfilled<Option<String>>,
 }
 
 impl Report for ReplayReport {
     const SCHEMA: &'static str = "brigade.run-replay.v1";
-
-    fn exit(&self) -> Exit {
-        if self.created == 1 { Exit::Done } else { Exit::Refused }
-    }
 }
 
 /// `run verify`.

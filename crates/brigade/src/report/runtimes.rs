@@ -3,7 +3,7 @@
 use brigade_core::Json;
 use serde::Serialize;
 
-use super::Report;
+use super::{Report, Unfilled};
 use crate::exit::Exit;
 
 /// What every look at the runtimes tells.
@@ -125,14 +125,14 @@ pub struct RuntimeReport {
     /// The runtime; `null` when there is none of that id.
     pub runtime: Json,
     /// Why there is no runtime, and what may have been meant.
-    pub error: Option<String>,
+    pub(crate) error: Unfilled<Option<String>>,
 }
 
 impl Report for RuntimeReport {
     const SCHEMA: &'static str = "brigade.runtime.v1";
 
     fn exit(&self) -> Exit {
-        if self.runtime == Json::Null { Exit::Refused } else { self.summary.exit() }
+        self.summary.exit()
     }
 }
 
@@ -170,29 +170,25 @@ pub struct RuntimeStartReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Every reason why it may not be started.
-    pub blockers: Vec<String>,
+    pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same with code, place and the way to change them.
-    pub blocker_details: Vec<Json>,
+    pub(crate) blocker_details: Unfilled<Vec<Json>>,
     /// Why it does not run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) error: Unfilled<Option<String>>,
     /// The end of what it wrote to standard output before it failed, without secrets.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub stdout: String,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) stdout: Unfilled<String>,
     /// The same of standard error.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub stderr: String,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) stderr: Unfilled<String>,
     /// Processes of a failed start that could not be ended.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub survivors: Vec<u32>,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) survivors: Unfilled<Vec<u32>>,
 }
 
 impl Report for RuntimeStartReport {
     const SCHEMA: &'static str = "brigade.runtime-start.v1";
-
-    fn exit(&self) -> Exit {
-        if self.error.is_none() { Exit::Done } else { Exit::Refused }
-    }
 }
 
 /// `runtime stop`: what came of it.
@@ -225,22 +221,18 @@ pub struct RuntimeStopReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Why it was not stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) error: Unfilled<Option<String>>,
     /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fix: Option<String>,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) fix: Unfilled<Option<String>>,
     /// Processes that could not be ended.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub survivors: Vec<u32>,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) survivors: Unfilled<Vec<u32>>,
 }
 
 impl Report for RuntimeStopReport {
     const SCHEMA: &'static str = "brigade.runtime-stop.v1";
-
-    fn exit(&self) -> Exit {
-        if self.error.is_none() { Exit::Done } else { Exit::Refused }
-    }
 }
 
 /// `runtime restart`: what came of it.
@@ -260,16 +252,12 @@ pub struct RuntimeRestartReport {
     /// The runtime as it is now; `null` when there is none of that id.
     pub runtime: Json,
     /// Why it does not run, or still runs as before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
+    pub(crate) error: Unfilled<Option<String>>,
 }
 
 impl Report for RuntimeRestartReport {
     const SCHEMA: &'static str = "brigade.runtime-restart.v1";
-
-    fn exit(&self) -> Exit {
-        if self.error.is_none() { Exit::Done } else { Exit::Refused }
-    }
 }
 
 /// `runtime logs`: the last lines of a log.

@@ -115,7 +115,8 @@ pub struct EnvelopeReport {
     /// The statement; `null` unless the signature is valid.
     pub statement: Json,
     /// Why it is not valid.
-    pub error: Option<String>,
+    #[serde(rename = "error")]
+    pub problem: Option<String>,
 }
 
 impl Report for EnvelopeReport {

@@ -3,8 +3,7 @@
 use brigade_core::Json;
 use serde::Serialize;
 
-use super::Report;
-use crate::exit::Exit;
+use super::{Report, Unfilled};
 
 /// `work inbox list`.
 #[derive(Clone, Debug, Serialize)]
@@ -43,17 +42,13 @@ pub struct InboxItemReport {
     /// The row as it stands now; `null` when there is none.
     pub item: Json,
     /// Why there is none, or why it was not changed.
-    pub error: Option<String>,
+    pub(crate) error: Unfilled<Option<String>>,
     /// What could be meant, when more than one row could.
-    pub candidates: Vec<String>,
+    pub(crate) candidates: Unfilled<Vec<String>>,
 }
 
 impl Report for InboxItemReport {
     const SCHEMA: &'static str = "brigade.inbox-item.v1";
-
-    fn exit(&self) -> Exit {
-        if self.error.is_none() { Exit::Done } else { Exit::Refused }
-    }
 }
 
 /// `work brief`: what waits for a person, and the next command to type.

@@ -8,10 +8,10 @@ use brigade_runtime::{
 };
 
 use super::{Configured, shown};
-use crate::calls::{details, messages};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::load::shown_id;
-use crate::report::{Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport};
+use crate::refusal::Refusal;
+use crate::report::{Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport, Unfilled};
 use crate::room::Room;
 use crate::runtimes::Runtimes;
 
@@ -21,95 +21,88 @@ impl Runtimes {
     /// One that runs already is left alone, and one that does not become ready is stopped again.
     ///
     /// # Errors
-    /// When the disk fails. A runtime that may not be started, and one that does not become ready, are in the report.
+    /// [`Refusal::RuntimeStart`] when it may not be started or does not become ready; when the disk fails.
     pub fn start(
         &self,
         id: &str,
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<RuntimeStartReport, Error> {
-        let configured = self.room.configured()?;
-        let runtime = match self.room.runtime(&configured.runtimes, id) {
-            Ok(runtime) => runtime,
-            Err(error) => return Ok(self.room.start_failed(id, &error)),
-        };
+        let room = &*self.room;
+        let configured = room.configured()?;
+        let runtime = room
+            .runtime(&configured.runtimes, id)
+            .map_err(|error| error.refusing(room, no_start(id, None)))?;
+        let supervisor = room.supervisor(&configured.host);
         if let Some(disabled) = off(runtime).or_else(|| twice(&configured.runtimes, runtime)) {
-            let facts = self.room.supervisor(&configured.host).facts_of_one(runtime, Checks::Skip, None);
-            return Ok(self.room.start_refused(runtime, &facts, &[disabled]));
+            let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
+            return Err(room.start_refused(runtime, &facts, vec![disabled]));
         }
-        let supervisor = self.room.supervisor(&configured.host);
-        let outcome = supervisor.start(runtime, &self.room.start_options(), progress)?;
-        Ok(self.room.start_report(&configured.runtimes, runtime, &supervisor, outcome))
+        let outcome = supervisor.start(runtime, &room.start_options(), progress)?;
+        room.start_report(&configured.runtimes, runtime, &supervisor, outcome)
     }
 
     /// Stops a runtime and everything it started. Only what is proved to be it is signalled.
     ///
     /// # Errors
-    /// When the disk fails. A process that must be left alone is in the report.
+    /// [`Refusal::RuntimeStop`] when a process must be left alone or could not be ended; when the disk fails.
     pub fn stop(&self, id: &str) -> Result<RuntimeStopReport, Error> {
-        let configured = self.room.configured()?;
-        let supervisor = self.room.supervisor(&configured.host);
+        let room = &*self.room;
+        let configured = room.configured()?;
+        let supervisor = room.supervisor(&configured.host);
         // What runs under a name that no entry has any more can be stopped by that name.
-        let left = match self.room.runtime(&configured.runtimes, id) {
+        let left = match room.runtime(&configured.runtimes, id) {
             Ok(_) => Vec::new(),
             Err(_) => supervisor.left(configured.runtimes.runtimes())?,
         };
         let left = left.iter().find(|left| left.id == id.trim());
-        let runtime = match left.map_or_else(|| self.room.runtime(&configured.runtimes, id), Ok) {
-            Ok(runtime) => runtime,
-            Err(error) => {
-                return Ok(RuntimeStopReport {
-                    error: Some(error.with_hints()),
-                    ..self.room.empty_stop(id, Json::Null)
-                });
-            }
-        };
-        let outcome = supervisor.stop(runtime, self.room.env.lock_timeout)?;
-        Ok(self.room.stop_report(runtime, &supervisor, outcome))
+        let runtime = left
+            .map_or_else(|| room.runtime(&configured.runtimes, id), Ok)
+            .map_err(|error| error.refusing(room, no_stop(id, None)))?;
+        let outcome = supervisor.stop(runtime, room.env.lock_timeout)?;
+        room.stop_report(runtime, &supervisor, outcome)
     }
 
     /// Stops a runtime and starts it. One that could not be started again is not stopped.
     ///
     /// # Errors
-    /// As [`Workspace::runtime_stop`] and [`Workspace::runtime_start`].
+    /// [`Refusal::RuntimeRestart`] when it was not stopped or does not run; when the disk fails.
     pub fn restart(
         &self,
         id: &str,
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<RuntimeRestartReport, Error> {
-        let Configured { runtimes, host } = self.room.configured()?;
-        let report =
-            |runtime_id: &str, stop: Option<RuntimeStopReport>, start: Option<RuntimeStartReport>| {
-                let of_start = start.as_ref().map(|start| (start.runtime.clone(), start.error.clone()));
-                let of_stop = stop.as_ref().map(|stop| (stop.runtime.clone(), stop.error.clone()));
-                let (runtime, error) = of_start.or(of_stop).unwrap_or_default();
-                RuntimeRestartReport {
-                    schema: RuntimeRestartReport::SCHEMA,
-                    target: self.room.target(),
-                    runtime_id: shown_id(runtime_id),
-                    stop,
-                    start,
-                    runtime,
-                    error,
-                }
-            };
-        let runtime = match self.room.runtime(&runtimes, id) {
-            Ok(runtime) => runtime,
-            Err(error) => {
-                return Ok(RuntimeRestartReport {
-                    error: Some(error.with_hints()),
-                    ..report(id, None, None)
-                });
-            }
+        let room = &*self.room;
+        let Configured { runtimes, host } = room.configured()?;
+        let refusing = |runtime_id: &str, stop: Option<RuntimeStopReport>| {
+            let runtime_id = shown_id(runtime_id);
+            move |error: Error| error.restarting(room, runtime_id, stop)
         };
-        let supervisor = self.room.supervisor(&host);
+        let runtime = room.runtime(&runtimes, id).map_err(refusing(id, None))?;
+        let supervisor = room.supervisor(&host);
         if let Some(disabled) = off(runtime).or_else(|| twice(&runtimes, runtime)) {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
-            return Ok(report(id, None, Some(self.room.start_refused(runtime, &facts, &[disabled]))));
+            return Err(refusing(id, None)(room.start_refused(runtime, &facts, vec![disabled])));
         }
-        let outcome = supervisor.restart(runtime, &self.room.start_options(), progress)?;
-        let stop = outcome.stop.map(|stop| self.room.stop_report(runtime, &supervisor, stop));
-        let start = outcome.start.map(|start| self.room.start_report(&runtimes, runtime, &supervisor, start));
-        Ok(report(runtime.id.as_str(), stop, start))
+        let outcome = supervisor.restart(runtime, &room.start_options(), progress)?;
+        let id = runtime.id.as_str();
+        let stop = outcome.stop.map(|stop| room.stop_report(runtime, &supervisor, stop));
+        let stop = stop.transpose().map_err(refusing(id, None))?;
+        let start = outcome.start.map(|start| room.start_report(&runtimes, runtime, &supervisor, start));
+        let start = match start.transpose() {
+            Ok(start) => start,
+            Err(error) => return Err(refusing(id, stop)(error)),
+        };
+        let of_start = start.as_ref().map(|start| &start.runtime);
+        let runtime = of_start.or(stop.as_ref().map(|stop| &stop.runtime)).cloned().unwrap_or_default();
+        Ok(RuntimeRestartReport {
+            schema: RuntimeRestartReport::SCHEMA,
+            target: room.target(),
+            runtime_id: shown_id(id),
+            stop,
+            start,
+            runtime,
+            error: Unfilled::default(),
+        })
     }
 }
 
@@ -128,14 +121,33 @@ impl Room {
         runtime: &Runtime,
         supervisor: &Supervisor<'_>,
         outcome: StartOutcome,
-    ) -> RuntimeStartReport {
+    ) -> Result<RuntimeStartReport, Error> {
         let mut facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
         if let StartOutcome::Started { health, .. } = &outcome {
             // It was checked a moment ago.
             facts.health = Some(health.clone());
         }
-        let empty = self.empty_start(runtime.id.as_str(), self.runtime_json(&facts));
-        match outcome {
+        let report = RuntimeStartReport {
+            schema: RuntimeStartReport::SCHEMA,
+            target: self.target(),
+            runtime_id: shown_id(runtime.id.as_str()),
+            runtime: self.runtime_json(&facts),
+            started: 0,
+            skipped: 0,
+            pid: None,
+            pid_path: None,
+            metadata_path: None,
+            health: Json::Null,
+            ready_after_seconds: None,
+            reason: None,
+            blockers: Unfilled::default(),
+            blocker_details: Unfilled::default(),
+            error: Unfilled::default(),
+            stdout: Unfilled::default(),
+            stderr: Unfilled::default(),
+            survivors: Unfilled::default(),
+        };
+        Ok(match outcome {
             StartOutcome::Started { process, health, ready_after } => RuntimeStartReport {
                 started: 1,
                 pid: Some(process.pid()),
@@ -143,7 +155,7 @@ impl Room {
                 metadata_path: Some(self.absolute(&facts.metadata_path)),
                 health: health.to_json(),
                 ready_after_seconds: Some(ready_after.as_secs_f64()),
-                ..empty
+                ..report
             },
             StartOutcome::AlreadyRunning { process } => RuntimeStartReport {
                 skipped: 1,
@@ -154,61 +166,30 @@ impl Room {
                     "the runtime is running already"
                 }
                 .to_owned()),
-                ..empty
+                ..report
             },
             StartOutcome::Refused { blockers } => {
                 let speller = &*self.env.speller;
-                self.start_refused(runtime, &facts, &shown::blockers(runtimes, runtime, &blockers, speller))
+                let blockers = shown::blockers(runtimes, runtime, &blockers, speller);
+                return Err(self.start_refused(runtime, &facts, blockers));
             }
-            StartOutcome::Failed { reason, log, survivors } => RuntimeStartReport {
-                error: Some(reason.to_string()),
-                stdout: log.stdout,
-                stderr: log.stderr,
-                survivors,
-                ..empty
-            },
-        }
+            StartOutcome::Failed { reason, log, survivors } => {
+                let refusal = Refusal::RuntimeStart {
+                    runtime_id: report.runtime_id,
+                    runtime: Some(report.runtime),
+                    stdout: log.stdout,
+                    stderr: log.stderr,
+                    survivors,
+                };
+                return Err(Error::new(ErrorKind::Refused, reason.to_string()).refusing(self, refusal));
+            }
+        })
     }
 
-    fn start_refused(
-        &self,
-        runtime: &Runtime,
-        facts: &RuntimeFacts,
-        blockers: &[Blocker],
-    ) -> RuntimeStartReport {
-        RuntimeStartReport {
-            blockers: messages(blockers),
-            blocker_details: details(blockers),
-            error: Some("the runtime may not be started".to_owned()),
-            ..self.empty_start(runtime.id.as_str(), self.runtime_json(facts))
-        }
-    }
-
-    fn start_failed(&self, id: &str, error: &Error) -> RuntimeStartReport {
-        RuntimeStartReport { error: Some(error.with_hints()), ..self.empty_start(id, Json::Null) }
-    }
-
-    fn empty_start(&self, id: &str, runtime: Json) -> RuntimeStartReport {
-        RuntimeStartReport {
-            schema: RuntimeStartReport::SCHEMA,
-            target: self.target(),
-            runtime_id: shown_id(id),
-            runtime,
-            started: 0,
-            skipped: 0,
-            pid: None,
-            pid_path: None,
-            metadata_path: None,
-            health: Json::Null,
-            ready_after_seconds: None,
-            reason: None,
-            blockers: Vec::new(),
-            blocker_details: Vec::new(),
-            error: None,
-            stdout: String::new(),
-            stderr: String::new(),
-            survivors: Vec::new(),
-        }
+    fn start_refused(&self, runtime: &Runtime, facts: &RuntimeFacts, blockers: Vec<Blocker>) -> Error {
+        Error::new(ErrorKind::Refused, "the runtime may not be started")
+            .because(blockers)
+            .refusing(self, no_start(runtime.id.as_str(), Some(self.runtime_json(facts))))
     }
 
     fn stop_report(
@@ -216,50 +197,69 @@ impl Room {
         runtime: &Runtime,
         supervisor: &Supervisor<'_>,
         outcome: StopOutcome,
-    ) -> RuntimeStopReport {
+    ) -> Result<RuntimeStopReport, Error> {
         let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
-        let empty = self.empty_stop(runtime.id.as_str(), self.runtime_json(&facts));
-        match outcome {
-            StopOutcome::Stopped { process, processes, killed, method } => RuntimeStopReport {
-                stopped: 1,
-                pid: Some(process.pid()),
-                processes: Some(processes),
-                killed: Some(killed),
-                method: Some(method.name()),
-                ..empty
-            },
-            StopOutcome::NotRunning { reason } => RuntimeStopReport { reason: Some(reason), ..empty },
-            StopOutcome::Refused { issue } => RuntimeStopReport {
-                error: Some(issue.detail),
-                fix: issue.fix.map(|fix| self.spelled(fix).to_string()),
-                ..empty
-            },
-            StopOutcome::Survived { process, survivors } => RuntimeStopReport {
-                pid: Some(process.pid()),
-                error: Some("some of its processes could not be ended".to_owned()),
-                survivors,
-                ..empty
-            },
-        }
-    }
-
-    fn empty_stop(&self, id: &str, runtime: Json) -> RuntimeStopReport {
-        RuntimeStopReport {
+        let report = RuntimeStopReport {
             schema: RuntimeStopReport::SCHEMA,
             target: self.target(),
-            runtime_id: shown_id(id),
-            runtime,
+            runtime_id: shown_id(runtime.id.as_str()),
+            runtime: self.runtime_json(&facts),
             stopped: 0,
             pid: None,
             processes: None,
             killed: None,
             method: None,
             reason: None,
-            error: None,
-            fix: None,
-            survivors: Vec::new(),
+            error: Unfilled::default(),
+            fix: Unfilled::default(),
+            survivors: Unfilled::default(),
+        };
+        let refused = |message: String, pid: Option<u32>, fix: Option<String>, survivors: Vec<u32>| {
+            Error::new(ErrorKind::Refused, message).refusing(
+                self,
+                Refusal::RuntimeStop {
+                    runtime_id: report.runtime_id.clone(),
+                    runtime: Some(report.runtime.clone()),
+                    pid,
+                    fix,
+                    survivors,
+                },
+            )
+        };
+        match outcome {
+            StopOutcome::Stopped { process, processes, killed, method } => Ok(RuntimeStopReport {
+                stopped: 1,
+                pid: Some(process.pid()),
+                processes: Some(processes),
+                killed: Some(killed),
+                method: Some(method.name()),
+                ..report
+            }),
+            StopOutcome::NotRunning { reason } => Ok(RuntimeStopReport { reason: Some(reason), ..report }),
+            StopOutcome::Refused { issue } => {
+                let fix = issue.fix.map(|fix| self.spelled(fix).to_string());
+                Err(refused(issue.detail, None, fix, Vec::new()))
+            }
+            StopOutcome::Survived { process, survivors } => {
+                let message = "some of its processes could not be ended".to_owned();
+                Err(refused(message, Some(process.pid()), None, survivors))
+            }
         }
     }
+}
+
+fn no_start(id: &str, runtime: Option<Json>) -> Refusal {
+    Refusal::RuntimeStart {
+        runtime_id: shown_id(id),
+        runtime,
+        stdout: String::new(),
+        stderr: String::new(),
+        survivors: Vec::new(),
+    }
+}
+
+fn no_stop(id: &str, runtime: Option<Json>) -> Refusal {
+    Refusal::RuntimeStop { runtime_id: shown_id(id), runtime, pid: None, fix: None, survivors: Vec::new() }
 }
 
 /// Says that the id of a runtime stands more than once: which one is meant cannot be told.

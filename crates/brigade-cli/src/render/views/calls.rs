@@ -7,7 +7,6 @@ use brigade::{CallReport, PlanReport, QueueReport, ReviewReport, RunReport};
 
 use super::runs;
 use crate::render::blockers;
-use crate::render::failure::candidates;
 use crate::render::next::step_text;
 use crate::render::page::{Page, Sheet};
 use crate::render::shell::quoted;
@@ -16,9 +15,6 @@ use crate::render::{View, values, when};
 
 impl View for PlanReport {
     fn show(&self, page: &mut Page) {
-        if let Some(error) = &self.error {
-            return page.error(error);
-        }
         let sheet = &mut page.data;
         sheet.field("tool", Text::new(Tone::Strong, &self.tool_id));
         show_contract(&self.plan, sheet);
@@ -31,7 +27,7 @@ impl View for PlanReport {
         }
         if self.valid {
             page.next(&queue_command(&self.tool_id, self.plan.get("args")));
-        } else if !self.plan.is_null() {
+        } else {
             page.next(&format!("brigade tools describe {}", self.tool_id));
         }
     }
@@ -108,28 +104,8 @@ fn show_blockers(details: &[Json], sheet: &mut Sheet) {
     blockers::show(details, sheet);
 }
 
-/// Says why nothing was done, with every reason.
-fn show_refusal(error: Option<&String>, details: &[Json], could_be: &[String], page: &mut Page) {
-    if let Some(error) = error {
-        page.error(error);
-        blockers::show(details, &mut page.trouble);
-        candidates(could_be, page);
-    }
-}
-
 impl View for QueueReport {
     fn show(&self, page: &mut Page) {
-        if self.created == 0 && self.skipped == 0 {
-            let reason = self.reason.clone().unwrap_or_else(|| "the call has blockers".to_owned());
-            let is =
-                |code: &str| self.blocker_details.iter().any(|detail| values::text(detail, "code") == code);
-            let details = if is("tool_missing") { &[] } else { self.blocker_details.as_slice() };
-            show_refusal(Some(&reason), details, &[], page);
-            if !is("tool_missing") && !is("secret_argument") {
-                page.note("--include-blocked stores it anyway; a blocked call cannot be approved");
-            }
-            return;
-        }
         let id = values::text(&self.call, "id");
         page.data.field("call", Text::new(Tone::Accent, id));
         page.data.field("tool", values::text(&self.call, "tool_id"));
@@ -168,10 +144,6 @@ fn next_step(call: &Json, page: &mut Page) {
 
 impl View for CallReport {
     fn show(&self, page: &mut Page) {
-        show_refusal(self.error.as_ref(), &[], &self.candidates, page);
-        if self.call.is_null() {
-            return;
-        }
         show_call(&self.call, page);
         if let Some(pin) = &self.pin {
             super::mcp::waiting_change(pin, page);
@@ -228,10 +200,6 @@ fn as_details(sentences: &[Json]) -> Vec<Json> {
 
 impl View for ReviewReport {
     fn show(&self, page: &mut Page) {
-        show_refusal(self.error.as_ref(), &self.blocker_details, &self.candidates, page);
-        if self.call.is_null() || self.error.is_some() {
-            return;
-        }
         page.data.field("call", Text::new(Tone::Accent, values::text(&self.call, "id")));
         page.data.field("tool", values::text(&self.call, "tool_id"));
         page.data.field("status", values::status(values::text(&self.call, "status")));
@@ -252,13 +220,10 @@ impl View for RunReport {
         for warning in &self.warnings {
             page.note(warning);
         }
-        show_refusal(self.error.as_ref(), &self.blocker_details, &self.candidates, page);
-        if !self.changed.is_empty() && self.blocker_details.is_empty() && self.error.is_some() {
-            page.trouble.line(format!("changed since the approval: {}", self.changed.join(", ")));
+        if let Some(failure) = &self.failure {
+            page.error(failure);
         }
-        if !self.receipt.is_null() {
-            runs::show_receipt(&self.receipt, page);
-            runs::next_step(&self.receipt, page);
-        }
+        runs::show_receipt(&self.receipt, page);
+        runs::next_step(&self.receipt, page);
     }
 }

@@ -20,12 +20,6 @@ pub(super) fn config_errors(errors: &[String], page: &mut Page) {
     }
 }
 
-fn unavailable(error: Option<&String>, page: &mut Page) {
-    if let Some(error) = error {
-        page.error(error);
-    }
-}
-
 /// Shows the id of a tool.
 fn tool_id(id: &str, broken: bool) -> Text {
     if broken { Text::new(Tone::Bad, id).then(Tone::Bad, " (broken)") } else { Text::new(Tone::Strong, id) }
@@ -83,8 +77,7 @@ impl View for SearchReport {
 
 impl View for ShowReport {
     fn show(&self, page: &mut Page) {
-        unavailable(self.error.as_ref(), page);
-        let Some(tool) = &self.tool else { return };
+        let tool = &self.tool;
         show_tool(tool, page);
         note_disabled(tool, page);
         if tool.contract.has_contract {
@@ -135,8 +128,7 @@ fn show_tool(tool: &ToolSummary, page: &mut Page) {
 
 impl View for DescribeReport {
     fn show(&self, page: &mut Page) {
-        unavailable(self.error.as_ref(), page);
-        let Some(contract) = self.tool.as_ref().map(|tool| &tool.contract) else { return };
+        let contract = &self.tool.contract;
         show_contract(contract, page);
         show_arguments(&self.arguments, page);
         show_examples(&self.examples, page);
@@ -146,8 +138,8 @@ impl View for DescribeReport {
         if let Some(live) = &self.live {
             super::mcp::live(live, page);
         }
-        if let Some(tool) = self.tool.as_ref().map(|tool| &tool.summary).filter(|tool| !tool.enabled) {
-            return note_disabled(tool, page);
+        if !self.tool.summary.enabled {
+            return note_disabled(&self.tool.summary, page);
         }
         // Tools of other families are projected, and never called.
         let command = match contract.family.as_deref() {

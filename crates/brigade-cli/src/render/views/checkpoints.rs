@@ -4,8 +4,6 @@ use brigade::core::Json;
 use brigade::{CheckpointListReport, CheckpointReport, CheckpointReviewReport, ResumeReport};
 
 use super::runs;
-use crate::render::blockers;
-use crate::render::failure::candidates;
 use crate::render::page::Page;
 use crate::render::shell::quoted;
 use crate::render::table::{Fit, Table};
@@ -51,14 +49,8 @@ impl View for CheckpointListReport {
 
 impl View for CheckpointReport {
     fn show(&self, page: &mut Page) {
-        if let Some(error) = &self.error {
-            page.error(error);
-            candidates(&self.candidates, page);
-        }
-        if !self.checkpoint.is_null() {
-            show_checkpoint(&self.checkpoint, page);
-            next_step(&self.checkpoint, self.call_status.as_deref(), page);
-        }
+        show_checkpoint(&self.checkpoint, page);
+        next_step(&self.checkpoint, self.call_status.as_deref(), page);
     }
 }
 
@@ -107,10 +99,6 @@ fn next_step(checkpoint: &Json, call_status: Option<&str>, page: &mut Page) {
 
 impl View for CheckpointReviewReport {
     fn show(&self, page: &mut Page) {
-        if let Some(error) = &self.error {
-            page.error(error);
-            return;
-        }
         let sheet = &mut page.data;
         sheet.field("checkpoint", Text::new(Tone::Accent, values::text(&self.checkpoint, "id")));
         sheet.field("status", values::status(values::text(&self.checkpoint, "status")));
@@ -124,16 +112,10 @@ impl View for CheckpointReviewReport {
 
 impl View for ResumeReport {
     fn show(&self, page: &mut Page) {
-        if let Some(error) = &self.error {
-            page.error(error);
-            blockers::show(&self.blocker_details, &mut page.trouble);
+        if let Some(failure) = &self.failure {
+            page.error(failure);
         }
-        if !self.changed.is_empty() && self.blocker_details.is_empty() && self.error.is_some() {
-            page.trouble.line(format!("changed since the approval: {}", self.changed.join(", ")));
-        }
-        if !self.receipt.is_null() {
-            runs::show_receipt(&self.receipt, page);
-            runs::next_step(&self.receipt, page);
-        }
+        runs::show_receipt(&self.receipt, page);
+        runs::next_step(&self.receipt, page);
     }
 }

@@ -2,7 +2,6 @@
 
 use brigade::{ImportMcpReport, LiveIssue, LiveReport, PinListReport, PinReport, PinSummary, ServerSummary};
 
-use crate::render::failure::candidates;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -103,10 +102,6 @@ impl View for PinListReport {
 
 impl View for PinReport {
     fn show(&self, page: &mut Page) {
-        if let Some(error) = &self.error {
-            page.error(error);
-            candidates(&self.candidates, page);
-        }
         if let Some(server) = &self.server {
             listed(server, &self.changes, self.accepted, page);
         }

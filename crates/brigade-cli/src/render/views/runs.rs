@@ -3,8 +3,6 @@
 use brigade::core::Json;
 use brigade::{LedgerReport, ReplayReport, RunListReport, RunShowReport};
 
-use crate::render::blockers;
-use crate::render::failure::candidates;
 use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -64,16 +62,10 @@ fn runs_table(runs: &[Json], page: &Page) -> Table {
 
 impl View for RunShowReport {
     fn show(&self, page: &mut Page) {
-        if let Some(error) = &self.error {
-            page.error(error);
-            candidates(&self.candidates, page);
-        }
-        if !self.run.is_null() {
-            show_receipt(&self.run, page);
-            note_unrecorded(&self.run, page);
-            if let Some(step) = &self.next {
-                page.next(&step_text(step));
-            }
+        show_receipt(&self.run, page);
+        note_unrecorded(&self.run, page);
+        if let Some(step) = &self.next {
+            page.next(&step_text(step));
         }
     }
 }
@@ -139,13 +131,6 @@ pub(super) fn next_step(receipt: &Json, page: &mut Page) {
 
 impl View for ReplayReport {
     fn show(&self, page: &mut Page) {
-        if let Some(error) = &self.error {
-            page.error(error);
-            blockers::show(&self.blocker_details, &mut page.trouble);
-        }
-        if self.call.is_null() {
-            return;
-        }
         let id = values::text(&self.call, "id");
         page.data.field("replay of", values::text(&self.run, "id"));
         page.data.field("call", Text::new(Tone::Accent, id));

@@ -11,7 +11,7 @@ use super::doctor::show_issues;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
-use crate::render::{View, blockers, values, when};
+use crate::render::{View, values, when};
 
 impl View for RuntimeListReport {
     fn show(&self, page: &mut Page) {
@@ -84,20 +84,9 @@ impl View for RuntimeHealthReport {
 impl View for RuntimeReport {
     fn show(&self, page: &mut Page) {
         for error in &self.summary.errors {
-            // What is not found is said below, with what may have been meant.
-            if !error.starts_with("runtime not found: ") {
-                page.error(error);
-            }
-        }
-        match &self.error {
-            // That the file is missing or empty is said already.
-            Some(error) if !self.summary.errors.contains(error) => page.error(error),
-            Some(_) | None => {}
+            page.error(error);
         }
         let runtime = &self.runtime;
-        if runtime.is_null() {
-            return;
-        }
         let now = page.now;
         let sheet = &mut page.data;
         sheet.field("runtime", Text::new(Tone::Strong, values::text(runtime, "id")));
@@ -136,31 +125,11 @@ impl View for RuntimeReport {
 impl View for RuntimeStartReport {
     fn show(&self, page: &mut Page) {
         show_start(self, page);
-        if self.error.is_none() {
-            page.next(&command_line("status", ""));
-        } else if !self.runtime.is_null() && self.blockers.is_empty() {
-            page.next(&command_line("logs", &self.runtime_id));
-        }
+        page.next(&command_line("status", ""));
     }
 }
 
 fn show_start(report: &RuntimeStartReport, page: &mut Page) {
-    if let Some(error) = &report.error {
-        page.error(&format!("{}: {error}", report.runtime_id));
-        blockers::show(&report.blocker_details, &mut page.trouble);
-        for (name, text) in [("standard output", &report.stdout), ("standard error", &report.stderr)] {
-            if !text.is_empty() {
-                page.trouble.line(Text::new(Tone::Faint, &format!("the end of its {name}:")));
-            }
-            for line in text.lines() {
-                page.trouble.indented(2, line);
-            }
-        }
-        if !report.survivors.is_empty() {
-            page.error(&format!("processes that could not be ended: {}", numbers(&report.survivors)));
-        }
-        return;
-    }
     page.data.field("runtime", Text::new(Tone::Strong, &report.runtime_id));
     let state = match &report.reason {
         Some(reason) => Text::new(Tone::Good, "running").then(Tone::Plain, &format!(": {reason}")),
@@ -181,16 +150,6 @@ impl View for RuntimeStopReport {
 }
 
 fn show_stop(report: &RuntimeStopReport, page: &mut Page) {
-    if let Some(error) = &report.error {
-        page.error(&format!("{}: {error}", report.runtime_id));
-        if !report.survivors.is_empty() {
-            page.trouble.indented(2, format!("processes: {}", numbers(&report.survivors)));
-        }
-        if let Some(fix) = &report.fix {
-            page.trouble.indented(2, Text::new(Tone::Faint, "hint: ").then(Tone::Plain, fix));
-        }
-        return;
-    }
     page.data.field("runtime", Text::new(Tone::Strong, &report.runtime_id));
     let killed = match report.killed {
         Some(killed) if 0 < killed => format!(", {killed} of them killed"),
@@ -212,10 +171,8 @@ impl View for RuntimeRestartReport {
             show_stop(stop, page);
             page.data.gap();
         }
-        match (&self.start, &self.stop, &self.error) {
-            (Some(start), _, _) => start.show(page),
-            (None, None, Some(error)) => page.error(error),
-            (None, _, _) => {}
+        if let Some(start) = &self.start {
+            start.show(page);
         }
     }
 }
@@ -282,7 +239,7 @@ fn number(runtime: &Json, key: &str) -> Text {
     Text::from(values::integer(runtime, key).map_or_else(String::new, |number| number.to_string()))
 }
 
-fn numbers(pids: &[u32]) -> String {
+pub(in crate::render) fn numbers(pids: &[u32]) -> String {
     pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -291,4 +248,9 @@ fn command_line(action: &str, id: &str) -> String {
     let words = ["brigade", "tools", "runtime", action, id];
     let words = words.into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect();
     Argv::new(words).map_or_else(|_| format!("brigade tools runtime {action}"), |argv| argv.to_string())
+}
+
+/// Returns the command that shows what a runtime wrote.
+pub(in crate::render) fn logs_command(id: &str) -> String {
+    command_line("logs", id)
 }

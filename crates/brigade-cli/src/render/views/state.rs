@@ -90,8 +90,8 @@ impl View for KeyReport {
 
 impl View for EnvelopeReport {
     fn show(&self, page: &mut Page) {
-        if let Some(error) = &self.error {
-            page.error(error);
+        if let Some(problem) = &self.problem {
+            page.error(problem);
         }
         let valid = if self.valid { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") };
         page.data.field("envelope", Text::new(Tone::Accent, &self.envelope_path));

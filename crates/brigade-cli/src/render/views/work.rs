@@ -3,7 +3,6 @@
 use brigade::{BriefReport, InboxItemReport, InboxReport};
 
 use super::doctor::issue_line;
-use crate::render::failure::candidates;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -46,13 +45,6 @@ impl View for InboxReport {
 
 impl View for InboxItemReport {
     fn show(&self, page: &mut Page) {
-        if let Some(error) = &self.error {
-            page.error(error);
-            candidates(&self.candidates, page);
-        }
-        if self.item.is_null() {
-            return;
-        }
         let now = page.now;
         let sheet = &mut page.data;
         sheet.field("row", Text::new(Tone::Accent, values::text(&self.item, "id")));
