@@ -307,7 +307,7 @@ mod tests {
 
     use super::*;
     use crate::arguments::Arguments;
-    use crate::{Streams, Surroundings, Variables};
+    use crate::{Streams, Surroundings};
 
     /// Returns the words of an example, up to where the shell takes over.
     fn words(line: &str) -> Vec<String> {
@@ -357,16 +357,7 @@ mod tests {
         let mut files = crate::commands::sample_files();
         files.push(brigade::NewFile::new("args.json", r#"{"paths": ["README.md"]}"#));
         Workspace::with_files(&workspace, &files, Env::of_process()).unwrap();
-        let surroundings = Surroundings {
-            current_directory: Ok(workspace),
-            no_color: false,
-            dumb: false,
-            log: None,
-            variables: Variables::Usual,
-            temporary_directory: folder.path().to_owned(),
-            output: None,
-            error: None,
-        };
+        let surroundings = Surroundings::of_test(workspace);
         let is_id = |word: &str| 2 < word.len() && word.bytes().all(|byte| byte.is_ascii_uppercase());
         // What starts processes, writes outside of the workspace, or goes on until it is stopped.
         let is_kept_out = |line: &str| {

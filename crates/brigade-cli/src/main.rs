@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use brigade_cli::{Streams, Surroundings, Terminal, report_mistakes};
 
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
         dumb: std::env::var_os("TERM").is_some_and(|value| value == "dumb"),
         log: std::env::var("BRIGADE_LOG").ok(),
         variables: brigade_cli::Variables::All,
+        clock: Arc::new(brigade::core::SystemClock),
         temporary_directory: std::env::temp_dir(),
         output: terminal(&io::stdout(), terminal_size::terminal_size_of(io::stdout())),
         error: terminal(&io::stderr(), terminal_size::terminal_size_of(io::stderr())),

@@ -1,8 +1,9 @@
 //! Where a command's report goes: as JSON or as text, to which stream, and with which exit code.
 
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::sync::Arc;
 
-use brigade::core::{Clock as _, SystemClock};
+use brigade::core::{Clock, Timestamp};
 use brigade::{Error, Exit, Report};
 use serde::Serialize;
 
@@ -36,6 +37,7 @@ pub(crate) struct Output<'a, 's> {
     shape: Shape,
     data: Look,
     notes: Look,
+    clock: Arc<dyn Clock>,
     streams: &'a mut Streams<'s>,
     /// How the first write to standard output that failed ended; after it nothing more is tried.
     broken: Option<Exit>,
@@ -61,6 +63,7 @@ impl<'a, 's> Output<'a, 's> {
             shape,
             data: look(surroundings.output),
             notes: look(surroundings.error),
+            clock: surroundings.clock.clone(),
             streams,
             broken: None,
         }
@@ -81,6 +84,11 @@ impl<'a, 's> Output<'a, 's> {
         self.shape.json
     }
 
+    /// Returns the present.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// Returns standard input.
     pub(crate) fn input(&mut self) -> &mut dyn io::Read {
         self.streams.input
@@ -96,7 +104,7 @@ impl<'a, 's> Output<'a, 's> {
                 exit
             }
             Ok(report) => {
-                let mut page = Page::new(SystemClock.now());
+                let mut page = Page::new(self.now());
                 report.show(&mut page);
                 self.page(&page, report.exit())
             }
@@ -112,7 +120,7 @@ impl<'a, 's> Output<'a, 's> {
                 None => self.document(&ErrorReport::of(error), error.exit()),
             };
         }
-        let mut page = Page::new(SystemClock.now());
+        let mut page = Page::new(self.now());
         show_error(error, &mut page);
         self.page(&page, error.exit())
     }
@@ -136,7 +144,7 @@ impl<'a, 's> Output<'a, 's> {
     /// Writes a note beside data, unless there are to be none.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.shape.quiet && !self.shape.json {
-            let mut page = Page::new(SystemClock.now());
+            let mut page = Page::new(self.now());
             page.note(text);
             self.aside(&page.notes);
         }
@@ -186,7 +194,7 @@ impl<'a, 's> Output<'a, 's> {
             Ok(()) => return Exit::Done,
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
             Err(error) => {
-                let mut page = Page::new(SystemClock.now());
+                let mut page = Page::new(self.now());
                 page.error(&format!("cannot write to standard output: {error}"));
                 self.aside(&page.trouble);
                 Exit::Environment

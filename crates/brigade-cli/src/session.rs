@@ -11,7 +11,6 @@ use crate::render::CommandLine;
 use crate::surroundings::{Surroundings, Variables};
 
 /// The target that was named and everything around it.
-#[derive(Debug)]
 pub(crate) struct Session<'a> {
     pub(crate) surroundings: &'a Surroundings,
     target: Option<PathBuf>,
@@ -73,7 +72,7 @@ impl<'a> Session<'a> {
             Ok(folder) => CommandLine::typed_in(folder, self.target.is_some()),
             Err(_) => CommandLine::default(),
         };
-        let context = context.speller(Arc::new(speller));
+        let context = context.speller(Arc::new(speller)).clock(self.surroundings.clock.clone());
         match self.lock_timeout {
             Some(timeout) => context.lock_timeout(timeout),
             None => context,

@@ -2,9 +2,12 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use brigade::core::Clock;
 
 /// What a command knows of its process.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Surroundings {
     /// The folder it was started in; or why that cannot be told.
     pub current_directory: Result<PathBuf, io::ErrorKind>,
@@ -16,6 +19,8 @@ pub struct Surroundings {
     pub log: Option<String>,
     /// Which variables of the process programs and policies see.
     pub variables: Variables,
+    /// What tells the time, for ages in the output and for everything that is written.
+    pub clock: Arc<dyn Clock>,
     /// Where temporary files go.
     pub temporary_directory: PathBuf,
     /// The terminal behind standard output, if it is one.
@@ -49,4 +54,68 @@ pub struct Streams<'a> {
     pub output: &'a mut dyn io::Write,
     /// Standard error.
     pub error: &'a mut dyn io::Write,
+}
+
+#[cfg(test)]
+impl Surroundings {
+    /// A process without a terminal in this folder.
+    pub(crate) fn of_test(folder: impl Into<PathBuf>) -> Surroundings {
+        let folder = folder.into();
+        Surroundings {
+            current_directory: Ok(folder.clone()),
+            no_color: false,
+            dumb: false,
+            log: None,
+            variables: Variables::Usual,
+            clock: Arc::new(brigade::core::SystemClock),
+            temporary_directory: folder,
+            output: None,
+            error: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use brigade::core::Timestamp;
+    use brigade::{Env, Exit, Workspace};
+
+    use super::*;
+
+    /// A clock that stands.
+    struct At(i64);
+
+    impl Clock for At {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_unix_micros(self.0 * 1_000_000)
+        }
+    }
+
+    /// Runs a command line at a second and returns what it wrote to standard output.
+    #[track_caller]
+    fn run(folder: &std::path::Path, second: i64, line: &str) -> String {
+        let surroundings = Surroundings { clock: Arc::new(At(second)), ..Surroundings::of_test(folder) };
+        let (mut output, mut error) = (Vec::new(), Vec::new());
+        let streams = Streams { input: &mut io::empty(), output: &mut output, error: &mut error };
+        let exit = crate::run(line.split(' ').map(OsString::from).collect(), &surroundings, streams);
+        assert_eq!(exit, Exit::Done, "{line}\n{}", String::from_utf8_lossy(&error));
+        String::from_utf8(output).unwrap()
+    }
+
+    #[test]
+    fn ages_are_counted_by_the_clock_that_wrote_the_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("sample");
+        Workspace::with_files(&workspace, &crate::commands::sample_files(), Env::of_process()).unwrap();
+        let queued = 1_800_000_000;
+        run(&workspace, queued, "brigade tools call queue count-words --args {\"paths\":[\"README.md\"]}");
+        for (later, age) in [(120, "2 minutes ago"), (2 * 3_600, "2 hours ago"), (3 * 86_400, "3 days ago")] {
+            let list = run(&workspace, queued + later, "brigade tools call list");
+            assert!(list.contains(age), "{list}");
+        }
+        let list = run(&workspace, queued, "brigade tools call list --json");
+        assert!(list.contains("\"created_at\": \"2027-01-15T08:00:00+00:00\""), "{list}");
+    }
 }

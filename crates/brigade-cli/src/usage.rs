@@ -113,16 +113,7 @@ mod tests {
     fn a_secret_on_a_command_line_that_is_not_understood_is_not_repeated() {
         let words = words("brigade tools list ghp_0123456789abcdefghijABCDEFGHIJ012345");
         let trouble = parse(&words).unwrap_err();
-        let surroundings = Surroundings {
-            current_directory: Ok("/".into()),
-            no_color: false,
-            dumb: false,
-            log: None,
-            variables: crate::Variables::All,
-            temporary_directory: "/tmp".into(),
-            output: None,
-            error: None,
-        };
+        let surroundings = Surroundings::of_test("/");
         let (mut output, mut error) = (Vec::new(), Vec::new());
         let mut streams = Streams { input: &mut std::io::empty(), output: &mut output, error: &mut error };
         assert_eq!(explain(&trouble, &words, &surroundings, &mut streams), Exit::Usage);

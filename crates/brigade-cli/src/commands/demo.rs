@@ -5,7 +5,6 @@ mod stage;
 
 use std::path::PathBuf;
 
-use brigade::core::{Clock as _, SystemClock};
 use brigade::{Env, Error, ErrorKind, Exit, Workspace};
 use clap::Args;
 
@@ -56,12 +55,12 @@ fn make(arguments: &DemoArgs, session: &Session<'_>) -> Result<Workspace, Error>
     let folder = match &arguments.folder {
         Some(folder) => session.absolute(folder)?,
         None => {
-            let now = SystemClock.now();
+            let now = session.surroundings.clock.now();
             let name = format!("brigade-demo-{}-{:06}", now.compact(), now.unix_micros() % 1_000_000);
             session.surroundings.temporary_directory.join(name)
         }
     };
-    let context = Env::of_process();
+    let context = Env::of_process().clock(session.surroundings.clock.clone());
     if !context.finds_program(INTERPRETER) {
         let message = "the demo needs Python 3, and `python3` is not found on this host";
         return Err(Error::new(ErrorKind::Environment, message).hint("install it, or add its folder to PATH"));

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::io;
 
-use brigade::core::{Clock as _, SystemClock};
 use brigade::{Exit, Workspace};
 use serde::Serialize;
 
@@ -141,7 +140,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
             let report = DemoReport { schema: "brigade.demo.v1", target: self.folder, steps: &self.answers };
             return self.output.document(&report, exit);
         }
-        let mut page = Page::new(SystemClock.now());
+        let mut page = Page::new(self.output.now());
         page.notes.line("");
         page.notes.line(Text::new(Tone::Faint, "What to try next:"));
         for (command, why) in [
@@ -168,7 +167,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
 
     fn show(&mut self, write: impl FnOnce(&mut Sheet)) {
         if !self.output.is_json() {
-            let mut page = Page::new(SystemClock.now());
+            let mut page = Page::new(self.output.now());
             write(&mut page.data);
             self.output.page(&page, Exit::Done);
         }

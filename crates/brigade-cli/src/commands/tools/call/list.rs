@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use brigade::core::{Clock as _, Json, SystemClock};
+use brigade::core::Json;
 use brigade::{CallFilter, Error, Exit, Workspace};
 use clap::Args;
 
@@ -57,7 +57,7 @@ fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>)
         let exit = output.document(&list, Exit::Done);
         return Ok(list.failure().map_or(exit, |error| exit.max(error.exit())));
     }
-    let now = SystemClock.now();
+    let now = output.now();
     let mut rows = CallRows::new(&counts);
     let mut exit = Exit::Done;
     workspace.calls().for_each(filter, &mut |call| {

@@ -1,6 +1,5 @@
 //! What a start is waiting for, told on a terminal.
 
-use brigade::core::{Clock as _, SystemClock};
 use brigade::{Exit, StartProgress};
 
 use crate::output::Output;
@@ -35,7 +34,7 @@ impl<'a, 'o, 's> Waiting<'a, 'o, 's> {
         if self.said.as_ref() == Some(&words) {
             return;
         }
-        let mut page = Page::new(SystemClock.now());
+        let mut page = Page::new(self.output.now());
         page.note(&format!("{}: {words}", self.id));
         // A note that cannot be written is no reason to stop the start.
         let _: Exit = self.output.page(&page, Exit::Done);
