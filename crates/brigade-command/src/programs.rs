@@ -42,6 +42,7 @@ pub(crate) struct Row {
 
 /// What a program does with the words behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Role {
     /// Reads commands from a text or a file.
     Shell,

@@ -153,12 +153,13 @@ pub enum NotBound {
 /// ```
 pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads {
     let mut reads = Reads::default();
-    for command in risk::started(argv.words()) {
+    let commands = risk::started(argv.words());
+    for command in &commands {
         let finder = Finder { files, directory: directory.join(&command.directory) };
-        finder.command(&command, directory, &mut reads);
+        finder.command(command, directory, &mut reads);
     }
     started::interpreters(argv, directory, files, &mut reads);
-    reads.missing = missing_script(argv, directory, files);
+    reads.missing = script::missing_among(&commands, directory, files);
     reads
 }
 

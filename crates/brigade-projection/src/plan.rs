@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use brigade_catalog::Tool;
+use brigade_command::{Program, Role};
 use brigade_core::Fingerprint;
 
 use crate::comment::comment_of;
@@ -163,9 +164,8 @@ fn inputs_of(tool: &Tool) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> 
 }
 
 fn is_interpreter(program: &str) -> bool {
-    let name = program.rsplit('/').next().unwrap_or_default();
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    ["python", "sh", "bash", "dash", "zsh", "node", "bun", "deno", "ruby", "perl", "php"].contains(&name)
+    let role = Program::of(program).map(Program::role);
+    matches!(role, Some(Role::Shell | Role::Interpreter))
 }
 
 /// Plans the projections of several tools, in their order; disabled tools are the caller's to leave out.

@@ -86,3 +86,48 @@ fn kind(kind: FileKind) -> Kind {
         FileKind::Other => Kind::Other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use brigade_command::find_program;
+    use brigade_fs::{DiskFs, FileMode};
+
+    use super::*;
+
+    #[test]
+    fn programs_are_regular_files_that_may_be_executed() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        let root = fs.root().to_owned();
+        let rel = |path: &str| path.parse::<RelPath>().unwrap();
+        for path in ["first", "second", "first/directory", "~"] {
+            fs.create_dir(&rel(path)).unwrap();
+        }
+        for (path, mode) in [
+            ("first/data", 0o644),
+            ("second/data", 0o755),
+            ("second/directory", 0o755),
+            ("second/one", 0o755),
+            ("~/one", 0o755),
+            ("here", 0o755),
+        ] {
+            fs.write_atomic(&rel(path), b"#!/bin/sh\n", FileMode::Exactly(mode)).unwrap();
+        }
+        let path = format!("~:~/bin::{root}/first:{root}/second", root = root.display());
+        let find = |word: &str| {
+            let path_variable = Some(OsStr::new(&path));
+            let found = find_program(word, &root, path_variable, |path| is_program(&fs, path))?;
+            found.strip_prefix(&root).map(Path::to_owned).ok()
+        };
+        let at = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(find("one"), at("second/one"));
+        assert_eq!(find("data"), at("second/data"), "a file that may not be executed is passed over");
+        assert_eq!(find("directory"), at("second/directory"), "so is a directory");
+        assert_eq!(find("here"), None, "an empty entry of PATH finds nothing");
+        assert_eq!((find("./here"), find("second/one")), (at("here"), at("second/one")));
+        assert_eq!((find("first/data"), find("first/directory"), find("first")), (None, None, None));
+        assert_eq!(find("~/one"), at("~/one"), "`~` is a name like any other");
+    }
+}

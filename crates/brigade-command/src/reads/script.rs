@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Files, Seen};
 use crate::argv::Argv;
 use crate::programs::{Program, Row, Script};
-use crate::risk::{self, Standing};
+use crate::risk::{self, Standing, Started};
 
 /// An operand that an interpreter takes for a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,14 +99,17 @@ fn operand<'a>(row: &Row, word: &'a str) -> Option<Operand<'a>> {
 
 /// Finds the script that a command runs and that does not exist, as the command has it.
 pub fn missing_script(argv: &Argv, directory: &Path, files: &dyn Files) -> Option<String> {
-    risk::started(argv.words()).iter().filter(|command| command.standing == Standing::Certain).find_map(
-        |command| {
-            let script = script_of(&command.words).filter(|script| script.is_exact)?;
-            let found = files.look(&directory.join(&command.directory).join(script.word));
-            let is_missing = matches!(found, Seen::Inside { kind: None, .. } | Seen::Outside(None));
-            is_missing.then(|| script.word.to_owned())
-        },
-    )
+    missing_among(&risk::started(argv.words()), directory, files)
+}
+
+/// Finds the script that one of these commands runs and that does not exist.
+pub(super) fn missing_among(commands: &[Started], directory: &Path, files: &dyn Files) -> Option<String> {
+    commands.iter().filter(|command| command.standing == Standing::Certain).find_map(|command| {
+        let script = script_of(&command.words).filter(|script| script.is_exact)?;
+        let found = files.look(&directory.join(&command.directory).join(script.word));
+        let is_missing = matches!(found, Seen::Inside { kind: None, .. } | Seen::Outside(None));
+        is_missing.then(|| script.word.to_owned())
+    })
 }
 
 #[cfg(test)]
