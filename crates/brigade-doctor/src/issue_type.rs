@@ -415,6 +415,18 @@ impl IssueType {
         self == IssueType::Config || (self.area() == Area::Tool && !beside_calls)
     }
 
+    /// Returns what mends it or shows more, for a tool, a runtime or a pin of this name; none where a file is to be edited
+    /// or read, or something else is to be named.
+    pub fn step_for(self, name: &str) -> Option<NextStep> {
+        match self.fix() {
+            Remedy::Tool(step) | Remedy::Object(step) => Some(step(name.to_owned())),
+            Remedy::Step(step) => Some(step),
+            Remedy::Edit | Remedy::ReadFile | Remedy::Call(_) | Remedy::Run(_) | Remedy::Checkpoint(_) => {
+                None
+            }
+        }
+    }
+
     /// Returns the `name` of its issues in reports: `tool_` and the code.
     pub fn name(self) -> String {
         match self {

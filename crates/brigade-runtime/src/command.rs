@@ -7,11 +7,12 @@ use brigade_call::{
 };
 use brigade_catalog::Runtime;
 use brigade_command::{Argv, find_program};
+use brigade_doctor::IssueType;
 use brigade_process::{Program, Spec};
 use rustix::fs::{Access, FileType};
 
 use crate::host::Host;
-use crate::issue::{IssueType, RuntimeIssue};
+use crate::issue::RuntimeIssue;
 use crate::paths::Directory;
 
 /// Asks the gate for a command of a runtime.
@@ -52,17 +53,17 @@ pub(crate) fn spec(start: &VerifiedStart, host: &Host) -> Spec {
 /// Says what is wrong with the command of a field. Errors in the entry and a missing folder are issues of their own.
 pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objection) -> Option<RuntimeIssue> {
     let issue = |issue_type, detail: String| RuntimeIssue::of_field(runtime, issue_type, field, detail);
-    let bad = |detail: String| issue(IssueType::BadCommand, detail);
+    let bad = |detail: String| issue(IssueType::RuntimeBadCommand, detail);
     Some(match objection {
         Objection::BrokenEntry | Objection::DirectoryMissing | Objection::DirectoryOutside => return None,
         Objection::NoCommand => bad(format!("`{field}`: the command names no program")),
         Objection::NotWords(error) => bad(format!("`{field}`: {error}")),
-        Objection::Risk(risk) => issue(IssueType::HighRiskCommand, format!("`{field}`: {risk}")),
+        Objection::Risk(risk) => issue(IssueType::RuntimeHighRiskCommand, format!("`{field}`: {risk}")),
         // It would stand in the metadata, in receipts and in lists.
         Objection::Secret => {
             let detail = format!("`{field}` holds what looks like a secret; it is not shown");
             let fix = "take it out, and let the program read it from a file that only you can read";
-            issue(IssueType::SecretInCommand, detail).with_fix(fix)
+            issue(IssueType::RuntimeSecretInCommand, detail).with_fix(fix)
         }
         Objection::ProgramNotFound { word } => {
             let wherever = if word.contains('/') { "is not there" } else { "is not on PATH" };
@@ -91,7 +92,7 @@ mod tests {
             .into_iter()
             .flatten()
             .filter_map(|objection| issue(&runtime, "command", &objection))
-            .map(|issue| format!("{}: {}", issue.issue_type.as_str(), issue.detail))
+            .map(|issue| format!("{}: {}", issue.issue_type.code(), issue.detail))
             .collect();
         assert_eq!(details, expect);
     }

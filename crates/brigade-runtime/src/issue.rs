@@ -1,99 +1,8 @@
 //! What is wrong with one runtime.
 
 use brigade_catalog::Runtime;
-use brigade_core::{Hint, Json, NextStep, Object, Place, Severity};
-
-/// The kinds of issues, as reports and the inbox name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum IssueType {
-    /// The entry of runtimes.toml cannot be used.
-    Config,
-    /// A command is judged too risky to run.
-    HighRiskCommand,
-    /// A command holds what looks like a secret.
-    SecretInCommand,
-    /// A command cannot be split, or its program is not there.
-    BadCommand,
-    /// The folder that it runs in is not there.
-    MissingCwd,
-    /// A path leads out of the workspace.
-    OutsidePath,
-    /// A pid file is left of a process that has ended.
-    StalePid,
-    /// A process runs that nothing proves to be this runtime.
-    Unmanaged,
-    /// Somebody else listens on its port.
-    PortConflict,
-    /// It runs and is not healthy.
-    HealthFailed,
-    /// It writes more into a log than is kept.
-    LogTooLong,
-    /// It runs, and the process that wrote its logs was killed.
-    LogWriterGone,
-    /// It runs as an older entry said.
-    Outdated,
-    /// It runs, and no entry names it any more.
-    Left,
-}
-
-impl IssueType {
-    /// All of them.
-    pub const ALL: [IssueType; 14] = [
-        IssueType::Config,
-        IssueType::HighRiskCommand,
-        IssueType::SecretInCommand,
-        IssueType::BadCommand,
-        IssueType::MissingCwd,
-        IssueType::OutsidePath,
-        IssueType::StalePid,
-        IssueType::Unmanaged,
-        IssueType::PortConflict,
-        IssueType::HealthFailed,
-        IssueType::LogTooLong,
-        IssueType::LogWriterGone,
-        IssueType::Outdated,
-        IssueType::Left,
-    ];
-
-    /// Returns what helps with the runtime of this id; none where the entry is to be edited.
-    pub fn next_step(self, runtime_id: &str) -> Option<NextStep> {
-        let step: fn(String) -> NextStep = match self {
-            IssueType::Config
-            | IssueType::HighRiskCommand
-            | IssueType::SecretInCommand
-            | IssueType::BadCommand
-            | IssueType::MissingCwd
-            | IssueType::OutsidePath => return None,
-            IssueType::StalePid | IssueType::Left => NextStep::StopRuntime,
-            IssueType::Unmanaged | IssueType::PortConflict => NextStep::ShowRuntime,
-            IssueType::HealthFailed
-            | IssueType::LogTooLong
-            | IssueType::LogWriterGone
-            | IssueType::Outdated => NextStep::RestartRuntime,
-        };
-        Some(step(runtime_id.to_owned()))
-    }
-
-    /// Returns the stable name: `runtime_config`, `runtime_stale_pid`, …
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            IssueType::Config => "runtime_config",
-            IssueType::HighRiskCommand => "runtime_high_risk_command",
-            IssueType::SecretInCommand => "runtime_secret_in_command",
-            IssueType::BadCommand => "runtime_bad_command",
-            IssueType::MissingCwd => "runtime_missing_cwd",
-            IssueType::OutsidePath => "runtime_outside_path",
-            IssueType::StalePid => "runtime_stale_pid",
-            IssueType::Unmanaged => "runtime_unmanaged",
-            IssueType::PortConflict => "runtime_port_conflict",
-            IssueType::HealthFailed => "runtime_health_failed",
-            IssueType::LogTooLong => "runtime_log_too_long",
-            IssueType::LogWriterGone => "runtime_log_writer_gone",
-            IssueType::Outdated => "runtime_outdated",
-            IssueType::Left => "runtime_left",
-        }
-    }
-}
+use brigade_core::{Hint, Json, Object, Place, Severity};
+use brigade_doctor::IssueType;
 
 /// One thing that is wrong with a runtime. Never quotes a value of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +38,7 @@ impl RuntimeIssue {
             detail: detail.into(),
             place: runtime.place_of(field),
             field: Some(field),
-            fix: issue_type.next_step(runtime.id.as_str()).map(Hint::from),
+            fix: issue_type.step_for(runtime.id.as_str()).map(Hint::from),
         }
     }
 
@@ -147,7 +56,7 @@ impl RuntimeIssue {
             detail: detail.into(),
             place: runtime.origin.place.clone(),
             field: None,
-            fix: issue_type.next_step(runtime.id.as_str()).map(Hint::from),
+            fix: issue_type.step_for(runtime.id.as_str()).map(Hint::from),
         }
     }
 
@@ -159,22 +68,14 @@ impl RuntimeIssue {
         RuntimeIssue { severity, ..self }
     }
 
-    /// Returns the name that doctor lists it by.
-    pub fn name(&self) -> String {
-        match self.issue_type {
-            IssueType::Config => self.issue_type.as_str().to_owned(),
-            issue_type => format!("tool_{}", issue_type.as_str()),
-        }
-    }
-
     /// Returns the members that issues have in reports.
     pub fn to_json(&self) -> Object {
         Object::from([
             ("status".to_owned(), Json::from("warn")),
-            ("name".to_owned(), self.name().into()),
+            ("name".to_owned(), self.issue_type.name().into()),
             ("tool_id".to_owned(), self.runtime_id.as_str().into()),
             ("family".to_owned(), "runtime".into()),
-            ("issue_type".to_owned(), self.issue_type.as_str().into()),
+            ("issue_type".to_owned(), self.issue_type.code().into()),
             ("harness".to_owned(), Json::Null),
             ("projection_target".to_owned(), Json::Null),
             ("description".to_owned(), Json::Null),
@@ -185,18 +86,5 @@ impl RuntimeIssue {
             ("field".to_owned(), self.field.into()),
             ("fix".to_owned(), self.fix.as_ref().map(ToString::to_string).into()),
         ])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_config_issues_keep_their_type_as_name() {
-        let runtime = Runtime::new("helper", "x").unwrap();
-        let name = |issue_type| RuntimeIssue::of_field(&runtime, issue_type, "command", "x").name();
-        assert_eq!(name(IssueType::Config), "runtime_config");
-        assert_eq!(name(IssueType::StalePid), "tool_runtime_stale_pid");
     }
 }

@@ -60,7 +60,7 @@ pub use error::RuntimeError;
 pub use facts::{RuntimeFacts, RuntimeState, StateCounts};
 pub use health::Health;
 pub use host::Host;
-pub use issue::{IssueType, RuntimeIssue};
+pub use issue::RuntimeIssue;
 pub use logs::{FollowFrom, LOG_CAP, LogEnd, LogStream, LogTail};
 pub use start::{NotReady, StartOptions, StartOutcome, StartProgress};
 pub use stop::{RestartOutcome, StopOutcome};

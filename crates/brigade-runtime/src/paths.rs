@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use brigade_catalog::Runtime;
 use brigade_core::Fingerprint;
+use brigade_doctor::IssueType;
 use brigade_fs::{FileKind, Fs, Location, RelPath};
 
 use crate::host::Host;
-use crate::issue::{IssueType, RuntimeIssue};
+use crate::issue::RuntimeIssue;
 
 /// The folder of the state of all runtimes.
 pub(crate) const STATE: &str = ".brigade/tools/runtime";
@@ -85,7 +86,7 @@ impl Paths {
         let taken = |path: &RelPath| *path == metadata || HealthFile::Own(path.clone()) == health;
         if pid.as_ref().is_some_and(taken) {
             let detail = "`pid_path` names the file that holds the metadata or the health";
-            finder.issues.push(RuntimeIssue::of_field(runtime, IssueType::Config, "pid_path", detail));
+            finder.issues.push(RuntimeIssue::of_field(runtime, IssueType::RuntimeConfig, "pid_path", detail));
             pid = None;
         }
         let logs = [&stdout, &stderr].into_iter().flatten();
@@ -94,7 +95,7 @@ impl Paths {
         if [pid.as_ref(), health_file, Some(&metadata)].into_iter().flatten().any(|path| logs.contains(path))
         {
             let detail = "`log_path` names the file that holds the process id, the metadata or the health";
-            finder.issues.push(RuntimeIssue::of_field(runtime, IssueType::Config, "log_path", detail));
+            finder.issues.push(RuntimeIssue::of_field(runtime, IssueType::RuntimeConfig, "log_path", detail));
             (stdout, stderr) = (None, None);
         }
         let directory = finder.directory();
@@ -133,17 +134,21 @@ impl Finder<'_> {
         match self.fs.resolve(path, self.host.home()) {
             Ok(Location::Inside(path)) if path.is_root() || is_in_git(&path) => {
                 let detail = format!("`{field}` names a place that Brigade does not write to");
-                self.refuse(IssueType::Config, field, detail);
+                self.refuse(IssueType::RuntimeConfig, field, detail);
                 None
             }
             Ok(Location::Inside(path)) => Some(path),
             Ok(Location::Outside(_)) => {
-                self.refuse(IssueType::OutsidePath, field, format!("`{field}` leads out of the workspace"));
+                self.refuse(
+                    IssueType::RuntimeOutsidePath,
+                    field,
+                    format!("`{field}` leads out of the workspace"),
+                );
                 None
             }
             Err(error) => {
                 let detail = format!("`{field}` cannot be looked at: {}", error.kind);
-                self.refuse(IssueType::Config, field, detail);
+                self.refuse(IssueType::RuntimeConfig, field, detail);
                 None
             }
         }
@@ -161,21 +166,21 @@ impl Finder<'_> {
                     };
                     return Some(Directory { path: absolute, shown: path.to_string() });
                 }
-                Ok(_) | Err(_) => self.refuse(IssueType::MissingCwd, "cwd", missing),
+                Ok(_) | Err(_) => self.refuse(IssueType::RuntimeMissingCwd, "cwd", missing),
             },
             Ok(Location::Outside(path)) => {
                 if !self.host.outside.iter().any(|folder| path.starts_with(folder)) {
                     let detail = "`cwd` leads out of the workspace";
-                    self.refuse(IssueType::OutsidePath, "cwd", detail);
+                    self.refuse(IssueType::RuntimeOutsidePath, "cwd", detail);
                 } else if is_folder(&path) {
                     return Some(Directory { shown: path.display().to_string(), path });
                 } else {
-                    self.refuse(IssueType::MissingCwd, "cwd", missing);
+                    self.refuse(IssueType::RuntimeMissingCwd, "cwd", missing);
                 }
             }
             Err(error) => {
                 let detail = format!("`cwd` cannot be looked at: {}", error.kind);
-                self.refuse(IssueType::MissingCwd, "cwd", detail);
+                self.refuse(IssueType::RuntimeMissingCwd, "cwd", detail);
             }
         }
         None
@@ -215,7 +220,7 @@ mod tests {
     }
 
     fn types(paths: &Paths) -> Vec<(&'static str, Option<&'static str>)> {
-        paths.issues.iter().map(|issue| (issue.issue_type.as_str(), issue.field)).collect()
+        paths.issues.iter().map(|issue| (issue.issue_type.code(), issue.field)).collect()
     }
 
     #[test]

@@ -9,6 +9,7 @@ use brigade_call::{Objection, StartPurpose, VerifiedStart};
 use brigade_catalog::Runtime;
 use brigade_command::argv::Argv;
 use brigade_core::{Clock, Object, Severity};
+use brigade_doctor::IssueType;
 use brigade_fs::{Fs, RelPath};
 use brigade_process::{CancelToken, ProcessIdentity};
 
@@ -17,7 +18,7 @@ use crate::error::RuntimeError;
 use crate::facts::{RuntimeFacts, RuntimeState};
 use crate::health::{self, Check, Health};
 use crate::host::Host;
-use crate::issue::{IssueType, RuntimeIssue};
+use crate::issue::RuntimeIssue;
 use crate::logs;
 use crate::paths::{HealthFile, Paths, STATE};
 use crate::record::{PidFile, Record, Source};
@@ -180,7 +181,7 @@ impl<'a> Supervisor<'a> {
         let mut facts = self.facts(left, Checks::Skip, None);
         for (facts, runtime) in facts.iter_mut().zip(left) {
             let detail = "it runs, and no entry of runtimes.toml names it any more";
-            let issue = RuntimeIssue::of_runtime(runtime, IssueType::Left, Severity::Warning, detail);
+            let issue = RuntimeIssue::of_runtime(runtime, IssueType::RuntimeLeft, Severity::Warning, detail);
             facts.issues = vec![issue];
             facts.enabled = false;
         }
@@ -199,7 +200,12 @@ impl<'a> Supervisor<'a> {
         let mut blockers = Vec::new();
         if runtime.is_broken {
             let detail = "the entry has errors";
-            blockers.push(RuntimeIssue::of_runtime(runtime, IssueType::Config, Severity::Error, detail));
+            blockers.push(RuntimeIssue::of_runtime(
+                runtime,
+                IssueType::RuntimeConfig,
+                Severity::Error,
+                detail,
+            ));
         }
         let directory = paths.directory.as_ref();
         let verify = |purpose, text| command::verify(self.host, runtime, purpose, text, directory);
@@ -227,7 +233,7 @@ impl<'a> Supervisor<'a> {
                 "`pid_path` names a file that is not a pid file: look at `{path}`, and remove it or configure \
                  another `pid_path`"
             );
-            let issue = RuntimeIssue::of_field(runtime, IssueType::Config, "pid_path", detail);
+            let issue = RuntimeIssue::of_field(runtime, IssueType::RuntimeConfig, "pid_path", detail);
             let words = Argv::new(vec!["cat".to_owned(), path]);
             blockers.push(match words {
                 Ok(words) => issue.with_fix(words.to_string()),
@@ -311,7 +317,7 @@ impl<'a> Supervisor<'a> {
                 length >> 20,
                 logs::LOG_CAP >> 20
             );
-            RuntimeIssue::of_runtime(runtime, IssueType::LogTooLong, Severity::Warning, detail)
+            RuntimeIssue::of_runtime(runtime, IssueType::RuntimeLogTooLong, Severity::Warning, detail)
         };
         logs::too_long(self.fs, &seen.paths).into_iter().map(of_log).collect()
     }
@@ -340,7 +346,7 @@ impl<'a> Supervisor<'a> {
             let detail = health.detail.as_str();
             issues.push(RuntimeIssue::of_runtime(
                 runtime,
-                IssueType::HealthFailed,
+                IssueType::RuntimeHealthFailed,
                 Severity::Warning,
                 detail,
             ));
@@ -419,7 +425,7 @@ fn unreadable(runtime: &Runtime, error: &RuntimeError, supervisor: &Supervisor<'
     let paths = Paths::find(supervisor.fs, supervisor.host, runtime);
     let mut issues = paths.issues;
     let detail = error.to_string();
-    issues.push(RuntimeIssue::of_runtime(runtime, IssueType::Config, Severity::Error, detail));
+    issues.push(RuntimeIssue::of_runtime(runtime, IssueType::RuntimeConfig, Severity::Error, detail));
     RuntimeFacts { metadata_path: paths.metadata.to_string(), issues, ..configured(runtime) }
 }
 
@@ -440,7 +446,8 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
             } else {
                 "a pid file is left, and what it names is not this runtime any more"
             };
-            let issue = RuntimeIssue::of_runtime(runtime, IssueType::StalePid, Severity::Warning, detail);
+            let issue =
+                RuntimeIssue::of_runtime(runtime, IssueType::RuntimeStalePid, Severity::Warning, detail);
             Some(issue)
         }
         Standing::Unmanaged(pid) => {
@@ -448,7 +455,7 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
                 "a process that may be this runtime runs, but nothing proves that Brigade started it: if process \
                  {pid} is this runtime, end it yourself; else remove `{pid_path}`"
             );
-            Some(RuntimeIssue::of_runtime(runtime, IssueType::Unmanaged, Severity::Warning, detail))
+            Some(RuntimeIssue::of_runtime(runtime, IssueType::RuntimeUnmanaged, Severity::Warning, detail))
         }
     }
 }
@@ -462,7 +469,7 @@ fn log_writer_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
         return None;
     }
     let detail = "the process that writes its logs was killed: what it prints is lost and may end it";
-    let issue = RuntimeIssue::of_runtime(runtime, IssueType::LogWriterGone, Severity::Warning, detail);
+    let issue = RuntimeIssue::of_runtime(runtime, IssueType::RuntimeLogWriterGone, Severity::Warning, detail);
     Some(issue)
 }
 
@@ -473,7 +480,7 @@ fn outdated_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
         return None;
     }
     let detail = "its entry was changed since it was started: what runs is what the older one said";
-    let issue = RuntimeIssue::of_runtime(runtime, IssueType::Outdated, Severity::Warning, detail);
+    let issue = RuntimeIssue::of_runtime(runtime, IssueType::RuntimeOutdated, Severity::Warning, detail);
     Some(issue)
 }
 
@@ -487,7 +494,7 @@ fn port_issue(runtime: &Runtime, standing: &Standing, holders: &Holders) -> Opti
     };
     is_other.then(|| {
         let detail = format!("port {port} is in use by {}", holder.describe());
-        RuntimeIssue::of_field(runtime, IssueType::PortConflict, "port", detail)
+        RuntimeIssue::of_field(runtime, IssueType::RuntimePortConflict, "port", detail)
             .with_severity(Severity::Warning)
     })
 }

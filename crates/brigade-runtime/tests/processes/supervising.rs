@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::workspace::{Ender, LONG, Workspace, free_port, options, until};
 use brigade_core::Json;
+use brigade_doctor::IssueType;
 use brigade_process::{CancelToken, ProcessIdentity};
 use brigade_runtime::{
-    Checks, IssueType, NotReady, RuntimeError, RuntimeState, StartOptions, StartOutcome, StartProgress,
-    StopOutcome,
+    Checks, NotReady, RuntimeError, RuntimeState, StartOptions, StartOutcome, StartProgress, StopOutcome,
 };
 
 /// The example of the documentation, with a port that is free.
@@ -238,7 +238,7 @@ fn a_port_in_use_is_refused_with_its_holder() {
     let workspace = Workspace::one("sleep 300", &format!("port = {port}"));
     let StartOutcome::Refused { blockers } = workspace.start() else { panic!("the port is in use") };
     assert_eq!(blockers.len(), 1);
-    assert_eq!(blockers[0].issue_type, IssueType::PortConflict);
+    assert_eq!(blockers[0].issue_type, IssueType::RuntimePortConflict);
     let expect = format!("port {port} is in use by process {} (", std::process::id());
     assert!(blockers[0].detail.starts_with(&expect), "{}", blockers[0].detail);
     assert_eq!(workspace.issue_types(), ["runtime_port_conflict"]);
@@ -250,7 +250,7 @@ fn every_reason_against_a_start_is_told_and_nothing_is_written() {
         Workspace::one("sh -c 'sleep 300'", "cwd = 'none'\npid_path = '../r.pid'\nhealth_command = \"x 'y\"");
     let types = |outcome| match outcome {
         StartOutcome::Refused { blockers } => {
-            blockers.iter().map(|issue| issue.issue_type.as_str()).collect::<Vec<_>>()
+            blockers.iter().map(|issue| issue.issue_type.code()).collect::<Vec<_>>()
         }
         other => panic!("{other:?}"),
     };
@@ -374,7 +374,7 @@ fn health_is_found_out_and_remembered_among_what_the_file_holds() {
     assert!(listed.health.is_none() && listed.last_health.unwrap().ok, "a list runs no command");
     let facts = workspace.facts(Checks::Run);
     assert!(!facts.health.unwrap().ok);
-    assert_eq!(facts.issues[0].issue_type, IssueType::HealthFailed);
+    assert_eq!(facts.issues[0].issue_type, IssueType::RuntimeHealthFailed);
     assert_eq!(health().get("health_ok"), Some(&Json::Bool(false)));
 }
 

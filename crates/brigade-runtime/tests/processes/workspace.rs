@@ -107,7 +107,7 @@ impl Workspace {
     }
 
     pub fn issue_types(&self) -> Vec<&'static str> {
-        self.facts(Checks::Run).issues.iter().map(|issue| issue.issue_type.as_str()).collect()
+        self.facts(Checks::Run).issues.iter().map(|issue| issue.issue_type.code()).collect()
     }
 }
 

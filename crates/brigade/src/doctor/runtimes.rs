@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use brigade_call::DirectoryFact;
 use brigade_catalog::{Level, Runtimes};
-use brigade_doctor::{ConfigFile, Health, ProcessState, RuntimeState};
-use brigade_runtime::{Checks, IssueType, RuntimeFacts};
+use brigade_doctor::{ConfigFile, Health, IssueType, ProcessState, RuntimeState};
+use brigade_runtime::{Checks, RuntimeFacts};
 
 use crate::error::Error;
 use crate::gather::Config;
@@ -81,10 +81,10 @@ fn state(facts: &RuntimeFacts) -> RuntimeState {
             brigade_runtime::RuntimeState::Stale => ProcessState::Stale,
         },
         is_managed: facts.managed,
-        port_taken: has(IssueType::PortConflict, None),
-        directory: if has(IssueType::MissingCwd, None) {
+        port_taken: has(IssueType::RuntimePortConflict, None),
+        directory: if has(IssueType::RuntimeMissingCwd, None) {
             DirectoryFact::Missing
-        } else if has(IssueType::OutsidePath, Some("cwd")) {
+        } else if has(IssueType::RuntimeOutsidePath, Some("cwd")) {
             DirectoryFact::Outside
         } else {
             DirectoryFact::Present
@@ -92,14 +92,14 @@ fn state(facts: &RuntimeFacts) -> RuntimeState {
         outside: facts
             .issues
             .iter()
-            .filter(|issue| issue.issue_type == IssueType::OutsidePath)
+            .filter(|issue| issue.issue_type == IssueType::RuntimeOutsidePath)
             .filter_map(|issue| issue.field)
             .filter(|field| *field != "cwd")
             .collect(),
-        long_logs: details(IssueType::LogTooLong).collect(),
-        log_writer_gone: details(IssueType::LogWriterGone).next(),
-        outdated: details(IssueType::Outdated).next(),
-        program_found: !has(IssueType::BadCommand, Some("command")),
+        long_logs: details(IssueType::RuntimeLogTooLong).collect(),
+        log_writer_gone: details(IssueType::RuntimeLogWriterGone).next(),
+        outdated: details(IssueType::RuntimeOutdated).next(),
+        program_found: !has(IssueType::RuntimeBadCommand, Some("command")),
         health: match &facts.health {
             None => Health::NotChecked,
             Some(health) if health.ok => Health::Good,

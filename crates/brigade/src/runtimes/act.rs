@@ -2,9 +2,10 @@
 
 use brigade_catalog::{Runtime, Runtimes as RuntimeFile};
 use brigade_core::Json;
+use brigade_doctor::IssueType;
 use brigade_policy::Blocker;
 use brigade_runtime::{
-    Checks, IssueType, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
+    Checks, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
 };
 
 use super::{Configured, shown};
@@ -160,7 +161,7 @@ impl Room {
             StartOutcome::AlreadyRunning { process } => RuntimeStartReport {
                 skipped: 1,
                 pid: Some(process.pid()),
-                reason: Some(if facts.issues.iter().any(|issue| issue.issue_type == IssueType::Outdated) {
+                reason: Some(if facts.issues.iter().any(|issue| issue.issue_type == IssueType::RuntimeOutdated) {
                     "the runtime is running already, as an older entry said: `runtime restart` takes the new one"
                 } else {
                     "the runtime is running already"
