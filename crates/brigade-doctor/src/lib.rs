@@ -28,6 +28,7 @@ mod issue_type;
 mod issue;
 
 mod mcp;
+mod runtime;
 mod snapshot;
 
 mod diagnose;
@@ -41,8 +42,8 @@ pub use issue::{Issue, ProjectionMark, top_issue};
 pub use issue_type::{Area, IssueType, Remedy};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
 pub use parity::{Quieted, quiet};
+pub use runtime::{Health, RuntimeFacts, RuntimeIssue, RuntimeState, StateCounts};
 pub use snapshot::{
-    BrokenFile, CallState, CheckpointState, ConfigFile, Health, PinProblem, PinState, PolicyFacts,
-    ProcessState, Quarantine, RunState, RunnerState, RuntimeFacts, RuntimeState, Snapshot, ToolFiles,
-    ToolIssues, ToolState, asks,
+    BrokenFile, CallState, CheckpointState, ConfigFile, FoundRuntimes, PinProblem, PinState, PolicyFacts,
+    Quarantine, RunState, RunnerState, Snapshot, ToolFiles, ToolIssues, ToolState, asks,
 };

@@ -1,6 +1,5 @@
 //! The facts of a workspace, read once by whoever asks for a diagnosis.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, SchemaFact};
@@ -9,7 +8,7 @@ use brigade_core::{Fingerprint, Json, JsonError, Timestamp};
 use brigade_policy::{Environment, PolicyState};
 use brigade_projection::{Orphan, PathRefusal, ProjectionItem};
 
-use crate::{Issue, McpServer};
+use crate::{Issue, McpServer, RuntimeFacts};
 
 /// Everything that can be diagnosed. Parts that were not gathered are empty or absent, and give no issues.
 #[derive(Clone)]
@@ -24,7 +23,7 @@ pub struct Snapshot<'a> {
     /// Managed files that no tool asks for.
     pub orphans: &'a [Orphan],
     /// The runtimes and how they stand.
-    pub runtimes: Option<RuntimeFacts<'a>>,
+    pub runtimes: Option<FoundRuntimes<'a>>,
     /// The policy, and which variables are set.
     pub policy: Option<PolicyFacts<'a>>,
     /// The pins of MCP tools that do not hold.
@@ -225,60 +224,13 @@ impl ToolFiles {
 
 /// The runtimes and how they stand.
 #[derive(Clone, Debug)]
-pub struct RuntimeFacts<'a> {
+pub struct FoundRuntimes<'a> {
     /// The file.
     pub config: ConfigFile<'a, Runtimes>,
-    /// How each stands, by its id.
-    pub states: BTreeMap<&'a str, RuntimeState>,
+    /// How each stands.
+    pub facts: &'a [RuntimeFacts],
     /// The ids of those that run and have no entry any more.
-    pub left: Vec<String>,
-}
-
-/// How a runtime stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RuntimeState {
-    /// Its process.
-    pub process: ProcessState,
-    /// Whether that process is the one that Brigade started.
-    pub is_managed: bool,
-    /// Whether its port answers although it does not run.
-    pub port_taken: bool,
-    /// Its folder.
-    pub directory: DirectoryFact,
-    /// Fields other than `cwd` whose paths lead out of the workspace.
-    pub outside: Vec<&'static str>,
-    /// What is to say of each log that is longer than is kept.
-    pub long_logs: Vec<String>,
-    /// What is to say when the process that writes its logs is gone while it runs.
-    pub log_writer_gone: Option<String>,
-    /// What is to say when it runs as an older entry said.
-    pub outdated: Option<String>,
-    /// Whether its program is on PATH or at its path.
-    pub program_found: bool,
-    /// Its health.
-    pub health: Health,
-}
-
-/// The process of a runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProcessState {
-    /// There is none.
-    Stopped,
-    /// It runs.
-    Running,
-    /// There is metadata of one that is gone.
-    Stale,
-}
-
-/// The health of a runtime.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Health {
-    /// It was not asked.
-    NotChecked,
-    /// It is healthy.
-    Good,
-    /// It is not; the text says why, without what the health command printed.
-    Bad(String),
+    pub left: &'a [String],
 }
 
 /// The policy, and which variables are set.

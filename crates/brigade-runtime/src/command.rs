@@ -7,12 +7,11 @@ use brigade_call::{
 };
 use brigade_catalog::Runtime;
 use brigade_command::{Argv, find_program};
-use brigade_doctor::IssueType;
+use brigade_doctor::{IssueType, RuntimeIssue};
 use brigade_process::{Program, Spec};
 use rustix::fs::{Access, FileType};
 
 use crate::host::Host;
-use crate::issue::RuntimeIssue;
 use crate::paths::Directory;
 
 /// Asks the gate for a command of a runtime.

@@ -7,6 +7,7 @@ use brigade_call::VerifiedStart;
 use brigade_catalog::Runtime;
 use brigade_core::text::short;
 use brigade_core::{Dialect, Json, Object, Timestamp};
+use brigade_doctor::Health;
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_process::{CancelToken, Control, EndedBy, Ending, ProcessIdentity, Stream, run};
 
@@ -25,40 +26,20 @@ const EXCERPT: usize = 200;
 /// How long a health command has to end when its time is over.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// What a health check found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Health {
-    /// Whether it is healthy.
-    pub ok: bool,
-    /// Why, in a sentence without secrets and without a final stop.
-    pub detail: String,
-    /// When it was checked.
-    pub checked_at: Timestamp,
+/// Reads what a health file holds.
+fn from_json(json: &Object) -> Option<Health> {
+    Some(Health {
+        ok: json.get("health_ok")?.as_bool()?,
+        detail: json.get("health_detail").and_then(Json::as_str).unwrap_or_default().to_owned(),
+        checked_at: json.get("health_checked_at")?.as_str()?.parse().ok()?,
+    })
 }
 
-impl Health {
-    fn from_json(json: &Object) -> Option<Health> {
-        Some(Health {
-            ok: json.get("health_ok")?.as_bool()?,
-            detail: json.get("health_detail").and_then(Json::as_str).unwrap_or_default().to_owned(),
-            checked_at: json.get("health_checked_at")?.as_str()?.parse().ok()?,
-        })
-    }
-
-    fn put_into(&self, json: &mut Object) {
-        json.insert("health_ok".to_owned(), self.ok.into());
-        json.insert("health_detail".to_owned(), self.detail.as_str().into());
-        json.insert("health_checked_at".to_owned(), self.checked_at.to_string().into());
-    }
-
-    /// Returns the members `ok`, `detail` and `checked_at`.
-    pub fn to_json(&self) -> Json {
-        Json::object([
-            ("ok", Json::from(self.ok)),
-            ("detail", self.detail.as_str().into()),
-            ("checked_at", self.checked_at.to_string().into()),
-        ])
-    }
+/// Puts what was found into a health file.
+fn put_into(health: &Health, json: &mut Object) {
+    json.insert("health_ok".to_owned(), health.ok.into());
+    json.insert("health_detail".to_owned(), health.detail.as_str().into());
+    json.insert("health_checked_at".to_owned(), health.checked_at.to_string().into());
 }
 
 /// How the health of a runtime is found out.
@@ -179,8 +160,8 @@ fn run_command(host: &Host, start: &VerifiedStart, timeout: Duration, cancel: Op
 /// Reads what the last health check found.
 pub(crate) fn remembered(fs: &dyn Fs, file: &HealthFile, record: &Record) -> Option<Health> {
     match file {
-        HealthFile::InMetadata => Health::from_json(&record.json),
-        HealthFile::Own(path) => Health::from_json(&read_object(fs, path).ok()??),
+        HealthFile::InMetadata => from_json(&record.json),
+        HealthFile::Own(path) => from_json(&read_object(fs, path).ok()??),
         HealthFile::Nowhere => None,
     }
 }
@@ -215,7 +196,7 @@ pub(crate) fn remember(
             };
             let mut record = Record::read(fs, &paths.metadata)?;
             if record.source == Source::Current && record.identity().as_ref() == Some(process) {
-                health.put_into(&mut record.json);
+                put_into(health, &mut record.json);
                 fs.write_cache(&paths.metadata, &record.bytes())?;
             }
             Ok(())
@@ -226,7 +207,7 @@ pub(crate) fn remember(
             json.insert("pid".to_owned(), process.pid().into());
             json.insert("runtime_id".to_owned(), runtime.id.as_str().into());
             json.insert("started_at".to_owned(), started_at.map(|at| at.to_string()).into());
-            health.put_into(&mut json);
+            put_into(health, &mut json);
             fs.write_cache(path, format!("{}\n", Json::Object(json).to_compact()).as_bytes())
         }
         HealthFile::Nowhere => Ok(()),

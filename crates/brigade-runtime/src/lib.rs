@@ -37,7 +37,6 @@
 // Words.
 mod error;
 mod host;
-mod issue;
 
 // What is on the disk and in the system.
 mod command;
@@ -47,7 +46,6 @@ mod standing;
 mod system;
 
 // What is told.
-mod facts;
 mod health;
 mod supervisor;
 
@@ -56,11 +54,9 @@ mod logs;
 mod start;
 mod stop;
 
+pub use brigade_doctor::{Health, RuntimeFacts, RuntimeIssue, RuntimeState, StateCounts};
 pub use error::RuntimeError;
-pub use facts::{RuntimeFacts, RuntimeState, StateCounts};
-pub use health::Health;
 pub use host::Host;
-pub use issue::RuntimeIssue;
 pub use logs::{FollowFrom, LOG_CAP, LogEnd, LogStream, LogTail};
 pub use start::{NotReady, StartOptions, StartOutcome, StartProgress};
 pub use stop::{RestartOutcome, StopOutcome};

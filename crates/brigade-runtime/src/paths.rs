@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use brigade_catalog::Runtime;
 use brigade_core::Fingerprint;
-use brigade_doctor::IssueType;
+use brigade_doctor::{IssueType, RuntimeIssue};
 use brigade_fs::{FileKind, Fs, Location, RelPath};
 
 use crate::host::Host;
-use crate::issue::RuntimeIssue;
 
 /// The folder of the state of all runtimes.
 pub(crate) const STATE: &str = ".brigade/tools/runtime";

@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 use brigade_call::VerifiedStart;
 use brigade_catalog::Runtime;
 use brigade_core::{Fingerprint, Json, Object};
+use brigade_doctor::{Health, RuntimeFacts, RuntimeIssue};
 use brigade_fs::{FileMode, RelPath};
 use brigade_process::{CancelToken, Detached, Logs, ProcessIdentity, kill_detached, spawn_detached};
 
 use crate::command;
 use crate::error::RuntimeError;
-use crate::facts::RuntimeFacts;
-use crate::health::{self, Check, Health, Probe};
+use crate::health::{self, Check, Probe};
 use crate::host::INSTANCE_VARIABLE;
-use crate::issue::RuntimeIssue;
 use crate::logs::{LOG_CAP, LogEnd, open_log};
 use crate::record::{Record, Start};
 use crate::standing::Standing;

@@ -4,12 +4,11 @@ use std::time::{Duration, Instant};
 
 use brigade_catalog::Runtime;
 use brigade_core::{Json, Object};
+use brigade_doctor::{RuntimeFacts, RuntimeIssue};
 use brigade_fs::{FileMode, RelPath};
 use brigade_process::{Ended, KillMethod, ProcessIdentity, Signal, kill_detached};
 
 use crate::error::RuntimeError;
-use crate::facts::RuntimeFacts;
-use crate::issue::RuntimeIssue;
 use crate::logs::make_room_locked;
 use crate::record::{LIMIT, PidFile, Record, Source};
 use crate::standing::Standing;

@@ -9,16 +9,14 @@ use brigade_call::{Objection, StartPurpose, VerifiedStart};
 use brigade_catalog::Runtime;
 use brigade_command::argv::Argv;
 use brigade_core::{Clock, Object, Severity};
-use brigade_doctor::IssueType;
+use brigade_doctor::{Health, IssueType, RuntimeFacts, RuntimeIssue, RuntimeState};
 use brigade_fs::{Fs, RelPath};
 use brigade_process::{CancelToken, ProcessIdentity};
 
 use crate::command;
 use crate::error::RuntimeError;
-use crate::facts::{RuntimeFacts, RuntimeState};
-use crate::health::{self, Check, Health};
+use crate::health::{self, Check};
 use crate::host::Host;
-use crate::issue::RuntimeIssue;
 use crate::logs;
 use crate::paths::{HealthFile, Paths, STATE};
 use crate::record::{PidFile, Record, Source};
@@ -384,7 +382,7 @@ impl<'a> Supervisor<'a> {
             metadata: matches!(seen.record.source, Source::Original | Source::Current | Source::Newer)
                 .then_some(seen.record.json),
             issues,
-            ..configured(runtime)
+            ..RuntimeFacts::of(runtime)
         }
     }
 
@@ -395,38 +393,13 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-fn configured(runtime: &Runtime) -> RuntimeFacts {
-    RuntimeFacts {
-        id: runtime.id.to_string(),
-        name: runtime.name.clone(),
-        enabled: runtime.enabled,
-        command: runtime.command.clone(),
-        cwd: runtime.cwd().to_owned(),
-        port: runtime.port,
-        pid: None,
-        state: RuntimeState::Stopped,
-        managed: false,
-        started_at: None,
-        pid_path: runtime.pid_path(),
-        metadata_path: String::new(),
-        stdout_log_path: format!("{}.stdout", runtime.log_path()),
-        stderr_log_path: format!("{}.stderr", runtime.log_path()),
-        health_path: runtime.health_path.clone(),
-        health: None,
-        last_health: None,
-        has_health_file: None,
-        metadata: None,
-        issues: Vec::new(),
-    }
-}
-
 /// What can be told of a runtime whose files cannot be read.
 fn unreadable(runtime: &Runtime, error: &RuntimeError, supervisor: &Supervisor<'_>) -> RuntimeFacts {
     let paths = Paths::find(supervisor.fs, supervisor.host, runtime);
     let mut issues = paths.issues;
     let detail = error.to_string();
     issues.push(RuntimeIssue::of_runtime(runtime, IssueType::RuntimeConfig, Severity::Error, detail));
-    RuntimeFacts { metadata_path: paths.metadata.to_string(), issues, ..configured(runtime) }
+    RuntimeFacts { metadata_path: paths.metadata.to_string(), issues, ..RuntimeFacts::of(runtime) }
 }
 
 fn shown(path: Option<&RelPath>, configured: impl FnOnce() -> String) -> String {

@@ -1,12 +1,13 @@
 //! What is wrong with runtimes, and with tools that need one.
 
-use brigade_call::DirectoryFact;
 use brigade_catalog::{Family, Runtime, Runtimes, Tool};
 use brigade_command::argv::Argv;
 use brigade_core::{NextStep, Place};
 
 use super::{config, files};
-use crate::{ConfigFile, Health, Issue, IssueType, ProcessState, RuntimeFacts, RuntimeState, Snapshot};
+use crate::{
+    ConfigFile, FoundRuntimes, Issue, IssueType, RuntimeFacts, RuntimeIssue, RuntimeState, Snapshot,
+};
 
 /// The file of the runtimes.
 const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
@@ -33,9 +34,9 @@ pub(super) fn runtimes(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec
     }
     let enabled = read.map(Runtimes::runtimes).unwrap_or_default().iter().filter(|runtime| runtime.enabled);
     for runtime in enabled.filter(|runtime| !runtime.is_broken) {
-        one(runtime, facts.states.get(runtime.id.as_str()), found);
+        one(runtime, facts.of(runtime.id.as_str()), found);
     }
-    for id in &facts.left {
+    for id in facts.left {
         let detail = "it runs, and no entry of runtimes.toml names it any more".to_owned();
         let issue = Issue::new(IssueType::RuntimeLeft, detail).at(Place::file(RUNTIMES)).object(id.as_str());
         found.push(Issue { tool_id: Some(id.clone()), ..of_file(issue) });
@@ -56,7 +57,7 @@ fn needed(tool: &Tool) -> Option<&str> {
     tool.runtime_id.as_deref().filter(|id| needs && !id.is_empty() && !tool.is_broken)
 }
 
-fn one(runtime: &Runtime, state: Option<&RuntimeState>, found: &mut Vec<Issue>) {
+fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, found: &mut Vec<Issue>) {
     let mut say = |kind: IssueType, field: &str, detail: String, evidence: String| {
         // Several paths of one runtime can lead out.
         let many = matches!(kind, IssueType::PathOutside | IssueType::RuntimeSecretInCommand);
@@ -68,63 +69,85 @@ fn one(runtime: &Runtime, state: Option<&RuntimeState>, found: &mut Vec<Issue>) 
         let detail = format!("{field} holds what looks like a secret; it is not shown");
         say(IssueType::RuntimeSecretInCommand, field, detail, field.to_owned());
     }
+    let mut is_split = None;
     match Argv::parse(&runtime.command) {
         Ok(argv) => {
             if let Some((detail, codes)) = files::high_risk(&argv) {
                 say(IssueType::RuntimeHighRiskCommand, "command", format!("command: {detail}"), codes);
             }
-            if state.is_some_and(|state| !state.program_found) {
-                let program = files::shown(argv.program());
-                let detail = format!("the program `{program}` is not found on this host");
-                say(IssueType::RuntimeBadCommand, "command", detail, "not found".to_owned());
-            }
+            is_split = Some(argv);
         }
         Err(error) => {
             let detail = format!("command cannot be split into words: {error}");
             say(IssueType::RuntimeBadCommand, "command", detail, "unparsable".to_owned());
         }
     }
-    let Some(state) = state else { return };
-    match state.directory {
-        DirectoryFact::Present => {}
-        DirectoryFact::Missing => {
-            let detail = "cwd names no folder".to_owned();
-            say(IssueType::RuntimeMissingCwd, "cwd", detail, "missing".to_owned());
+    for issue in state.map(|state| state.issues.as_slice()).unwrap_or_default() {
+        let RuntimeIssue { issue_type, field, detail, .. } = issue;
+        let (field, detail) = (field.unwrap_or_default(), detail.clone());
+        match (issue_type, &is_split) {
+            (IssueType::RuntimeBadCommand, Some(argv)) if field == "command" => {
+                let program = files::shown(argv.program());
+                let detail = format!("the program `{program}` is not found on this host");
+                say(IssueType::RuntimeBadCommand, "command", detail, "not found".to_owned());
+            }
+            (IssueType::RuntimeMissingCwd, _) => {
+                say(
+                    IssueType::RuntimeMissingCwd,
+                    "cwd",
+                    "cwd names no folder".to_owned(),
+                    "missing".to_owned(),
+                );
+            }
+            (IssueType::RuntimeOutsidePath, _) => {
+                let detail = format!("{field} leads out of the workspace");
+                match field {
+                    "cwd" => say(IssueType::RuntimeMissingCwd, "cwd", detail, "outside".to_owned()),
+                    field => say(IssueType::PathOutside, field, detail, field.to_owned()),
+                }
+            }
+            (IssueType::RuntimeStalePid, _) => {
+                let detail = "the metadata names a process that is gone".to_owned();
+                say(IssueType::RuntimeStalePid, "pid_path", detail, String::new());
+            }
+            // How long a log is changes with every look.
+            (kind @ (IssueType::RuntimeLogTooLong | IssueType::RuntimeLogWriterGone), _) => {
+                say(*kind, "log_path", detail, String::new());
+            }
+            (IssueType::RuntimeOutdated, _) => {
+                say(IssueType::RuntimeOutdated, "command", detail, String::new())
+            }
+            (IssueType::RuntimePortConflict, _) => {
+                let port = runtime.port.map(|port| port.to_string()).unwrap_or_default();
+                say(
+                    IssueType::RuntimePortConflict,
+                    "port",
+                    format!("port {port} is taken by another program"),
+                    port,
+                );
+            }
+            (IssueType::RuntimeHealthFailed, _) => {
+                say(
+                    IssueType::RuntimeHealthFailed,
+                    "health_command",
+                    format!("not healthy: {detail}"),
+                    String::new(),
+                );
+            }
+            // The entry itself says these, and what keeps calls from running is said of the tools.
+            (_, _) => {}
         }
-        DirectoryFact::Outside => {
-            let detail = "cwd leads out of the workspace".to_owned();
-            say(IssueType::RuntimeMissingCwd, "cwd", detail, "outside".to_owned());
-        }
     }
-    for field in &state.outside {
-        let detail = format!("{field} leads out of the workspace");
-        say(IssueType::PathOutside, field, detail, (*field).to_owned());
-    }
-    if state.process == ProcessState::Stale {
-        let detail = "the metadata names a process that is gone".to_owned();
-        say(IssueType::RuntimeStalePid, "pid_path", detail, String::new());
-    }
-    for detail in &state.long_logs {
-        // How long it is changes with every look.
-        say(IssueType::RuntimeLogTooLong, "log_path", detail.clone(), String::new());
-    }
-    if let Some(detail) = &state.log_writer_gone {
-        say(IssueType::RuntimeLogWriterGone, "log_path", detail.clone(), String::new());
-    }
-    if let Some(detail) = &state.outdated {
-        say(IssueType::RuntimeOutdated, "command", detail.clone(), String::new());
-    }
-    if let Some(port) = runtime.port.filter(|_| state.port_taken) {
-        let detail = format!("port {port} is taken by another program");
-        say(IssueType::RuntimePortConflict, "port", detail, port.to_string());
-    }
-    if let Health::Bad(why) = &state.health {
-        say(IssueType::RuntimeHealthFailed, "health_command", format!("not healthy: {why}"), String::new());
+}
+
+impl FoundRuntimes<'_> {
+    fn of(&self, id: &str) -> Option<&RuntimeFacts> {
+        self.facts.iter().find(|facts| facts.id == id)
     }
 }
 
 /// Says why calls of a tool would be refused because of its runtime.
-fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &RuntimeFacts<'_>) -> Option<Issue> {
+fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &FoundRuntimes<'_>) -> Option<Issue> {
     let say = |kind: IssueType, detail: String, evidence: &str| {
         Some(Issue::of_tool(kind, tool, "runtime_id", detail).evidence(evidence).object(id))
     };
@@ -132,24 +155,23 @@ fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &RuntimeFact
         let detail = format!("runtime {id} is not configured, or not enabled");
         return say(IssueType::RuntimeMissing, detail, "");
     }
-    let state = facts.states.get(id)?;
-    match (state.process, &state.health) {
-        (ProcessState::Stopped, _) => {
-            say(IssueType::RuntimeStopped, format!("runtime {id} does not run"), "")
-        }
-        (ProcessState::Stale, _) => {
+    let state = facts.of(id)?;
+    let is_unhealthy = state.health.as_ref().is_some_and(|health| !health.ok);
+    match state.state {
+        RuntimeState::Stopped => say(IssueType::RuntimeStopped, format!("runtime {id} does not run"), ""),
+        RuntimeState::Stale => {
             let detail = format!("runtime {id} ended without being stopped");
             say(IssueType::RuntimeUnhealthy, detail, "stale")
         }
-        (ProcessState::Running, _) if !state.is_managed => {
+        RuntimeState::Running if !state.managed => {
             let detail = format!("runtime {id} was not started by Brigade");
             // Only what Brigade started can be restarted.
             say(IssueType::RuntimeUnhealthy, detail, "unmanaged")
                 .map(|issue| Issue { other_fix: Some(NextStep::ShowRuntime(id.to_owned())), ..issue })
         }
-        (ProcessState::Running, Health::Bad(_)) => {
+        RuntimeState::Running if is_unhealthy => {
             say(IssueType::RuntimeUnhealthy, format!("runtime {id} is not healthy"), "unhealthy")
         }
-        (ProcessState::Running, Health::Good | Health::NotChecked) => None,
+        RuntimeState::Running => None,
     }
 }

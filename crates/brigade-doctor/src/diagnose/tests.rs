@@ -18,8 +18,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    BrokenFile, CallState, CheckpointState, Health, PolicyFacts, ProcessState, Quarantine, RunState,
-    RunnerState, RuntimeFacts, RuntimeState, ToolFiles, inspect_mcp, quiet, top_issue,
+    BrokenFile, CallState, CheckpointState, FoundRuntimes, Health, IssueType, PolicyFacts, Quarantine,
+    RunState, RunnerState, RuntimeFacts, RuntimeIssue, RuntimeState, ToolFiles, inspect_mcp, quiet,
+    top_issue,
 };
 
 const HOUR: i64 = 3_600_000_000;
@@ -341,55 +342,49 @@ fn a_closeout_quiets_projections_alone_and_until_they_change() {
     assert_eq!(quiet(issues.clone(), None, "/w").issues, issues);
 }
 
-fn runtime_state() -> RuntimeState {
-    RuntimeState {
-        process: ProcessState::Running,
-        is_managed: true,
-        port_taken: false,
-        directory: DirectoryFact::Present,
-        outside: Vec::new(),
-        long_logs: Vec::new(),
-        log_writer_gone: None,
-        outdated: None,
-        program_found: true,
-        health: Health::Good,
-    }
-}
-
 #[test]
 fn runtimes_and_their_users_are_looked_at() {
     let catalog = parse(&format!("{GREET}runtime_id = \"helper\"\nrequires_runtime = true\n"));
     let file = b"[[runtime]]\nid = \"helper\"\nname = \"H\"\ncommand = \"sleep 9\"\nport = 80\n";
     let runtimes = Runtimes::parse("runtimes.toml", Level::Project, file);
-    let with = |config: ConfigFile<'_, Runtimes>, state: RuntimeState, expect: &[&str]| {
-        let facts = RuntimeFacts { config, states: BTreeMap::from([("helper", state)]), left: Vec::new() };
-        check(&Snapshot { runtimes: Some(facts), ..of_catalog(&catalog) }, expect);
+    let helper = &runtimes.runtimes()[0];
+    let with = |config: ConfigFile<'_, Runtimes>, facts: RuntimeFacts, expect: &[&str]| {
+        let found = FoundRuntimes { config, facts: &[facts], left: &[] };
+        check(&Snapshot { runtimes: Some(found), ..of_catalog(&catalog) }, expect);
     };
     let read = || ConfigFile::Read(&runtimes);
-    with(read(), runtime_state(), &[]);
+    let running = || RuntimeFacts { state: RuntimeState::Running, managed: true, ..RuntimeFacts::of(helper) };
+    let of_field =
+        |kind: IssueType, field: &'static str| RuntimeIssue::of_field(helper, kind, field, "it is so");
+    let known = |issues: &[RuntimeIssue]| RuntimeFacts { issues: issues.to_vec(), ..running() };
+    with(read(), running(), &[]);
     let missing = ConfigFile::Missing { file: "runtimes.toml" };
-    with(missing, runtime_state(), &["runtime_config -", "runtime_missing greet"]);
-    let stopped = RuntimeState { process: ProcessState::Stopped, port_taken: true, ..runtime_state() };
+    with(missing, running(), &["runtime_config -", "runtime_missing greet"]);
+    let taken = vec![of_field(IssueType::RuntimePortConflict, "port")];
+    let stopped = RuntimeFacts { state: RuntimeState::Stopped, issues: taken, ..running() };
     with(read(), stopped, &["runtime_port_conflict helper", "runtime_stopped greet"]);
-    let outside = RuntimeState { outside: vec!["log_path", "pid_path"], ..runtime_state() };
-    with(read(), outside, &["path_outside helper log_path", "path_outside helper pid_path"]);
-    let stale = RuntimeState { process: ProcessState::Stale, ..runtime_state() };
+    let outside = ["log_path", "pid_path"].map(|field| of_field(IssueType::RuntimeOutsidePath, field));
+    with(read(), known(&outside), &["path_outside helper log_path", "path_outside helper pid_path"]);
+    let of_process = |kind: IssueType| of_field(kind, "pid_path");
+    let issues = vec![of_process(IssueType::RuntimeStalePid)];
+    let stale = RuntimeFacts { state: RuntimeState::Stale, issues, ..running() };
     with(read(), stale, &["runtime_stale_pid helper", "runtime_unhealthy greet"]);
-    let loud = RuntimeState { long_logs: vec!["too long".to_owned()], ..runtime_state() };
-    with(read(), loud, &["runtime_log_too_long helper"]);
-    let silenced = RuntimeState { log_writer_gone: Some("gone".to_owned()), ..runtime_state() };
-    with(read(), silenced, &["runtime_log_writer_gone helper"]);
-    let outdated = RuntimeState { outdated: Some("older".to_owned()), ..runtime_state() };
-    with(read(), outdated, &["runtime_outdated helper"]);
-    let unmanaged = RuntimeState { is_managed: false, ..runtime_state() };
-    with(read(), unmanaged, &["runtime_unhealthy greet"]);
-    let broken = RuntimeState {
-        health: Health::Bad("exit code 1".to_owned()),
-        directory: DirectoryFact::Missing,
-        outside: Vec::new(),
-        program_found: false,
-        ..runtime_state()
-    };
+    for (kind, expect) in [
+        (IssueType::RuntimeLogTooLong, "runtime_log_too_long helper"),
+        (IssueType::RuntimeLogWriterGone, "runtime_log_writer_gone helper"),
+        (IssueType::RuntimeOutdated, "runtime_outdated helper"),
+    ] {
+        with(read(), known(&[of_process(kind)]), &[expect]);
+    }
+    let issues = vec![of_process(IssueType::RuntimeUnmanaged)];
+    with(read(), RuntimeFacts { managed: false, issues, ..running() }, &["runtime_unhealthy greet"]);
+    let health = Some(Health { ok: false, detail: "exit code 1".to_owned(), checked_at: now() });
+    let issues = vec![
+        of_field(IssueType::RuntimeBadCommand, "command"),
+        of_field(IssueType::RuntimeMissingCwd, "cwd"),
+        of_process(IssueType::RuntimeHealthFailed),
+    ];
+    let broken = RuntimeFacts { health, issues, ..running() };
     with(
         read(),
         broken,
@@ -449,8 +444,7 @@ fn what_is_wrong_in_a_file_is_about_that_file() {
     let policy = Some(PolicyFacts { state: &state, environment: &|_: &str| false });
     let file = b"[[runtime]]\nid = \"h\"\nname = \"h\"\ncommand = \"x\"\nprt = 80\n";
     let read = Runtimes::parse("runtimes.toml", Level::Project, file);
-    let runtimes =
-        Some(RuntimeFacts { config: ConfigFile::Read(&read), states: BTreeMap::new(), left: Vec::new() });
+    let runtimes = Some(FoundRuntimes { config: ConfigFile::Read(&read), facts: &[], left: &[] });
     let issues = diagnose(Snapshot { policy, runtimes, ..of_catalog(&catalog) });
     let areas: Vec<&str> = issues.iter().map(|issue| issue.area().as_str()).collect();
     assert_eq!(areas, ["catalog", "runtime", "policy", "policy"]);

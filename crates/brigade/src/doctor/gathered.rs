@@ -10,7 +10,7 @@ use brigade_runtime::{Checks, RuntimeFacts};
 
 use super::modes::Which;
 use super::queue::QueueFacts;
-use super::runtimes::{FoundRuntimes, doctor_facts};
+use super::runtimes::FoundRuntimes;
 use crate::catalog::enabled;
 use crate::error::Error;
 use crate::gather::Config;
@@ -162,7 +162,7 @@ impl Room {
             catalog: Some(catalog),
             tools: gathered.tool_issues.take(),
             orphans: &gathered.orphans,
-            runtimes: gathered.runtimes.as_ref().map(doctor_facts),
+            runtimes: gathered.runtimes.as_ref().map(FoundRuntimes::snapshot),
             policy: Some(PolicyFacts { state: &gathered.config.policy, environment: &is_set }),
             pins: gathered.pins.clone(),
             calls: queue

@@ -1,10 +1,7 @@
 //! The runtimes, as a diagnosis sees them.
 
-use std::collections::BTreeMap;
-
-use brigade_call::DirectoryFact;
 use brigade_catalog::{Level, Runtimes};
-use brigade_doctor::{ConfigFile, Health, IssueType, ProcessState, RuntimeState};
+use brigade_doctor::ConfigFile;
 use brigade_runtime::{Checks, RuntimeFacts};
 
 use crate::error::Error;
@@ -53,57 +50,14 @@ impl Room {
     }
 }
 
-/// Says how the runtimes stand in the words of a diagnosis.
-pub(crate) fn doctor_facts(found: &FoundRuntimes) -> brigade_doctor::RuntimeFacts<'_> {
-    let config = match &found.file {
-        RuntimesFile::Missing => ConfigFile::Missing { file: RUNTIMES },
-        RuntimesFile::Unreadable(why) => ConfigFile::Unreadable { file: RUNTIMES, why: why.clone() },
-        RuntimesFile::Read(read) => ConfigFile::Read(read),
-    };
-    let states: BTreeMap<&str, RuntimeState> =
-        found.facts.iter().map(|facts| (facts.id.as_str(), state(facts))).collect();
-    brigade_doctor::RuntimeFacts { config, states, left: found.left.clone() }
-}
-
-fn state(facts: &RuntimeFacts) -> RuntimeState {
-    let has = |kind: IssueType, field: Option<&str>| {
-        let is_of = |of: Option<&str>| field.is_none_or(|field| of == Some(field));
-        facts.issues.iter().any(|issue| issue.issue_type == kind && is_of(issue.field))
-    };
-    let details = |kind: IssueType| {
-        let of_kind = facts.issues.iter().filter(move |issue| issue.issue_type == kind);
-        of_kind.map(|issue| issue.detail.clone())
-    };
-    RuntimeState {
-        process: match facts.state {
-            brigade_runtime::RuntimeState::Running => ProcessState::Running,
-            brigade_runtime::RuntimeState::Stopped => ProcessState::Stopped,
-            brigade_runtime::RuntimeState::Stale => ProcessState::Stale,
-        },
-        is_managed: facts.managed,
-        port_taken: has(IssueType::RuntimePortConflict, None),
-        directory: if has(IssueType::RuntimeMissingCwd, None) {
-            DirectoryFact::Missing
-        } else if has(IssueType::RuntimeOutsidePath, Some("cwd")) {
-            DirectoryFact::Outside
-        } else {
-            DirectoryFact::Present
-        },
-        outside: facts
-            .issues
-            .iter()
-            .filter(|issue| issue.issue_type == IssueType::RuntimeOutsidePath)
-            .filter_map(|issue| issue.field)
-            .filter(|field| *field != "cwd")
-            .collect(),
-        long_logs: details(IssueType::RuntimeLogTooLong).collect(),
-        log_writer_gone: details(IssueType::RuntimeLogWriterGone).next(),
-        outdated: details(IssueType::RuntimeOutdated).next(),
-        program_found: !has(IssueType::RuntimeBadCommand, Some("command")),
-        health: match &facts.health {
-            None => Health::NotChecked,
-            Some(health) if health.ok => Health::Good,
-            Some(health) => Health::Bad(health.detail.clone()),
-        },
+impl FoundRuntimes {
+    /// Hands it to a diagnosis.
+    pub(crate) fn snapshot(&self) -> brigade_doctor::FoundRuntimes<'_> {
+        let config = match &self.file {
+            RuntimesFile::Missing => ConfigFile::Missing { file: RUNTIMES },
+            RuntimesFile::Unreadable(why) => ConfigFile::Unreadable { file: RUNTIMES, why: why.clone() },
+            RuntimesFile::Read(read) => ConfigFile::Read(read),
+        };
+        brigade_doctor::FoundRuntimes { config, facts: &self.facts, left: &self.left }
     }
 }

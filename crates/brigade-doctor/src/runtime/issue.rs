@@ -2,7 +2,8 @@
 
 use brigade_catalog::Runtime;
 use brigade_core::{Hint, Json, Object, Place, Severity};
-use brigade_doctor::IssueType;
+
+use crate::IssueType;
 
 /// One thing that is wrong with a runtime. Never quotes a value of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub struct RuntimeIssue {
 
 impl RuntimeIssue {
     /// Makes an issue of error severity about a field.
-    pub(crate) fn of_field(
+    pub fn of_field(
         runtime: &Runtime,
         issue_type: IssueType,
         field: &'static str,
@@ -43,7 +44,7 @@ impl RuntimeIssue {
     }
 
     /// Makes an issue of the whole runtime.
-    pub(crate) fn of_runtime(
+    pub fn of_runtime(
         runtime: &Runtime,
         issue_type: IssueType,
         severity: Severity,
@@ -60,11 +61,15 @@ impl RuntimeIssue {
         }
     }
 
-    pub(crate) fn with_fix(self, fix: impl Into<Hint>) -> RuntimeIssue {
+    /// Replaces what to do about it.
+    #[must_use]
+    pub fn with_fix(self, fix: impl Into<Hint>) -> RuntimeIssue {
         RuntimeIssue { fix: Some(fix.into()), ..self }
     }
 
-    pub(crate) fn with_severity(self, severity: Severity) -> RuntimeIssue {
+    /// Replaces how bad it is.
+    #[must_use]
+    pub fn with_severity(self, severity: Severity) -> RuntimeIssue {
         RuntimeIssue { severity, ..self }
     }
 

@@ -1,9 +1,33 @@
-//! What is known of a runtime.
+//! What is known of a runtime: data alone, which the crate that supervises runtimes fills in.
 
+mod issue;
+
+use brigade_catalog::Runtime;
 use brigade_core::{Json, Object, Timestamp};
 
-use crate::health::Health;
-use crate::issue::RuntimeIssue;
+pub use issue::RuntimeIssue;
+
+/// What a health check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// Whether it is healthy.
+    pub ok: bool,
+    /// Why, in a sentence without secrets and without a final stop.
+    pub detail: String,
+    /// When it was checked.
+    pub checked_at: Timestamp,
+}
+
+impl Health {
+    /// Returns the members `ok`, `detail` and `checked_at`.
+    pub fn to_json(&self) -> Json {
+        Json::object([
+            ("ok", Json::from(self.ok)),
+            ("detail", self.detail.as_str().into()),
+            ("checked_at", self.checked_at.to_string().into()),
+        ])
+    }
+}
 
 /// How a runtime stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,6 +97,32 @@ pub struct RuntimeFacts {
 }
 
 impl RuntimeFacts {
+    /// Takes what the entry of a runtime says; nothing was looked at yet.
+    pub fn of(runtime: &Runtime) -> RuntimeFacts {
+        RuntimeFacts {
+            id: runtime.id.to_string(),
+            name: runtime.name.clone(),
+            enabled: runtime.enabled,
+            command: runtime.command.clone(),
+            cwd: runtime.cwd().to_owned(),
+            port: runtime.port,
+            pid: None,
+            state: RuntimeState::Stopped,
+            managed: false,
+            started_at: None,
+            pid_path: runtime.pid_path(),
+            metadata_path: String::new(),
+            stdout_log_path: format!("{}.stdout", runtime.log_path()),
+            stderr_log_path: format!("{}.stderr", runtime.log_path()),
+            health_path: runtime.health_path.clone(),
+            health: None,
+            last_health: None,
+            has_health_file: None,
+            metadata: None,
+            issues: Vec::new(),
+        }
+    }
+
     /// Tells whether a process of it runs.
     pub fn running(&self) -> bool {
         self.state == RuntimeState::Running
@@ -176,19 +226,13 @@ impl StateCounts {
 
 #[cfg(test)]
 mod tests {
-    use brigade_catalog::Runtime;
-    use brigade_core::SystemClock;
-    use brigade_fs::MemoryFs;
-
     use super::*;
-    use crate::{Checks, Host, Supervisor};
 
     #[test]
     fn items_have_every_key_of_the_original() {
-        let (fs, host) = (MemoryFs::new(), Host::default());
         let mut runtime = Runtime::new("r", "x").unwrap();
         runtime.port = Some(8765);
-        let facts = Supervisor::new(&fs, &SystemClock, &host).facts_of_one(&runtime, Checks::Run, None);
+        let facts = RuntimeFacts::of(&runtime);
         let json = facts.to_json();
         let keys = "id name enabled command cwd port pid state running managed stale_pid pid_path metadata_path \
             stdout_log_path stderr_log_path health_path health_ok health_detail metadata issues issue_count";
