@@ -48,7 +48,8 @@ impl Answer {
         self.json
     }
 
-    /// Fails the test unless the command was refused and one of the texts of the document says so; returns the document.
+    /// Fails the test unless the command was refused and one of the texts of the document says so; returns the
+    /// document.
     #[track_caller]
     pub fn refused(self, because: &str) -> Value {
         let text = self.json.to_string();
@@ -93,8 +94,8 @@ impl Site {
         site
     }
 
-    /// Writes one entry of a catalog that uses the files of [`Site::script`]. `lines` come first, and what they set is not set
-    /// again.
+    /// Writes one entry of a catalog that uses the files of [`Site::script`]. `lines` come first, and what they set is
+    /// not set again.
     pub fn entry(id: &str, command: &str, lines: &str) -> String {
         let command = format!("{command:?}");
         let defaults = [
@@ -197,7 +198,8 @@ impl Site {
         answer.json["receipt"].clone()
     }
 
-    /// Runs a call of the tool `tool` with `what` as its argument `a`, and checks that it completed and the last line of its output.
+    /// Runs a call of the tool `tool` with `what` as its argument `a`, and checks that it completed and the last line
+    /// of its output.
     #[track_caller]
     pub fn tries(&self, what: &str, expect: &str) {
         let receipt = self.receipt_of("tool", &json!({"a": what}).to_string());

@@ -1,7 +1,7 @@
 //! Trials of the binary being killed at any moment, over one workspace, by several at a time.
 //!
-//! The tool's script appends its argument to `ran.txt`, so that a second run of one call shows. Trials go on from whatever the
-//! ones before them left.
+//! The tool's script appends its argument to `ran.txt`, so that a second run of one call shows. Trials go on from
+//! whatever the ones before them left.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -83,7 +83,8 @@ enum Step {
 
 /// Kills `trials` commands in a fresh workspace and looks for what is lost, doubled or left behind.
 ///
-/// Panics with what it found. `seed` chooses the commands and the moments; how far a command comes by then is up to the machine.
+/// Panics with what it found. `seed` chooses the commands and the moments; how far a command comes by then is up to the
+/// machine.
 #[track_caller]
 pub fn kill_anywhere(trials: usize, seed: u64) -> Outcome {
     let site = Site::script_with(
@@ -156,7 +157,8 @@ impl Ledger {
     fn note(&mut self, step: Step, answer: Answer) {
         self.killed += usize::from(answer.was_killed);
         let Some(document) = answer.document else {
-            // One that was killed may have been approved or not; it comes last in line. One that was refused was approved.
+            // One that was killed may have been approved or not; it comes last in line. One that was refused was
+            // approved.
             if answer.was_killed || !matches!(step, Step::Approve) {
                 self.pending.extend(answer.about);
             }

@@ -293,7 +293,8 @@ pub(crate) fn missing_program(argv: &Argv, program: &StartProgram) -> Option<Obj
 /// The longest word that Linux hands to a program, in bytes, without the NUL behind it.
 const LONGEST_WORD: usize = (128 << 10) - 1;
 
-/// The longest command line that Linux takes with the usual limit of the stack, in bytes, with room for the environment.
+/// The longest command line that Linux takes with the usual limit of the stack, in bytes, with room for the
+/// environment.
 const LONGEST_LINE: usize = (2 << 20) - (256 << 10);
 
 /// What each word takes besides its bytes: a NUL and a pointer.

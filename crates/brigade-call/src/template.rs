@@ -13,8 +13,8 @@ enum Piece<'t> {
 
 /// A template such as `--mode={mode}`.
 ///
-/// `{name}` stands for an argument, where the name is letters, digits and `_` and does not start with a digit. All other braces
-/// are themselves.
+/// `{name}` stands for an argument, where the name is letters, digits and `_` and does not start with a digit. All
+/// other braces are themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template<'t> {
     pieces: Vec<Piece<'t>>,

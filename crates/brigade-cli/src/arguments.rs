@@ -10,9 +10,9 @@ use crate::commands::Command;
 
 /// See which tools agents may call, approve calls, run exactly what was approved
 ///
-/// Brigade reads the tools of a workspace from .brigade/tools.toml, plans calls against their schemas and the host's policy,
-/// keeps a queue for a person to decide on, runs what was approved, and writes a receipt of every run. Everything is local
-/// files; nothing starts by itself.
+/// Brigade reads the tools of a workspace from .brigade/tools.toml, plans calls against their schemas and the host's
+/// policy, keeps a queue for a person to decide on, runs what was approved, and writes a receipt of every run.
+/// Everything is local files; nothing starts by itself.
 #[derive(Debug, Parser)]
 #[command(name = "brigade", version, max_term_width = 100, after_help = EXAMPLES)]
 #[command(disable_help_subcommand = true, args_override_self = true)]

@@ -1,7 +1,7 @@
 //! Commands whose arguments are described only when they are typed.
 //!
-//! Describing all commands takes longer than most commands run, so a group of commands is described when its name has been
-//! read, or when help, completions or manual pages are written.
+//! Describing all commands takes longer than most commands run, so a group of commands is described when its name has
+//! been read, or when help, completions or manual pages are written.
 
 use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
 

@@ -1,7 +1,7 @@
 //! The command line of Brigade.
 //!
-//! Owns the arguments, what people and scripts see, and the exit codes. Decides nothing: each command is one call of the
-//! façade `brigade`, whose report is shown as text or as JSON.
+//! Owns the arguments, what people and scripts see, and the exit codes. Decides nothing: each command is one call of
+//! the façade `brigade`, whose report is shown as text or as JSON.
 //!
 //! [`run`] is the whole program with its surroundings as values, so that one command line can be run inside another
 //! (`brigade demo` does) and nothing here reads the process. [`command`] describes the arguments, for completions and

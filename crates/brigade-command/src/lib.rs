@@ -1,7 +1,7 @@
 //! What a command line starts.
 //!
-//! Owns the splitting of commands into words, the one table of what programs are, the judgement of risk, and which files
-//! a command leads to. Asks about files through [`Files`], reads none itself, and starts nothing.
+//! Owns the splitting of commands into words, the one table of what programs are, the judgement of risk, and which
+//! files a command leads to. Asks about files through [`Files`], reads none itself, and starts nothing.
 //!
 //! ```
 //! use brigade_command::{Argv, risk};

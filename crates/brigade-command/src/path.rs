@@ -11,8 +11,8 @@ use which::sys::{Sys, SysMetadata, SysReadDirEntry};
 /// in, or a name on `PATH`.
 ///
 /// Only absolute entries of `PATH` count: what a relative or empty one finds depends on where somebody stands, and no
-/// `~` is expanded, because `execvp` expands none. `is_program` tells of a path whether it is a regular file that may be
-/// executed.
+/// `~` is expanded, because `execvp` expands none. `is_program` tells of a path whether it is a regular file that may
+/// be executed.
 ///
 /// ```
 /// use std::ffi::OsStr;

@@ -189,7 +189,8 @@ impl FingerprintBuilder {
     }
 }
 
-/// A fingerprint as a record holds it: ours with 64 hex digits, or the first 16 of one, as the Python program wrote them.
+/// A fingerprint as a record holds it: ours with 64 hex digits, or the first 16 of one, as the Python program wrote
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StoredFingerprint(String);
 

@@ -11,8 +11,8 @@ macro_rules! next_steps {
     ($($(#[$doc:meta])* $name:ident $(($subject:ty))? $({ $($field:ident: $type:ty),+ })? = $word:literal;)+) => {
         /// Something that a person or a program can do next.
         ///
-        /// Nobody but a face knows how that is done there: the command line [spells](Spell) it as a command, a page would
-        /// show a button.
+        /// Nobody but a face knows how that is done there: the command line [spells](Spell) it as a command, a page
+        /// would show a button.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum NextStep {
@@ -247,8 +247,8 @@ impl fmt::Display for NextStep {
 pub trait Spell: Send + Sync {
     /// Returns the words for a step.
     ///
-    /// `workspace` is the absolute path of the workspace when the words have to work where the person is. Without one they
-    /// are meant for the directory of the workspace, such as words that are stored.
+    /// `workspace` is the absolute path of the workspace when the words have to work where the person is. Without one
+    /// they are meant for the directory of the workspace, such as words that are stored.
     fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String;
 }
 

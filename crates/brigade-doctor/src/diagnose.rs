@@ -20,9 +20,9 @@ use crate::{ConfigFile, Issue, Snapshot, ToolIssues, ToolState, source_item_key}
 
 /// Lists every issue of a workspace.
 ///
-/// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, calls, runs, checkpoints, the
-/// state as a whole. Disabled tools have no issues, and broken ones only those of their entry. No two issues have the same
-/// [key](source_item_key) or fingerprint.
+/// The order: catalog, tools in the order of the catalog, runtimes, the runtimes of tools, pins, policy, calls, runs,
+/// checkpoints, the state as a whole. Disabled tools have no issues, and broken ones only those of their entry. No two
+/// issues have the same [key](source_item_key) or fingerprint.
 pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
     let mut of_tools = snapshot.tools.take().unwrap_or_else(|| of_entries(&snapshot));
     let snapshot = &snapshot;
@@ -49,7 +49,8 @@ pub fn diagnose(mut snapshot: Snapshot<'_>) -> Vec<Issue> {
 
 /// Lists the issues of one tool.
 ///
-/// An entry that is disabled has none, nor has a further one with an id that is taken: that is reported with the catalog.
+/// An entry that is disabled has none, nor has a further one with an id that is taken: that is reported with the
+/// catalog.
 pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssues) {
     let tool = state.tool;
     if !is_usable(state.catalog, tool) {

@@ -28,8 +28,8 @@ pub enum McpProblem {
 
 /// Looks at the servers of a document; `None` when it has no object `mcpServers`.
 ///
-/// Entries come sorted by name. Servers with a `url` instead of a command are remote, and need no command. Values of the
-/// document, such as tokens in arguments or environments, are never repeated.
+/// Entries come sorted by name. Servers with a `url` instead of a command are remote, and need no command. Values of
+/// the document, such as tokens in arguments or environments, are never repeated.
 pub fn inspect_mcp(document: &Json) -> Option<Vec<McpServer>> {
     let servers = document.get("mcpServers")?.as_object()?;
     Some(servers.iter().map(|(id, entry)| McpServer { id: id.clone(), problems: problems(entry) }).collect())
@@ -62,7 +62,8 @@ fn problems(entry: &Json) -> Vec<McpProblem> {
     found
 }
 
-/// Puts a command line together: harnesses split the command in different ways, so both its words and its arguments count.
+/// Puts a command line together: harnesses split the command in different ways, so both its words and its arguments
+/// count.
 fn words(command: &str, args: Option<&Json>) -> Option<Argv> {
     let mut argv = Argv::parse(command).ok()?;
     match args {

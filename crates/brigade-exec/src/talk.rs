@@ -33,8 +33,8 @@ pub struct Talk<'a> {
 /// Starts a program as a call would start it, and lets the peer speak to it.
 ///
 /// The environment, the sandbox and the limits are those of a call, as the policy decided. Nothing is started that the
-/// policy did not decide on, nor a program that is another one than was verified. The sink gets what the program writes,
-/// secrets included.
+/// policy did not decide on, nor a program that is another one than was verified. The sink gets what the program
+/// writes, secrets included.
 pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken {
     let start = talk.start;
     let _span = tracing::debug_span!("talk", purpose = ?start.purpose()).entered();

@@ -7,8 +7,8 @@ use crate::error::JournalError;
 use crate::layout::Layout;
 use crate::state::{Journal, State};
 
-/// Copies unreadable lines of the journal and of segments to a quarantine file, with a line for each segment that is gone;
-/// returns how many lines these are. Rewriting the files then leaves them out.
+/// Copies unreadable lines of the journal and of segments to a quarantine file, with a line for each segment that is
+/// gone; returns how many lines these are. Rewriting the files then leaves them out.
 pub(crate) fn quarantine(state: &State) -> Result<u64, JournalError> {
     let (fs, layout) = (&*state.place.fs, &state.place.layout);
     let mut bytes = Vec::new();

@@ -1,5 +1,5 @@
-//! Rewriting the journal: finished records move to segments, unreadable lines to a quarantine, and records of an earlier
-//! program become ours.
+//! Rewriting the journal: finished records move to segments, unreadable lines to a quarantine, and records of an
+//! earlier program become ours.
 //!
 //! Everything that is written before the journal is replaced counts for nothing until then; everything that is removed
 //! is removed afterwards. So a crash at any instant leaves the old state or the new one.
@@ -190,8 +190,8 @@ fn write_files(
 
 /// Decides how many of the oldest segments stay as they are; the others are merged with the new lines.
 ///
-/// A segment is merged when it is not more than twice as long as everything newer, so their number grows with the logarithm
-/// of the history, and each line is rewritten as many times at most.
+/// A segment is merged when it is not more than twice as long as everything newer, so their number grows with the
+/// logarithm of the history, and each line is rewritten as many times at most.
 fn segments_to_keep(state: &State, new_lines: u64) -> Result<usize, JournalError> {
     if state.is_unadopted() {
         return Ok(0);
@@ -308,7 +308,8 @@ fn save_index(
     Ok(())
 }
 
-/// Removes segments that were merged into another and temporary files, and returns how many. What cannot be removed stays.
+/// Removes segments that were merged into another and temporary files, and returns how many. What cannot be removed
+/// stays.
 fn clean_up(state: &State, before: &[u64]) -> u64 {
     let Some(header) = &state.header else { return 0 };
     let (fs, layout) = (&*state.place.fs, &state.place.layout);

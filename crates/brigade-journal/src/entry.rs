@@ -66,7 +66,8 @@ pub trait Kind: Send + Sync {
     /// Returns how damage is described.
     fn words(&self) -> &'static Words;
 
-    /// Returns the place, below [`MEMBERS`], at which [`Kind::facts`] wants the member of this key; `None` if it does not.
+    /// Returns the place, below [`MEMBERS`], at which [`Kind::facts`] wants the member of this key; `None` if it does
+    /// not.
     fn member(&self, key: &str) -> Option<usize>;
 
     /// Reads a record from the members it asked for. `None` when the line is not a record.
@@ -122,8 +123,8 @@ pub struct Facts {
     pub created: i64,
     /// A number that is equal for records that stand for the same.
     pub key: u64,
-    /// Whether the members `sequence`, `batch` and `receipt_sequence` are the journal's. Those of records of another program
-    /// may mean something else.
+    /// Whether the members `sequence`, `batch` and `receipt_sequence` are the journal's. Those of records of another
+    /// program may mean something else.
     pub is_ours: bool,
 }
 

@@ -1,13 +1,13 @@
 //! The ledger: a hash chain over documents, `ledger.jsonl` in their directory, one entry a line, only ever appended to.
 //!
-//! An entry's `hash` is the sha256 of its canonical JSON (RFC 8785) without the member `hash`; `previous` is the `hash` of the
-//! entry before, 64 zeros for the first; `sequence` counts from 1; `receipt_sha256` is over the bytes of the document
-//! `<run_id>.json`. All members are texts, truth values and small integers, so that in Python the canonical JSON is
-//! `json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)`.
+//! An entry's `hash` is the sha256 of its canonical JSON (RFC 8785) without the member `hash`; `previous` is the `hash`
+//! of the entry before, 64 zeros for the first; `sequence` counts from 1; `receipt_sha256` is over the bytes of the
+//! document `<run_id>.json`. All members are texts, truth values and small integers, so that in Python the canonical
+//! JSON is `json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)`.
 //!
 //! `started_at` and `newest` let the newest runs be found from the end: `newest` is the greatest `started_at` up to
-//! and including this entry, so once enough runs are found that are not older than the next entry's `newest`, no earlier
-//! entry can matter.
+//! and including this entry, so once enough runs are found that are not older than the next entry's `newest`, no
+//! earlier entry can matter.
 
 use std::time::Instant;
 
@@ -29,7 +29,8 @@ pub struct LedgerEntry {
     pub sequence: u64,
     /// The id of the document; its file is `<run_id>.json`.
     pub run_id: String,
-    /// The record that it belongs to; absent in entries of adopted documents that are none, and in those of earlier versions.
+    /// The record that it belongs to; absent in entries of adopted documents that are none, and in those of earlier
+    /// versions.
     pub record_id: Option<String>,
     /// The sha256 of the document's bytes.
     pub sha256: Fingerprint,
@@ -192,7 +193,8 @@ impl<'a> Backwards<'a> {
 pub struct Appended {
     /// The new entries.
     pub entries: Vec<LedgerEntry>,
-    /// Whether the ledger ended with the entry that was to come before; not when it lost its end, or something else stood there.
+    /// Whether the ledger ended with the entry that was to come before; not when it lost its end, or something else
+    /// stood there.
     pub follows: bool,
 }
 
@@ -269,9 +271,9 @@ impl<'f> Ledger<'f> {
 
     /// Appends documents, and returns their entries. Only the holder of the lock may do this.
     ///
-    /// What stands behind the last entry and is none, as a crash or somebody else left it, is moved to a quarantine first, and so
-    /// is whatever else has the ledger's name. `known` is the greatest sequence that the records name: a ledger that lost its end
-    /// goes on behind it, so that no number is given twice and the gap stays to be seen.
+    /// What stands behind the last entry and is none, as a crash or somebody else left it, is moved to a quarantine
+    /// first, and so is whatever else has the ledger's name. `known` is the greatest sequence that the records name: a
+    /// ledger that lost its end goes on behind it, so that no number is given twice and the gap stays to be seen.
     ///
     /// # Errors
     /// When the disk fails.
@@ -319,8 +321,8 @@ impl<'f> Ledger<'f> {
         Ok(Appended { entries, follows })
     }
 
-    /// Moves the lines that are no entries to a quarantine, and whatever else has the ledger's name; returns how many lines and
-    /// things that are. Only the holder of the lock may do this.
+    /// Moves the lines that are no entries to a quarantine, and whatever else has the ledger's name; returns how many
+    /// lines and things that are. Only the holder of the lock may do this.
     pub(crate) fn mend(&self) -> Result<u64, FsError> {
         let fs = self.fs;
         if self.move_away()? {
@@ -420,8 +422,8 @@ impl<'f> Ledger<'f> {
         Ok(0)
     }
 
-    /// Finds the entries of the documents whose id starts with a prefix, in the order of the ledger. Without a ledger there are
-    /// none.
+    /// Finds the entries of the documents whose id starts with a prefix, in the order of the ledger. Without a ledger
+    /// there are none.
     ///
     /// # Errors
     /// When the disk fails, or it is not a file.
@@ -457,7 +459,8 @@ fn find_prefix(file: &dyn ReadFile, prefix: &str) -> Result<Vec<LedgerEntry>, Fs
     Ok(found)
 }
 
-/// Returns all entries of an open ledger, or none when some line is no entry or an entry is missing, so that the ledger cannot tell.
+/// Returns all entries of an open ledger, or none when some line is no entry or an entry is missing, so that the ledger
+/// cannot tell.
 ///
 /// # Errors
 /// When the disk fails.
@@ -474,7 +477,8 @@ pub fn whole(file: &dyn ReadFile) -> Result<Option<Vec<LedgerEntry>>, FsError> {
     Ok(Some(entries))
 }
 
-/// As [`Ledger::find_prefix`], of an open ledger; none when the ledger has not as many lines as its last entry says, so that it cannot tell.
+/// As [`Ledger::find_prefix`], of an open ledger; none when the ledger has not as many lines as its last entry says, so
+/// that it cannot tell.
 ///
 /// # Errors
 /// When the disk fails.

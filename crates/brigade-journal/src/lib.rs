@@ -1,9 +1,9 @@
 //! Keeps records in an append-only file that survives crashes.
 //!
-//! Owns the mechanics of one journal: its lines, the segments that finished records move to, indexes, the lock, compaction,
-//! quarantine, and a ledger, which is a hash chain over documents. A record is a JSON object on one line with an id, a status
-//! and members that only its owner understands; a later line of the same id replaces an earlier one. What the journal must
-//! know of records, their [`Kind`] says. It does not know what the records are about.
+//! Owns the mechanics of one journal: its lines, the segments that finished records move to, indexes, the lock,
+//! compaction, quarantine, and a ledger, which is a hash chain over documents. A record is a JSON object on one line
+//! with an id, a status and members that only its owner understands; a later line of the same id replaces an earlier
+//! one. What the journal must know of records, their [`Kind`] says. It does not know what the records are about.
 //!
 //! [`Journal::load`] looks at all records without waiting. [`Journal::lock`] waits for the place of the one writer.
 //! Everything that a method of [`Writer`] returns is durable.

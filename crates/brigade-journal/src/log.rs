@@ -49,7 +49,8 @@ pub(crate) struct Scanned {
     max_sequence: u64,
     /// The greatest place in the ledger that a line names.
     max_ledger: u64,
-    /// The lines at the end of which more were to follow: a batch that a crash cut off, or that is being written right now.
+    /// The lines at the end of which more were to follow: a batch that a crash cut off, or that is being written right
+    /// now.
     pub(crate) unfinished: Vec<Span>,
     /// Where the next line begins.
     pub(crate) end: u64,

@@ -1,8 +1,8 @@
 //! Segments that the journal does not name.
 //!
-//! One is there after a crash in a compaction, and then holds nothing that the journal and its segments do not hold. Or an
-//! older copy of the journal was put back, and then it holds finished records that the copy knows nothing of, or not the end
-//! of. Those are written into the journal again, and only then is the segment removed.
+//! One is there after a crash in a compaction, and then holds nothing that the journal and its segments do not hold. Or
+//! an older copy of the journal was put back, and then it holds finished records that the copy knows nothing of, or not
+//! the end of. Those are written into the journal again, and only then is the segment removed.
 
 use brigade_core::Timestamp;
 use brigade_core::json::{Raw, members};

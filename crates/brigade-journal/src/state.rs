@@ -1,7 +1,7 @@
 //! All records at one moment: the journal and the segments of finished records that it names.
 //!
-//! The journal's first line is its header. It names the segments that count, so replacing the journal is the one step that
-//! makes a compaction true. Whoever has the journal open has a consistent view: segments are never changed, only
+//! The journal's first line is its header. It names the segments that count, so replacing the journal is the one step
+//! that makes a compaction true. Whoever has the journal open has a consistent view: segments are never changed, only
 //! removed after no journal names them, and a reader that comes too late for one starts again with the new journal.
 
 use std::sync::Arc;
@@ -382,8 +382,8 @@ impl State {
         Ok(greatest)
     }
 
-    /// Returns the greatest place in the ledger that the records know. A crash kept what the ledger holds behind it from
-    /// being written here, or the journal is older than the ledger.
+    /// Returns the greatest place in the ledger that the records know. A crash kept what the ledger holds behind it
+    /// from being written here, or the journal is older than the ledger.
     ///
     /// # Errors
     /// When the disk fails.

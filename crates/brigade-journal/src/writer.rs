@@ -30,8 +30,8 @@ impl Writer {
         &self.state
     }
 
-    /// Takes in what is only in segments that the journal does not name, as a crash or an older copy of the journal leaves
-    /// them.
+    /// Takes in what is only in segments that the journal does not name, as a crash or an older copy of the journal
+    /// leaves them.
     ///
     /// # Errors
     /// When the disk fails.
@@ -56,8 +56,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends several records as one durable write: readers see all of them or none. `line` writes the line of the record
-    /// number `n`, with the mark that it must carry.
+    /// Appends several records as one durable write: readers see all of them or none. `line` writes the line of the
+    /// record number `n`, with the mark that it must carry.
     ///
     /// # Errors
     /// As [`Writer::append`].
@@ -128,8 +128,8 @@ impl Writer {
         compact::rewrite(&mut self.state, ledger, now).map(drop)
     }
 
-    /// Moves finished records out of the journal and what cannot be read to a quarantine, and removes what crashes left,
-    /// whether or not it is due. Takes over what an earlier program left.
+    /// Moves finished records out of the journal and what cannot be read to a quarantine, and removes what crashes
+    /// left, whether or not it is due. Takes over what an earlier program left.
     ///
     /// # Errors
     /// When a newer version wrote the journal, or the disk fails; everything is as before then.

@@ -11,8 +11,8 @@ use thiserror::Error;
 use super::content::McpAnswer;
 use super::pin::{ListedTool, Pin, PinChange};
 
-/// Keeps how a server lists a tool at its first use. Answers with the pin that somebody else has kept meanwhile, which counts
-/// instead; fails with the reason why nothing could be kept.
+/// Keeps how a server lists a tool at its first use. Answers with the pin that somebody else has kept meanwhile, which
+/// counts instead; fails with the reason why nothing could be kept.
 pub type KeepPin<'a> = dyn Fn(&ListedTool) -> Result<Option<Pin>, String> + 'a;
 
 /// What the listing of a tool is compared with before the tool is called.
@@ -22,8 +22,8 @@ pub enum PinRule<'a> {
     None,
     /// This pin; a tool that is listed differently is not called.
     Holds(&'a Pin),
-    /// Nothing yet: the listing is kept before the call, so that of several first uses at the same time one makes the pin and
-    /// the others are compared with it.
+    /// Nothing yet: the listing is kept before the call, so that of several first uses at the same time one makes the
+    /// pin and the others are compared with it.
     FirstUse(&'a KeepPin<'a>),
 }
 
@@ -258,7 +258,8 @@ impl Exchange {
         ])
     }
 
-    /// The response as 0.30.0 has it here, an object, with its content described as everywhere; empty when there was none.
+    /// The response as 0.30.0 has it here, an object, with its content described as everywhere; empty when there was
+    /// none.
     fn response(&self) -> Json {
         let mut response = Object::new();
         let mut put = |key: &str, value: Json| drop(response.insert(key.to_owned(), value));

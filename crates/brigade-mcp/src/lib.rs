@@ -1,20 +1,21 @@
 //! Calls of MCP tools: a local server is started, spoken to over its standard streams, and ended.
 //!
 //! The server runs under the rules of a script: no shell, own process tree, sandbox, capped and masked logs, one
-//! timeout from its start to its answer. The official SDK speaks the protocol: `initialize`, `initialized`, every page of
-//! `tools/list`, and only then `tools/call`, for a tool that is listed, once, and as it was pinned. Whatever goes
-//! wrong is an [`McpFault`] with a stable [`McpErrorKind`]; nothing here panics or blocks for ever on what a server does.
+//! timeout from its start to its answer. The official SDK speaks the protocol: `initialize`, `initialized`, every page
+//! of `tools/list`, and only then `tools/call`, for a tool that is listed, once, and as it was pinned. Whatever goes
+//! wrong is an [`McpFault`] with a stable [`McpErrorKind`]; nothing here panics or blocks for ever on what a server
+//! does.
 //!
 //! Handshake revisions 2024-11-05 to 2025-11-25 are spoken with servers that answer `initialize`; a server that refuses
-//! it is asked with `server/discover` and spoken to in the stateless revision 2026-07-28. That revision advises clients of both
-//! kinds to ask `server/discover` first, and to remember what came of it. Here `initialize` goes first: every call is a process of its
-//! own, so the detour would be paid for by each call; servers of the older revisions may exit at an unknown first request or
-//! never answer it, while one of the stateless revision alone answers `initialize` at once, with an error that lists what it
-//! speaks. A server of both kinds is spoken to in 2025-11-25, which has all that a call needs. The receipt says what was
-//! spoken.
+//! it is asked with `server/discover` and spoken to in the stateless revision 2026-07-28. That revision advises clients
+//! of both kinds to ask `server/discover` first, and to remember what came of it. Here `initialize` goes first: every
+//! call is a process of its own, so the detour would be paid for by each call; servers of the older revisions may exit
+//! at an unknown first request or never answer it, while one of the stateless revision alone answers `initialize` at
+//! once, with an error that lists what it speaks. A server of both kinds is spoken to in 2025-11-25, which has all that
+//! a call needs. The receipt says what was spoken.
 //!
-//! Messages are read from lines. Lines that are no messages are logs and change nothing; one that claims to be a response
-//! and cannot be read fails the call. The asynchronous runtime lives on one thread, inside one call.
+//! Messages are read from lines. Lines that are no messages are logs and change nothing; one that claims to be a
+//! response and cannot be read fails the call. The asynchronous runtime lives on one thread, inside one call.
 //!
 //! [`Pin`] and [`diff`] are pure and work without the feature `client`.
 //!

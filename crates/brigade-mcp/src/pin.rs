@@ -75,7 +75,8 @@ impl ListedTool {
         self.fingerprint
     }
 
-    /// Takes secrets out of everything but the name, which is compared with the one that is wanted; the fingerprint stays that of what the server said.
+    /// Takes secrets out of everything but the name, which is compared with the one that is wanted; the fingerprint
+    /// stays that of what the server said.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> ListedTool {
         let text = |text: Option<String>| text.map(|text| redactor.redact_str(&text));

@@ -1,9 +1,10 @@
 //! Pins of MCP tools on disk: what a server said of a tool when it was first used, and what it says differently since.
 //!
-//! A pin is one file, `.brigade/tools/pins/<server>--<tool>.json`. The first call of a tool writes it. A later call whose
-//! server lists the tool differently is not made; the new listing is kept beside the pin as what is *offered* (a look at
-//! the list keeps it, too). [`PinStore::renew`] makes it the pin, and so does the next approval of a call of the tool,
-//! which shows what changed and binds exactly that listing. A pin that cannot be read refuses every call of its tool.
+//! A pin is one file, `.brigade/tools/pins/<server>--<tool>.json`. The first call of a tool writes it. A later call
+//! whose server lists the tool differently is not made; the new listing is kept beside the pin as what is *offered* (a
+//! look at the list keeps it, too). [`PinStore::renew`] makes it the pin, and so does the next approval of a call of
+//! the tool, which shows what changed and binds exactly that listing. A pin that cannot be read refuses every call of
+//! its tool.
 //!
 //! Calls that were approved for another listing do not run any more. A server that stops listing a pinned tool is noted
 //! beside the pin, until it lists the tool again.
@@ -143,8 +144,8 @@ impl PinStore<'_> {
         })
     }
 
-    /// Returns the pin of a call's tool; none before its first use and for what is no MCP call. A change that the call's
-    /// approval bound becomes the pin, should that have been cut short.
+    /// Returns the pin of a call's tool; none before its first use and for what is no MCP call. A change that the
+    /// call's approval bound becomes the pin, should that have been cut short.
     ///
     /// # Errors
     /// With the reason why the call may not run, when there is a pin and it cannot be read.
@@ -184,7 +185,8 @@ impl PinStore<'_> {
         Ok(changed)
     }
 
-    /// Makes what the server says of a call's tool its pin, unless somebody else has done so meanwhile, whose pin then comes back.
+    /// Makes what the server says of a call's tool its pin, unless somebody else has done so meanwhile, whose pin then
+    /// comes back.
     ///
     /// # Errors
     /// With the reason why the tool may not be called.
@@ -243,8 +245,8 @@ impl PinStore<'_> {
         Ok(changed)
     }
 
-    /// Keeps a listing beside a pin as what is offered when it is another one, and forgets an older offer when it is not. A pin that
-    /// holds is known to be of the server that has this command.
+    /// Keeps a listing beside a pin as what is offered when it is another one, and forgets an older offer when it is
+    /// not. A pin that holds is known to be of the server that has this command.
     pub fn note_listing(
         &self,
         record: &PinRecord,

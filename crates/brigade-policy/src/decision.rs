@@ -158,9 +158,9 @@ pub struct Explanation {
 
 /// Decides whether a call may run, and how.
 ///
-/// The reasons come in this order: family, denied effects, effects that are not allowed, approval mode, timeout, runtime,
-/// labels without a binding, bound variables that are not set, unsafe labels. A policy that is not understood gives one
-/// reason for each of its errors.
+/// The reasons come in this order: family, denied effects, effects that are not allowed, approval mode, timeout,
+/// runtime, labels without a binding, bound variables that are not set, unsafe labels. A policy that is not understood
+/// gives one reason for each of its errors.
 pub fn decide(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Decision {
     explain(state, facts, environment).decision
 }

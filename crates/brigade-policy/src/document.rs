@@ -115,8 +115,8 @@ impl<'a> Reader<'a> {
         self.warning(key.span(), name, "unknown key, so it has no effect", meant(name, known));
     }
 
-    /// Refuses a key of a table that knows all of its keys, with the known one that was probably meant: what was meant to be
-    /// restricted would be open.
+    /// Refuses a key of a table that knows all of its keys, with the known one that was probably meant: what was meant
+    /// to be restricted would be open.
     pub(crate) fn unknown_member(
         &mut self,
         key: &Spanned<impl AsRef<str>>,

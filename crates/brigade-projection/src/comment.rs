@@ -232,8 +232,8 @@ const HASH_NAMES: &[&str] = &[
 
 /// Returns the comment of the format of a file, told from its name.
 ///
-/// None when the format has no comments. `body` decides only where the name says nothing: a file that begins with `#!` is a
-/// program.
+/// None when the format has no comments. `body` decides only where the name says nothing: a file that begins with `#!`
+/// is a program.
 pub fn comment_of(path: &str, body: &str) -> Option<Comment> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     if HASH_NAMES.contains(&name.as_str()) {

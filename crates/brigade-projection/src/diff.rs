@@ -7,8 +7,8 @@ const MOST_LINES: usize = 40_000;
 
 /// Writes the change of one file as a unified diff with three lines of context; none is an absent file.
 ///
-/// Empty when nothing changes. Files that are no text, or too long to compare, are named in one line. The text is as the files
-/// have it: escape it before it goes to a terminal.
+/// Empty when nothing changes. Files that are no text, or too long to compare, are named in one line. The text is as
+/// the files have it: escape it before it goes to a terminal.
 pub fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
     if before == after {
         return String::new();

@@ -161,8 +161,8 @@ pub fn wanted(tool: &Tool) -> Vec<Wanted<'_>> {
 /// `root` is the absolute path of the workspace. Looks at the text alone; links are the caller's to follow.
 ///
 /// # Errors
-/// When the text alone shows that the path may not be used: outside the workspace or the workspace itself, a home folder
-/// (`~`), or within `.git` or `.brigade`.
+/// When the text alone shows that the path may not be used: outside the workspace or the workspace itself, a home
+/// folder (`~`), or within `.git` or `.brigade`.
 pub fn relative_path<'p>(root: &str, path: &'p str) -> Result<Cow<'p, str>, PathRefusal> {
     let rest = if path.starts_with('/') {
         let inside = path.strip_prefix(root.trim_end_matches('/')).filter(|rest| rest.starts_with('/'));
@@ -220,8 +220,8 @@ pub struct ToolFacts<'a> {
 impl<'a> ToolFacts<'a> {
     /// Gathers the facts of one tool.
     ///
-    /// `look` is asked for what stands at each path (relative to the workspace at `root`); paths that may not be used by
-    /// their text alone are never asked for.
+    /// `look` is asked for what stands at each path (relative to the workspace at `root`); paths that may not be used
+    /// by their text alone are never asked for.
     pub fn gather(
         root: &str,
         tool: &'a Tool,
@@ -249,7 +249,8 @@ impl<'a> ToolFacts<'a> {
         }
     }
 
-    /// Notes a field of the entry whose path leads out of the workspace to where nothing allows: the tool is not projected.
+    /// Notes a field of the entry whose path leads out of the workspace to where nothing allows: the tool is not
+    /// projected.
     #[must_use]
     pub fn leading_out(self, field: Option<&'static str>) -> ToolFacts<'a> {
         ToolFacts { outside: field, ..self }

@@ -1,7 +1,7 @@
 //! The block of YAML between `---` lines that a file may begin with.
 //!
-//! Reads only what is needed: where the block ends, and the texts of its top-level keys. It is not a YAML parser; a key it cannot
-//! make out counts as present with an unknown value, so that nothing is added twice.
+//! Reads only what is needed: where the block ends, and the texts of its top-level keys. It is not a YAML parser; a key
+//! it cannot make out counts as present with an unknown value, so that nothing is added twice.
 
 use crate::text::first_line;
 
@@ -77,7 +77,8 @@ impl<'a> FrontMatter<'a> {
         self.block.lines().filter_map(field_of).any(|(name, value)| name == key && is_bad(value))
     }
 
-    /// Tells whether a list or a table stands in one line: YAML, and refused by the validator of Agent Skills all the same.
+    /// Tells whether a list or a table stands in one line: YAML, and refused by the validator of Agent Skills all the
+    /// same.
     pub(crate) fn has_flow_style(&self) -> bool {
         self.block.lines().filter_map(field_of).any(|(_, value)| value.starts_with(['[', '{']))
     }
@@ -190,7 +191,8 @@ fn scalar(value: &str) -> Value {
 
 /// Adds `key: value` lines for the keys that a text's front matter lacks, making the block where there is none.
 ///
-/// Values are YAML as they are to be written. Lines are added at the top; all else stays byte for byte. None when nothing is lacking.
+/// Values are YAML as they are to be written. Lines are added at the top; all else stays byte for byte. None when
+/// nothing is lacking.
 pub(crate) fn complete(text: &str, wanted: &[(&str, String)]) -> Option<String> {
     let present = split(text);
     let lacking: Vec<String> = wanted

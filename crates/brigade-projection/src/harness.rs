@@ -69,8 +69,8 @@ pub enum FieldValue {
     Title,
     /// The tool's description.
     Description,
-    /// The tool's description, where the source has no front matter at all; without it some harnesses show line 1 instead,
-    /// which would be the header.
+    /// The tool's description, where the source has no front matter at all; without it some harnesses show line 1
+    /// instead, which would be the header.
     Summary,
     /// Always the same.
     Fixed(&'static str),

@@ -123,7 +123,8 @@ pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Resu
 
 /// Renders a tool for a target, without its header.
 ///
-/// `path` is relative to the workspace; its name decides the format, and with the harness whether front matter is needed.
+/// `path` is relative to the workspace; its name decides the format, and with the harness whether front matter is
+/// needed.
 ///
 /// # Errors
 /// When the entry is broken or the target's format has no comments.
@@ -132,7 +133,8 @@ pub fn render(tool: &Tool, harness: &str, path: &str, source: &SourceText) -> Re
     render_shape(tool, &shape(harness, path, source)?, source, &content(tool, source)?)
 }
 
-/// Returns what every projection of a tool, which is without its secrets, holds whatever its shape: its source, or the page about it.
+/// Returns what every projection of a tool, which is without its secrets, holds whatever its shape: its source, or the
+/// page about it.
 pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, Unrenderable> {
     let family = tool.family.ok_or(Unrenderable::NoFamily)?;
     Ok(match family {

@@ -41,9 +41,9 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// Writes a text in double quotes, as both JSON and YAML read it.
 ///
-/// Characters of 16 bits are escaped as `\uXXXX`, which keeps the bytes that earlier versions of these files have; those beyond
-/// stand as they are, because YAML does not know surrogate pairs. Of three hyphens one is escaped: some readers end front matter at
-/// the next `---`, wherever it stands.
+/// Characters of 16 bits are escaped as `\uXXXX`, which keeps the bytes that earlier versions of these files have;
+/// those beyond stand as they are, because YAML does not know surrogate pairs. Of three hyphens one is escaped: some
+/// readers end front matter at the next `---`, wherever it stands.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

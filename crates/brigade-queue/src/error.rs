@@ -63,7 +63,8 @@ pub enum QueueError {
         /// Its call.
         call: String,
     },
-    /// The call of the checkpoint was approved by Brigade v0.30, which bound nothing, so it could not go on behind an answer.
+    /// The call of the checkpoint was approved by Brigade v0.30, which bound nothing, so it could not go on behind an
+    /// answer.
     #[error(
         "checkpoint {id} is of Brigade v0.30, whose approvals bind nothing, so call {call} cannot go on behind it; queue \
          the call again"
@@ -108,7 +109,8 @@ pub enum QueueError {
         "`{0}` was written by a newer version of Brigade and is left as it is; use that version to change it"
     )]
     Newer(String),
-    /// Something that is no file has the journal's name. It is never moved unasked: a compaction moves it to a quarantine.
+    /// Something that is no file has the journal's name. It is never moved unasked: a compaction moves it to a
+    /// quarantine.
     #[error("`{0}` is not a file, so no call can be read or stored")]
     Blocked(String),
     /// A stored line cannot be read although its place is known.

@@ -40,8 +40,8 @@ impl Host for ThisHost {
             .is_ok_and(|identity| identity.is_alive())
     }
 
-    /// Ends processes that began after the runner, on this boot, with the run's id in their environment. Usually there are
-    /// none, because the runner's keeper ends them; but somebody may have killed both.
+    /// Ends processes that began after the runner, on this boot, with the run's id in their environment. Usually there
+    /// are none, because the runner's keeper ends them; but somebody may have killed both.
     fn end_strays(&self, claim: &Claim) {
         let Some(runner) = &claim.runner else { return };
         if let Ok(runner) = ProcessIdentity::from_record(runner.pid, runner.start_time, &runner.boot_id) {

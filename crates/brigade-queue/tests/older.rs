@@ -1,5 +1,5 @@
-//! An older copy of the journal, or one without its end, and a ledger that is not what it was: nothing runs twice, nothing is
-//! lost, and what is wrong is said.
+//! An older copy of the journal, or one without its end, and a ledger that is not what it was: nothing runs twice,
+//! nothing is lost, and what is wrong is said.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -313,7 +313,8 @@ fn a_line_of_the_ledger_that_is_no_entry_is_blamed_and_no_receipt_is() {
     }
 }
 
-/// Damages the only segment of three finished calls; a compaction then leaves nothing to find but a quarantine of `lines`.
+/// Damages the only segment of three finished calls; a compaction then leaves nothing to find but a quarantine of
+/// `lines`.
 fn with_segment(damage: impl Fn(&MemoryFs, &brigade_fs::RelPath, Vec<u8>), quarantined: u64) {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);

@@ -9,8 +9,8 @@ impl Redactor {
     /// Redacts a JSON value.
     ///
     /// Under a key with a secret name every string that is not empty becomes `[redacted]`, also inside lists and
-    /// objects, unless the name is in doubt ([`is_secret_field`]); numbers and truth values stay. Every other string, and every key, is redacted as text. Two keys that
-    /// become the same by that are told apart by a number.
+    /// objects, unless the name is in doubt ([`is_secret_field`]); numbers and truth values stay. Every other string,
+    /// and every key, is redacted as text. Two keys that become the same by that are told apart by a number.
     pub fn redact_json(&self, json: &Json) -> Json {
         self.value(json, Inherited::Nothing)
     }

@@ -236,8 +236,8 @@ fn separator(window: Window<'_>, at: usize, name: &Name<'_>) -> Result<Option<(S
     })
 }
 
-/// Finds the value of an entry that gives names and values by themselves: `name: DB_PASSWORD`, `value: x` in the next line;
-/// `"name":"password","value":"x"`; `key="password" value="x"`. `at` is after the name and its quote.
+/// Finds the value of an entry that gives names and values by themselves: `name: DB_PASSWORD`, `value: x` in the next
+/// line; `"name":"password","value":"x"`; `key="password" value="x"`. `at` is after the name and its quote.
 fn value_beside_name(window: Window<'_>, at: usize, quoted: bool) -> Result<Option<usize>, More> {
     // Without quotes only in lines of their own.
     let comma = window.skip(at, usize::from(quoted), |b| b == b',')?;

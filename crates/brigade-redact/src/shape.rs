@@ -43,8 +43,8 @@ impl fmt::Display for SecretKind {
 /// Finds the first thing in a text that looks like a secret.
 ///
 /// Tells exactly whether a [`Redactor`](super::Redactor) without bound values would change the text, apart from
-/// secrets that are masked already; and finds those whose names are written in wide letters or with characters of no width
-/// in between, too.
+/// secrets that are masked already; and finds those whose names are written in wide letters or with characters of no
+/// width in between, too.
 ///
 /// ```
 /// use brigade_redact::{SecretKind, looks_secret_value};

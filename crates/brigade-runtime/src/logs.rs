@@ -1,13 +1,13 @@
 //! The logs of runtimes.
 //!
-//! What a runtime prints goes through its log writer ([`brigade_process::Logs`]), which lives as long as somebody holds the runtime's
-//! output open. It keeps each log below [`LOG_CAP`] at every moment: where a line would not fit any more, the log becomes `.1`, in
-//! the place of an older one. A look at the last lines goes on in `.1` where the log itself has too few, and following one
-//! goes over rotations.
+//! What a runtime prints goes through its log writer ([`brigade_process::Logs`]), which lives as long as somebody holds
+//! the runtime's output open. It keeps each log below [`LOG_CAP`] at every moment: where a line would not fit any more,
+//! the log becomes `.1`, in the place of an older one. A look at the last lines goes on in `.1` where the log itself
+//! has too few, and following one goes over rotations.
 //!
-//! A process that 0.30.0 started appends to its log itself, so that one can grow. A log of more than [`LOG_CAP`] bytes is cut when its
-//! runtime is started, by a status, a doctor, a look at it, and a stop: its end is copied to `.1`, and it is emptied; what is written
-//! between the two steps is lost. A status and a doctor say so.
+//! A process that 0.30.0 started appends to its log itself, so that one can grow. A log of more than [`LOG_CAP`] bytes
+//! is cut when its runtime is started, by a status, a doctor, a look at it, and a stop: its end is copied to `.1`, and
+//! it is emptied; what is written between the two steps is lost. A status and a doctor say so.
 
 mod follow;
 
@@ -85,8 +85,8 @@ pub struct LogEnd {
 impl Supervisor<'_> {
     /// Returns the last lines of a log. A log that is not there is empty.
     ///
-    /// Looks at no more than 4 MiB, and goes on in the older, rotated file where the log has fewer lines. A log that is too
-    /// long makes room afterwards.
+    /// Looks at no more than 4 MiB, and goes on in the older, rotated file where the log has fewer lines. A log that is
+    /// too long makes room afterwards.
     ///
     /// # Errors
     /// When the log cannot be read, or its path leads out of the workspace.

@@ -118,8 +118,8 @@ impl Record {
         self.text("instance")
     }
 
-    /// Returns an identity that no process has, and that is as old as whoever began to start the runtime: with it and the
-    /// mark, what a starter left when it was killed is found.
+    /// Returns an identity that no process has, and that is as old as whoever began to start the runtime: with it and
+    /// the mark, what a starter left when it was killed is found.
     pub(crate) fn unfinished_start(&self) -> Option<ProcessIdentity> {
         let since = self.number("starting")?;
         ProcessIdentity::from_record(i32::MAX as u32, since, self.text("boot_id")?).ok()

@@ -7,8 +7,8 @@ use brigade_process::ProcessIdentity;
 use crate::record::{PidFile, Record};
 use crate::system::{self, Observed};
 
-/// How far the recorded time of a start may be from what the system says; the older program wrote it down a moment after
-/// the start, and clocks are corrected.
+/// How far the recorded time of a start may be from what the system says; the older program wrote it down a moment
+/// after the start, and clocks are corrected.
 const TOLERANCE_MICROS: i64 = 5_000_000;
 
 /// How a runtime stands.
@@ -57,8 +57,8 @@ enum Verdict {
     Different,
 }
 
-/// Compares a process with a record that lacks its start time: it is the same when it leads a session, was started when the
-/// record says, and by that command.
+/// Compares a process with a record that lacks its start time: it is the same when it leads a session, was started when
+/// the record says, and by that command.
 fn compare(process: &Observed, record: &Record, command: &str) -> Verdict {
     let is_recorded = record.pid() == Some(process.identity.pid());
     let time = match (process.started, record.started_at()) {

@@ -60,8 +60,8 @@ impl Holder {
         }
     }
 
-    /// Tells whether the holder is the process, descends from it or is in its session; `None` when the system does not tell
-    /// who it is.
+    /// Tells whether the holder is the process, descends from it or is in its session; `None` when the system does not
+    /// tell who it is.
     pub(crate) fn belongs_to(&self, root: &ProcessIdentity) -> Option<bool> {
         self.pid.map(|pid| platform::belongs(pid, root.pid()))
     }

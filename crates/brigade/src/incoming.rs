@@ -38,8 +38,8 @@ impl Room {
         let _ = self.fs.remove_tree(folder);
     }
 
-    /// Finds the folders of runs that are over, or that never came to be: those without a receipt are about to start, unless
-    /// they are old and no call runs as them.
+    /// Finds the folders of runs that are over, or that never came to be: those without a receipt are about to start,
+    /// unless they are old and no call runs as them.
     pub(crate) fn left_incoming(&self, view: &View<'_>) -> Result<Vec<RelPath>, Error> {
         let mut running = HashSet::new();
         view.for_each_call(&Calls::Of(CallStatus::Running), &mut |stored| {

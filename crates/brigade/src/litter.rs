@@ -1,8 +1,8 @@
 //! Files that killed commands left: half written, under the names that they have before they are renamed.
 //!
-//! The queue looks after its own folders. Here are the others in which Brigade writes: the rest of `.brigade`, the workspace itself
-//! and the folders of sources, where `init` puts starters. A file whose process is still there may be written right now, and
-//! stays.
+//! The queue looks after its own folders. Here are the others in which Brigade writes: the rest of `.brigade`, the
+//! workspace itself and the folders of sources, where `init` puts starters. A file whose process is still there may be
+//! written right now, and stays.
 
 use std::collections::BTreeSet;
 

@@ -22,8 +22,8 @@ const MOST_BY_NAME: usize = 256;
 /// The files that a command names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NamedFiles {
-    /// Their sha256, by their path in the workspace, or an absolute one when a link leads out. A name that ends with `/` is
-    /// a folder with everything below it.
+    /// Their sha256, by their path in the workspace, or an absolute one when a link leads out. A name that ends with
+    /// `/` is a folder with everything below it.
     pub(crate) files: BTreeMap<String, Fingerprint>,
     /// Code that cannot be bound.
     pub(crate) too_much: BTreeSet<NotBound>,
@@ -83,8 +83,8 @@ impl NamedFiles {
     }
 }
 
-/// Reads the files that [the command leads to](what_it_reads): those of the workspace, scripts and programs wherever they
-/// lie, and where a link of the workspace leads out, the file behind it.
+/// Reads the files that [the command leads to](what_it_reads): those of the workspace, scripts and programs wherever
+/// they lie, and where a link of the workspace leads out, the file behind it.
 pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, Error> {
     let mut named = NamedFiles::default();
     let fs = &*reader.workspace.fs;

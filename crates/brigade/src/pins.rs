@@ -66,8 +66,9 @@ impl Pins {
         Ok(self.room.pin_report(&self.room.find_pin(id)?))
     }
 
-    /// Makes what a server said differently the pin, exactly as it was reported. Asks no server. With the beginning of a
-    /// fingerprint, only when that is the one of what is offered: so nothing is taken that came after what was looked at.
+    /// Makes what a server said differently the pin, exactly as it was reported. Asks no server. With the beginning of
+    /// a fingerprint, only when that is the one of what is offered: so nothing is taken that came after what was looked
+    /// at.
     ///
     /// # Errors
     /// [`Refusal::Pin`] when no pin is meant, or nothing of it changed; when the disk fails.

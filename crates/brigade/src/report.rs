@@ -1,7 +1,7 @@
 //! What operations return: one type for each JSON document.
 //!
-//! Each document has a schema id, `brigade.<name>.v1`, and keeps the keys and types of the Python program beside ours. Paths
-//! are absolute. Fields are public: a report is a value without invariants.
+//! Each document has a schema id, `brigade.<name>.v1`, and keeps the keys and types of the Python program beside ours.
+//! Paths are absolute. Fields are public: a report is a value without invariants.
 
 mod calls;
 mod catalog;

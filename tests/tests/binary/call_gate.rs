@@ -1,5 +1,5 @@
-//! What stands between a call and its run: records that contradict themselves, changes since queueing, programs and scripts
-//! that are not there, and configuration behind links.
+//! What stands between a call and its run: records that contradict themselves, changes since queueing, programs and
+//! scripts that are not there, and configuration behind links.
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that the binary reads")]
 

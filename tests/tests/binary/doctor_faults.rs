@@ -1,4 +1,5 @@
-//! Every type of issue: a workspace with that fault yields it, with all that an issue has, and with a fix that can be typed.
+//! Every type of issue: a workspace with that fault yields it, with all that an issue has, and with a fix that can be
+//! typed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests break files by hand")]

@@ -1,7 +1,8 @@
 //! Tests of the real binary: one program, one module per subject.
 //!
-//! One program is linked once, and its tests share all processors to the end. They are threads of one process, so no test
-//! changes the directory, the variables or the limits of its own process; it sets them for the commands that it starts.
+//! One program is linked once, and its tests share all processors to the end. They are threads of one process, so no
+//! test changes the directory, the variables or the limits of its own process; it sets them for the commands that it
+//! starts.
 
 mod call_checkpoints;
 mod call_documents;

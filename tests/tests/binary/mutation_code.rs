@@ -1,5 +1,5 @@
-//! Code that a command leads to, by a folder, a module, an option or a part of a name: each file changes after the approval, and
-//! the run is refused.
+//! Code that a command leads to, by a folder, a module, an option or a part of a name: each file changes after the
+//! approval, and the run is refused.
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]
 
@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::mutation_common::{ARGS, CATALOG, refused, site};
 
-/// Has a call of this command approved, writes a file, and expects that the run is refused because of it alone; then that the
-/// call runs again once the file is as it was.
+/// Has a call of this command approved, writes a file, and expects that the run is refused because of it alone; then
+/// that the call runs again once the file is as it was.
 #[track_caller]
 fn code(command: &str, files: &[(&str, &str)], path: &str, text: &str) {
     let site = site();

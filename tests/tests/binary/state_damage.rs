@@ -1,4 +1,5 @@
-//! `state check` finds receipts that are none or that are gone, and `call plan` shows what the policy probably did not mean.
+//! `state check` finds receipts that are none or that are gone, and `call plan` shows what the policy probably did not
+//! mean.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests damage what the binary wrote")]
@@ -215,8 +216,8 @@ fn a_log_that_was_changed_shows_and_one_that_was_thrown_away_does_not() {
     }
 }
 
-/// Damages the state of two runs, and checks that everybody names `file`, that the doctor mends it, and that all are content
-/// then, with what could not be read set aside.
+/// Damages the state of two runs, and checks that everybody names `file`, that the doctor mends it, and that all are
+/// content then, with what could not be read set aside.
 #[track_caller]
 fn mended(damage: impl Fn(&Site), file: &str) {
     let site = Site::script("echo done\n");

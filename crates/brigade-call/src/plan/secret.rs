@@ -1,4 +1,5 @@
-//! Secrets in the catalog, and those that show only when the templates are rendered: `--token={x}`, `curl -u {credentials}`.
+//! Secrets in the catalog, and those that show only when the templates are rendered: `--token={x}`,
+//! `curl -u {credentials}`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -21,8 +21,8 @@ pub(super) fn sample_files() -> Vec<brigade::NewFile> {
 
 /// Watch the whole way of a call, on real scripts
 ///
-/// Makes a workspace with six small scripts, then lists, plans, queues, approves and runs, and shows every command with what
-/// it really answers. Needs Python 3. The folder stays, for you to go on with.
+/// Makes a workspace with six small scripts, then lists, plans, queues, approves and runs, and shows every command with
+/// what it really answers. Needs Python 3. The folder stays, for you to go on with.
 #[derive(Args, Debug)]
 #[command(after_help = examples::of(examples::PROGRAM, "demo").unwrap_or_default())]
 pub(crate) struct DemoArgs {

@@ -59,7 +59,8 @@ pub(crate) enum Tools {
     Policy(Lazy<policy::Policy>),
     /// Start, stop and watch the local processes that tools depend on
     ///
-    /// Runtimes stand in .brigade/tools/runtimes.toml. None starts by itself, and only what is proved to be one is ever stopped.
+    /// Runtimes stand in .brigade/tools/runtimes.toml. None starts by itself, and only what is proved to be one is ever
+    /// stopped.
     #[command(subcommand)]
     Runtime(Lazy<runtime::Runtime>),
     /// Write projections in a way that never surprises

@@ -77,8 +77,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Reads the words of a module that runs a script, or a module after `-m`. Its own options are not known, so every word may
-    /// be the script.
+    /// Reads the words of a module that runs a script, or a module after `-m`. Its own options are not known, so every
+    /// word may be the script.
     pub(super) fn python_launched(&self, args: &[String], reads: &mut Reads) {
         for (at, word) in args.iter().enumerate() {
             match word.strip_prefix("-m").or_else(|| word.strip_prefix("--module")) {

@@ -1,4 +1,5 @@
-//! The programs that a command leads to besides the one it names: words behind a launcher, and interpreters behind `#!`.
+//! The programs that a command leads to besides the one it names: words behind a launcher, and interpreters behind
+//! `#!`.
 
 use std::path::{Path, PathBuf};
 

@@ -7,8 +7,8 @@ impl Json {
     /// Writes the value in the canonical form of RFC 8785: keys sorted by UTF-16 code units, numbers as ECMAScript
     /// writes doubles, no white space.
     ///
-    /// Numbers lose the digits that a double cannot hold, as the RFC has it. One that is not finite, which the RFC does not
-    /// know, becomes `null`.
+    /// Numbers lose the digits that a double cannot hold, as the RFC has it. One that is not finite, which the RFC does
+    /// not know, becomes `null`.
     pub fn to_canonical(&self) -> String {
         let mut out = String::new();
         write(self, &mut out);
@@ -88,8 +88,8 @@ fn write_double(value: f64, out: &mut String) {
     }
 }
 
-/// Returns the fewest digits that tell a positive double from all others, and the power of ten of the first one. Of two that
-/// are as near, the even one is taken, as the RFC demands and the standard library does not promise.
+/// Returns the fewest digits that tell a positive double from all others, and the power of ten of the first one. Of two
+/// that are as near, the even one is taken, as the RFC demands and the standard library does not promise.
 fn shortest_digits(value: f64) -> (String, i32) {
     let text = serde_json::Number::from_f64(value).expect("the value is finite").to_string();
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));

@@ -1,7 +1,7 @@
 //! Looking into an object without building a value of it.
 //!
-//! The whole text is checked; the members of the outermost object are handed out as they are written. Ten times as fast as
-//! parsing, which is what lets an index of records be rebuilt while a person waits.
+//! The whole text is checked; the members of the outermost object are handed out as they are written. Ten times as fast
+//! as parsing, which is what lets an index of records be rebuilt while a person waits.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! Writing a text of JSON again, indented, without building a value of it.
 //!
-//! A list of everything that was ever recorded is copied from files to a report; parsing and building it again would take
-//! ten times as long as reading it.
+//! A list of everything that was ever recorded is copied from files to a report; parsing and building it again would
+//! take ten times as long as reading it.
 
 use super::Dialect;
 use super::parse::{JsonError, JsonErrorKind, locate, text};
@@ -12,7 +12,8 @@ use super::token::{Text, Token, Tokens};
 pub enum Shown {
     /// Its value as it is written.
     AsWritten,
-    /// Its value as it is written, but this folder stands before relative paths: the texts under keys that end in `_path`.
+    /// Its value as it is written, but this folder stands before relative paths: the texts under keys that end in
+    /// `_path`.
     Beneath(String),
     /// This text instead.
     Text(String),
@@ -20,10 +21,11 @@ pub enum Shown {
     No,
 }
 
-/// Appends an object as [`super::Json::to_pretty`] writes it at a depth of nesting, without a line feed. Keys keep their order.
+/// Appends an object as [`super::Json::to_pretty`] writes it at a depth of nesting, without a line feed. Keys keep
+/// their order.
 ///
-/// `show` is asked about each member, with its key and, where the value is a text without escapes, that text. Numbers that
-/// are not finite become `null`.
+/// `show` is asked about each member, with its key and, where the value is a text without escapes, that text. Numbers
+/// that are not finite become `null`.
 ///
 /// # Errors
 /// When the bytes are not an object in [`Dialect::Lenient`]. Some of it was appended then.

@@ -1,7 +1,7 @@
 //! The tokenizer: the one place that knows how JSON is written.
 //!
-//! Parsing, peeking into records and reprinting them all consume these tokens, so they accept the same texts. The tokens
-//! borrow from the text. Errors carry a kind; the position is [`Tokens::at`].
+//! Parsing, peeking into records and reprinting them all consume these tokens, so they accept the same texts. The
+//! tokens borrow from the text. Errors carry a kind; the position is [`Tokens::at`].
 
 use std::borrow::Cow;
 
@@ -66,8 +66,8 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Decodes the escape that the bytes start with, which was checked. Returns `None` for half of a surrogate pair, and how
-/// many bytes the escape has.
+/// Decodes the escape that the bytes start with, which was checked. Returns `None` for half of a surrogate pair, and
+/// how many bytes the escape has.
 fn unescape(bytes: &[u8]) -> (Option<char>, usize) {
     let plain = match bytes[1] {
         b'b' => '\u{8}',

@@ -9,8 +9,8 @@ use super::Json;
 impl Json {
     /// Writes the value without white space, keys sorted, text unescaped where JSON allows.
     ///
-    /// Numbers are written as they were read, those that are not finite included, so that a record that is written again
-    /// loses nothing.
+    /// Numbers are written as they were read, those that are not finite included, so that a record that is written
+    /// again loses nothing.
     pub fn to_compact(&self) -> String {
         let mut out = String::new();
         self.write_compact(&mut out);

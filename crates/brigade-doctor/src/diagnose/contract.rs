@@ -7,7 +7,8 @@ use brigade_policy::{LabelProblem, check_label};
 
 use crate::{Issue, IssueType, ToolFiles};
 
-/// Fields whose names or texts look like they hold a secret, and a label that looks like one. Broken entries are searched too.
+/// Fields whose names or texts look like they hold a secret, and a label that looks like one. Broken entries are
+/// searched too.
 pub(super) fn unsafe_fields(tool: &Tool, unknown: &[ConfigIssue], found: &mut Vec<Issue>) {
     for field in &tool.unsafe_fields {
         let detail = format!("field {field} looks like it holds a secret; its value is not shown");

@@ -28,7 +28,8 @@ pub(super) fn projections(tool: &Tool, items: &[ProjectionItem], found: &mut Vec
     }
 }
 
-/// Targets that may not be written, although nothing is going to be written there: the tool does not support the harness.
+/// Targets that may not be written, although nothing is going to be written there: the tool does not support the
+/// harness.
 pub(super) fn unused_targets(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     for (harness, refusal) in &files.refused_targets {
         let shown = escape_terminal(harness);

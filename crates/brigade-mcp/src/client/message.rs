@@ -54,8 +54,8 @@ fn claims(json: &Json) -> bool {
     json.get("jsonrpc").is_some()
 }
 
-/// Understands a message, unless it holds numbers that JSON does not have: what a careless server writes for "not a number" would make
-/// of a receipt something that strict readers refuse.
+/// Understands a message, unless it holds numbers that JSON does not have: what a careless server writes for "not a
+/// number" would make of a receipt something that strict readers refuse.
 fn judge(json: Json) -> Received {
     let is_strict = is_finite(&json);
     match understand(json) {

@@ -17,7 +17,8 @@ use super::message::{read_beginning, read_line};
 /// How much is read at once.
 const READ_SIZE: usize = 64 * 1024;
 
-/// How much may wait to be written to the server before nothing more is read from it: lines, and bytes of those behind them.
+/// How much may wait to be written to the server before nothing more is read from it: lines, and bytes of those behind
+/// them.
 const UNSENT_LINES: usize = 256;
 const UNSENT: usize = 1 << 20;
 
@@ -117,8 +118,8 @@ impl<'a> Pipes<'a> {
         }
     }
 
-    /// Tells whether the server asks faster than it takes replies. It must take some before more of it is read, or they would pile
-    /// up here.
+    /// Tells whether the server asks faster than it takes replies. It must take some before more of it is read, or they
+    /// would pile up here.
     fn is_stuffed(&self) -> bool {
         self.incoming.is_some()
             && (self.link.is_stuffed() || UNSENT < self.unsent.len() || UNSENT_LINES < self.outgoing.len())

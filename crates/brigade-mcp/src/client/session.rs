@@ -32,9 +32,9 @@ const MESSAGE: usize = 1000;
 
 /// Starts a server, calls one tool, and ends the server.
 ///
-/// Blocks. Never fails: whatever goes wrong is in the exchange. The sink gets both streams as the server writes them, up to
-/// the control's cap; the control's timeout covers everything from the start to the answer, its grace the way from there to
-/// the end of the server's whole tree.
+/// Blocks. Never fails: whatever goes wrong is in the exchange. The sink gets both streams as the server writes them,
+/// up to the control's cap; the control's timeout covers everything from the start to the answer, its grace the way
+/// from there to the end of the server's whole tree.
 pub fn call_tool(
     spec: &Spec,
     sink: &mut dyn Sink,

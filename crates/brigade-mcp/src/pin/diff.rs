@@ -68,8 +68,8 @@ impl PinChangeKind {
 
 /// One thing that a server says differently than it was pinned.
 ///
-/// Displays as a sentence without a final stop, with the server's words escaped and free of secrets. Every word that changed is
-/// there: a text that changed in several places is several changes, with the words around each.
+/// Displays as a sentence without a final stop, with the server's words escaped and free of secrets. Every word that
+/// changed is there: a text that changed in several places is several changes, with the words around each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinChange {
     /// What kind of a change.
@@ -223,8 +223,8 @@ fn whole(text: &str) -> String {
     format!("{}... ({left_out} more characters)", escape_terminal(&told_apart(&beginning)))
 }
 
-/// Names letters that stand among Latin ones and belong to another script by their numbers, such as a Cyrillic one in an English
-/// word: a person cannot tell them apart, and a server may count on that.
+/// Names letters that stand among Latin ones and belong to another script by their numbers, such as a Cyrillic one in
+/// an English word: a person cannot tell them apart, and a server may count on that.
 fn told_apart(text: &str) -> String {
     let is_in_word = |c: char| c.is_alphanumeric() || c == '_';
     let is_latin =

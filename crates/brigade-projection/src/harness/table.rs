@@ -17,7 +17,8 @@ const fn may(key: &'static str) -> FrontMatterField {
     FrontMatterField { key, value: FieldValue::Optional }
 }
 
-/// agentskills.io/specification: name (the folder's, 1 to 64 of a-z 0-9 -) and description (1 to 1024 characters) are required.
+/// agentskills.io/specification: name (the folder's, 1 to 64 of a-z 0-9 -) and description (1 to 1024 characters) are
+/// required.
 pub(crate) const SKILL_FIELDS: &[FrontMatterField] = &[
     needs("name", FieldValue::FolderName),
     needs("description", FieldValue::Description),
@@ -111,7 +112,8 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         note: None,
     },
-    // developers.openai.com/codex/skills: `.agents/skills`, and `skills` of a project's `.codex`. Prompts are per user only.
+    // developers.openai.com/codex/skills: `.agents/skills`, and `skills` of a project's `.codex`. Prompts are per user
+    // only.
     Harness {
         name: "codex",
         title: "Codex",
@@ -185,7 +187,8 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         note: Some("rules are read from .mdc files; a .md file beneath .cursor/rules is passed over"),
     },
-    // hermes-agent.nousresearch.com/docs: skills of ~/.hermes, and folders that `skills.external_dirs` of its configuration names.
+    // hermes-agent.nousresearch.com/docs: skills of ~/.hermes, and folders that `skills.external_dirs` of its
+    // configuration names.
     Harness {
         name: "hermes",
         title: "Hermes Agent",

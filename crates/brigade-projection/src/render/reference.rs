@@ -11,8 +11,8 @@ use crate::text::one_line;
 
 /// The command that asks for a call, before the id of the tool.
 ///
-/// It is text of the file format and no next step: a page is current only as long as its bytes are what would be written,
-/// whichever face looks.
+/// It is text of the file format and no next step: a page is current only as long as its bytes are what would be
+/// written, whichever face looks.
 const QUEUE: &str = include_str!("reference/queue.txt");
 
 /// The most lines of a source that a page shows.

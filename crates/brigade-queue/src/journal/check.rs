@@ -23,8 +23,8 @@ pub struct Check {
     pub lost_receipts: Vec<String>,
     /// Receipts that the ledger should name and does not.
     pub unrecorded_receipts: Vec<String>,
-    /// Receipts that the ledger names and whose calls do not know of the run: the journal is older than the ledger. The next
-    /// change finishes their calls, so that they do not run again.
+    /// Receipts that the ledger names and whose calls do not know of the run: the journal is older than the ledger. The
+    /// next change finishes their calls, so that they do not run again.
     pub forgotten_receipts: Vec<String>,
     /// Receipts that could not be read when they were adopted, and are as they were then.
     pub bad_when_adopted: Vec<String>,

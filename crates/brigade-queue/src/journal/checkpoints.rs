@@ -181,8 +181,8 @@ fn add_recorded(list: &mut CheckpointList, call: &StoredCall) {
     }
 }
 
-/// Writes the files of checkpoints anew that are not what the records of their calls say, and counts them. What cannot be written
-/// stays, to be seen.
+/// Writes the files of checkpoints anew that are not what the records of their calls say, and counts them. What cannot
+/// be written stays, to be seen.
 pub(crate) fn restore(state: &State) -> Result<u64, QueueError> {
     let bad: Vec<String> =
         list(state)?.errors.into_iter().filter(|bad| bad.is_recorded).map(|bad| bad.path).collect();
@@ -263,8 +263,8 @@ pub(crate) fn create(fs: &dyn Fs, checkpoints: Vec<Checkpoint>) -> Result<Vec<St
     Ok(stored)
 }
 
-/// Writes a checkpoint's file as the record has it. A file that says something else, and is not only a step behind, is set
-/// aside first.
+/// Writes a checkpoint's file as the record has it. A file that says something else, and is not only a step behind, is
+/// set aside first.
 fn write_anew(fs: &dyn Fs, checkpoint: &Checkpoint) -> Result<(), FsError> {
     let (path, bytes) = (layout::checkpoint(&checkpoint.id), bytes(checkpoint));
     let found = fs.read(&path, CHECKPOINT_LIMIT);

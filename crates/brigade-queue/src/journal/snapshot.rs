@@ -259,7 +259,8 @@ fn call_counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
 pub enum ListedCall<'a> {
     /// Its record as it is stored: one line of valid JSON, an object.
     AsStored(&'a [u8]),
-    /// It is shown otherwise than it is stored: the Python program wrote it, or it is running and its runner may be gone.
+    /// It is shown otherwise than it is stored: the Python program wrote it, or it is running and its runner may be
+    /// gone.
     Parsed(Box<StoredCall>),
 }
 

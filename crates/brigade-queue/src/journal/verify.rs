@@ -115,8 +115,8 @@ impl Finding {
     }
 }
 
-/// Checks sequence numbers, hashes, and that each entry follows from the one before. `known` is the greatest sequence that a
-/// call names.
+/// Checks sequence numbers, hashes, and that each entry follows from the one before. `known` is the greatest sequence
+/// that a call names.
 fn check_chain(lines: &[LedgerLine], from: u64, known: u64, findings: &mut Vec<Finding>) {
     let present: HashSet<u64> = lines.iter().filter_map(|line| Some(line.entry.as_ref()?.sequence)).collect();
     let mut expected = 1;
@@ -208,8 +208,8 @@ fn check_files(
     }
 }
 
-/// Tells what is wrong with the logs of a receipt that says what is in them. A log that is gone is nothing wrong: logs may be
-/// thrown away.
+/// Tells what is wrong with the logs of a receipt that says what is in them. A log that is gone is nothing wrong: logs
+/// may be thrown away.
 fn changed_log(fs: &dyn Fs, receipt: &RelPath, bytes: &[u8]) -> Option<&'static str> {
     memchr::memmem::find(bytes, b"\"log_sha256\"")?;
     let mut output = None;
@@ -289,9 +289,11 @@ fn forgotten<'e>(
     Ok(found)
 }
 
-/// Runs that are in the folder and not in the ledger, and runs that the ledger names and that their calls do not know of.
+/// Runs that are in the folder and not in the ledger, and runs that the ledger names and that their calls do not know
+/// of.
 ///
-/// Looks only at receipts and entries and the calls that they name, so it costs less than [`verify`] where there are many calls.
+/// Looks only at receipts and entries and the calls that they name, so it costs less than [`verify`] where there are
+/// many calls.
 pub(crate) fn unrecorded_and_forgotten(state: &State) -> Result<(Vec<String>, Vec<String>), QueueError> {
     let entries = match state.place().ledger().find_prefix("") {
         Ok(entries) => entries,
@@ -308,8 +310,8 @@ pub(crate) fn unrecorded_and_forgotten(state: &State) -> Result<(Vec<String>, Ve
     Ok((findings.into_iter().map(|finding| finding.run_id).collect(), forgotten))
 }
 
-/// Tells whether receipts need not be in the ledger: before adoption, and when a crash stopped one. A journal that is gone
-/// looks like one of before, but for the receipts that only we write.
+/// Tells whether receipts need not be in the ledger: before adoption, and when a crash stopped one. A journal that is
+/// gone looks like one of before, but for the receipts that only we write.
 fn is_unadopted(state: &State, has_own_entry: bool) -> Result<bool, QueueError> {
     let is_unadopted = state.is_unadopted() && state.segment_count() == 0 && !has_own_entry;
     Ok(is_unadopted && !has_own_receipt(state)?)

@@ -53,7 +53,8 @@ pub(super) fn signature(window: Window<'_>, at: usize) -> Result<Option<Found>, 
 
 /// Finds the value of the first cookie of a header that is long or whose name says what it is for.
 ///
-/// Of `Cookie:` everything from there on is taken, of `Set-Cookie:` the value alone. `at` is the second letter of `cookie`.
+/// Of `Cookie:` everything from there on is taken, of `Set-Cookie:` the value alone. `at` is the second letter of
+/// `cookie`.
 pub(super) fn cookie(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     let Some(start) = at.checked_sub(1) else { return Ok(None) };
     let is_cookie = window.bytes[start].eq_ignore_ascii_case(&b'c') && window.begins_word(start);

@@ -95,7 +95,8 @@ impl Followed {
         if known == Some(next) {
             return Ok(());
         }
-        // Where it was rotated more than once since the last look, the older part was never seen. What came before that is gone.
+        // Where it was rotated more than once since the last look, the older part was never seen. What came before that
+        // is gone.
         if known.is_some()
             && let Some(older) = open_if_there(fs, &older(&self.path))?
             && ![known, Some(next)].contains(&Some(older.id()?))

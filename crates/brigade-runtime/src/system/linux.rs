@@ -86,7 +86,8 @@ pub(super) fn belongs(pid: u32, root: u32) -> bool {
     false
 }
 
-/// Finds who listens on these TCP ports. `first` are processes that probably do, so that the others need not be looked at.
+/// Finds who listens on these TCP ports. `first` are processes that probably do, so that the others need not be looked
+/// at.
 pub(crate) fn holders(ports: &BTreeSet<u16>, first: &[u32]) -> Holders {
     let mut sockets = BTreeMap::new();
     if ports.is_empty() {

@@ -44,8 +44,9 @@ impl Fixes {
 }
 
 impl Doctor {
-    /// Mends what needs no decision: modes of the state that are too wide, pid files of processes that are gone, locks that
-    /// the Python program left behind, and lines of the queue and the inbox that cannot be read, which move to a quarantine.
+    /// Mends what needs no decision: modes of the state that are too wide, pid files of processes that are gone, locks
+    /// that the Python program left behind, and lines of the queue and the inbox that cannot be read, which move to a
+    /// quarantine.
     ///
     /// With `dry_run` it says what it would do. One thing that cannot be mended does not keep it from the others.
     ///

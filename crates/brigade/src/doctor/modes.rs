@@ -28,7 +28,8 @@ pub(crate) enum Which {
 }
 
 impl Room {
-    /// Finds files and folders of the state that are open to others. What lies in a folder that is closed is closed, too.
+    /// Finds files and folders of the state that are open to others. What lies in a folder that is closed is closed,
+    /// too.
     pub(crate) fn wide_modes(&self, which: Which) -> Vec<Wide> {
         let mut found = Vec::new();
         let is_closed =

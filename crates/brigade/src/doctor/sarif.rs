@@ -13,7 +13,8 @@ use crate::room::CATALOG;
 impl CatalogReport {
     /// Returns the issues as the log of one run.
     ///
-    /// Paths are relative to the workspace; an issue of no file in particular stands at the catalog. The fingerprints are those of reports, so that others can tell what is new.
+    /// Paths are relative to the workspace; an issue of no file in particular stands at the catalog. The fingerprints
+    /// are those of reports, so that others can tell what is new.
     pub fn sarif(&self) -> Json {
         let results: Vec<Json> = self.issues.iter().map(|issue| result(&issue)).collect();
         let rules: Vec<Json> = IssueType::all().iter().map(|kind| rule(*kind)).collect();

@@ -71,7 +71,8 @@ impl Room {
     }
 }
 
-/// Finds the first field of an entry, other than the source, whose path leads out of the workspace to where nothing allows.
+/// Finds the first field of an entry, other than the source, whose path leads out of the workspace to where nothing
+/// allows.
 fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static str> {
     let tool = reader.tool;
     let fields = [
@@ -96,7 +97,8 @@ fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static 
     fields.into_iter().find(|(_, path)| is_out(path)).map(|(field, _)| field)
 }
 
-/// Refuses a projection whose path leads through links to a file that another tool projects to, or that a tool reads or runs.
+/// Refuses a projection whose path leads through links to a file that another tool projects to, or that a tool reads or
+/// runs.
 pub(super) fn refuse_shared(item: &mut ProjectionItem, places: &Places<'_>, config: &Config) {
     let Some(real) = item.projection_path.as_deref().and_then(|path| places.moved(path)) else { return };
     if let Some(input) = input_among(places.root(), config.catalog.tools(), real.as_str()) {

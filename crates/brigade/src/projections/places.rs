@@ -45,7 +45,8 @@ impl<'w> Places<'w> {
         &self.root
     }
 
-    /// Looks at what stands where a projection goes. Links may lead anywhere in the workspace but into `.git` and `.brigade`.
+    /// Looks at what stands where a projection goes. Links may lead anywhere in the workspace but into `.git` and
+    /// `.brigade`.
     pub(crate) fn look(&self, path: &str) -> TargetFacts {
         let Ok(wanted) = path.parse::<RelPath>() else {
             return TargetFacts::Refused(PathRefusal::OutsideWorkspace);

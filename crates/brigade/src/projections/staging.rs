@@ -1,8 +1,10 @@
-//! Writing many files at once: each appears whole or not at all, and the disk is asked to hold them in as few steps as possible.
+//! Writing many files at once: each appears whole or not at all, and the disk is asked to hold them in as few steps as
+//! possible.
 //!
-//! 1. Every file is written to the staging folder inside `.brigade`, so that a crash leaves nothing behind in the folders
-//!    that harnesses read. A full disk shows here, before anything is replaced.
-//! 2. The staged bytes are made durable: one by one when they are few, by one sync of the file system when they are many.
+//! 1. Every file is written to the staging folder inside `.brigade`, so that a crash leaves nothing behind in the
+//!    folders that harnesses read. A full disk shows here, before anything is replaced.
+//! 2. The staged bytes are made durable: one by one when they are few, by one sync of the file system when they are
+//!    many.
 //! 3. Each file is renamed to its place, after one more look at what stands there.
 //! 4. The names are made durable in the same way.
 //!

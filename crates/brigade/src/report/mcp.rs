@@ -32,7 +32,8 @@ pub struct PinListReport {
     pub error_count: usize,
     /// Whether the servers were asked.
     pub is_live: bool,
-    /// What the servers say now that does not fit; when they were not asked, which tools appeared or vanished when they were.
+    /// What the servers say now that does not fit; when they were not asked, which tools appeared or vanished when they
+    /// were.
     pub issues: Vec<LiveIssue>,
     /// How many.
     pub issue_count: usize,
@@ -58,8 +59,8 @@ pub struct PinSummary {
     pub server: String,
     /// The tool's name at that server.
     pub tool: String,
-    /// `pinned`; `changed` when the server listed it differently since, so that calls are refused until one is approved anew;
-    /// `vanished` when it did not list it at all.
+    /// `pinned`; `changed` when the server listed it differently since, so that calls are refused until one is approved
+    /// anew; `vanished` when it did not list it at all.
     pub state: &'static str,
     /// The fingerprint of what the server said.
     pub fingerprint: String,
@@ -163,8 +164,8 @@ impl Report for PinReport {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LiveIssue {
-    /// `mcp_server_failed`, `mcp_tool_vanished`, `mcp_tool_appeared`, `mcp_tool_changed`, `mcp_tool_duplicate`, `mcp_tool_new`,
-    /// `mcp_contract_differs` or `mcp_no_server`.
+    /// `mcp_server_failed`, `mcp_tool_vanished`, `mcp_tool_appeared`, `mcp_tool_changed`, `mcp_tool_duplicate`,
+    /// `mcp_tool_new`, `mcp_contract_differs` or `mcp_no_server`.
     pub code: &'static str,
     /// `warning`, or `info` for what is only worth knowing.
     pub severity: &'static str,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use brigade_core::parallel::try_in_parts;
 use serde::{Serialize, Serializer};
 
-/// A list in a document whose rows are made one at a time, when they are asked for: thousands of them need not stand in memory
-/// beside what they are made of.
+/// A list in a document whose rows are made one at a time, when they are asked for: thousands of them need not stand in
+/// memory beside what they are made of.
 pub struct Rows<T> {
     count: usize,
     make: Arc<dyn Fn(usize) -> T + Send + Sync>,

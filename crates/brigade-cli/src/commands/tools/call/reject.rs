@@ -9,8 +9,8 @@ use crate::session::Session;
 
 /// Reject a call
 ///
-/// Ends also a call that waits for its checkpoint or could be resumed, whatever became of the checkpoint. One that runs ends with its
-/// run.
+/// Ends also a call that waits for its checkpoint or could be resumed, whatever became of the checkpoint. One that runs
+/// ends with its run.
 #[derive(Args, Debug)]
 pub(crate) struct RejectArgs {
     /// Id of the call, or any prefix of it that no other call has

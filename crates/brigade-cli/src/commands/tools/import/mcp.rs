@@ -7,8 +7,9 @@ use crate::session::Session;
 
 /// Add the tools of a runtime's MCP server to the catalog, disabled until they are reviewed
 ///
-/// Starts the runtime's command as a server, under the policy and its sandbox, asks for its tools, and ends it. An entry gets
-/// neither permissions nor effects: say what the tool may do before you enable it. Entries that are there stay as they are.
+/// Starts the runtime's command as a server, under the policy and its sandbox, asks for its tools, and ends it. An
+/// entry gets neither permissions nor effects: say what the tool may do before you enable it. Entries that are there
+/// stay as they are.
 #[derive(Args, Debug)]
 pub(crate) struct McpArgs {
     /// Id of the runtime

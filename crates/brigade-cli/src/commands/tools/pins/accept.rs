@@ -7,7 +7,8 @@ use crate::session::Session;
 
 /// Accept what a server changed of a pinned tool, so that calls may use it again
 ///
-/// With the id of a server's list, tools that appeared or vanished there are accepted: they are no issue any more. Accepts exactly what `pins show` shows; no server is asked.
+/// With the id of a server's list, tools that appeared or vanished there are accepted: they are no issue any more.
+/// Accepts exactly what `pins show` shows; no server is asked.
 #[derive(Args, Debug)]
 pub(crate) struct AcceptArgs {
     /// Id of the pin, its beginning, the id of a tool in the catalog, or that of a server's list (`servers/NAME`)

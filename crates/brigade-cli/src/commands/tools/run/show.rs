@@ -12,8 +12,8 @@ use crate::session::Session;
 
 /// Show the receipt of a run, or what its program wrote
 ///
-/// A log is shown as it was written: on a terminal with control characters escaped, to a file or a pipe byte for byte, and
-/// with --json without secrets and at most its last MiB.
+/// A log is shown as it was written: on a terminal with control characters escaped, to a file or a pipe byte for byte,
+/// and with --json without secrets and at most its last MiB.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
     /// Id of the run, or any prefix of it that no other run has

@@ -10,8 +10,8 @@ use crate::session::Session;
 
 /// Check that no receipt was changed, removed, reordered, added or cut off
 ///
-/// Raw logs that are still there are compared with their receipts, too. Runs that their calls have forgotten, because an
-/// older calls.jsonl was put back, are named as well. With --envelope, check a receipt that was exported instead.
+/// Raw logs that are still there are compared with their receipts, too. Runs that their calls have forgotten, because
+/// an older calls.jsonl was put back, are named as well. With --envelope, check a receipt that was exported instead.
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
     /// Begin at this place of the ledger

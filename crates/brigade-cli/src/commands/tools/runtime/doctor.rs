@@ -7,8 +7,8 @@ use crate::session::Session;
 
 /// Look for trouble in the runtimes
 ///
-/// Runs the health commands of the runtimes that run. Ends with 0 also when there are issues, unless the file of the runtimes
-/// is missing or broken; --strict makes issues count.
+/// Runs the health commands of the runtimes that run. Ends with 0 also when there are issues, unless the file of the
+/// runtimes is missing or broken; --strict makes issues count.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
     /// End with 1 when there are issues

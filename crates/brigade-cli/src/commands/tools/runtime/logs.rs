@@ -11,8 +11,8 @@ use crate::session::Session;
 
 /// Show the last lines of what a runtime wrote
 ///
-/// Each log is kept below 16 MiB while the runtime runs, with the part before it beside it (`.1`). Lines are taken from both, and
-/// following goes on when a log is rotated.
+/// Each log is kept below 16 MiB while the runtime runs, with the part before it beside it (`.1`). Lines are taken from
+/// both, and following goes on when a log is rotated.
 #[derive(Args, Debug)]
 pub(crate) struct LogsArgs {
     /// Id of the runtime

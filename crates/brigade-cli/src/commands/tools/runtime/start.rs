@@ -9,8 +9,9 @@ use crate::session::Session;
 
 /// Start a runtime and wait until it is ready
 ///
-/// Ready means that its health command succeeds and that it listens on its port, as far as these are configured. It has the
-/// runtime's timeout for that, and is stopped again when it does not get ready. One that runs already is left alone.
+/// Ready means that its health command succeeds and that it listens on its port, as far as these are configured. It has
+/// the runtime's timeout for that, and is stopped again when it does not get ready. One that runs already is left
+/// alone.
 #[derive(Args, Debug)]
 pub(crate) struct StartArgs {
     /// Id of the runtime
