@@ -163,6 +163,30 @@ impl FromStr for IdPrefix {
     }
 }
 
+impl From<&str> for IdPrefix {
+    fn from(text: &str) -> IdPrefix {
+        IdPrefix::new(text)
+    }
+}
+
+impl From<&IdPrefix> for IdPrefix {
+    fn from(prefix: &IdPrefix) -> IdPrefix {
+        prefix.clone()
+    }
+}
+
+impl From<&CallId> for IdPrefix {
+    fn from(id: &CallId) -> IdPrefix {
+        IdPrefix::new(id.as_str())
+    }
+}
+
+impl From<CallId> for IdPrefix {
+    fn from(id: CallId) -> IdPrefix {
+        IdPrefix::from(&id)
+    }
+}
+
 impl fmt::Display for IdPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

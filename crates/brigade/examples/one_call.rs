@@ -7,8 +7,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use brigade::core::IdPrefix;
-use brigade::{ArgsSource, Blocked, Caller, Env, RunTarget, Workspace};
+use brigade::{Caller, Env, Request, Workspace};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -17,10 +16,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let context = Env::of_process().caller(Caller::Program("one-call".to_owned()));
     let workspace = Workspace::discover(Path::new(&folder), context)?;
-    let queued = workspace.calls().queue(&tool, &ArgsSource::None, Blocked::Refuse)?;
+    let queued = workspace.calls().queue(Request::new(tool))?;
     let id = queued.call.get("id").and_then(|id| id.as_str()).ok_or("the call is blocked")?;
-    workspace.calls().approve(&IdPrefix::new(id))?;
-    let run = workspace.calls().run(&RunTarget::Call(IdPrefix::new(id)))?;
+    workspace.calls().approve(id)?;
+    let run = workspace.calls().run(id)?;
 
     let line =
         format!("{}\n", run.receipt.get("stdout_summary").and_then(|text| text.as_str()).unwrap_or_default());

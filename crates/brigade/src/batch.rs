@@ -9,11 +9,12 @@ use brigade_core::{Json, Object, closest};
 use brigade_queue::{Enqueued, OnDuplicate};
 
 use crate::calls::Calls;
-use crate::calls::{Blocked, messages, not_to_be_queued};
+use crate::calls::{messages, not_to_be_queued};
 use crate::error::{Error, ErrorKind};
 use crate::files::parse_json;
 use crate::gather::Config;
 use crate::report::{BatchReport, BatchRow, Report as _};
+use crate::request::Blocked;
 use crate::room::Room;
 
 /// How many calls are committed with one sync.

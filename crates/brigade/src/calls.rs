@@ -15,12 +15,12 @@ use brigade_queue::{
 };
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::args::ArgsSource;
 use crate::error::{Error, ErrorKind, if_any};
 use crate::gather::{Config, Planned};
 use crate::load::shown_id;
 use crate::refusal::Refusal;
 use crate::report::{CallReport, PlanReport, QueueReport, Report as _, ReviewReport, Unfilled};
+use crate::request::{Blocked, Request};
 use crate::room::{CALLS, CATALOG, Room};
 
 /// As many files that a command names are listed at most.
@@ -28,16 +28,6 @@ const SHOWN_FILES: usize = 8;
 
 /// How deep an element of a list in a document stands.
 const LISTED_DEPTH: usize = 2;
-
-/// What to do with a call that has blockers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Blocked {
-    /// Store nothing.
-    #[default]
-    Refuse,
-    /// Store it; it cannot be approved as long as it is blocked.
-    Include,
-}
 
 /// Which calls to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,7 +53,8 @@ impl Calls {
     ///
     /// # Errors
     /// [`Refusal::Plan`] when there is no such tool; when the disk fails.
-    pub fn plan(&self, tool_id: &str, args: &ArgsSource) -> Result<PlanReport, Error> {
+    pub fn plan(&self, request: Request) -> Result<PlanReport, Error> {
+        let Request { tool: tool_id, args, .. } = &request;
         let config = self.room.config()?;
         let tool = match self.room.tool(&config.catalog, tool_id) {
             Ok(tool) => tool,
@@ -79,7 +70,8 @@ impl Calls {
     ///
     /// # Errors
     /// [`Refusal::Queue`] when nothing is stored, and no call that asks for the same is there; when the disk fails.
-    pub fn queue(&self, tool_id: &str, args: &ArgsSource, blocked: Blocked) -> Result<QueueReport, Error> {
+    pub fn queue(&self, request: Request) -> Result<QueueReport, Error> {
+        let Request { tool: tool_id, args, blocked } = &request;
         let config = self.room.config()?;
         let tool = match self.room.tool(&config.catalog, tool_id) {
             Ok(tool) => tool,
@@ -87,7 +79,7 @@ impl Calls {
         };
         let planned = self.room.plan_tool(&config, tool, self.room.args(args))?;
         let plan = &planned.plan;
-        if let Some(reason) = not_to_be_queued(plan, blocked) {
+        if let Some(reason) = not_to_be_queued(plan, *blocked) {
             let call = self.room.call_json(&plan.shown_call(self.room.now()));
             return Err(Error::new(ErrorKind::Refused, reason)
                 .because(plan.blockers().iter().cloned())
@@ -231,8 +223,9 @@ impl Calls {
     ///
     /// # Errors
     /// [`Refusal::Call`] when no call is meant; when the disk fails.
-    pub fn show(&self, prefix: &IdPrefix) -> Result<CallReport, Error> {
-        let stored = self.room.find_call(prefix).map_err(|error| error.missing(&self.room, Refusal::Call))?;
+    pub fn show(&self, call: impl Into<IdPrefix>) -> Result<CallReport, Error> {
+        let stored =
+            self.room.find_call(&call.into()).map_err(|error| error.missing(&self.room, Refusal::Call))?;
         Ok(CallReport {
             schema: CallReport::SCHEMA,
             target: self.room.target(),
@@ -256,9 +249,9 @@ impl Calls {
     ///
     /// # Errors
     /// [`Refusal::Review`] when the call cannot be approved as it stands; when the disk fails.
-    pub fn approve(&self, prefix: &IdPrefix) -> Result<ReviewReport, Error> {
+    pub fn approve(&self, call: impl Into<IdPrefix>) -> Result<ReviewReport, Error> {
         let room = &*self.room;
-        let stored = room.find_call_to_review(prefix)?;
+        let stored = room.find_call_to_review(&call.into())?;
         let call = &stored.call;
         let refused = |error| room.review_refused(Some(call), error);
         if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
@@ -285,16 +278,16 @@ impl Calls {
     ///
     /// # Errors
     /// [`Refusal::Review`] when the call cannot be rejected as it stands; when the disk fails.
-    pub fn reject(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
-        self.room.decline(prefix, Review::Reject(self.room.clean_reason(reason)?))
+    pub fn reject(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
+        self.room.decline(&call.into(), Review::Reject(self.room.clean_reason(reason)?))
     }
 
     /// Puts a call aside, with a reason.
     ///
     /// # Errors
     /// [`Refusal::Review`] when the call cannot be held as it stands; when the disk fails.
-    pub fn hold(&self, prefix: &IdPrefix, reason: &str) -> Result<ReviewReport, Error> {
-        self.room.decline(prefix, Review::Hold(self.room.clean_reason(reason)?))
+    pub fn hold(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
+        self.room.decline(&call.into(), Review::Hold(self.room.clean_reason(reason)?))
     }
 
     /// Returns the queue's file, as reports name it.

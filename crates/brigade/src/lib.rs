@@ -16,14 +16,13 @@
 //! # let path = folder.path();
 //! # Workspace::with_files(path, &files, Env::of_process())?;
 //! use brigade::core::{IdPrefix, Json};
-//! use brigade::{Blocked, Env, RunTarget, Workspace};
+//! use brigade::{Env, Request, Workspace};
 //!
 //! let workspace = Workspace::open(path, Env::of_process())?;
-//! let arguments = Json::parse(r#"{"name": "world"}"#)?;
-//! let queued = workspace.calls().queue("greet", &arguments.into(), Blocked::Refuse)?;
+//! let queued = workspace.calls().queue(Request::new("greet").arg("name", "world"))?;
 //! let id = IdPrefix::new(queued.call.get("id").and_then(Json::as_str).unwrap_or_default());
 //! workspace.calls().approve(&id)?;
-//! let run = workspace.calls().run(&RunTarget::Call(id))?;
+//! let run = workspace.calls().run(id)?;
 //! assert_eq!(run.receipt.get("stdout_summary").and_then(Json::as_str), Some("hello world"));
 //! # Ok(())
 //! # }
@@ -64,6 +63,7 @@ mod policy_json;
 mod projections;
 mod refusal;
 mod report;
+mod request;
 mod room;
 mod running;
 mod runtimes;
@@ -93,7 +93,7 @@ pub use brigade_redact as redact;
 pub use brigade_runtime::{LogStream, StartProgress};
 
 pub use args::ArgsSource;
-pub use calls::{Blocked, CallFilter};
+pub use calls::CallFilter;
 pub use defaults::DefaultsRequest;
 pub use doctor::DoctorRequest;
 pub use env::{DEFAULT_LOCK_TIMEOUT, Env};
@@ -107,6 +107,7 @@ pub use parity::Verdict;
 pub use projections::{ApplyRequest, Selection, SyncRequest};
 pub use refusal::{Refusal, RunRefusal};
 pub use report::*;
+pub use request::{Blocked, Request};
 pub use running::RunTarget;
 pub use sample::NewFile;
 pub use setup::{Existing, Ignore};

@@ -22,11 +22,18 @@ use crate::room::{RUNS, Room, rel};
 
 /// Which call to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunTarget {
     /// This one.
     Call(IdPrefix),
     /// The oldest approved one that still verifies.
     Next,
+}
+
+impl<I: Into<IdPrefix>> From<I> for RunTarget {
+    fn from(call: I) -> RunTarget {
+        RunTarget::Call(call.into())
+    }
 }
 
 /// A call that may run, and what was opened for it.
@@ -71,11 +78,11 @@ impl Calls {
     ///
     /// # Errors
     /// [`Refusal::Run`] when the call may not run; when the disk fails. That a run failed is in the report.
-    pub fn run(&self, target: &RunTarget) -> Result<RunReport, Error> {
-        match target {
+    pub fn run(&self, target: impl Into<RunTarget>) -> Result<RunReport, Error> {
+        match target.into() {
             RunTarget::Call(prefix) => {
                 let none = || Refusal::Run(RunRefusal::default());
-                let stored = self.room.find_call_to_change(prefix);
+                let stored = self.room.find_call_to_change(&prefix);
                 let stored = stored.map_err(|error| error.missing(&self.room, none()))?;
                 self.room.run_stored(stored, &[])
             }

@@ -4,10 +4,9 @@ use brigade_core::IdPrefix;
 
 use super::*;
 use crate::args::ArgsSource;
-use crate::calls::Blocked;
 use crate::env::Env;
+use crate::request::Request;
 use crate::room::rel;
-use crate::running::RunTarget;
 use crate::sample::NewFile;
 use crate::workspace::Workspace;
 
@@ -47,7 +46,7 @@ fn check(workspace: &Workspace, expect: &[&str]) {
 
 fn approved(workspace: &Workspace) -> IdPrefix {
     let args = ArgsSource::from(Json::object([("name", Json::from("x"))]));
-    let queued = workspace.calls().queue("greet", &args, Blocked::Refuse).unwrap();
+    let queued = workspace.calls().queue(Request::new("greet").args(args)).unwrap();
     let id = IdPrefix::new(queued.call.get("id").and_then(Json::as_str).unwrap());
     workspace.calls().approve(&id).unwrap();
     id
@@ -181,7 +180,7 @@ fn a_brief_names_the_next_command_and_changes_nothing() {
     let fresh = workspace.doctor().brief().unwrap();
     assert_eq!(fresh.next_command, "init-policy");
     let args = ArgsSource::from(Json::object([("name", Json::from("x"))]));
-    let queued = workspace.calls().queue("greet", &args, Blocked::Refuse).unwrap();
+    let queued = workspace.calls().queue(Request::new("greet").args(args)).unwrap();
     let id = queued.call.get("id").and_then(Json::as_str).unwrap();
     let brief = workspace.doctor().brief().unwrap();
     assert_eq!(brief.pending_approval_count, 1);
@@ -196,7 +195,7 @@ fn a_brief_names_the_next_command_and_changes_nothing() {
 fn a_changed_receipt_breaks_the_chain_and_a_lost_log_is_missed() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
-    let run = workspace.calls().run(&RunTarget::Call(approved(&workspace))).unwrap();
+    let run = workspace.calls().run(approved(&workspace)).unwrap();
     let text = |key: &str| run.receipt.get(key).and_then(Json::as_str).unwrap().to_owned();
     assert_eq!(text("status"), "completed", "{run:?}");
     check(&workspace, &["policy policy_missing"]);
@@ -215,7 +214,7 @@ fn a_failed_run_that_cannot_be_asked_for_again_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
     workspace.write_files(&[NewFile::new("bin/greet.sh", "exit 3\n")]).unwrap();
-    workspace.calls().run(&RunTarget::Call(approved(&workspace))).unwrap();
+    workspace.calls().run(approved(&workspace)).unwrap();
     check(&workspace, &["policy policy_missing", "greet call_failed", "greet run_failed"]);
     let schema = r#"{"type": "object", "properties": {"name": {"type": "integer"}}}"#;
     workspace.write_files(&[NewFile::new("greet.json", schema)]).unwrap();

@@ -1,6 +1,6 @@
 //! `brigade tools call plan`
 
-use brigade::{Error, PlanReport};
+use brigade::{Error, PlanReport, Request};
 use clap::Args;
 
 use super::arguments::CallArguments;
@@ -23,5 +23,5 @@ pub(crate) fn run(
     output: &mut Output<'_, '_>,
 ) -> Result<PlanReport, Error> {
     let source = arguments.arguments.source(output)?;
-    session.workspace()?.calls().plan(&arguments.id, &source)
+    session.workspace()?.calls().plan(Request::new(&arguments.id).args(source))
 }

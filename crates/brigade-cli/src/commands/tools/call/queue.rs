@@ -1,6 +1,6 @@
 //! `brigade tools call queue`
 
-use brigade::{Blocked, Error, Exit, QueueReport};
+use brigade::{Blocked, Error, Exit, QueueReport, Request};
 use clap::Args;
 
 use super::arguments::CallArguments;
@@ -52,7 +52,7 @@ fn one(
     output: &mut Output<'_, '_>,
 ) -> Result<QueueReport, Error> {
     let source = arguments.arguments.source(output)?;
-    session.workspace()?.calls().queue(id, &source, arguments.blocked())
+    session.workspace()?.calls().queue(Request::new(id).args(source).blocked(arguments.blocked()))
 }
 
 /// Answers each line as soon as its call is stored, because there may be many.

@@ -26,5 +26,5 @@ pub(crate) fn run(session: &Session<'_>, arguments: &RunArgs) -> Result<RunRepor
         Some(call) => RunTarget::Call(call.clone()),
         None => RunTarget::Next,
     };
-    session.workspace_to_run()?.calls().run(&target)
+    session.workspace_to_run()?.calls().run(target)
 }

@@ -1,0 +1,61 @@
+//! Calls as they are asked for.
+
+use brigade_core::{Json, Object};
+
+use crate::args::ArgsSource;
+
+/// A call that is asked for: a tool and its arguments.
+///
+/// ```
+/// let request = brigade::Request::new("greet").arg("name", "world").arg("times", 2);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    pub(crate) tool: String,
+    pub(crate) args: ArgsSource,
+    pub(crate) blocked: Blocked,
+}
+
+/// What to do with a call that has blockers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Blocked {
+    /// Store nothing.
+    #[default]
+    Refuse,
+    /// Store it; it cannot be approved as long as it is blocked.
+    Include,
+}
+
+impl Request {
+    /// Asks for a tool, without arguments.
+    pub fn new(tool: impl Into<String>) -> Request {
+        Request { tool: tool.into(), args: ArgsSource::None, blocked: Blocked::Refuse }
+    }
+
+    /// Adds one argument.
+    #[must_use]
+    pub fn arg(mut self, name: impl Into<String>, value: impl Into<Json>) -> Request {
+        let mut members = match self.args {
+            ArgsSource::Value(Json::Object(members)) => members,
+            _ => Object::new(),
+        };
+        members.insert(name.into(), value.into());
+        self.args = ArgsSource::Value(Json::Object(members));
+        self
+    }
+
+    /// Sets all arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl Into<ArgsSource>) -> Request {
+        self.args = args.into();
+        self
+    }
+
+    /// Says what to do when the call has blockers; without this, it is refused.
+    #[must_use]
+    pub fn blocked(mut self, blocked: Blocked) -> Request {
+        self.blocked = blocked;
+        self
+    }
+}
