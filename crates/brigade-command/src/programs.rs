@@ -1,8 +1,8 @@
 //! The one table of what programs are: who runs whom, how options are spelled, where code is found.
 //!
-//! Risk, binding and redaction ask this table, so a program that one of them knows is known to all. A row stands for one
-//! program under all its names. [`Program::of`] finds a row by the first word of a command: a name or a path, with or
-//! without a version (`/usr/bin/python3.11`).
+//! Risk, binding and redaction ask this table, so a program that one of them knows is known to all. A row stands for
+//! one program under all its names. [`Program::of`] finds a row by the first word of a command: a name or a path, with
+//! or without a version (`/usr/bin/python3.11`).
 
 mod table;
 

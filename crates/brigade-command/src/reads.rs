@@ -127,8 +127,8 @@ pub enum NotBound {
 
 /// Finds the files that a command leads to when it starts in a directory.
 ///
-/// Every command that the judgement of risk sees is looked at: behind wrappers and launchers, in texts that are split or
-/// handed to a shell, and in settings.
+/// Every command that the judgement of risk sees is looked at: behind wrappers and launchers, in texts that are split
+/// or handed to a shell, and in settings.
 ///
 /// ```
 /// # use std::{ffi::OsStr, path::{Path, PathBuf}};

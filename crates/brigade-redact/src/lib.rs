@@ -12,11 +12,12 @@
 //! * values of fields with a secret name ([`is_secret_name`]) in any quoting: `password = "x"`, `"token":"x"`,
 //!   `\"token\":\"x\"`, `--token x`, `export API_KEY=x`, `<password>x</password>`;
 //! * values beside a secret name: `name: DB_PASSWORD`, `value: x`; passwords of `.netrc`;
-//! * cookies, signatures of URLs and webhooks, bearer and basic authorizations, names and passwords inside URLs, passwords after `curl --user`, tokens with a well-known prefix, JSON web
-//!   tokens, and PEM private keys, the line `BEGIN` included;
+//! * cookies, signatures of URLs and webhooks, bearer and basic authorizations, names and passwords inside URLs,
+//!   passwords after `curl --user`, tokens with a well-known prefix, JSON web tokens, and PEM private keys, the line
+//!   `BEGIN` included;
 //! * bound values ([`SecretValue`]) as they are, and base64-, hex- or URL-encoded; hex also with `:` or a blank between
-//!   the bytes, base64 also in lines of 64 or 76 characters; and escaped with backslashes, as JSON and shells do, in any
-//!   mixture, up to twice.
+//!   the bytes, base64 also in lines of 64 or 76 characters; and escaped with backslashes, as JSON and shells do, in
+//!   any mixture, up to twice.
 //!
 //! A bound value of one or two bytes is masked only where it stands as a word, and values of up to three bytes are
 //! not looked for in encoded form, because masking them would destroy harmless output without hiding anything. Not

@@ -25,7 +25,8 @@ const OTHER_TASKS: &[&str] = &["--eval", "--print", "--test", "--run", "--check"
 /// Ends of names that Node takes as they are.
 const JAVASCRIPT: &[&str] = &[".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"];
 
-/// Finds the script in the words of a command; none when the program is no interpreter, or is told to do something else.
+/// Finds the script in the words of a command; none when the program is no interpreter, or is told to do something
+/// else.
 pub(super) fn script_of(words: &[String]) -> Option<Operand<'_>> {
     let (program, args) = words.split_first()?;
     let row = Program::of(program)?.row();
