@@ -87,6 +87,7 @@ pub use brigade_call::{Call, Caller};
 pub use brigade_command as command;
 pub use brigade_core as core;
 pub use brigade_doctor::{Area, IssueType, Remedy};
+pub use brigade_fs::{Fs, MemoryFs};
 pub use brigade_policy::Blocker;
 pub use brigade_process::{CancelSignal, CancelToken, survive_file_size_limit};
 pub use brigade_redact as redact;

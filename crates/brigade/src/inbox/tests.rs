@@ -1,5 +1,6 @@
 use super::*;
-use brigade_fs::RelPath;
+use brigade_fs::{MemoryFs, RelPath};
+use std::path::Path;
 
 use crate::env::Env;
 use crate::room::rel;
@@ -9,9 +10,10 @@ use crate::workspace::Workspace;
 const TOOLS: &str = "[[tool]]\nid = \"a\"\nname = \"A\"\nfamily = \"skill\"\nsource_path = \"a.md\"\nmanifest_path = \"m.json\"\n";
 
 /// A workspace with two issues: a tool names two files that are not there.
-fn workspace(folder: &tempfile::TempDir) -> Workspace {
+fn workspace() -> Workspace {
     let files = [NewFile::new(".brigade/tools.toml", TOOLS)];
-    Workspace::with_files(folder.path(), &files, Env::of_process()).unwrap()
+    let env = Env::of_process().files(Arc::new(MemoryFs::new()));
+    Workspace::with_files(Path::new("/"), &files, env).unwrap()
 }
 
 #[track_caller]
@@ -35,8 +37,7 @@ fn bytes(workspace: &Workspace) -> Vec<u8> {
 
 #[test]
 fn five_imports_in_a_row_change_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let workspace = workspace(&folder);
+    let workspace = workspace();
     check(&workspace, 2, 0, 0);
     let before = bytes(&workspace);
     for _ in 0..5 {
@@ -47,8 +48,7 @@ fn five_imports_in_a_row_change_nothing() {
 
 #[test]
 fn decided_rows_come_back_only_when_the_issue_changes() {
-    let folder = tempfile::tempdir().unwrap();
-    let workspace = workspace(&folder);
+    let workspace = workspace();
     let rows = check(&workspace, 2, 0, 0).imports;
     workspace.inbox().decide(&id(&rows[0]), InboxStep::Dismiss, Some("known")).unwrap();
     check(&workspace, 0, 1, 1);
@@ -59,8 +59,7 @@ fn decided_rows_come_back_only_when_the_issue_changes() {
 
 #[test]
 fn lines_that_cannot_be_read_are_set_aside_and_never_lost() {
-    let folder = tempfile::tempdir().unwrap();
-    let workspace = workspace(&folder);
+    let workspace = workspace();
     let foreign = r#"{"id": "x",  "status": "pending", "source": "other", "odd": NaN}"#;
     let text = format!("\u{feff}not json\n{foreign}\n[1]\n{{\"id\": \"torn");
     workspace.write_files(&[NewFile::new(INBOX, text)]).unwrap();
@@ -77,8 +76,7 @@ fn lines_that_cannot_be_read_are_set_aside_and_never_lost() {
 
 #[test]
 fn a_last_line_without_its_end_stays_a_row() {
-    let folder = tempfile::tempdir().unwrap();
-    let workspace = workspace(&folder);
+    let workspace = workspace();
     workspace.write_files(&[NewFile::new(INBOX, "{\"id\":\"x\"}")]).unwrap();
     check(&workspace, 2, 0, 0);
     assert_eq!(workspace.inbox().list(&InboxFilter::default()).unwrap().item_count, 3);
@@ -86,8 +84,7 @@ fn a_last_line_without_its_end_stays_a_row() {
 
 #[test]
 fn rows_are_found_by_their_id_or_its_beginning() {
-    let folder = tempfile::tempdir().unwrap();
-    let workspace = workspace(&folder);
+    let workspace = workspace();
     let text = "{\"id\":\"ab\",\"status\":\"pending\"}\n{\"id\":\"abc\",\"status\":\"pending\"}\n";
     workspace.write_files(&[NewFile::new(INBOX, text)]).unwrap();
     let show = |prefix: &str| workspace.inbox().show(&IdPrefix::new(prefix));
