@@ -3,6 +3,16 @@
 //! Owns the child's environment, the sandbox profile that a decision means on this machine, masked logs and summaries,
 //! the checkpoints that a script drops, and the receipt. Takes only a [`VerifiedCall`](brigade_call::VerifiedCall);
 //! does not know the queue: whoever calls [`execute`] has claimed the call before and records its end after.
+//!
+//! A program inherits few variables of its host, besides those that the policy binds or passes:
+//!
+//! ```
+//! use brigade_exec::HostEnvironment;
+//!
+//! let host = HostEnvironment::new([("PATH".into(), "/bin".into()), ("API_KEY".into(), "example".into())]);
+//! let usual = host.usual();
+//! assert!(usual.is_set("PATH") && !usual.is_set("API_KEY"));
+//! ```
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
