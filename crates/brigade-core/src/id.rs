@@ -129,8 +129,8 @@ impl IdPrefix {
         &self.0
     }
 
-    /// Finds the one id that is meant: one that is equal wins over those that only start with the prefix. An empty prefix
-    /// means none.
+    /// Finds the one id that is meant: one that is equal wins over those that only start with the prefix. An empty
+    /// prefix means none.
     pub fn resolve<T: Clone>(
         &self,
         candidates: impl IntoIterator<Item = (impl AsRef<str>, T)>,

@@ -396,7 +396,8 @@ impl IssueType {
         IssueType::all().iter().copied().find(|kind| kind.code() == code)
     }
 
-    /// Tells whether it is about what a call of a tool needs: a broken entry, its command, schemas, template, labels, or pin.
+    /// Tells whether it is about what a call of a tool needs: a broken entry, its command, schemas, template, labels,
+    /// or pin.
     ///
     /// Sources, health summaries and what else harnesses read are not needed to call it.
     pub fn is_of_contract(self) -> bool {
@@ -415,8 +416,8 @@ impl IssueType {
         self == IssueType::Config || (self.area() == Area::Tool && !beside_calls)
     }
 
-    /// Returns what mends it or shows more, for a tool, a runtime or a pin of this name; none where a file is to be edited
-    /// or read, or something else is to be named.
+    /// Returns what mends it or shows more, for a tool, a runtime or a pin of this name; none where a file is to be
+    /// edited or read, or something else is to be named.
     pub fn step_for(self, name: &str) -> Option<NextStep> {
         match self.fix() {
             Remedy::Tool(step) | Remedy::Object(step) => Some(step(name.to_owned())),

@@ -28,8 +28,8 @@ use crate::item::{Advice, Depth, Overwrite, ProjectionAction, ProjectionItem, Pr
 use crate::render::{self, Rendered, Shape, Unrenderable};
 use crate::text;
 
-/// Which tool each path belongs to: the first in the catalog that is enabled, not broken, and projects there; and which of
-/// these paths tools read or run.
+/// Which tool each path belongs to: the first in the catalog that is enabled, not broken, and projects there; and which
+/// of these paths tools read or run.
 ///
 /// Without it, two tools with one path would replace each other's text at every turn, and a projection its own source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,8 @@ impl Input {
     }
 }
 
-/// Says what any path, relative to the workspace at `root`, is to the first tool that reads or runs it, as the end of a sentence.
+/// Says what any path, relative to the workspace at `root`, is to the first tool that reads or runs it, as the end of a
+/// sentence.
 pub fn input_among<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>, path: &str) -> Option<String> {
     tools.into_iter().find_map(|tool| {
         let is_it = |input: &Cow<'_, str>| relative_path(root, input).is_ok_and(|input| input == path);
@@ -119,13 +120,14 @@ impl Claims {
         claims
     }
 
-    /// Says what a path that a projection goes to, relative to the workspace, is to a tool that reads or runs it, as the end of
-    /// a sentence.
+    /// Says what a path that a projection goes to, relative to the workspace, is to a tool that reads or runs it, as
+    /// the end of a sentence.
     pub fn input(&self, path: &str) -> Option<String> {
         self.inputs.get(path).map(Input::phrase)
     }
 
-    /// Returns the path that another projection goes to and that differs from this one in case alone: one file on some disks.
+    /// Returns the path that another projection goes to and that differs from this one in case alone: one file on some
+    /// disks.
     pub fn alike(&self, path: &str) -> Option<&str> {
         self.alike.get(path).map(String::as_str)
     }

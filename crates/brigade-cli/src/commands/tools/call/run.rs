@@ -8,8 +8,8 @@ use crate::session::Session;
 
 /// Run an approved call, exactly as it was approved
 ///
-/// Everything is checked again first: arguments, contract, source, projections, policy, and the bytes of the program. Ctrl-C
-/// ends the program and everything it started.
+/// Everything is checked again first: arguments, contract, source, projections, policy, and the bytes of the program.
+/// Ctrl-C ends the program and everything it started.
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct RunArgs {
