@@ -19,19 +19,29 @@ pub struct DroppedFile {
 /// The longest dropped file that is read, in bytes.
 const CHECKPOINT_LIMIT: u64 = 1 << 20;
 
-/// Reads what lies in the folder that a run drops its checkpoints into. Everything there is meant as one: what cannot be,
-/// such as a folder or a file of another kind, is in the list with the reason.
-pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Vec<DroppedFile>, FsError> {
+/// What lies in the folder that a run drops its checkpoints into.
+#[derive(Debug, Default)]
+pub(crate) struct Dropped {
+    /// What is meant as a checkpoint. What cannot be one, such as a folder, comes with the reason.
+    pub(crate) files: Vec<DroppedFile>,
+    /// The names of files that do not end in `.json`, sorted. They are left out.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// Reads what lies in the folder that a run drops its checkpoints into.
+pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Dropped, FsError> {
     let entries = match fs.list_dir(folder) {
-        Err(error) if error.is_not_found() => return Ok(Vec::new()),
+        Err(error) if error.is_not_found() => return Ok(Dropped::default()),
         entries => entries?,
     };
     let mut files = Vec::new();
+    let mut left_out = Vec::new();
     for DirEntry { name, kind } in entries {
+        if kind == FileKind::File && !name.ends_with(".json") {
+            left_out.push(name);
+            continue;
+        }
         let bytes = match (kind, folder.join(&name)) {
-            (FileKind::File, Ok(_)) if !name.ends_with(".json") => {
-                Err("its name does not end in `.json`".to_owned())
-            }
             (FileKind::File, Ok(path)) => fs.read(&path, CHECKPOINT_LIMIT).map_err(|error| error.to_string()),
             (FileKind::Directory, _) => Err("a folder, and not a file".to_owned()),
             _ => Err("not a regular file".to_owned()),
@@ -40,7 +50,8 @@ pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Vec<DroppedF
     }
     let unreadable = fs.unreadable_names(folder)?.into_iter();
     files.extend(unreadable.map(|name| DroppedFile { name, bytes: Err("its name is not UTF-8".to_owned()) }));
-    Ok(files)
+    left_out.sort();
+    Ok(Dropped { files, left_out })
 }
 
 /// Reads JSON as other programs write it, but for keys that stand twice: which of them a script meant cannot be told.
@@ -200,6 +211,22 @@ mod tests {
             Some(broken) => Err(broken.problem),
             None => Ok(checkpoints.remove(0)),
         }
+    }
+
+    #[test]
+    fn files_of_other_names_are_left_out() {
+        let fs = brigade_fs::MemoryFs::new();
+        let folder: RelPath = "incoming/run-1".parse().unwrap();
+        fs.create_dir_all(&folder).unwrap();
+        for name in ["b.json", "notes.txt", "a.json.tmp"] {
+            fs.write_atomic(&folder.join(name).unwrap(), b"{}", brigade_fs::FileMode::Private).unwrap();
+        }
+        fs.create_dir_all(&folder.join("c").unwrap()).unwrap();
+        let dropped = list_dropped(&fs, &folder).unwrap();
+        assert_eq!(dropped.left_out, ["a.json.tmp", "notes.txt"]);
+        let found: Vec<_> =
+            dropped.files.iter().map(|file| (file.name.as_str(), file.bytes.is_ok())).collect();
+        assert_eq!(found, [("b.json", true), ("c", false)]);
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
+use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, Json, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{CancelToken, Control, Input, Outcome, PrivateFolder, RunError, Spec, Stream, run};
 use brigade_redact::{Redactor, SecretValue};
 
 use crate::confinement::{self, RunFolders};
-use crate::dropped::{Owner, list_dropped, read_dropped};
+use crate::dropped::{Dropped, Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
 use crate::output::{Channel, Output, Summary};
@@ -73,6 +74,8 @@ pub struct Finished {
     pub timed_out: bool,
     /// Why it failed, when not by its exit code.
     pub failure: Option<String>,
+    /// What was passed over, in sentences.
+    pub warnings: Vec<String>,
 }
 
 /// Runs the call. Never fails: whatever goes wrong is in the receipt.
@@ -106,8 +109,18 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         run_id: execution.run_id,
         completed_at,
     };
+    let mut warnings: Vec<String> = Vec::new();
     let (checkpoints, broken) = match list_dropped(execution.fs, execution.checkpoint_dir) {
-        Ok(files) => read_dropped(files, &owner, &redactor),
+        Ok(Dropped { files, left_out }) => {
+            warnings.extend(left_out.iter().map(|name| {
+                let name = escape_terminal(name);
+                // Names of dropped files come from the program, so they may hold anything.
+                redactor.redact_str(&format!(
+                    "checkpoint file {name}: its name does not end in `.json`, so it is left out"
+                ))
+            }));
+            read_dropped(files, &owner, &redactor)
+        }
         Err(error) => {
             failures.push(format!("the checkpoints could not be read: {error}"));
             (Vec::new(), Vec::new())
@@ -132,6 +145,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         completed_at,
         outcome: outcome.as_ref(),
         failure: failure.as_deref(),
+        warnings: &warnings,
         stdout: &stdout,
         stderr: &stderr,
         paths: &execution.paths,
@@ -150,6 +164,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         exit_code: exit_code(outcome.as_ref()),
         timed_out: outcome.as_ref().is_some_and(Outcome::timed_out),
         failure,
+        warnings,
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) completed_at: Timestamp,
     pub(crate) outcome: Option<&'a Outcome>,
     pub(crate) failure: Option<&'a str>,
+    /// What was passed over. A receipt without any does not have the member.
+    pub(crate) warnings: &'a [String],
     pub(crate) stdout: &'a Summary,
     pub(crate) stderr: &'a Summary,
     pub(crate) paths: &'a RunPaths,
@@ -82,6 +84,9 @@ pub(crate) fn receipt(parts: &ReceiptParts<'_>) -> Receipt {
         Json::object(plan.arguments().iter().map(|(name, word)| (name.clone(), Json::from(word.as_str())))),
     );
     put("failure", Json::from(parts.failure));
+    if !parts.warnings.is_empty() {
+        put("warnings", Json::from(parts.warnings.to_vec()));
+    }
     put("stdout_summary", Json::from(parts.stdout.text.as_str()));
     put("stderr_summary", Json::from(stderr_summary(parts)));
     put("stdout_log_path", Json::from(parts.paths.stdout_log.as_str()));

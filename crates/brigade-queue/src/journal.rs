@@ -27,7 +27,8 @@ pub use snapshot::ListedCall;
 
 use crate::error::QueueError;
 use crate::store::{
-    ChainEnd, InLedger, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Transaction,
+    BadReceipt, ChainEnd, InLedger, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken,
+    Transaction,
 };
 
 /// The store of a workspace, in `.brigade/tools`.
@@ -62,6 +63,14 @@ impl JournalStore {
     /// When the disk fails.
     pub fn damage(&self) -> Result<Vec<Damage>, QueueError> {
         Ok(self.journal.load()?.damage()?)
+    }
+
+    /// Lists what has the name of a receipt and is not a file, and the folder of receipts if it is not one.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn misplaced_receipts(&self) -> Result<Vec<BadReceipt>, QueueError> {
+        Ok(receipts::misplaced(&**self.journal.fs())?)
     }
 
     /// Looks over all files. Changes nothing.
@@ -115,7 +124,7 @@ impl JournalStore {
 }
 
 impl Store for JournalStore {
-    fn read(&self) -> Result<Box<dyn Snapshot + '_>, QueueError> {
+    fn read(&self) -> Result<Box<dyn Snapshot>, QueueError> {
         Ok(Box::new(self.journal.load()?))
     }
 

@@ -58,7 +58,7 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn read(&self) -> Result<Box<dyn Snapshot + '_>, QueueError> {
+    fn read(&self) -> Result<Box<dyn Snapshot>, QueueError> {
         Ok(Box::new(Moment(self.kept())))
     }
 

@@ -120,8 +120,8 @@ impl Queue {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn read(&self) -> Result<View<'_>, QueueError> {
-        Ok(View { snapshot: Held::Own(self.store.read()?), host: &*self.host })
+    pub fn read(&self) -> Result<View<'static>, QueueError> {
+        Ok(View { snapshot: Held::Own(self.store.read()?), host: self.host.clone() })
     }
 
     /// Waits for the place of the one writer, and holds it until the result is dropped: for one read, check and write, never
@@ -132,19 +132,19 @@ impl Queue {
     pub fn lock(&self, now: Timestamp) -> Result<LockedQueue<'_>, QueueError> {
         let mut transaction = self.store.begin(now)?;
         finish::record_abandoned(&mut *transaction, &*self.host, now)?;
-        Ok(LockedQueue { transaction, host: &*self.host })
+        Ok(LockedQueue { transaction, host: self.host.clone() })
     }
 }
 
 enum Held<'a> {
-    Own(Box<dyn Snapshot + 'a>),
+    Own(Box<dyn Snapshot>),
     Lent(&'a dyn Snapshot),
 }
 
 /// The queue at one moment. Calls whose runner is gone are shown as interrupted, or as their receipt says.
 pub struct View<'a> {
     snapshot: Held<'a>,
-    host: &'a dyn Host,
+    host: Arc<dyn Host>,
 }
 
 #[expect(clippy::missing_errors_doc, reason = "all fail when the store cannot be read")]
@@ -158,12 +158,12 @@ impl View<'_> {
 
     /// Shows a stored call as it stands: one whose runner is gone as its receipt says, or interrupted.
     pub fn as_it_stands(&self, stored: StoredCall) -> Result<StoredCall, QueueError> {
-        as_it_stands(self.snapshot(), self.host, stored)
+        as_it_stands(self.snapshot(), &*self.host, stored)
     }
 
     /// Lists the calls whose runner is gone, as they stand.
     fn abandoned(&self) -> Result<Vec<StoredCall>, QueueError> {
-        let found = finish::abandoned(self.snapshot(), self.host)?;
+        let found = finish::abandoned(self.snapshot(), &*self.host)?;
         found.into_iter().map(|stored| self.as_it_stands(stored)).collect()
     }
 
@@ -239,7 +239,7 @@ impl View<'_> {
         let mut moved = moved.into_iter().peekable();
         let mut is_over = false;
         snapshot.calls(&CallQuery { status: Some(status.clone()), order }, &mut |stored| {
-            if is_abandoned(&stored, self.host) {
+            if is_abandoned(&stored, &*self.host) {
                 return ControlFlow::Continue(());
             }
             while let Some(before) = moved.next_if(|before| key(before) < key(&stored)) {
@@ -381,13 +381,13 @@ pub(crate) fn checkpoint_of(document: &Json) -> Option<Checkpoint> {
 /// The queue, while nobody else can change it. What a method returns is durable.
 pub struct LockedQueue<'a> {
     transaction: Box<dyn Transaction + 'a>,
-    host: &'a dyn Host,
+    host: Arc<dyn Host>,
 }
 
 impl LockedQueue<'_> {
     /// Looks at the queue as it is under the lock.
     pub fn view(&self) -> View<'_> {
-        View { snapshot: Held::Lent(self.transaction.snapshot()), host: self.host }
+        View { snapshot: Held::Lent(self.transaction.snapshot()), host: self.host.clone() }
     }
 
     /// Queues `count` calls as one durable write; duplicates are found among them too.

@@ -168,7 +168,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot be reached.
-    fn read(&self) -> Result<Box<dyn Snapshot + '_>, QueueError>;
+    fn read(&self) -> Result<Box<dyn Snapshot>, QueueError>;
 
     /// Waits for the place of the one writer, and holds it until the result is dropped.
     ///
@@ -179,7 +179,7 @@ pub trait Store: Send + Sync {
 
 /// Everything at one moment, as it is stored. Methods fail when the store cannot be read.
 #[expect(clippy::missing_errors_doc, reason = "all fail for the same reason")]
-pub trait Snapshot: Sync {
+pub trait Snapshot: Send + Sync {
     /// Returns a call by its whole id.
     fn call(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError>;
 

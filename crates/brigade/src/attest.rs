@@ -29,8 +29,9 @@ const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 /// The type of the statement.
 const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 
-/// What the statement says of its subject.
-const PREDICATE_TYPE: &str = "https://brigade.dev/attestation/run-receipt/v1";
+/// What the statement says of its subject. Envelopes of earlier versions say
+/// `https://brigade.dev/attestation/run-receipt/v1`, and verify as well: the signature is over whatever they say.
+const PREDICATE_TYPE: &str = "urn:brigade:receipt:v1";
 
 /// The private key, in the folder of this host's keys.
 const PRIVATE_KEY: &str = "keys/receipts.pem";
@@ -280,5 +281,20 @@ mod tests {
         assert!(check_envelope(envelope(b"{}").as_bytes(), &key.verifying_key()).is_err());
         let other = SigningKey::from_bytes(&[8; 32]);
         assert!(check_envelope(envelope(payload).as_bytes(), &other.verifying_key()).is_err());
+    }
+
+    #[test]
+    fn envelopes_of_earlier_versions_verify() {
+        let key = SigningKey::from_bytes(&[7; 32]);
+        for kind in [PREDICATE_TYPE, "https://brigade.dev/attestation/run-receipt/v1"] {
+            let payload = format!(r#"{{"_type":"{STATEMENT_TYPE}","predicateType":"{kind}"}}"#);
+            let signature = STANDARD.encode(key.sign(&signed_bytes(payload.as_bytes())).to_bytes());
+            let payload = STANDARD.encode(payload);
+            let envelope = format!(
+                r#"{{"payloadType":"{PAYLOAD_TYPE}","payload":"{payload}","signatures":[{{"sig":"{signature}"}}]}}"#
+            );
+            let statement = check_envelope(envelope.as_bytes(), &key.verifying_key()).unwrap();
+            assert_eq!(statement.get("predicateType").and_then(Json::as_str), Some(kind));
+        }
     }
 }

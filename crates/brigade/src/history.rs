@@ -1,16 +1,19 @@
 //! Operations on runs that are over.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use brigade_call::{CallStatus, Receipt, ReplayOf};
 use brigade_core::{IdPrefix, Json, NextStep, Object};
-use brigade_queue::{Enqueued, OnDuplicate, RunList, StoredReceipt, ThisHost, interrupted_receipt};
-use std::sync::Arc;
+use brigade_queue::{
+    BadReceipt, Chain, Enqueued, OnDuplicate, StoredReceipt, ThisHost, View, interrupted_receipt,
+};
 
 use crate::calls::check_status;
 use crate::error::{Error, ErrorKind};
 use crate::logs::{MeantRun, RunningRun};
 use crate::refusal::Refusal;
 use crate::report::{
-    LedgerFinding, LedgerReport, ReplayReport, Report as _, RunListReport, RunShowReport, Unfilled,
+    LedgerFinding, LedgerReport, ReplayReport, Report as _, Rows, RunListReport, RunShowReport, Unfilled,
 };
 use crate::room::{CALLS, RUNS, Room};
 
@@ -64,6 +67,37 @@ pub struct RunFilter {
     pub before: Option<IdPrefix>,
 }
 
+/// What a list looks at in each receipt, besides what makes it one.
+const LISTED_KEYS: &[&str] = &["tool_id", "started_at", "completed_at"];
+
+/// A run of a list, before its receipt is read for it.
+#[derive(Clone, Debug)]
+struct ListedRun {
+    id: String,
+    status: String,
+    tool_id: String,
+    sort_key: String,
+    path: String,
+}
+
+impl ListedRun {
+    fn of(receipt: &Receipt, path: &str) -> ListedRun {
+        ListedRun {
+            id: receipt.id().to_owned(),
+            status: receipt.status().to_owned(),
+            tool_id: receipt.tool_id().to_owned(),
+            sort_key: receipt.sort_key().to_owned(),
+            path: path.to_owned(),
+        }
+    }
+
+    /// The id under which the receipt is stored, which may differ from what it says itself.
+    fn stored_id(&self) -> &str {
+        let name = self.path.rsplit('/').next().unwrap_or(&self.path);
+        name.strip_suffix(".json").unwrap_or(name)
+    }
+}
+
 /// Shows, checks, exports and repeats runs.
 #[derive(Clone)]
 pub struct Runs {
@@ -89,37 +123,32 @@ impl Runs {
                 RUN_STATUSES.iter().map(CallStatus::as_str).chain(counts.keys().map(String::as_str)),
             )?;
         }
-        // One more than is listed, to know whether there are older ones.
         let limit = filter.limit.unwrap_or(usize::MAX);
-        let mut wanted = limit.saturating_add(1);
-        let fits = |stored: &&StoredReceipt| {
-            let receipt = &stored.receipt;
-            filter.status.as_ref().is_none_or(|status| receipt.status() == status)
-                && filter.tool.as_ref().is_none_or(|tool| receipt.tool_id() == tool)
+        let fits = |run: &&ListedRun| {
+            filter.status.as_ref().is_none_or(|status| run.status == *status)
+                && filter.tool.as_ref().is_none_or(|tool| run.tool_id == *tool)
         };
         // The place of the first one of the page.
-        let start = |list: &RunList| match &before {
-            Some(before) => {
-                list.receipts.iter().position(|stored| stored.receipt.id() == before).map(|at| at + 1)
-            }
-            None => Some(0),
+        let start = |runs: &[ListedRun]| match &before {
+            Some(before) => runs.iter().position(|run| run.id == *before).map_or(runs.len(), |at| at + 1),
+            None => 0,
         };
-        let list = loop {
-            let list = view.receipts(wanted)?;
-            let is_all = wanted == usize::MAX || list.receipts.len() < wanted;
-            let page = &list.receipts[start(&list).unwrap_or(list.receipts.len())..];
-            if is_all || limit < page.iter().filter(fits).count() {
-                break list;
+        // One more than is listed, to know whether there are older ones.
+        let mut wanted = limit.saturating_add(1);
+        let (listed, bad) = loop {
+            let (listed, bad) = self.room.listed_runs(&view, wanted)?;
+            let is_all = wanted == usize::MAX || listed.len() < wanted;
+            if is_all || limit < listed[start(&listed)..].iter().filter(fits).count() {
+                break (listed, bad);
             }
             wanted = wanted.saturating_mul(4);
         };
-        let mut fitting = list.receipts.iter().skip(start(&list).unwrap_or(0)).filter(fits);
-        let shown: Vec<&StoredReceipt> = fitting.by_ref().take(limit).collect();
+        let mut fitting = listed[start(&listed)..].iter().filter(fits);
+        let shown: Vec<ListedRun> = fitting.by_ref().take(limit).cloned().collect();
         let last = shown.last().filter(|_| fitting.next().is_some());
-        let next_before = last.map(|stored| stored.receipt.id().to_owned());
-        let runs: Vec<Json> = shown.iter().map(|stored| self.room.run_summary(stored)).collect();
-        let errors: Vec<Json> = list
-            .errors
+        let next_before = last.map(|run| run.id.clone());
+        let latest = listed.first().map_or(Json::Null, |run| self.room.listed_summary(&view, run));
+        let errors: Vec<Json> = bad
             .iter()
             .map(|bad| {
                 Json::object([
@@ -128,6 +157,8 @@ impl Runs {
                 ])
             })
             .collect();
+        let room = self.room.clone();
+        let runs = Rows::new(shown.len(), move |place| room.listed_summary(&view, &shown[place]));
         let total: u64 = counts.values().sum();
         let notes = match &filter.tool {
             Some(tool) if runs.is_empty() => self.room.note_on_tool(tool)?.into_iter().collect(),
@@ -142,7 +173,7 @@ impl Runs {
             error_count: errors.len(),
             errors,
             next_before,
-            latest: list.receipts.first().map_or(Json::Null, |stored| self.room.run_summary(stored)),
+            latest,
             runs,
             notes,
         })
@@ -335,6 +366,51 @@ impl Room {
                 receipt.id().parse().ok().filter(|_| can_be).map(NextStep::Replay)
             }
             _ => None,
+        }
+    }
+
+    /// Lists runs, newest first, and what cannot be read. All of them when `wanted` is the greatest number.
+    fn listed_runs(
+        &self,
+        view: &View<'_>,
+        wanted: usize,
+    ) -> Result<(Vec<ListedRun>, Vec<BadReceipt>), Error> {
+        if wanted < usize::MAX {
+            let list = view.receipts(wanted)?;
+            let runs = list.receipts.iter().map(|stored| ListedRun::of(&stored.receipt, &stored.path));
+            return Ok((runs.collect(), list.errors));
+        }
+        // Of a long history, no more is kept than what its order needs.
+        let found: Mutex<(Vec<ListedRun>, Vec<BadReceipt>)> = Mutex::default();
+        view.examine_runs(LISTED_KEYS, Chain::Trust, &|receipt| {
+            let listed = receipt.map(|found| ListedRun::of(&found.receipt, &found.path));
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            match listed {
+                Ok(run) => found.0.push(run),
+                Err(bad) => found.1.push(bad),
+            }
+        })?;
+        let (mut runs, mut bad) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        runs.sort_unstable_by(|left, right| {
+            right.sort_key.cmp(&left.sort_key).then_with(|| left.path.cmp(&right.path))
+        });
+        bad.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+        if let Some(journal) = self.journal() {
+            bad.extend(journal.misplaced_receipts()?);
+        }
+        Ok((runs, bad))
+    }
+
+    /// Reads a receipt of a list and summarises it. One that was removed meanwhile has only its id.
+    fn listed_summary(&self, view: &View<'_>, run: &ListedRun) -> Json {
+        match view.receipt(run.stored_id()) {
+            Ok(Some(Ok(stored))) => self.run_summary(&stored),
+            _ => {
+                let mut summary: Object =
+                    SUMMARY_KEYS.iter().map(|key| ((*key).to_owned(), Json::Null)).collect();
+                summary.insert("id".to_owned(), Json::from(run.id.as_str()));
+                Json::Object(summary)
+            }
         }
     }
 

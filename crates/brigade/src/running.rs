@@ -186,15 +186,12 @@ impl Room {
         let queue = self.queue();
         let claim = Claim { run_id: run_id.clone(), runner: Some(this_process()?) };
         let (logs, dropped) = {
+            let mut files = self.run_files(&run_id, &paths)?;
             let mut locked = queue.lock(started_at)?;
-            // Under the lock, because whoever tries to run this call wants the same files.
-            let files = self.run_files(&run_id, &paths)?;
-            let is_free = || -> Result<bool, Error> {
-                let stands = locked.view().call(call.id())?;
-                Ok(stands.is_some_and(|now| now.revision == revision)
-                    && !self.fs.exists(&rel(&paths.receipt))?)
-            };
-            let claimed = if files.is_used && is_free()? {
+            let stands = locked.view().call(call.id())?;
+            let is_free = stands.as_ref().is_some_and(|now| now.revision == revision)
+                && locked.view().receipt(run_id.as_str())?.is_none();
+            let claimed = if files.is_used && is_free {
                 let message =
                     format!("call {} has been started already, as the logs of {run_id} show", call.id());
                 Err(Error::new(ErrorKind::Refused, message).hint("queue it again if it is to run once more"))
@@ -202,11 +199,20 @@ impl Room {
                 locked.claim(call.id(), revision, claim, started_at).map_err(Error::from)
             };
             if let Err(error) = claimed {
-                self.discard(&files);
+                // Whoever tries to run this call uses the same files: those of a run that has begun stay.
+                let has_begun =
+                    |now: &StoredCall| now.call.claim.as_ref().is_some_and(|claim| claim.run_id == run_id);
+                if !stands.as_ref().is_some_and(has_begun) {
+                    self.discard(&files);
+                }
                 if error.kind() == ErrorKind::Environment {
                     return Err(error);
                 }
                 return Ok(Attempt::Taken(Box::new(call.call().clone()), error));
+            }
+            // Another process that gave up may have taken back what it created and this one found.
+            if !self.fs.exists(&rel(&paths.stdout_log))? || !self.fs.exists(&rel(&paths.stderr_log))? {
+                files = self.run_files(&run_id, &paths)?;
             }
             (files.logs, files.dropped)
         };
@@ -267,7 +273,7 @@ impl Room {
             blocker_details: Unfilled::default(),
             changed: Unfilled::default(),
             passed_over: Vec::new(),
-            warnings: chain_warnings(recorded.chain),
+            warnings: finished.warnings.into_iter().chain(chain_warnings(recorded.chain)).collect(),
             failure: finished.failure.map(|failure| match &changed_pin {
                 Some(pin) => format!(
                     "{failure} (`brigade tools pins show {pin}` shows what changed; queue the call again and approve \

@@ -123,6 +123,23 @@ fn what_changed_while_it_waited_stops_the_resume() {
 }
 
 #[test]
+fn a_file_of_another_name_is_left_out_with_a_warning() {
+    let check = |ask: &str, status: &str, name: &str| {
+        let site = asking(ask);
+        let run = site.run_call(&site.approved("tool", "{}")).expect(0);
+        assert_eq!(run["call"]["status"], status, "{run:#}");
+        let warning = format!("checkpoint file {name}: its name does not end in `.json`, so it is left out");
+        assert_eq!((&run["warnings"], &run["receipt"]["warnings"]), (&json!([warning]), &json!([warning])));
+        // Nothing of it stays.
+        let folder = site.workspace.join(".brigade/tools/checkpoints/incoming");
+        assert_eq!(fs::read_dir(folder).map_or(0, Iterator::count), 0);
+    };
+    check("echo notes > notes.md", "completed", "notes.md");
+    check(&format!("{ASK}\necho '{{}}' > .two"), "waiting", ".two");
+    check(&format!("{ASK}\necho '{{}}' > two.json.tmp"), "waiting", "two.json.tmp");
+}
+
+#[test]
 fn a_checkpoint_that_is_broken_fails_the_run_visibly() {
     for (ask, because) in [
         (r#"echo '{"id":"../../x","choices":["yes"]}' > one.json"#, "id"),
@@ -268,8 +285,6 @@ fn whatever_else_lies_among_dropped_checkpoints_fails_the_run_visibly() {
     };
     check("mkdir two.json", "checkpoint file two.json: a folder");
     check("mkdir -p deep/er; echo '{}' > deep/er/two.json", "checkpoint file deep: a folder");
-    check("echo '{}' > .two", "checkpoint file .two: its name does not end in `.json`");
-    check("echo '{}' > two.json.tmp", "two.json.tmp: its name does not end in `.json`");
     check(r#"echo '{}' > "$(printf 'a\377.json')""#, "its name is not UTF-8");
     check(r#"echo '{"id":"a","id":"b"}' > two.json"#, "two.json: not JSON");
     check("ln -s /etc/passwd two.json", "two.json: not a regular file");

@@ -109,16 +109,13 @@ fn usable_ledger(state: &State) -> Result<Option<Box<dyn ReadFile>>, FsError> {
 /// Lists receipts, newest first. All are those in the folder, also when the ledger does not name them.
 pub(crate) fn list(state: &State, limit: usize) -> Result<RunList, FsError> {
     let fs = &**state.place().fs();
-    let folder = layout::runs();
-    if fs.metadata(&folder).is_ok_and(|found| found.kind != FileKind::Directory) {
-        let bad = BadReceipt { path: folder.to_string(), problem: FsErrorKind::NotADirectory.to_string() };
-        return Ok(RunList { receipts: Vec::new(), errors: vec![bad] });
-    }
     if limit == usize::MAX {
-        let folder = RunFolder::list(fs)?;
-        let mut list = read(fs, &folder.receipts());
-        list.errors.extend(folder.misplaced());
+        let mut list = read(fs, &files(fs)?);
+        list.errors.extend(misplaced(fs)?);
         return Ok(list);
+    }
+    if fs.metadata(&layout::runs()).is_ok_and(|found| found.kind != FileKind::Directory) {
+        return Ok(RunList { receipts: Vec::new(), errors: misplaced(fs)? });
     }
     let mut list = match usable_ledger(state)? {
         Some(ledger) => newest_in(fs, &*ledger, limit)?,
@@ -126,6 +123,18 @@ pub(crate) fn list(state: &State, limit: usize) -> Result<RunList, FsError> {
     };
     list.receipts.truncate(limit);
     Ok(list)
+}
+
+/// Lists what has the name of a receipt and is not a file, and the folder if it is not one.
+pub(crate) fn misplaced(fs: &dyn Fs) -> Result<Vec<BadReceipt>, FsError> {
+    let folder = layout::runs();
+    if fs.metadata(&folder).is_ok_and(|found| found.kind != FileKind::Directory) {
+        return Ok(vec![BadReceipt {
+            path: folder.to_string(),
+            problem: FsErrorKind::NotADirectory.to_string(),
+        }]);
+    }
+    Ok(RunFolder::list(fs)?.misplaced().collect())
 }
 
 /// Reads the newest receipts that a ledger names, and not many more.

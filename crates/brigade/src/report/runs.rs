@@ -3,7 +3,7 @@
 use brigade_core::{Json, NextStep};
 use serde::Serialize;
 
-use super::{Report, Unfilled};
+use super::{Report, Rows, Unfilled};
 use crate::exit::Exit;
 
 /// `run list`.
@@ -17,7 +17,8 @@ pub struct RunListReport {
     /// The folder of receipts and logs.
     pub runs_path: String,
     /// Summaries, newest first.
-    pub runs: Vec<Json>,
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<Json>"))]
+    pub runs: Rows<Json>,
     /// How many runs there are in all.
     pub run_count: usize,
     /// How many of each status.

@@ -1,13 +1,15 @@
 //! Runs and their receipts.
 
+use std::io::{self, Write};
+
 use brigade::core::Json;
-use brigade::{LedgerReport, ReplayReport, RunListReport, RunShowReport};
+use brigade::{LedgerReport, ReplayReport, Rows, RunListReport, RunShowReport};
 
 use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
-use crate::render::{View, values, when};
+use crate::render::{View, json, values, when};
 
 impl View for RunListReport {
     fn show(&self, page: &mut Page) {
@@ -36,9 +38,14 @@ impl View for RunListReport {
             page.next(&format!("brigade tools run list --before {last}"));
         }
     }
+
+    fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let bare = RunListReport { runs: Rows::none(), ..self.clone() };
+        json::write_with_lists(out, &bare, &["runs"], |_, out| json::write_list(out, &self.runs, drop))
+    }
 }
 
-fn runs_table(runs: &[Json], page: &Page) -> Table {
+fn runs_table(runs: &Rows<Json>, page: &Page) -> Table {
     let mut table = Table::new([
         ("run", Fit::Whole),
         ("tool", Fit::Whole),
@@ -47,7 +54,8 @@ fn runs_table(runs: &[Json], page: &Page) -> Table {
         ("took", Fit::Whole),
         ("started", Fit::Cut),
     ]);
-    for run in runs {
+    for run in runs.iter() {
+        let run = &run;
         table.row([
             Text::new(Tone::Accent, values::text(run, "id")),
             Text::from(values::text(run, "tool_id")),
