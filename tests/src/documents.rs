@@ -26,6 +26,7 @@ const SHAPES: &[(&str, &str)] = &[
         "tool_id:str name:str family:str harness:str source_path:str|null projection_path:str|null managed:bool \
          metadata:any|null status:str action:str detail:str",
     ),
+    ("label", "file:str line:int|null column:int|null length:int|null text?:str"),
     ("detail", "code:str message:str file:str|null line:int|null field:str|null hint:str|null"),
     (
         "contract",
@@ -158,7 +159,8 @@ const SHAPES: &[(&str, &str)] = &[
 const DOCUMENTS: &[(&str, &str)] = &[
     (
         "brigade.error.v1",
-        "error:str kind:str exit_code:int blockers:[str] blocker_details:[detail] candidates:[str] hints:[str]",
+        "error:str kind:str exit_code:int blockers:[str] blocker_details:[detail] candidates:[str] hints:[str] \
+         code:str labels:[label] help:str|null",
     ),
     (
         "brigade.catalog.v1",

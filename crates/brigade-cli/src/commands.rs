@@ -38,7 +38,7 @@ pub(crate) enum Command {
 pub(crate) fn run(arguments: Arguments, surroundings: &Surroundings, streams: &mut Streams<'_>) -> Exit {
     logging::start(&arguments.globals, surroundings);
     let session = Session::new(&arguments.globals, surroundings);
-    let mut output = Output::new(Shape::from(&arguments.globals), surroundings, streams);
+    let mut output = Output::new(Shape::from(&arguments.globals), surroundings, streams).of_session(&session);
     match &arguments.command {
         Command::Tools(command) => tools::run(&command.0, &session, &mut output),
         Command::Work(command) => work::run(&command.0, &session, &mut output),

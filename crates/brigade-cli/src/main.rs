@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         current_directory: std::env::current_dir().map_err(|error| error.kind()),
         no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
         dumb: std::env::var_os("TERM").is_some_and(|value| value == "dumb"),
+        unicode: speaks_unicode(),
         log: std::env::var("BRIGADE_LOG").ok(),
         variables: brigade_cli::Variables::All,
         clock: Arc::new(brigade::core::SystemClock),
@@ -27,6 +28,14 @@ fn main() -> ExitCode {
         error: &mut io::stderr(),
     };
     ExitCode::from(brigade_cli::run(std::env::args_os().collect(), &surroundings, streams).code())
+}
+
+/// Tells whether the variables of the locale, the first that is set of them, name UTF-8.
+#[allow(clippy::disallowed_methods, reason = "the process is read here, once, and passed down")]
+fn speaks_unicode() -> bool {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default().to_uppercase();
+    locale.ends_with("UTF-8") || locale.ends_with("UTF8")
 }
 
 fn terminal(

@@ -41,7 +41,7 @@ pub(crate) fn guard(
                 // Whatever became of standard output, the exit code says what happened.
                 let _ = render::json::write(streams.output, &ErrorReport::bug(message.clone()));
             }
-            let _ = writeln!(streams.error, "error: {message}");
+            let _ = writeln!(streams.error, "error[bug]: {message}");
             Exit::Bug
         }
     }

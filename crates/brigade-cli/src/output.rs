@@ -1,18 +1,20 @@
 //! Where a command's report goes: as JSON or as text, to which stream, and with which exit code.
 
+use std::cell::OnceCell;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::sync::Arc;
 
 use brigade::core::{Clock, Timestamp};
-use brigade::{Error, Exit, Report};
+use brigade::{Error, Exit, Report, SourceFiles};
 use serde::Serialize;
 
 use crate::arguments::{ColorWhen, Globals};
-use crate::render::failure::{ErrorReport, show_error};
+use crate::render::failure::{Diagnosis, ErrorReport, show_error};
 use crate::render::page::{Look, Page, Sheet};
 use crate::render::refusals::Refused;
 use crate::render::text::{Colour, Text, Tone};
 use crate::render::{View, json};
+use crate::session::Session;
 use crate::surroundings::{Streams, Surroundings, Terminal};
 
 /// How the user wants to see what comes out.
@@ -39,6 +41,8 @@ pub(crate) struct Output<'a, 's> {
     notes: Look,
     clock: Arc<dyn Clock>,
     streams: &'a mut Streams<'s>,
+    session: Option<&'a Session<'a>>,
+    sources: OnceCell<Option<SourceFiles>>,
     /// How the first write to standard output that failed ended; after it nothing more is tried.
     broken: Option<Exit>,
 }
@@ -58,6 +62,7 @@ impl<'a, 's> Output<'a, 's> {
                 ColorWhen::Auto => Colour::Off,
             },
             width: terminal.and_then(|terminal| terminal.width),
+            graphics: terminal.is_some() && !surroundings.dumb && surroundings.unicode,
         };
         Output {
             shape,
@@ -65,8 +70,15 @@ impl<'a, 's> Output<'a, 's> {
             notes: look(surroundings.error),
             clock: surroundings.clock.clone(),
             streams,
+            session: None,
+            sources: OnceCell::new(),
             broken: None,
         }
+    }
+
+    /// Names the session in whose workspace the lines of files are found.
+    pub(crate) fn of_session(self, session: &'a Session<'a>) -> Output<'a, 's> {
+        Output { session: Some(session), ..self }
     }
 
     /// Tells whether standard output is in colour.
@@ -115,9 +127,10 @@ impl<'a, 's> Output<'a, 's> {
     /// Shows why an operation could not be done.
     pub(crate) fn fail(&mut self, error: &Error) -> Exit {
         if self.shape.json {
-            return match Refused::of(error) {
+            let diagnosis = Diagnosis::of(error, self.sources(error.places().next().is_some()));
+            return match Refused::of(error, &diagnosis) {
                 Some(refused) => self.document(&refused, error.exit()),
-                None => self.document(&ErrorReport::of(error), error.exit()),
+                None => self.document(&ErrorReport::of(error, diagnosis), error.exit()),
             };
         }
         let mut page = Page::new(self.now());
@@ -132,7 +145,7 @@ impl<'a, 's> Output<'a, 's> {
 
     /// Writes a page: data first, then what went wrong, then notes.
     pub(crate) fn page(&mut self, page: &Page, exit: Exit) -> Exit {
-        let text = page.data.write(self.data);
+        let text = self.written(&page.data, self.data);
         let exit = self.write(exit, |out| out.write_all(text.as_bytes()));
         self.aside(&page.trouble);
         if !self.shape.quiet {
@@ -158,11 +171,17 @@ impl<'a, 's> Output<'a, 's> {
     /// Says what is wrong with a command line, in the words of clap.
     pub(crate) fn misuse(&mut self, text: &str) -> Exit {
         let mut sheet = Sheet::default();
-        for line in text.trim_end().lines() {
-            let marks = [("error:", Tone::Bad), ("  tip:", Tone::Good), ("Usage:", Tone::Strong)];
-            let marked = marks.iter().find_map(|(mark, tone)| Some((*mark, *tone, line.strip_prefix(mark)?)));
+        // What helps stands right beneath what is wrong.
+        for line in text.trim_end().replace("\n\n  tip:", "\n  tip:").lines() {
+            let marks = [
+                ("error:", "error[usage]:", Tone::Bad),
+                ("  tip:", "help:", Tone::Good),
+                ("Usage:", "Usage:", Tone::Strong),
+            ];
+            let marked =
+                marks.iter().find_map(|(mark, word, tone)| Some((word, *tone, line.strip_prefix(mark)?)));
             sheet.line(match marked {
-                Some((mark, tone, rest)) => Text::new(tone, mark).then(Tone::Plain, rest),
+                Some((word, tone, rest)) => Text::new(tone, word).then(Tone::Plain, rest),
                 None => Text::from(line),
             });
         }
@@ -195,7 +214,7 @@ impl<'a, 's> Output<'a, 's> {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
             Err(error) => {
                 let mut page = Page::new(self.now());
-                page.error(&format!("cannot write to standard output: {error}"));
+                page.error("environment", &format!("cannot write to standard output: {error}"));
                 self.aside(&page.trouble);
                 Exit::Environment
             }
@@ -206,6 +225,18 @@ impl<'a, 's> Output<'a, 's> {
 
     /// Writes to standard error. There is nowhere to say that this failed.
     pub(crate) fn aside(&mut self, sheet: &Sheet) {
-        let _ = self.streams.error.write_all(sheet.write(self.notes).as_bytes());
+        let text = self.written(sheet, self.notes);
+        let _ = self.streams.error.write_all(text.as_bytes());
+    }
+
+    /// Writes a sheet as text.
+    fn written(&self, sheet: &Sheet, look: Look) -> String {
+        sheet.write(look, self.sources(sheet.names_places()))
+    }
+
+    /// Opens the workspace for lines of its files, where they are to be shown.
+    fn sources(&self, are_shown: bool) -> Option<&SourceFiles> {
+        let open = || Some(self.session?.workspace().ok()?.sources());
+        are_shown.then(|| self.sources.get_or_init(open).as_ref()).flatten()
     }
 }

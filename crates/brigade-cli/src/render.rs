@@ -8,6 +8,7 @@ pub(crate) mod blockers;
 pub(crate) mod calls;
 pub(crate) mod export;
 pub(crate) mod failure;
+pub(crate) mod fault;
 pub(crate) mod json;
 mod next;
 pub(crate) mod page;

@@ -15,6 +15,8 @@ pub struct Surroundings {
     pub no_color: bool,
     /// Whether the variable `TERM` names a terminal that knows no escape sequences.
     pub dumb: bool,
+    /// Whether the variables of the locale say that text is UTF-8.
+    pub unicode: bool,
     /// The variable `BRIGADE_LOG`: what to log, such as `debug` or `brigade=trace`.
     pub log: Option<String>,
     /// Which variables of the process programs and policies see.
@@ -65,6 +67,7 @@ impl Surroundings {
             current_directory: Ok(folder.clone()),
             no_color: false,
             dumb: false,
+            unicode: false,
             log: None,
             variables: Variables::Usual,
             clock: Arc::new(brigade::core::SystemClock),

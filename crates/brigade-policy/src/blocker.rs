@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use brigade_core::{Hint, Place, Spell};
+use miette::Diagnostic;
 
 /// One reason why a call may not run, with the line that decided and the way to change it.
 ///
@@ -60,5 +61,17 @@ impl fmt::Display for Blocker {
     /// Writes the message alone, as the `blockers` of a report have it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Blocker {}
+
+impl Diagnostic for Blocker {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(&self.code))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.hint.as_ref().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
     }
 }

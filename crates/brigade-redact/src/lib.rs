@@ -1,7 +1,7 @@
 //! Keeps secrets out of everything that is stored or shown.
 //!
-//! Owns the rules for what a secret looks like, and the masking of text, JSON and command lines. Does not know files,
-//! tools or calls.
+//! Owns the rules for what a secret looks like, the masking of text, JSON and command lines, and the [lines](Excerpt) of
+//! files that are safe to show. Does not know where files are, tools or calls.
 //!
 //! A [`Redactor`] replaces secrets in text by `[redacted]`, keeps what names them readable (`token=[redacted]`), and
 //! leaves every other byte as it is. It works on a stream: however the input is cut into pieces, the output is the
@@ -40,6 +40,7 @@ mod anchors;
 mod argv;
 mod bound;
 mod command;
+mod excerpt;
 mod json;
 mod name;
 mod redactor;
@@ -53,6 +54,7 @@ mod words;
 
 pub use argv::secret_words;
 pub use command::{is_secret_command, shown_command};
+pub use excerpt::{Excerpt, Source};
 pub use json::secret_fields;
 pub use name::{is_secret_field, is_secret_name};
 pub use redactor::{MARK, Redacted, Redactor, SecretValue};

@@ -186,6 +186,13 @@ const OF_THE_FACE: &[(&str, &str, &[Key])] = &[
             ),
             ("candidates", "What could be meant, when more than one thing could.", is::<Vec<String>>),
             ("hints", "What to do next.", is::<Vec<String>>),
+            ("code", "What went wrong, as one of the words in docs/errors.md.", is::<String>),
+            (
+                "labels",
+                "The places that it is about: `file`, `line`, `column`, `length` in characters, and as `text` what stands there.",
+                is::<Vec<Json>>,
+            ),
+            ("help", "What to do next, one step a line.", is::<Option<String>>),
         ],
     ),
     (

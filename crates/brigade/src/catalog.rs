@@ -9,6 +9,7 @@ use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
 use brigade_schema::Requirement;
 
 use crate::error::Error;
+use crate::fault::ErrorLine;
 use crate::files::{ToolReader, parse_json};
 use crate::gather::Config;
 use crate::refusal::Refusal;
@@ -113,8 +114,8 @@ impl Tools {
         let tool = self.room.any_tool(&config.catalog, id).map_err(|error| {
             let mut errors = errors.clone();
             let message = error.to_string();
-            if !errors.contains(&message) {
-                errors.push(message);
+            if errors.iter().all(|known| known.as_str() != message) {
+                errors.push(ErrorLine::new(error.code(), message));
             }
             error.refusing(&self.room, Refusal::Contract { errors })
         })?;

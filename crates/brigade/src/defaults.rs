@@ -9,6 +9,7 @@ use brigade_fs::FileMode;
 
 use crate::catalog::Tools;
 use crate::error::Error;
+use crate::fault::ErrorLine;
 use crate::files::{DOCUMENT_LIMIT, parse_json};
 use crate::report::{DefaultConflict, DefaultSource, DefaultsReport, Report as _};
 use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};
@@ -74,7 +75,7 @@ impl Tools {
         let merged = match merge(&before, &tools, existing) {
             Ok(merged) => merged,
             Err(error) => {
-                report.errors.push(format!("{CATALOG}: {error}"));
+                report.errors.push(ErrorLine::new("config_invalid", format!("{CATALOG}: {error}")));
                 return Ok(report);
             }
         };
@@ -107,11 +108,13 @@ impl Tools {
 
 impl Room {
     /// Reads the catalog as text; none where there is none, and a sentence where it is no text.
-    fn catalog_text(&self) -> Result<Result<Option<String>, String>, Error> {
+    fn catalog_text(&self) -> Result<Result<Option<String>, ErrorLine>, Error> {
         match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
             Ok(bytes) => Ok(match String::from_utf8(bytes) {
                 Ok(text) => Ok(Some(text)),
-                Err(_) => Err(format!("{CATALOG}: the file is not UTF-8 text")),
+                Err(_) => {
+                    Err(ErrorLine::new("config_invalid", format!("{CATALOG}: the file is not UTF-8 text")))
+                }
             }),
             Err(error) if error.is_not_found() => Ok(Ok(None)),
             Err(error) => Err(error.into()),

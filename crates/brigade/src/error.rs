@@ -76,6 +76,20 @@ impl ErrorKind {
     }
 }
 
+impl ErrorKind {
+    /// Returns the code of errors that have none of their own.
+    pub const fn code(self) -> &'static str {
+        match self {
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::Ambiguous => "ambiguous",
+            ErrorKind::Refused => "refused",
+            ErrorKind::InvalidConfig => "config_invalid",
+            ErrorKind::Usage => "usage",
+            ErrorKind::Environment => "environment",
+        }
+    }
+}
+
 impl Error {
     /// Makes an error of one sentence, lower-case, without a final stop.
     ///
@@ -174,13 +188,20 @@ impl Error {
         self.0.kind
     }
 
-    /// Returns a stable word for it, such as `not-found` or `effect_denied`.
+    /// Returns the code, in `snake_case`; it never changes its meaning.
+    ///
+    /// That of the reason, when the error says nothing more; that of the kind, when there is none of its own.
     pub fn code(&self) -> &str {
-        match (self.0.code, self.0.blockers.first()) {
+        match (self.0.code, self.reason_itself()) {
             (Some(code), _) => code,
-            (None, Some(blocker)) => blocker.code.as_ref(),
-            (None, None) => self.0.kind.as_str(),
+            (None, Some(reason)) => reason.code.as_ref(),
+            (None, None) => self.0.kind.code(),
         }
+    }
+
+    /// Returns the reason that the error has in its own words.
+    pub(crate) fn reason_itself(&self) -> Option<&Blocker> {
+        self.0.blockers.iter().find(|reason| reason.message == self.0.message)
     }
 
     /// Returns the reasons; empty when the message says it all.

@@ -7,6 +7,7 @@ use brigade_policy::PolicyState;
 use brigade_redact::Redactor;
 
 use crate::error::{Error, ErrorKind};
+use crate::fault::ErrorLine;
 use crate::room::{CATALOG, CONFIG_LIMIT, POLICY, Room, rel};
 
 impl Room {
@@ -56,10 +57,10 @@ impl Room {
         })
     }
 
-    /// Returns the errors of a catalog as texts.
-    pub(crate) fn errors_of(catalog: &Catalog) -> Vec<String> {
+    /// Returns the errors of a catalog.
+    pub(crate) fn errors_of(catalog: &Catalog) -> Vec<ErrorLine> {
         let errors = catalog.issues().iter().filter(|issue| issue.severity == Severity::Error);
-        errors.map(ToString::to_string).collect()
+        errors.map(ErrorLine::from).collect()
     }
 
     /// Finds a tool, also one that is disabled, to be looked at.

@@ -11,6 +11,7 @@ use brigade_redact::Redactor;
 
 use crate::catalog::enabled;
 use crate::error::Error;
+use crate::fault::ErrorLine;
 use crate::files::{DOCUMENT_LIMIT, parse_json};
 use crate::report::{CloseoutReport, ParityReport, Report as _};
 use crate::room::{Room, rel};
@@ -36,7 +37,7 @@ pub(crate) struct Closeouts {
     /// The last one as it stands in its file, with its `path`.
     pub(crate) latest: Option<Json>,
     /// Those that cannot be read.
-    pub(crate) errors: Vec<String>,
+    pub(crate) errors: Vec<ErrorLine>,
 }
 
 impl Closeouts {
@@ -143,12 +144,14 @@ impl Room {
                 Ok(bytes) => bytes,
                 Err(error) if error.is_not_found() => continue,
                 Err(error) => {
-                    found.errors.push(format!("`{shown}`: {}", error.kind));
+                    found
+                        .errors
+                        .push(ErrorLine::new("closeout_invalid", format!("`{shown}`: {}", error.kind)));
                     continue;
                 }
             };
             let Some(mut members) = parse_json(&bytes).ok().and_then(|json| json.as_object().cloned()) else {
-                found.errors.push(format!("`{shown}` is no closeout"));
+                found.errors.push(ErrorLine::new("closeout_invalid", format!("`{shown}` is no closeout")));
                 continue;
             };
             let made = members.get("created_at").and_then(Json::as_str);

@@ -4,6 +4,8 @@ use brigade_catalog::Tool;
 use brigade_core::{Json, Severity};
 use brigade_policy::{Decision, Policy, PolicyState};
 
+use crate::fault::ErrorLine;
+
 /// Returns the decision on one call with the keys of the Python program and ours; its path is relative to the workspace.
 pub(crate) fn decision_json(state: &PolicyState, decision: &Decision, tool: &Tool) -> Json {
     let blockers: Vec<String> = decision.blockers.iter().map(ToString::to_string).collect();
@@ -15,7 +17,10 @@ pub(crate) fn decision_json(state: &PolicyState, decision: &Decision, tool: &Too
         ("policy_path", Json::from(state.file())),
         ("allowed", Json::from(decision.is_allowed())),
         ("blockers", Json::from(blockers)),
-        ("errors", Json::from(errors(state))),
+        (
+            "errors",
+            Json::from(errors(state).iter().map(|error| error.as_str().to_owned()).collect::<Vec<_>>()),
+        ),
         ("env_labels_used", Json::from(used)),
         ("effective_timeout", Json::from(decision.effective_timeout.get())),
         ("max_output_bytes", Json::from(decision.max_output_bytes)),
@@ -98,15 +103,17 @@ fn limits(limits: &brigade_policy::Limits) -> Json {
     ])
 }
 
-fn policy_errors(state: &PolicyState) -> Vec<String> {
+fn policy_errors(state: &PolicyState) -> Vec<ErrorLine> {
     let errors = state.issues().iter().filter(|issue| issue.severity == Severity::Error);
-    errors.map(ToString::to_string).collect()
+    errors.map(ErrorLine::from).collect()
 }
 
 /// Returns what is wrong with the policy; that it is missing, too.
-pub(crate) fn errors(state: &PolicyState) -> Vec<String> {
+pub(crate) fn errors(state: &PolicyState) -> Vec<ErrorLine> {
     match state {
-        PolicyState::Missing { file } => vec![format!("tool execution policy missing: {file}")],
+        PolicyState::Missing { file } => {
+            vec![ErrorLine::new("policy_missing", format!("tool execution policy missing: {file}"))]
+        }
         PolicyState::Invalid { .. } | PolicyState::Valid(_) => policy_errors(state),
     }
 }

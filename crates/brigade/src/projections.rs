@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use crate::catalog::{counts, enabled};
 use crate::error::Error;
+use crate::fault::ErrorLine;
 use crate::gather::Config;
 use crate::load::shown_id;
 use crate::report::{OrphanReport, ProjectionPlanReport, ProjectionReport, Report as _, SyncPlanReport};
@@ -121,7 +122,7 @@ impl Room {
             Err(error) => {
                 // A catalog that cannot be read has said so already.
                 if !catalog.tools().is_empty() || errors.is_empty() {
-                    errors.push(error.with_hints());
+                    errors.push(ErrorLine::from(&error));
                 }
                 Vec::new()
             }
@@ -135,7 +136,7 @@ struct Selected<'c> {
     tools: Vec<&'c Tool>,
     orphans: Vec<Orphan>,
     /// The errors of the catalog, and why there is no such tool.
-    errors: Vec<String>,
+    errors: Vec<ErrorLine>,
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use brigade_core::Json;
 
+use crate::fault::ErrorLine;
 use crate::report::{PassedOver, PinReport, PinSummary, PlanReport, RuntimeStopReport, RuntimesSummary};
 
 /// A refusal and the workspace that it concerns.
@@ -68,7 +69,7 @@ pub enum Refusal {
     /// A tool cannot be described.
     Contract {
         /// The errors of the catalog.
-        errors: Vec<String>,
+        errors: Vec<ErrorLine>,
     },
     /// A runtime cannot be shown.
     Runtime(Box<RuntimesSummary>),

@@ -15,6 +15,7 @@ use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind};
+use crate::fault::ErrorLine;
 use crate::load::unreadable;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -105,7 +106,8 @@ impl Runtimes {
         let mut summary = self.room.summary(&one.runtimes, &facts);
         if let Err(error) = found {
             if summary.errors.is_empty() {
-                summary.errors.push(format!("runtime not found: {}", escape_terminal(id)));
+                let message = format!("runtime not found: {}", escape_terminal(id));
+                summary.errors.push(ErrorLine::new("runtime_missing", message));
             }
             summary.valid = false;
             return Err(error.refusing(&self.room, Refusal::Runtime(Box::new(summary))));
@@ -148,7 +150,7 @@ impl Room {
             config_path: self.absolute(RUNTIMES),
             state_path: self.absolute(STATE),
             valid: runtimes.is_valid(),
-            errors: errors.map(ToString::to_string).collect(),
+            errors: errors.map(ErrorLine::from).collect(),
             runtimes: facts.iter().map(|facts| self.runtime_json(facts)).collect(),
             runtime_count: facts.len(),
             counts: Json::Object(StateCounts::of(facts).to_json()),

@@ -21,6 +21,7 @@ use crate::projections::Projections;
 use crate::room::{Room, rel};
 use crate::runtimes::Runtimes;
 use crate::sample::{NewFile, make_folder, write_files};
+use crate::sources::SourceFiles;
 use crate::state::State;
 
 /// The folder that marks a workspace.
@@ -174,6 +175,11 @@ impl Workspace {
     /// Returns the operations on the state.
     pub fn state(&self) -> State {
         State { room: self.room.clone() }
+    }
+
+    /// Looks up the lines of files that messages are about.
+    pub fn sources(&self) -> SourceFiles {
+        SourceFiles::new(&self.room)
     }
 
     /// Returns the operations on everything that can be wrong.

@@ -189,7 +189,7 @@ fn quiet_leaves_data_and_errors() {
     assert!(brigade.run(["tools", "list"]).stderr_text().contains("next: "));
     let run = brigade.run(["tools", "list", "--quiet"]);
     assert!(run.stderr.is_empty() && run.stdout_text().contains("git-log"), "{run}");
-    assert!(brigade.run(["-q", "tools", "show", "none"]).stderr_text().contains("error: "));
+    assert!(brigade.run(["-q", "tools", "show", "none"]).stderr_text().contains("error["));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_blocker_names_its_line_and_the_way_to_change_it() {
     let run = Brigade::new(&workspace).run(["tools", "call", "plan", "needs-token"]);
     run.assert_code(1);
     let text = run.stdout_text();
-    assert!(text.contains("at .brigade/tools/policy.toml:9") && text.contains("hint: "), "{run}");
+    assert!(text.contains(" --> .brigade/tools/policy.toml:9\n") && text.contains("\nhelp: "), "{run}");
 }
 
 /// Runs a command on a terminal of so many columns and returns what appeared there.

@@ -228,7 +228,7 @@ fn state_that_cannot_be_read_or_written_is_an_error_of_the_disk() {
     assert_eq!(queued.json["kind"], "environment", "{}", queued.run);
     let run = site.tools(["call", "queue", "tool"]);
     run.assert_code(3);
-    assert!(run.stderr_text().starts_with("error: ") && run.stdout.is_empty(), "{run}");
+    assert!(run.stderr_text().starts_with("error[") && run.stdout.is_empty(), "{run}");
     // A file where a folder should be: nothing runs, and the approval stays.
     for folder in ["runs", "checkpoints"] {
         let site = Site::script(MARK);

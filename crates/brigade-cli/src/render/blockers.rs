@@ -1,43 +1,20 @@
 //! Reasons why a call may not run: what, which line decided, and how to change it.
 
-use brigade::core::Json;
+use brigade::core::{Hint, Json, Place};
+use brigade::{Blocker, Fault};
 
+use super::fault;
 use super::next::hint_text;
 use super::page::Sheet;
-use super::text::{Text, Tone};
 use super::values;
 
-/// Lists every reason, each with its place and its way out.
+/// Lists every reason, each with its line and its way out.
 pub(crate) fn show(details: &[Json], sheet: &mut Sheet) {
-    for detail in details {
-        sheet.indented(2, Text::new(Tone::Bad, "- ").then(Tone::Plain, values::text(detail, "message")));
-        let place = match (values::text(detail, "file"), values::integer(detail, "line")) {
-            ("", _) => None,
-            (file, Some(line)) => Some(format!("{file}:{line}")),
-            (file, None) => Some(file.to_owned()),
-        };
-        let field = values::text(detail, "field");
-        let field = (!field.is_empty() && !values::text(detail, "message").contains(field)).then_some(field);
-        let where_ = match (place, field) {
-            (Some(place), Some(field)) => {
-                Some(Text::new(Tone::Accent, &place).then(Tone::Faint, &format!(" ({field})")))
-            }
-            (Some(place), None) => Some(Text::new(Tone::Accent, &place)),
-            (None, Some(field)) if field.starts_with('$') => Some(Text::new(Tone::Faint, field)),
-            (None, Some(_) | None) => None,
-        };
-        if let Some(place) = where_ {
-            sheet.indented(4, Text::new(Tone::Faint, "at ").and(place));
-        }
-        let hint = values::text(detail, "hint");
-        if !hint.is_empty() {
-            sheet.indented(4, Text::new(Tone::Faint, "hint: ").then(Tone::Plain, hint));
-        }
-    }
+    fault::list(details.iter().map(fault).collect(), sheet);
 }
 
 /// Makes the document of one reason.
-pub(crate) fn detail(blocker: &brigade::Blocker) -> Json {
+pub(crate) fn detail(blocker: &Blocker) -> Json {
     let place = blocker.place.as_ref();
     Json::object([
         ("code", Json::from(blocker.code.as_ref())),
@@ -47,6 +24,21 @@ pub(crate) fn detail(blocker: &brigade::Blocker) -> Json {
         ("field", Json::from(blocker.field.clone())),
         ("hint", Json::from(blocker.hint.as_ref().map(hint_text))),
     ])
+}
+
+/// Reads the document of one reason.
+fn fault(detail: &Json) -> Fault {
+    let number = |key| values::integer(detail, key).and_then(|number| usize::try_from(number).ok());
+    let place = values::some_text(detail, "file").map(|file| Place {
+        line: number("line"),
+        column: number("column"),
+        ..Place::file(file)
+    });
+    let text = |key| values::some_text(detail, key).map(str::to_owned);
+    Fault::new(values::text(detail, "code").to_owned(), values::text(detail, "message"))
+        .at(place)
+        .field(text("field"))
+        .help(text("hint").map(Hint::from))
 }
 
 #[cfg(test)]
@@ -68,11 +60,16 @@ mod tests {
         let mut sheet = Sheet::default();
         show(&details, &mut sheet);
         assert_eq!(
-            sheet.write(Look { colour: Colour::Off, width: None }),
-            "  - effect `network` is denied\n    \
-             at policy.toml:3 (denied_effects)\n    \
-             hint: strike it off the list\n  \
-             - $.paths: required\n"
+            sheet.write(Look { colour: Colour::Off, width: None, graphics: false }, None),
+            "\
+error[x]: $.paths: required
+
+error[effect_denied]: effect `network` is denied
+ --> policy.toml:3
+help: strike it off the list
+
+2 errors
+"
         );
     }
 }

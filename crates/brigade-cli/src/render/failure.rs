@@ -2,10 +2,11 @@
 
 use brigade::core::Json;
 use brigade::redact::Redactor;
-use brigade::{Error, ErrorKind, Exit};
+use brigade::{Error, ErrorKind, Exit, Fault, SourceFiles};
 use serde::Serialize;
 
 use super::blockers;
+use super::fault;
 use super::next::hint_text;
 use super::page::Page;
 use super::refusals;
@@ -22,12 +23,66 @@ pub(crate) struct ErrorReport {
     blocker_details: Vec<Json>,
     candidates: Vec<String>,
     hints: Vec<String>,
+    #[serde(flatten)]
+    diagnosis: Diagnosis,
+}
+
+/// What every document of a failure has besides its own keys.
+#[derive(Debug, Serialize)]
+pub(crate) struct Diagnosis {
+    pub(crate) code: String,
+    pub(crate) labels: Vec<Label>,
+    pub(crate) help: Option<String>,
+}
+
+impl Diagnosis {
+    /// Says where an error is, as far as that is found.
+    pub(crate) fn of(error: &Error, sources: Option<&SourceFiles>) -> Diagnosis {
+        let (fault, reasons) = error.faults();
+        let help = fault.help.as_ref().map(|help| unsecret(&hint_text(help)));
+        let faults = std::iter::once(fault).chain(reasons);
+        Diagnosis {
+            code: error.code().to_owned(),
+            labels: faults.filter_map(|fault| Label::of(fault, sources)).collect(),
+            help,
+        }
+    }
+}
+
+/// A place that an error is about.
+#[derive(Debug, Serialize)]
+pub(crate) struct Label {
+    file: String,
+    line: Option<usize>,
+    column: Option<usize>,
+    /// How many characters are meant, where that is known.
+    length: Option<usize>,
+    /// What stands there: a key, a field, an argument.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+impl Label {
+    fn of(mut fault: Fault, sources: Option<&SourceFiles>) -> Option<Label> {
+        if let Some(sources) = sources {
+            sources.look_up(&mut fault);
+        }
+        let place = fault.place?;
+        Some(Label {
+            file: place.file,
+            line: place.line,
+            column: place.column,
+            length: fault.line.map(|line| line.excerpt.length()),
+            text: fault.field,
+        })
+    }
 }
 
 impl ErrorReport {
     /// Makes the document of an error.
-    pub(crate) fn of(error: &Error) -> ErrorReport {
+    pub(crate) fn of(error: &Error, diagnosis: Diagnosis) -> ErrorReport {
         ErrorReport {
+            diagnosis,
             blockers: error.blockers().iter().map(ToString::to_string).collect(),
             blocker_details: error.blockers().iter().map(blockers::detail).collect(),
             candidates: error.could_be().to_vec(),
@@ -51,6 +106,8 @@ impl ErrorReport {
     }
 
     fn new(error: String, kind: &'static str, exit: Exit, hints: Vec<String>) -> ErrorReport {
+        let help = (!hints.is_empty()).then(|| hints.join("\n"));
+        let diagnosis = Diagnosis { code: kind.to_owned(), labels: Vec::new(), help };
         ErrorReport {
             schema: "brigade.error.v1",
             error,
@@ -60,6 +117,7 @@ impl ErrorReport {
             blocker_details: Vec::new(),
             candidates: Vec::new(),
             hints,
+            diagnosis,
         }
     }
 }
@@ -69,22 +127,17 @@ fn unsecret(text: &str) -> String {
     Redactor::new(&[]).redact_str(text)
 }
 
-/// Puts an error on a page.
+/// Puts an error on a page: what went wrong, every reason with its line, and what could have been meant.
 pub(crate) fn show_error(error: &Error, page: &mut Page) {
     refusals::show_before(error, page);
-    let sentence = unsecret(&error.to_string());
-    match error.refusal().and_then(refusals::subject) {
-        Some(subject) => page.error(&format!("{subject}: {sentence}")),
-        None => page.error(&sentence),
+    let (mut fault, reasons) = error.faults();
+    if let Some(subject) = error.refusal().and_then(refusals::subject) {
+        fault.message = format!("{subject}: {}", fault.message);
     }
-    // A reason in the words of the error says nothing more.
-    let more = error.blockers().iter().filter(|blocker| blocker.message != sentence);
-    let details: Vec<Json> = more.map(blockers::detail).collect();
-    blockers::show(&details, &mut page.trouble);
+    fault.message = unsecret(&fault.message);
+    page.trouble.fault(fault);
+    fault::list(reasons, &mut page.trouble);
     candidates(error.could_be(), page);
-    for hint in error.hints() {
-        page.trouble.line(Text::new(Tone::Faint, "hint: ").then(Tone::Plain, &unsecret(&hint_text(hint))));
-    }
     if let Some(refusal) = error.refusal() {
         refusals::show_behind(error, refusal, page);
     }

@@ -1,7 +1,9 @@
 //! What a command shows to people: data for standard output, everything else for standard error.
 
 use brigade::core::Timestamp;
+use brigade::{Fault, SourceFiles};
 
+use super::fault;
 use super::table::{Fit, Table};
 use super::text::{Colour, Text, Tone};
 
@@ -12,6 +14,8 @@ pub(crate) struct Look {
     pub colour: Colour,
     /// How many columns there are; `None` when nothing limits them.
     pub width: Option<usize>,
+    /// Whether lines and boxes are drawn.
+    pub graphics: bool,
 }
 
 /// Lines in the order they are shown.
@@ -25,6 +29,7 @@ enum Block {
     Line { indent: usize, text: Text },
     Fields(Vec<Field>),
     Table(Table),
+    Fault(Box<Fault>),
     Gap,
 }
 
@@ -83,8 +88,21 @@ impl Sheet {
         self.blocks.push(Block::Table(table));
     }
 
-    /// Writes everything as one text.
-    pub(crate) fn write(&self, look: Look) -> String {
+    /// Adds something that is wrong, with an empty line between it and the one before.
+    pub(crate) fn fault(&mut self, fault: Fault) {
+        if matches!(self.blocks.last(), Some(Block::Fault(_))) {
+            self.gap();
+        }
+        self.blocks.push(Block::Fault(Box::new(fault)));
+    }
+
+    /// Tells whether lines of files are to be shown.
+    pub(crate) fn names_places(&self) -> bool {
+        self.blocks.iter().any(|block| matches!(block, Block::Fault(fault) if fault.place.is_some()))
+    }
+
+    /// Writes everything as one text, with the lines of files that are found.
+    pub(crate) fn write(&self, look: Look, sources: Option<&SourceFiles>) -> String {
         let mut out = String::new();
         for block in &self.blocks {
             match block {
@@ -97,6 +115,7 @@ impl Sheet {
                 }
                 Block::Fields(fields) => write_fields(fields, look, &mut out),
                 Block::Table(table) => table.write(look.colour, look.width, &mut out),
+                Block::Fault(fault) => fault::write(fault, look, sources, &mut out),
                 Block::Gap => out.push('\n'),
             }
         }
@@ -143,8 +162,8 @@ impl Page {
     }
 
     /// Says what went wrong.
-    pub(crate) fn error(&mut self, message: &str) {
-        self.trouble.line(Text::new(Tone::Bad, "error: ").then(Tone::Plain, message));
+    pub(crate) fn error(&mut self, code: &'static str, message: &str) {
+        self.trouble.fault(Fault::new(code, message));
     }
 
     /// Says the next command to try.
@@ -173,7 +192,7 @@ mod tests {
         sheet.gap();
         sheet.indented(2, "- item");
         sheet.field("next", "");
-        let look = Look { colour: Colour::Off, width: None };
-        assert_eq!(sheet.write(look), "id:           a\ndescription:  b\n\n  - item\nnext:\n");
+        let look = Look { colour: Colour::Off, width: None, graphics: false };
+        assert_eq!(sheet.write(look, None), "id:           a\ndescription:  b\n\n  - item\nnext:\n");
     }
 }

@@ -13,6 +13,7 @@ use brigade::{
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use super::failure::Diagnosis;
 use super::page::Page;
 use super::text::{Text, Tone};
 use super::views::{logs_command, numbers};
@@ -23,12 +24,13 @@ pub(crate) struct Refused<'e> {
     error: &'e Error,
     target: &'e str,
     refusal: &'e Refusal,
+    diagnosis: &'e Diagnosis,
 }
 
 impl<'e> Refused<'e> {
     /// Returns the document of an error that is the refusal of an operation.
-    pub(crate) fn of(error: &'e Error) -> Option<Refused<'e>> {
-        Some(Refused { error, target: error.target()?, refusal: error.refusal()? })
+    pub(crate) fn of(error: &'e Error, diagnosis: &'e Diagnosis) -> Option<Refused<'e>> {
+        Some(Refused { error, target: error.target()?, refusal: error.refusal()?, diagnosis })
     }
 
     fn path(&self, file: &str) -> String {
@@ -46,6 +48,8 @@ struct PlanRefused<'e> {
     #[serde(flatten)]
     report: &'e PlanReport,
     error: String,
+    #[serde(flatten)]
+    diagnosis: &'e Diagnosis,
 }
 
 /// Writes members in the order in which they stand here.
@@ -62,7 +66,8 @@ impl Serialize for Refused<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Refused { error, target, .. } = self;
         if let Refusal::Plan(report) = self.refusal {
-            return PlanRefused { report, error: error.with_hints() }.serialize(serializer);
+            return PlanRefused { report, error: error.with_hints(), diagnosis: self.diagnosis }
+                .serialize(serializer);
         }
         let mut map = serializer.serialize_map(None)?;
         let message = error.to_string();
@@ -199,6 +204,8 @@ impl Serialize for Refused<'_> {
             }
             _ => members!(map: "target": target, "error": text),
         }
+        let Diagnosis { code, labels, help } = self.diagnosis;
+        members!(map: "code": code, "labels": labels, "help": help);
         map.end()
     }
 }
@@ -249,7 +256,10 @@ pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
                 }
             }
             if !survivors.is_empty() {
-                page.error(&format!("processes that could not be ended: {}", numbers(survivors)));
+                page.error(
+                    "processes_alive",
+                    &format!("processes that could not be ended: {}", numbers(survivors)),
+                );
             }
             if runtime.is_some() && error.blockers().is_empty() {
                 page.next(&logs_command(runtime_id));
@@ -260,7 +270,7 @@ pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
                 page.trouble.indented(2, format!("processes: {}", numbers(survivors)));
             }
             if let Some(fix) = fix {
-                page.trouble.indented(2, Text::new(Tone::Faint, "hint: ").then(Tone::Plain, fix));
+                page.trouble.indented(2, Text::new(Tone::Faint, "help: ").then(Tone::Plain, fix));
             }
         }
         Refusal::RuntimeRestart { step: Some(step), .. } => show_behind(error, step, page),

@@ -101,7 +101,7 @@ fn an_invalid_catalog_is_left_as_it_is_and_its_error_is_said() {
         let (folder, workspace) = sample(Some(text));
         let report = workspace.catalog().defaults(REQUEST).unwrap();
         assert_eq!((report.valid, report.exit(), report.added.len()), (false, Exit::Refused, 0), "{text}");
-        assert!(report.errors.iter().any(|error| error.contains(place)), "{:?}", report.errors);
+        assert!(report.errors.iter().any(|error| error.as_str().contains(place)), "{:?}", report.errors);
         assert_eq!(catalog(&folder), text);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{text}");
     }

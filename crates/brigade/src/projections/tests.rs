@@ -391,7 +391,10 @@ fn an_unknown_tool_is_said_to_be_unknown() {
     let workspace = sample.open();
     let plan = workspace.projections().plan(Some("gret")).unwrap();
     assert_eq!((plan.valid, plan.exit(), plan.tools.len()), (false, Exit::Refused, 0));
-    assert!(plan.errors[0].contains("no tool has the id `gret`") && plan.errors[0].contains("greet"));
+    assert!(
+        plan.errors[0].as_str().contains("no tool has the id `gret`")
+            && plan.errors[0].as_str().contains("greet")
+    );
     let request = ApplyRequest { which: Selection::One("gret".to_owned()), ..ALL };
     assert_eq!(workspace.projections().apply(&request).unwrap().exit(), Exit::Refused);
     let request = ApplyRequest { which: Selection::One("greet".to_owned()), ..ALL };

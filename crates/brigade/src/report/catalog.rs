@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{IssueReport, LiveReport, Report, Rows, Unfilled};
 use crate::exit::Exit;
+use crate::fault::ErrorLine;
 
 /// One tool, as lists show it.
 #[derive(Clone, Debug, Serialize)]
@@ -153,7 +154,7 @@ pub struct CatalogReport {
     /// Whether the catalog has no error.
     pub valid: bool,
     /// The errors of the catalog.
-    pub errors: Vec<String>,
+    pub errors: Vec<ErrorLine>,
     /// The enabled tools.
     #[cfg_attr(feature = "schemas", schemars(with = "Vec<ToolSummary>"))]
     pub tools: Rows<ToolSummary>,
@@ -209,7 +210,7 @@ pub struct ToolLinesReport {
     /// Whether the catalog has no error.
     pub valid: bool,
     /// The errors of the catalog.
-    pub errors: Vec<String>,
+    pub errors: Vec<ErrorLine>,
     /// The enabled tools.
     pub tools: Vec<ToolLine>,
     /// What to do about a catalog without tools; not part of the document.
@@ -297,7 +298,7 @@ pub struct DescribeReport {
     /// Whether the catalog has no error.
     pub valid: bool,
     /// The errors of the catalog.
-    pub errors: Vec<String>,
+    pub errors: Vec<ErrorLine>,
     /// The tool; absent when there is none of that id.
     #[cfg_attr(feature = "schemas", schemars(with = "Option<DescribedTool>"))]
     pub tool: DescribedTool,
@@ -377,7 +378,7 @@ pub struct ContractsReport {
     /// Whether the catalog has no error.
     pub valid: bool,
     /// The errors of the catalog.
-    pub errors: Vec<String>,
+    pub errors: Vec<ErrorLine>,
     /// The contracts of the enabled tools.
     pub contracts: Vec<ContractHealth>,
     /// How many.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::Report;
 use crate::exit::Exit;
+use crate::fault::ErrorLine;
 
 /// `policy show`.
 #[derive(Clone, Debug, Serialize)]
@@ -19,7 +20,7 @@ pub struct PolicyReport {
     /// Whether there is one and it is understood.
     pub valid: bool,
     /// What is wrong with it.
-    pub errors: Vec<String>,
+    pub errors: Vec<ErrorLine>,
     /// What it says; `null` when it is missing or not understood.
     pub policy: Json,
 }
@@ -47,7 +48,7 @@ pub struct PolicyHealthReport {
     /// Whether it is understood.
     pub valid: bool,
     /// What is wrong with it.
-    pub errors: Vec<String>,
+    pub errors: Vec<ErrorLine>,
     /// What it says; `null` when it is missing or not understood.
     pub policy: Json,
     /// The issues of the policy and of the tools under it.
@@ -57,7 +58,7 @@ pub struct PolicyHealthReport {
     /// The first of them.
     pub top_issue: Json,
     /// The errors of the catalog.
-    pub tool_errors: Vec<String>,
+    pub tool_errors: Vec<ErrorLine>,
 }
 
 impl Report for PolicyHealthReport {

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::Report;
 use crate::exit::Exit;
+use crate::fault::ErrorLine;
 
 /// One projection of one tool for one harness.
 #[derive(Clone, Debug, Serialize)]
@@ -188,7 +189,7 @@ pub struct ProjectionPlanReport {
     /// Whether the catalog has no error and the tool asked for is there.
     pub valid: bool,
     /// The errors of the catalog, and why there is no such tool.
-    pub errors: Vec<String>,
+    pub errors: Vec<ErrorLine>,
     /// The tool asked for; absent for all.
     pub tool_id: Option<String>,
     /// The tools that were planned.
@@ -251,7 +252,7 @@ pub struct ApplyReport {
     /// Whether the catalog has no error and the tool asked for is there.
     pub valid: bool,
     /// The errors of the catalog, and why there is no such tool.
-    pub errors: Vec<String>,
+    pub errors: Vec<ErrorLine>,
     /// The tool asked for; absent for all.
     pub tool_id: Option<String>,
     /// Whether all tools were asked for.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::{Report, Unfilled};
 use crate::exit::Exit;
+use crate::fault::ErrorLine;
 
 /// What every look at the runtimes tells.
 #[derive(Clone, Debug, Serialize)]
@@ -19,7 +20,7 @@ pub struct RuntimesSummary {
     /// Whether the file is there and has no error.
     pub valid: bool,
     /// The errors of the file.
-    pub errors: Vec<String>,
+    pub errors: Vec<ErrorLine>,
     /// The runtimes, disabled and broken ones too.
     pub runtimes: Vec<Json>,
     /// How many.

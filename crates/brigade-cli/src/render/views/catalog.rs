@@ -2,7 +2,7 @@
 
 use brigade::core::Json;
 use brigade::{
-    ArgumentDescription, Contract, ContractsReport, DescribeReport, SearchReport, ShowReport,
+    ArgumentDescription, Contract, ContractsReport, DescribeReport, ErrorLine, SearchReport, ShowReport,
     ToolLinesReport, ToolSummary,
 };
 
@@ -11,13 +11,11 @@ use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
-use crate::render::{View, values, when};
+use crate::render::{View, fault, values, when};
 
 /// Says what is wrong with the catalog.
-pub(super) fn config_errors(errors: &[String], page: &mut Page) {
-    for error in errors {
-        page.error(error);
-    }
+pub(super) fn config_errors(errors: &[ErrorLine], page: &mut Page) {
+    fault::list(errors.iter().map(|error| error.fault().clone()).collect(), &mut page.trouble);
 }
 
 /// Shows the id of a tool.

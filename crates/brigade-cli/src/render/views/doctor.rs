@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use brigade::core::Json;
-use brigade::{CatalogReport, Fix, FixReport, ImportReport, PolicyHealthReport, Rows};
+use brigade::core::{Hint, Json, Place, Severity};
+use brigade::{CatalogReport, Fault, Fix, FixReport, ImportReport, PolicyHealthReport, Rows};
 
 use super::catalog::config_errors;
 use crate::render::page::Page;
@@ -58,13 +58,16 @@ impl View for CatalogReport {
 }
 
 /// How bad issues are, the worst first, and what many of them are called.
-const SEVERITIES: [(&str, &str, Tone); 3] =
-    [("error", "errors", Tone::Bad), ("warning", "warnings", Tone::Warning), ("info", "notes", Tone::Faint)];
+const SEVERITIES: [(Severity, &str, Tone); 3] = [
+    (Severity::Error, "errors", Tone::Bad),
+    (Severity::Warning, "warnings", Tone::Warning),
+    (Severity::Info, "notes", Tone::Faint),
+];
 
-/// Lists issues with their place and the command that helps: the worst first, those of a type beside each other.
+/// Lists issues with their line and the command that helps: the worst first, those of a type beside each other.
 pub(super) fn show_issues(issues: &[Json], page: &mut Page) {
     for (severity, many, tone) in SEVERITIES {
-        let of_severity = issues.iter().filter(|issue| values::text(issue, "severity") == severity);
+        let of_severity = issues.iter().filter(|issue| values::text(issue, "severity") == severity.as_str());
         let mut types: Vec<(&str, Vec<&Json>)> = Vec::new();
         for issue in of_severity {
             let kind = values::text(issue, "issue_type");
@@ -80,7 +83,7 @@ pub(super) fn show_issues(issues: &[Json], page: &mut Page) {
         page.data.gap();
         page.data.line(Text::new(tone, many).then(Tone::Faint, &format!(" ({count})")));
         for alike in types.into_iter().flat_map(|(_, list)| alike(&list)) {
-            show_alike(&alike, severity, tone, page);
+            page.data.fault(fault(&alike, severity));
         }
     }
 }
@@ -110,34 +113,27 @@ fn common_detail(issue: &Json) -> &str {
     rest.filter(|_| !harness.is_empty()).unwrap_or(detail)
 }
 
-fn show_alike(issues: &[&Json], severity: &str, tone: Tone, page: &mut Page) {
-    let Some(issue) = issues.first() else { return };
-    let what = match issues {
+/// Makes one fault of issues that are alike, at the place of the first.
+fn fault(issues: &[&Json], severity: Severity) -> Fault {
+    let issue = issues[0];
+    let message = match issues {
         [_] => format!("{}: {}", about(issue), values::text(issue, "detail")),
-        _ => format!(" {}: {}", values::text(issue, "tool_id"), common_detail(issue)),
+        _ => {
+            let harnesses: Vec<&str> = issues.iter().map(|issue| values::text(issue, "harness")).collect();
+            let (tool, detail) = (values::text(issue, "tool_id"), common_detail(issue));
+            format!("{tool}: {detail} (for {} harnesses: {})", harnesses.len(), harnesses.join(", "))
+        }
     };
-    page.data.indented(
-        2,
-        Text::new(tone, severity)
-            .then(Tone::Plain, " ")
-            .then(Tone::Strong, values::text(issue, "issue_type"))
-            .then(Tone::Plain, &what),
-    );
-    if 1 < issues.len() {
-        let harnesses: Vec<&str> = issues.iter().map(|issue| values::text(issue, "harness")).collect();
-        let count = format!("for {} harnesses: ", harnesses.len());
-        page.data.indented(4, Text::new(Tone::Faint, &count).then(Tone::Plain, &harnesses.join(", ")));
-    }
-    if let Some(file) = values::some_text(issue, "file") {
-        let line = values::integer(issue, "line").and_then(|line| usize::try_from(line).ok());
-        let column = values::integer(issue, "column").filter(|_| line.is_some());
-        let column = column.map_or_else(String::new, |column| format!(":{column}"));
-        let place = place(file, line).then(Tone::Accent, &column);
-        page.data.indented(4, Text::new(Tone::Faint, "at ").and(place));
-    }
-    if let Some(fix) = values::some_text(issue, "fix") {
-        page.data.indented(4, Text::new(Tone::Faint, "fix: ").then(Tone::Plain, fix));
-    }
+    let number = |key| values::integer(issue, key).and_then(|number| usize::try_from(number).ok());
+    let place = values::some_text(issue, "file").map(|file| Place {
+        line: number("line"),
+        column: number("column"),
+        ..Place::file(file)
+    });
+    Fault::new(values::text(issue, "issue_type").to_owned(), message.trim_start_matches([':', ' ']))
+        .severity(severity)
+        .at(place)
+        .help(values::some_text(issue, "fix").map(|fix| Hint::from(fix.to_owned())))
 }
 
 /// Names what an issue is about, behind a space; empty when that is the workspace.
@@ -150,7 +146,10 @@ fn about(issue: &Json) -> String {
 /// Says in one line what is wrong, for a row of a table.
 pub(super) fn issue_line(issue: &Json) -> [Text; 2] {
     let severity = values::text(issue, "severity");
-    let tone = SEVERITIES.iter().find(|(word, ..)| *word == severity).map_or(Tone::Plain, |(.., tone)| *tone);
+    let tone = SEVERITIES
+        .iter()
+        .find(|(word, ..)| word.as_str() == severity)
+        .map_or(Tone::Plain, |(.., tone)| *tone);
     let kind = values::text(issue, "issue_type");
     let text = format!("{kind}{}: {}", about(issue), values::text(issue, "detail"));
     [Text::new(tone, severity), Text::from(text)]

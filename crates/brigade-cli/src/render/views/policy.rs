@@ -3,18 +3,17 @@
 use brigade::core::Json;
 use brigade::{ExplainReport, PolicyReport};
 
+use super::catalog::config_errors;
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};
 use crate::render::{View, values};
 
 impl View for PolicyReport {
     fn show(&self, page: &mut Page) {
-        for error in &self.errors {
-            page.error(error);
-        }
+        config_errors(&self.errors, page);
         page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
         show_rules(&self.policy, "", page);
-        if self.errors.iter().any(|error| error.starts_with("tool execution policy missing")) {
+        if self.errors.iter().any(|error| error.fault().code == "policy_missing") {
             page.next("brigade tools policy init");
         } else if self.policy.is_null() {
             page.next("brigade tools policy doctor");

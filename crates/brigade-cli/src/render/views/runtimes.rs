@@ -7,6 +7,7 @@ use brigade::{
     RuntimeStartReport, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary,
 };
 
+use super::catalog::config_errors;
 use super::doctor::show_issues;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -83,9 +84,7 @@ impl View for RuntimeHealthReport {
 
 impl View for RuntimeReport {
     fn show(&self, page: &mut Page) {
-        for error in &self.summary.errors {
-            page.error(error);
-        }
+        config_errors(&self.summary.errors, page);
         let runtime = &self.runtime;
         let now = page.now;
         let sheet = &mut page.data;
@@ -195,9 +194,7 @@ impl View for RuntimeLogsReport {
 
 /// Shows the errors of the file and how many runtimes stand how; tells whether there are any.
 fn show_counts(summary: &RuntimesSummary, page: &mut Page) -> bool {
-    for error in &summary.errors {
-        page.error(error);
-    }
+    config_errors(&summary.errors, page);
     if summary.runtimes.is_empty() {
         page.data.line("no runtimes");
         return false;

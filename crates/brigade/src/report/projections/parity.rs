@@ -4,6 +4,7 @@ use brigade_core::Json;
 use serde::Serialize;
 
 use crate::exit::Exit;
+use crate::fault::ErrorLine;
 use crate::report::Report;
 
 /// `tools parity status`: the issues of projections, divided by the last closeout.
@@ -31,7 +32,7 @@ pub struct ParityReport {
     /// The issues that came or changed after it; they are among `issues` too.
     pub changed_issues: Vec<Json>,
     /// Closeouts that cannot be read.
-    pub errors: Vec<String>,
+    pub errors: Vec<ErrorLine>,
 }
 
 impl Report for ParityReport {
@@ -81,7 +82,7 @@ pub struct DefaultsReport {
     /// Whether the catalog could be changed.
     pub valid: bool,
     /// Why it could not be.
-    pub errors: Vec<String>,
+    pub errors: Vec<ErrorLine>,
     /// Whether nothing was written.
     pub dry_run: bool,
     /// Whether entries that were there were brought up to date.

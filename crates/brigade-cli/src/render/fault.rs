@@ -1,0 +1,159 @@
+//! What is wrong: the sentence with its code, the line of the file with the place underlined, and what to do.
+//!
+//! On a terminal that shows it, `miette` draws it; elsewhere it is plain text that programs can take apart:
+//!
+//! ```text
+//! error[config_invalid]: timeout is not a number
+//!  --> .brigade/tools.toml:3:11
+//!   |
+//! 3 | timeout = "soon"
+//!   |           ^^^^^^
+//! help: write seconds
+//! ```
+
+use brigade::core::text::{escape_terminal, escape_terminal_lines};
+use brigade::core::{Hint, Place, Severity};
+use brigade::{Fault, SourceFiles};
+use miette::{GraphicalReportHandler, GraphicalTheme, ThemeCharacters, ThemeStyles};
+use owo_colors::Style;
+use unicode_width::UnicodeWidthStr;
+
+use super::next::hint_text;
+use super::page::{Look, Sheet};
+use super::text::{Colour, Text, Tone};
+
+/// How wide lines are when nothing says how wide the terminal is.
+const USUAL_WIDTH: usize = 100;
+
+/// Columns that stand before the line of a file and behind it.
+const FRAME: usize = 10;
+
+/// Adds several faults in the order of their files and lines, with their count when it is more than one.
+pub(crate) fn list(mut faults: Vec<Fault>, sheet: &mut Sheet) {
+    Fault::sort(&mut faults);
+    let errors = faults.iter().filter(|fault| fault.severity == Severity::Error).count();
+    for fault in faults {
+        sheet.fault(fault);
+    }
+    if 1 < errors {
+        sheet.gap();
+        sheet.line(Text::new(Tone::Bad, &format!("{errors} errors")));
+    }
+}
+
+/// Writes one fault.
+pub(crate) fn write(fault: &Fault, look: Look, sources: Option<&SourceFiles>, out: &mut String) {
+    let mut fault = safe(fault);
+    if let Some(sources) = sources {
+        sources.look_up(&mut fault);
+    }
+    let width = look.width.unwrap_or(USUAL_WIDTH);
+    if let Some(line) = &mut fault.line {
+        line.excerpt = line.excerpt.cut(width.saturating_sub(FRAME));
+        line.place.file = escape_terminal(&line.place.file).into_owned();
+    }
+    if look.graphics { draw(fault, look.colour, width, out) } else { spell(&fault, look.colour, out) }
+}
+
+/// Escapes all texts of a fault.
+fn safe(fault: &Fault) -> Fault {
+    let mut safe = fault.clone();
+    let escape = |text: &mut String| *text = escape_terminal(text).into_owned();
+    escape(&mut safe.message);
+    safe.field.iter_mut().for_each(escape);
+    safe.help = safe.help.map(|help| Hint::from(escape_terminal_lines(&hint_text(&help)).into_owned()));
+    safe
+}
+
+/// Writes a fault as plain text.
+fn spell(fault: &Fault, colour: Colour, out: &mut String) {
+    let mut line = |text: Text| {
+        text.write(colour, out);
+        out.push('\n');
+    };
+    let tone = tone(fault.severity);
+    let head = format!("{}[{}]", fault.severity.as_str(), fault.code);
+    line(Text::new(tone, &head).then(Tone::Plain, ": ").then(Tone::Plain, &fault.message));
+    let number = fault.line.as_ref().and_then(|line| line.place.line).map(|line| line.to_string());
+    let gutter = " ".repeat(number.as_ref().map_or(1, String::len));
+    if let Some(place) = standing(fault) {
+        line(Text::new(Tone::Faint, &format!("{gutter}--> ")).then(Tone::Accent, &place));
+    }
+    if let (Some(source), Some(number)) = (&fault.line, number) {
+        let excerpt = &source.excerpt;
+        let before = excerpt.text()[..excerpt.marked().start].width();
+        let marks = "^".repeat(excerpt.text()[excerpt.marked()].width().max(1));
+        let bar = format!("{gutter} |");
+        line(Text::new(Tone::Faint, &bar));
+        line(match excerpt.text() {
+            "" => Text::new(Tone::Faint, &format!("{number} |")),
+            text => Text::new(Tone::Faint, &format!("{number} | ")).then(Tone::Plain, text),
+        });
+        line(Text::new(Tone::Faint, &bar).then(tone, &format!(" {}{marks}", " ".repeat(before))));
+    }
+    for help in fault.help.iter().map(ToString::to_string).collect::<String>().lines() {
+        line(Text::new(Tone::Good, "help: ").then(Tone::Plain, help));
+    }
+}
+
+/// Names where a fault is: a place of a file, or else the argument that is meant.
+fn standing(fault: &Fault) -> Option<String> {
+    let unsaid = |field: &&String| !fault.message.contains(field.as_str());
+    match &fault.place {
+        Some(place) => Some(shown(place)),
+        None => fault.field.as_ref().filter(|field| field.starts_with('$')).filter(unsaid).cloned(),
+    }
+}
+
+fn shown(place: &Place) -> String {
+    escape_terminal(&place.to_string()).into_owned()
+}
+
+/// Draws a fault.
+fn draw(mut fault: Fault, colour: Colour, width: usize, out: &mut String) {
+    if let Some(place) = standing(&fault).filter(|_| fault.line.is_none()) {
+        fault.message = format!("{}\nat {place}", fault.message);
+    }
+    let styles = match colour {
+        Colour::On => ThemeStyles {
+            error: Style::new().red(),
+            warning: Style::new().yellow(),
+            advice: Style::new().dimmed(),
+            help: Style::new().green(),
+            link: Style::new().cyan(),
+            linum: Style::new().dimmed(),
+            highlights: vec![style(fault.severity)],
+        },
+        Colour::Off => ThemeStyles::none(),
+    };
+    let theme = GraphicalTheme { characters: ThemeCharacters::unicode(), styles };
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_width(width)
+        .with_links(false)
+        .with_context_lines(0)
+        .without_cause_chain()
+        .without_syntax_highlighting();
+    // Writing to a string fails only where a label lies outside its line.
+    if handler.render_report(out, &fault).is_err() {
+        spell(&fault, colour, out);
+    }
+}
+
+fn tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::Error => Tone::Bad,
+        Severity::Warning => Tone::Warning,
+        Severity::Info => Tone::Faint,
+    }
+}
+
+fn style(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => Style::new().red(),
+        Severity::Warning => Style::new().yellow(),
+        Severity::Info => Style::new().dimmed(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

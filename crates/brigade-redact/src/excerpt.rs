@@ -1,0 +1,290 @@
+//! The line of a file that a message is about, safe to show.
+
+use std::iter;
+use std::ops::Range;
+
+use brigade_core::Place;
+use brigade_core::text::escape_terminal;
+use unicode_width::UnicodeWidthChar;
+
+use crate::{MARK, Redactor};
+
+/// How much of the file around a line is looked at for secrets that span lines, in bytes.
+const CONTEXT: usize = 8 << 10;
+
+/// The longest line that is shown, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// What stands for a tab.
+const TAB: &str = "    ";
+
+/// What stands for the part of a line that was cut away.
+const GAP: &str = "...";
+
+/// The text of a file that people wrote, from which lines can be shown.
+///
+/// ```
+/// use brigade_core::Place;
+/// use brigade_redact::{Redactor, Source};
+///
+/// let source = Source::new(b"version = 1\ntimeout = \"soon\" # later\n", &Redactor::new(&[]));
+/// let excerpt = source.excerpt(&Place::at("tools.toml", 2, 11)).unwrap();
+/// assert_eq!(&excerpt.text()[excerpt.marked()], "\"soon\"");
+/// assert_eq!(excerpt.length(), 6);
+/// ```
+#[derive(Debug)]
+pub struct Source {
+    text: String,
+    /// Where each line begins.
+    starts: Vec<usize>,
+    /// Masks the secrets; absent when there are none.
+    redactor: Option<Redactor>,
+}
+
+/// One line of a file, and which part of it is meant.
+///
+/// The text is safe to show: secrets are masked, tabs are blanks, and control and bidirectional characters are escaped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Excerpt {
+    text: String,
+    marked: Range<usize>,
+    length: usize,
+}
+
+impl Source {
+    /// Takes the bytes of a file, which need not be UTF-8, and what masks its secrets.
+    pub fn new(bytes: &[u8], redactor: &Redactor) -> Source {
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let starts =
+            iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1)).collect();
+        let redactor = (redactor.redact_str(&text) != text).then(|| redactor.clone());
+        Source { text, starts, redactor }
+    }
+
+    /// Takes the line of a place out of the file.
+    ///
+    /// Marked is the key, the string, the table header or the word that begins at the place; the whole line for a place
+    /// without a column. None for a place without a line, for one behind the end of the file, and for a very long line.
+    pub fn excerpt(&self, place: &Place) -> Option<Excerpt> {
+        let (start, line) = self.line(place)?;
+        let meant = match place.column {
+            Some(column) => word_at(line, column),
+            None => {
+                let text = line.trim_start();
+                let indent = line.len() - text.len();
+                indent..indent + text.trim_end().len()
+            }
+        };
+        let length = line[meant.clone()].chars().count();
+        let shown = match &self.redactor {
+            Some(redactor) => Excerpt::escaped(&self.redacted(start, line, redactor), |redacted| {
+                follow(line, redacted, meant)
+            }),
+            None => Excerpt::escaped(line, |_| meant),
+        };
+        Some(Excerpt { length, ..shown })
+    }
+
+    /// Finds the column at which a word stands in the line of a place.
+    pub fn column_of(&self, place: &Place, word: &str) -> Option<usize> {
+        let (_, line) = self.line(place)?;
+        let is_whole = |at: &usize| {
+            let (before, after) = (&line[..*at], &line[at + word.len()..]);
+            !before.ends_with(is_of_word) && !after.starts_with(is_of_word)
+        };
+        let at = line.match_indices(word).map(|(at, _)| at).find(is_whole)?;
+        Some(line[..at].chars().count() + 1)
+    }
+
+    /// Returns where the line of a place begins, and the line.
+    fn line(&self, place: &Place) -> Option<(usize, &str)> {
+        let number = place.line?;
+        let start = *self.starts.get(number.checked_sub(1)?)?;
+        let end = self.starts.get(number).map_or(self.text.len(), |next| next - 1);
+        let line = self.text[start..end].strip_suffix('\r').unwrap_or(&self.text[start..end]);
+        (line.len() <= LONGEST).then_some((start, line))
+    }
+
+    /// Masks the secrets of a line, those that begin or end on other lines included.
+    fn redacted(&self, start: usize, line: &str, redactor: &Redactor) -> String {
+        let end = start + line.len();
+        let from = self.text.floor_char_boundary(start.saturating_sub(CONTEXT));
+        let from =
+            if from == 0 { 0 } else { self.text[from..start].find('\n').map_or(from, |at| from + at + 1) };
+        let to = self.text.ceil_char_boundary(self.text.len().min(end + CONTEXT));
+        let before = redactor.redact_str(&self.text[from..start]);
+        let upto = redactor.redact_str(&self.text[from..end]);
+        let all = redactor.redact_str(&self.text[from..to]);
+        match upto.strip_prefix(&before) {
+            Some(line) if all.starts_with(&upto) => redactor.redact_str(line),
+            // A secret begins or ends in the middle of the line.
+            Some(_) | None => MARK.to_owned(),
+        }
+    }
+}
+
+impl Excerpt {
+    /// Returns the line as it can be shown.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns which bytes of the text are meant; empty behind the end of the line.
+    pub fn marked(&self) -> Range<usize> {
+        self.marked.clone()
+    }
+
+    /// Returns how many characters of the file are meant.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Cuts the text to at most so many columns around what is marked. What is cut away becomes `...`.
+    #[must_use]
+    pub fn cut(&self, columns: usize) -> Excerpt {
+        if width(&self.text) <= columns {
+            return self.clone();
+        }
+        let room = columns.saturating_sub(2 * GAP.len()).max(1);
+        let (head, tail) = self.text.split_at(self.marked.start);
+        // A third of what the mark leaves stands before it; more when little follows.
+        let marked = width(&self.text[self.marked.clone()]).min(room);
+        let before = ((room - marked) / 3).max(room.saturating_sub(width(tail)));
+        let start = head.len() - fitting(head.chars().rev(), before);
+        let end = start + fitting(self.text[start..].chars(), room);
+        let before = if 0 < start { GAP } else { "" };
+        let behind = if end < self.text.len() { GAP } else { "" };
+        let moved = |at: usize| at.clamp(start, end) - start + before.len();
+        Excerpt {
+            text: [before, &self.text[start..end], behind].concat(),
+            marked: moved(self.marked.start)..moved(self.marked.end),
+            length: self.length,
+        }
+    }
+
+    /// Makes an excerpt of a line in which everything invisible becomes visible.
+    fn escaped(line: &str, marked: impl FnOnce(&str) -> Range<usize>) -> Excerpt {
+        let marked = marked(line);
+        let mut text = String::with_capacity(line.len());
+        let mut at = [0; 2];
+        for (index, c) in line.char_indices() {
+            for (place, bound) in at.iter_mut().zip([marked.start, marked.end]) {
+                if index == bound {
+                    *place = text.len();
+                }
+            }
+            match c {
+                '\t' => text.push_str(TAB),
+                c => text.push_str(&escape_terminal(c.encode_utf8(&mut [0; 4]))),
+            }
+        }
+        for (place, bound) in at.iter_mut().zip([marked.start, marked.end]) {
+            if line.len() <= bound {
+                *place = text.len();
+            }
+        }
+        let [start, end] = at;
+        text.truncate(text.trim_end().len().max(end));
+        Excerpt { text, marked: start..end, length: 0 }
+    }
+}
+
+/// Returns how many columns of a terminal a text takes.
+fn width(text: &str) -> usize {
+    text.chars().map(|c| c.width().unwrap_or(0)).sum()
+}
+
+/// Returns how many bytes of some characters fit into so many columns.
+fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
+    let mut left = columns;
+    let fitting = chars.take_while(|c| match left.checked_sub(c.width().unwrap_or(0)) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    });
+    fitting.map(char::len_utf8).sum()
+}
+
+/// Finds in a redacted line what was meant in the line; what is masked in part is meant as a whole.
+fn follow(line: &str, redacted: &str, meant: Range<usize>) -> Range<usize> {
+    if line == redacted {
+        return meant;
+    }
+    let pairs = line.chars().zip(redacted.chars());
+    let same = pairs.take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum::<usize>();
+    let pairs = line[same..].chars().rev().zip(redacted[same..].chars().rev());
+    let alike = pairs.take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum::<usize>();
+    let moved = |at: usize, inside: usize| match at {
+        at if at <= same => at,
+        at if line.len() - at <= alike => redacted.len() - (line.len() - at),
+        _ => inside,
+    };
+    let (start, end) = (moved(meant.start, same), moved(meant.end, redacted.len() - alike));
+    start..end.max(start)
+}
+
+/// Finds what begins at a column: a key, a string, a header, a list or table that ends on the line, or a word.
+fn word_at(line: &str, column: usize) -> Range<usize> {
+    let start = line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at);
+    let rest = &line[start..];
+    let first = rest.chars().next();
+    let length = match first {
+        None => 0,
+        Some('"' | '\'') => quoted(rest),
+        Some('[' | '{') => bracketed(rest),
+        Some(c) if is_of_word(c) => rest.find(|c| !is_of_word(c)).unwrap_or(rest.len()),
+        Some(c) => c.len_utf8(),
+    };
+    start..start + length
+}
+
+fn is_of_word(c: char) -> bool {
+    !c.is_whitespace() && !"=,[]{}()\"'#:;`".contains(c)
+}
+
+/// Measures the string that a text begins with; up to the end of the line when it does not end there.
+fn quoted(text: &str) -> usize {
+    let quote = &text[..1];
+    let three = text.get(..3).filter(|start| start.bytes().all(|byte| byte == quote.as_bytes()[0]));
+    let mark = three.unwrap_or(quote);
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(mark.len()) {
+        if escaped {
+            escaped = false;
+        } else if c == '\\' && quote == "\"" {
+            escaped = true;
+        } else if text[at..].starts_with(mark) {
+            return at + mark.len();
+        }
+    }
+    text.trim_end().len()
+}
+
+/// Measures the brackets that a text begins with; one character when they do not end on the line.
+fn bracketed(text: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let length = match c {
+            '"' | '\'' => quoted(&text[at..]),
+            '#' => break,
+            c => c.len_utf8(),
+        };
+        match c {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += length;
+        if depth == 0 {
+            return at;
+        }
+    }
+    1
+}
+
+#[cfg(test)]
+mod tests;

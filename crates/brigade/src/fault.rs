@@ -1,0 +1,260 @@
+//! What is wrong, in the shape that everybody shows: a sentence with a code, the place, and what to do.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use brigade_core::{ConfigIssue, Hint, Place, Severity};
+use brigade_policy::Blocker;
+use brigade_redact::Excerpt;
+use miette::{
+    Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents,
+};
+use serde::{Serialize, Serializer};
+
+use crate::error::Error;
+
+/// One thing that is wrong.
+///
+/// A [`Diagnostic`], so that any handler of `miette` can show it: with the line of the file once
+/// [`SourceFiles`](crate::SourceFiles) has looked it up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fault {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The kind, in `snake_case`; it never changes its meaning.
+    pub code: Cow<'static, str>,
+    /// One sentence without a final stop, complete without the rest.
+    pub message: String,
+    /// Where it is.
+    pub place: Option<Place>,
+    /// The name of what stands there, where the sentence does not say it.
+    pub field: Option<String>,
+    /// What to do.
+    pub help: Option<Hint>,
+    /// The line of the file.
+    pub line: Option<SourceLine>,
+}
+
+/// The line of a file that a fault is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceLine {
+    /// Where it is.
+    pub place: Place,
+    /// What can be shown of it.
+    pub excerpt: Excerpt,
+}
+
+impl Fault {
+    /// Makes a fault of which the place and what to do are not known yet.
+    pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Fault {
+        Fault {
+            severity: Severity::Error,
+            code: code.into(),
+            message: message.into(),
+            place: None,
+            field: None,
+            help: None,
+            line: None,
+        }
+    }
+
+    /// Says how bad it is.
+    #[must_use]
+    pub fn severity(self, severity: Severity) -> Fault {
+        Fault { severity, ..self }
+    }
+
+    /// Adds where it is.
+    #[must_use]
+    pub fn at(self, place: impl Into<Option<Place>>) -> Fault {
+        Fault { place: place.into(), ..self }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn help(self, help: impl Into<Option<Hint>>) -> Fault {
+        Fault { help: help.into(), ..self }
+    }
+
+    /// Adds the name of what stands there.
+    #[must_use]
+    pub fn field(self, field: impl Into<Option<String>>) -> Fault {
+        Fault { field: field.into(), ..self }
+    }
+
+    /// Puts faults in the order of their files and lines. Those without a place come first and keep their order.
+    pub fn sort(faults: &mut [Fault]) {
+        faults.sort_by(|a, b| a.place.cmp(&b.place));
+    }
+}
+
+impl Error {
+    /// Returns the error itself as a fault, and behind it its reasons, in the order of their files and lines.
+    ///
+    /// A reason that is the error in its own words is not repeated: the error is where that is.
+    pub fn faults(&self) -> (Fault, Vec<Fault>) {
+        let own = self.reason_itself();
+        let reasons =
+            self.blockers().iter().filter(|reason| own.is_none_or(|own| !std::ptr::eq(own, *reason)));
+        let mut reasons: Vec<Fault> = reasons.map(Fault::from).collect();
+        Fault::sort(&mut reasons);
+        let hints = self.hints().iter().cloned().reduce(|hints, hint| hints.then("\n").then(hint));
+        let own = own.map(Fault::from);
+        let help = hints.or_else(|| own.as_ref()?.help.clone());
+        let fault = own.unwrap_or_else(|| Fault::new(self.code().to_owned(), self.to_string()));
+        (Fault { code: self.code().to_owned().into(), help, ..fault }, reasons)
+    }
+}
+
+impl Diagnostic for Error {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(Error::code(self)))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.faults().0.help.map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.blockers().iter().map(|blocker| blocker as &dyn Diagnostic)))
+    }
+}
+
+impl From<&Blocker> for Fault {
+    fn from(blocker: &Blocker) -> Fault {
+        Fault::new(blocker.code.clone(), &blocker.message)
+            .at(blocker.place.clone())
+            .field(blocker.field.clone())
+            .help(blocker.hint.clone())
+    }
+}
+
+impl From<&ConfigIssue> for Fault {
+    fn from(issue: &ConfigIssue) -> Fault {
+        let names = [issue.entry.as_deref(), issue.field.as_deref()];
+        let names = names.into_iter().flatten().map(|name| format!("{name}: ")).collect::<String>();
+        let code = if issue.message.starts_with("not valid TOML") { "toml_syntax" } else { "config_invalid" };
+        Fault::new(code, format!("{names}{}", issue.message))
+            .severity(issue.severity)
+            .at(issue.place.clone())
+            .help(issue.hint.clone())
+    }
+}
+
+/// An error in a report: one text in documents, and what is behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorLine {
+    text: String,
+    fault: Fault,
+}
+
+impl ErrorLine {
+    /// Makes an error of one sentence.
+    pub(crate) fn new(code: &str, text: impl Into<String>) -> ErrorLine {
+        let text = text.into();
+        ErrorLine { fault: Fault::new(code.to_owned(), &text), text }
+    }
+
+    /// Returns the text, with the place before it and the hint behind it.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns what is wrong, part by part.
+    pub fn fault(&self) -> &Fault {
+        &self.fault
+    }
+}
+
+impl From<&ConfigIssue> for ErrorLine {
+    fn from(issue: &ConfigIssue) -> ErrorLine {
+        ErrorLine { text: issue.to_string(), fault: Fault::from(issue) }
+    }
+}
+
+impl From<&Error> for ErrorLine {
+    fn from(error: &Error) -> ErrorLine {
+        ErrorLine { text: error.with_hints(), fault: error.faults().0 }
+    }
+}
+
+impl Serialize for ErrorLine {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+#[cfg(feature = "schemas")]
+impl schemars::JsonSchema for ErrorLine {
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl Diagnostic for Fault {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(&self.code))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+            Severity::Info => miette::Severity::Advice,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.line.as_ref().map(|line| line as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let line = self.line.as_ref()?;
+        Some(Box::new(std::iter::once(LabeledSpan::underline(line.excerpt.marked()))))
+    }
+}
+
+impl SourceCode for SourceLine {
+    /// Gives the one line that is known, under its number in the file.
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        _: usize,
+        _: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let text = self.excerpt.text();
+        if text.len() < span.offset() + span.len() {
+            return Err(MietteError::OutOfBounds);
+        }
+        let before = |number: Option<usize>| number.map_or(0, |number| number.saturating_sub(1));
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.place.file.clone(),
+            text.as_bytes(),
+            SourceSpan::from(0..text.len()),
+            before(self.place.line),
+            before(self.place.column),
+            1,
+        )))
+    }
+}
