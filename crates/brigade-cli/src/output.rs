@@ -9,7 +9,7 @@ use brigade::{Error, Exit, Report, SourceFiles};
 use serde::Serialize;
 
 use crate::arguments::{ColorWhen, Globals};
-use crate::render::failure::{Diagnosis, ErrorReport, show_error};
+use crate::render::failure::{ErrorReport, diagnosis, show_error};
 use crate::render::page::{Look, Page, Sheet};
 use crate::render::refusals::Refused;
 use crate::render::text::{Colour, Text, Tone};
@@ -127,7 +127,7 @@ impl<'a, 's> Output<'a, 's> {
     /// Shows why an operation could not be done.
     pub(crate) fn fail(&mut self, error: &Error) -> Exit {
         if self.shape.json {
-            let diagnosis = Diagnosis::of(error, self.sources(error.places().next().is_some()));
+            let diagnosis = diagnosis(error, self.sources(error.places().next().is_some()));
             return match Refused::of(error, &diagnosis) {
                 Some(refused) => self.document(&refused, error.exit()),
                 None => self.document(&ErrorReport::of(error, diagnosis), error.exit()),

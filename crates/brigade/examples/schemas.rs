@@ -95,6 +95,13 @@ fn schema_of<T: JsonSchema>(id: &str) -> Value {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     let properties = properties.expect("every document is an object with keys");
     properties.insert("schema".to_owned(), schema_key(id));
+    // What can be refused says then what a failure says.
+    let can_be_refused = properties.contains_key("error") && id != EnvelopeReport::SCHEMA;
+    if can_be_refused || id == QueueReport::SCHEMA {
+        let mut of_failures = generator().into_root_schema_for::<Diagnosis>();
+        let of_failures = of_failures.get_mut("properties").and_then(Value::as_object_mut);
+        properties.extend(of_failures.map(std::mem::take).into_iter().flatten());
+    }
     schema.to_value()
 }
 
@@ -186,12 +193,8 @@ const OF_THE_FACE: &[(&str, &str, &[Key])] = &[
             ),
             ("candidates", "What could be meant, when more than one thing could.", is::<Vec<String>>),
             ("hints", "What to do next.", is::<Vec<String>>),
-            ("code", "What went wrong, as one of the words in docs/errors.md.", is::<String>),
-            (
-                "labels",
-                "The places that it is about: `file`, `line`, `column`, `length` in characters, and as `text` what stands there.",
-                is::<Vec<Json>>,
-            ),
+            ("code", "What went wrong: a code of docs/errors.md or docs/issues.md.", is::<String>),
+            ("labels", "The places that it is about.", is::<Vec<Label>>),
             ("help", "What to do next, one step a line.", is::<Option<String>>),
         ],
     ),

@@ -83,6 +83,18 @@ impl Fault {
         Fault { field: field.into(), ..self }
     }
 
+    /// Returns where it is, as documents have it.
+    pub fn label(self) -> Option<Label> {
+        let place = self.place?;
+        Some(Label {
+            file: place.file,
+            line: place.line,
+            column: place.column,
+            length: self.line.map(|line| line.excerpt.length()),
+            text: self.field,
+        })
+    }
+
     /// Puts faults in the order of their files and lines. Those without a place come first and keep their order.
     pub fn sort(faults: &mut [Fault]) {
         faults.sort_by(|a, b| a.place.cmp(&b.place));
@@ -140,6 +152,35 @@ impl From<&ConfigIssue> for Fault {
             .at(issue.place.clone())
             .help(issue.hint.clone())
     }
+}
+
+/// What the document of a failure has besides the keys of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Diagnosis {
+    /// What went wrong: a code of docs/errors.md or docs/issues.md.
+    pub code: String,
+    /// The places that it is about.
+    pub labels: Vec<Label>,
+    /// What to do next, one step a line.
+    pub help: Option<String>,
+}
+
+/// A place that a failure is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
+pub struct Label {
+    /// The file, relative to the workspace where it is inside.
+    pub file: String,
+    /// The line, from 1.
+    pub line: Option<usize>,
+    /// The column in characters, from 1.
+    pub column: Option<usize>,
+    /// How many characters are meant; null where the line was not found.
+    pub length: Option<usize>,
+    /// The name of what stands there: a key, a field, an argument.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// An error in a report: one text in documents, and what is behind it.

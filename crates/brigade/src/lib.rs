@@ -102,7 +102,7 @@ pub use doctor::DoctorRequest;
 pub use env::{DEFAULT_LOCK_TIMEOUT, Env};
 pub use error::{Error, ErrorKind};
 pub use exit::Exit;
-pub use fault::{ErrorLine, Fault, SourceLine};
+pub use fault::{Diagnosis, ErrorLine, Fault, Label, SourceLine};
 pub use history::RunFilter;
 pub use import_mcp::ImportMcpRequest;
 pub use inbox::{InboxFilter, InboxStep};

@@ -201,6 +201,40 @@ fn a_blocker_names_its_line_and_the_way_to_change_it() {
     assert!(text.contains(" --> .brigade/tools/policy.toml:9\n") && text.contains("\nhelp: "), "{run}");
 }
 
+#[test]
+fn an_error_has_its_code_its_line_and_help_on_standard_error() {
+    let workspace = TempWorkspace::fixture("repo-tools");
+    let brigade = Brigade::new(&workspace);
+    let run = brigade.run(["tools", "call", "queue", "needs-token"]);
+    run.assert_code(1);
+    let text = run.stderr_text();
+    let line = "\n9 | env_bindings = { GITHUB_TOKEN = \"[redacted]\" }\n";
+    assert!(text.starts_with("error[") && text.contains(line) && text.is_ascii(), "{run}");
+    assert!(text.contains(" --> .brigade/tools/policy.toml:9:") && text.contains("\nhelp: "), "{run}");
+
+    let document = brigade.run(["tools", "call", "queue", "needs-token", "--json"]).json();
+    let label = &document["labels"][0];
+    assert_eq!(
+        (&label["file"], &label["line"]),
+        (&".brigade/tools/policy.toml".into(), &9.into()),
+        "{document}"
+    );
+    assert!(label["length"].is_u64() && document["code"].is_string(), "{document}");
+    let document = brigade.run(["tools", "lst", "--json"]).json();
+    assert_eq!((&document["code"], &document["labels"]), (&"usage".into(), &serde_json::json!([])));
+}
+
+#[test]
+fn errors_of_a_file_stand_in_its_order_and_are_counted() {
+    let workspace = TempWorkspace::empty();
+    workspace.write(".brigade/tools.toml", "[[tool]]\nid = \"a\"\nfamily = 3\ntimeout = \"soon\"\n");
+    let run = Brigade::new(&workspace).run(["tools", "list"]);
+    let text = run.stderr_text();
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what}\n{run}"));
+    assert!(at("\n3 | family = 3\n  | ") < at("\n4 | timeout = \"soon\"\n  | "), "{run}");
+    assert!(text.contains("\n\n2 errors\n"), "{run}");
+}
+
 /// Runs a command on a terminal of so many columns and returns what appeared there.
 fn on_a_terminal(
     workspace: &TempWorkspace,
@@ -274,9 +308,14 @@ fn projections_that_share_their_fate_are_one_entry_of_the_doctor() {
     run.assert_code(0);
     let text = run.stdout_text();
     let entries = |of: &str| text.lines().filter(|line| line.starts_with(of)).count();
-    assert_eq!(entries("  warning missing_projection frontend: projection will be created"), 1, "{text}");
-    assert_eq!(entries("    for 20 harnesses: codex, opencode, "), 1, "{text}");
-    assert_eq!(entries("  warning unmanaged_projection frontend/claude: "), 1, "{text}");
+    assert_eq!(
+        entries(
+            "warning[missing_projection]: frontend: projection will be created (for 20 harnesses: codex, opencode, "
+        ),
+        1,
+        "{text}"
+    );
+    assert_eq!(entries("warning[unmanaged_projection]: frontend/claude: "), 1, "{text}");
     let report = brigade.run(["tools", "doctor", "--json", "--tool", "frontend"]).json();
     assert_eq!(report["issue_count"], 21, "{report}");
 }

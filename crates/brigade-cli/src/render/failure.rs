@@ -2,7 +2,7 @@
 
 use brigade::core::Json;
 use brigade::redact::Redactor;
-use brigade::{Error, ErrorKind, Exit, Fault, SourceFiles};
+use brigade::{Diagnosis, Error, ErrorKind, Exit, Fault, SourceFiles};
 use serde::Serialize;
 
 use super::blockers;
@@ -27,55 +27,18 @@ pub(crate) struct ErrorReport {
     diagnosis: Diagnosis,
 }
 
-/// What every document of a failure has besides its own keys.
-#[derive(Debug, Serialize)]
-pub(crate) struct Diagnosis {
-    pub(crate) code: String,
-    pub(crate) labels: Vec<Label>,
-    pub(crate) help: Option<String>,
-}
-
-impl Diagnosis {
-    /// Says where an error is, as far as that is found.
-    pub(crate) fn of(error: &Error, sources: Option<&SourceFiles>) -> Diagnosis {
-        let (fault, reasons) = error.faults();
-        let help = fault.help.as_ref().map(|help| unsecret(&hint_text(help)));
-        let faults = std::iter::once(fault).chain(reasons);
-        Diagnosis {
-            code: error.code().to_owned(),
-            labels: faults.filter_map(|fault| Label::of(fault, sources)).collect(),
-            help,
-        }
-    }
-}
-
-/// A place that an error is about.
-#[derive(Debug, Serialize)]
-pub(crate) struct Label {
-    file: String,
-    line: Option<usize>,
-    column: Option<usize>,
-    /// How many characters are meant, where that is known.
-    length: Option<usize>,
-    /// What stands there: a key, a field, an argument.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-}
-
-impl Label {
-    fn of(mut fault: Fault, sources: Option<&SourceFiles>) -> Option<Label> {
+/// Says what every document of a failure has besides its own keys.
+pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>) -> Diagnosis {
+    let (fault, reasons) = error.faults();
+    let help = fault.help.as_ref().map(|help| unsecret(&hint_text(help)));
+    let label = |mut fault: Fault| {
         if let Some(sources) = sources {
             sources.look_up(&mut fault);
         }
-        let place = fault.place?;
-        Some(Label {
-            file: place.file,
-            line: place.line,
-            column: place.column,
-            length: fault.line.map(|line| line.excerpt.length()),
-            text: fault.field,
-        })
-    }
+        fault.label()
+    };
+    let labels = std::iter::once(fault).chain(reasons).filter_map(label).collect();
+    Diagnosis { code: error.code().to_owned(), labels, help }
 }
 
 impl ErrorReport {

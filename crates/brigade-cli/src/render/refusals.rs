@@ -6,14 +6,13 @@ use std::path::Path;
 
 use brigade::paths::{CALLS, CATALOG, CHECKPOINTS, INBOX, PINS, RUNS};
 use brigade::{
-    CallReport, CheckpointReport, CheckpointReviewReport, DescribeReport, Error, InboxItemReport, PinReport,
-    PlanReport, QueueReport, Refusal, ReplayReport, Report, ResumeReport, ReviewReport, RunReport,
+    CallReport, CheckpointReport, CheckpointReviewReport, DescribeReport, Diagnosis, Error, InboxItemReport,
+    PinReport, PlanReport, QueueReport, Refusal, ReplayReport, Report, ResumeReport, ReviewReport, RunReport,
     RunShowReport, RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport, ShowReport,
 };
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::failure::Diagnosis;
 use super::page::Page;
 use super::text::{Text, Tone};
 use super::views::{logs_command, numbers};
