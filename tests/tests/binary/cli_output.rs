@@ -232,7 +232,7 @@ fn errors_of_a_file_stand_in_its_order_and_are_counted() {
     let text = run.stderr_text();
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what}\n{run}"));
     assert!(at("\n3 | family = 3\n  | ") < at("\n4 | timeout = \"soon\"\n  | "), "{run}");
-    assert!(text.contains("\n\n2 errors\n"), "{run}");
+    assert!(text.contains("\n\n3 errors\n"), "{run}");
 }
 
 /// Runs a command on a terminal of so many columns and returns what appeared there.
