@@ -197,7 +197,7 @@ pub fn plan_start(facts: StartFacts<'_>) -> Result<VerifiedStart, Vec<Objection>
     if facts.is_broken {
         objections.push(Objection::BrokenEntry);
     }
-    let argv = split(facts.command).map_err(|objection| objections.push(objection)).ok();
+    let argv = split(facts.command).map_err(|objection| objections.push(*objection)).ok();
     if let Some(argv) = &argv {
         objections.extend(too_long(argv));
         objections.extend(risks(argv));
@@ -259,9 +259,9 @@ impl VerifiedStart {
 }
 
 /// Splits the command of an entry into words.
-pub(crate) fn split(command: Option<&str>) -> Result<Argv, Objection> {
+pub(crate) fn split(command: Option<&str>) -> Result<Argv, Box<Objection>> {
     let command = command.filter(|command| !command.is_empty()).ok_or(Objection::NoCommand)?;
-    Argv::parse(command).map_err(Objection::NotWords)
+    Argv::parse(command).map_err(|error| Box::new(Objection::NotWords(error)))
 }
 
 /// Lists what makes a command line too much of a risk.

@@ -1,5 +1,7 @@
 //! A workspace whose tool is one of the misbehaving MCP server.
 
+#![allow(clippy::disallowed_methods, reason = "the server is copied from the fixtures")]
+
 use brigade_testkit::fixtures;
 use brigade_tests::Site;
 use serde_json::Value;

@@ -116,7 +116,7 @@ impl Printer<'_, '_> {
             if is_end {
                 self.depth -= 1;
             }
-            if !is_behind_key && !(is_end && is_fresh) {
+            if !(is_behind_key || is_end && is_fresh) {
                 if !is_end && !is_fresh {
                     self.out.push(b',');
                 }

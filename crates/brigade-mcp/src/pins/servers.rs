@@ -187,7 +187,7 @@ impl PinStore<'_> {
         let entries = match self.fs.list_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.is_not_found() => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         let mut found = Vec::new();
         for entry in entries {
