@@ -1,9 +1,9 @@
 //! JSON values that lose nothing: numbers keep the text they were written in.
 //!
 //! [`Json::parse`] reads RFC 8259 strictly and refuses duplicate keys; [`Dialect::Lenient`] also reads what older
-//! programs wrote (`NaN`, duplicate keys, lone surrogates), and [`Dialect::WithComments`] what people write into settings.
-//! Errors carry the position and never the text. [`members`] looks into a text without building a value, and [`reprint`]
-//! writes one again; all three consume the same tokens.
+//! programs wrote (`NaN`, duplicate keys, lone surrogates), and [`Dialect::WithComments`] what people write into
+//! settings. Errors carry the position and never the text. [`members`] looks into a text without building a value, and
+//! [`reprint`] writes one again; all three consume the same tokens.
 //!
 //! [`to_json`] and [`from_json`] convert between values and types with a serde form. [`record!`](crate::record!) makes
 //! a type a record, which keeps members that it does not know.

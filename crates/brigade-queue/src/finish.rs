@@ -1,8 +1,8 @@
 //! The end of a run: checkpoints, receipt, ledger, call, each durable before the next is written.
 //!
-//! Until the call is written, it is `running`; a crash before that leaves a runner that is gone, and the next writer goes on
-//! where it stopped: a receipt that is there is the run's outcome, an entry of the ledger that is there is used, and without
-//! a receipt the run was interrupted.
+//! Until the call is written, it is `running`; a crash before that leaves a runner that is gone, and the next writer
+//! goes on where it stopped: a receipt that is there is the run's outcome, an entry of the ledger that is there is
+//! used, and without a receipt the run was interrupted.
 
 use std::ops::ControlFlow;
 
@@ -329,8 +329,8 @@ pub(crate) fn checkpoints_of(
 /// Where reports show receipts and logs, relative to the workspace.
 pub(crate) const RUNS: &str = ".brigade/tools/runs";
 
-/// Makes the receipt of a run of which nothing more is known than that its runner is gone, as the next writer records it.
-/// A log that the runner did not come to create is not named.
+/// Makes the receipt of a run of which nothing more is known than that its runner is gone, as the next writer records
+/// it. A log that the runner did not come to create is not named.
 pub fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
     let call = &stored.call;
     let text = |text: &str| Json::from(text);

@@ -81,8 +81,8 @@ impl JournalStore {
         check::check(&self.journal.load()?)
     }
 
-    /// Hands out all calls in the order in which they were queued, as text where that is how they are shown: for lists that
-    /// are as long as the history. See [`brigade_core::json::reprint`].
+    /// Hands out all calls in the order in which they were queued, as text where that is how they are shown: for lists
+    /// that are as long as the history. See [`brigade_core::json::reprint`].
     ///
     /// # Errors
     /// When the disk fails, or the journal is not a file.

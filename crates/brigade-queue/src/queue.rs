@@ -1,5 +1,5 @@
-//! The rules of the queue, above any store: which calls make a new one superfluous, what a decision, a run and an answer
-//! change, and what becomes of runs whose runner is gone.
+//! The rules of the queue, above any store: which calls make a new one superfluous, what a decision, a run and an
+//! answer change, and what becomes of runs whose runner is gone.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -73,7 +73,8 @@ pub type MakeCall<'a> = dyn FnMut(usize, &dyn Fn(&CallId) -> bool) -> Call + 'a;
 pub enum Review {
     /// Agrees to exactly what is bound.
     Approve(Box<Binding>),
-    /// Decides nothing yet: takes what the call would be today, which a person was told, in the place of what was queued.
+    /// Decides nothing yet: takes what the call would be today, which a person was told, in the place of what was
+    /// queued.
     Replan(Box<Replan>),
     /// Declines, and why.
     Reject(String),
@@ -124,8 +125,8 @@ impl Queue {
         Ok(View { snapshot: Held::Own(self.store.read()?), host: self.host.clone() })
     }
 
-    /// Waits for the place of the one writer, and holds it until the result is dropped: for one read, check and write, never
-    /// while a child process runs. Runs whose runner is gone are recorded as interrupted first.
+    /// Waits for the place of the one writer, and holds it until the result is dropped: for one read, check and write,
+    /// never while a child process runs. Runs whose runner is gone are recorded as interrupted first.
     ///
     /// # Errors
     /// When another writer holds it for too long, or the store cannot be written.
@@ -197,8 +198,8 @@ impl View<'_> {
         }
     }
 
-    /// Hands out calls one after the other, without holding many, until `found` breaks: all in the order in which they were
-    /// queued, or those of one status, the oldest first.
+    /// Hands out calls one after the other, without holding many, until `found` breaks: all in the order in which they
+    /// were queued, or those of one status, the oldest first.
     pub fn for_each_call(&self, which: &Calls, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
         let order = if *which == Calls::All { Order::Queued } else { Order::Oldest };
         self.hand_out(which, order, found)
@@ -277,8 +278,8 @@ impl View<'_> {
         self.snapshot().receipts(limit)
     }
 
-    /// Hands out every receipt with some of its members, on several threads at once and in any order, and checks the chain on
-    /// the way.
+    /// Hands out every receipt with some of its members, on several threads at once and in any order, and checks the
+    /// chain on the way.
     pub fn examine_runs(
         &self,
         members: &[&str],
@@ -293,7 +294,8 @@ impl View<'_> {
         self.snapshot().receipt(run)
     }
 
-    /// Finds the receipt that is meant: an equal id wins over those that only start with the prefix. It may be unreadable.
+    /// Finds the receipt that is meant: an equal id wins over those that only start with the prefix. It may be
+    /// unreadable.
     pub fn find_run(
         &self,
         prefix: &IdPrefix,
@@ -511,8 +513,8 @@ impl LockedQueue<'_> {
 
     /// Records how a run ended: its checkpoints, its receipt, the ledger's entry and the call, in this order.
     ///
-    /// The checkpoints may get other ids, because one that is taken is never overwritten; `receipt` makes the receipt of
-    /// the checkpoints as they are stored. Its `status` decides how the call ends.
+    /// The checkpoints may get other ids, because one that is taken is never overwritten; `receipt` makes the receipt
+    /// of the checkpoints as they are stored. Its `status` decides how the call ends.
     ///
     /// # Errors
     /// When the call does not run as `run`, the receipt is not one of this run, or the store fails.
@@ -532,8 +534,8 @@ impl LockedQueue<'_> {
     /// resume-pending.
     ///
     /// # Errors
-    /// When the checkpoint was answered, is void, or its call does not wait for it or could not go on behind it; or when the
-    /// store fails.
+    /// When the checkpoint was answered, is void, or its call does not wait for it or could not go on behind it; or
+    /// when the store fails.
     pub fn answer(
         &mut self,
         id: &CheckpointId,

@@ -1,8 +1,8 @@
 //! Where calls, receipts and checkpoints are kept: what a store must offer.
 //!
-//! A store keeps records and finds them. It takes no decisions: what becomes of a call, its duplicates and its interrupted
-//! runs is decided once, by [`crate::Queue`]. Ten methods read and four write, each of which a table or two in a database
-//! can answer. [`crate::JournalStore`] keeps them in files, [`crate::MemoryStore`] in memory.
+//! A store keeps records and finds them. It takes no decisions: what becomes of a call, its duplicates and its
+//! interrupted runs is decided once, by [`crate::Queue`]. Ten methods read and four write, each of which a table or two
+//! in a database can answer. [`crate::JournalStore`] keeps them in files, [`crate::MemoryStore`] in memory.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,8 +23,8 @@ pub struct StoredCall {
     pub sequence: u64,
     /// How often it was written; a change names the revision it is based on.
     pub revision: u64,
-    /// The documents of the checkpoints of its runs, by id, as they stand. Where checkpoints are also kept apart, this is the
-    /// truth.
+    /// The documents of the checkpoints of its runs, by id, as they stand. Where checkpoints are also kept apart, this
+    /// is the truth.
     pub checkpoints: Object,
 }
 
@@ -73,8 +73,8 @@ pub struct StoredCheckpoint {
     pub checkpoint: Checkpoint,
     /// What reports show as its file, relative to the workspace.
     pub path: String,
-    /// The members in which a copy of it differs from the record of its call. Nobody goes on behind such a checkpoint. Empty
-    /// where there are no copies.
+    /// The members in which a copy of it differs from the record of its call. Nobody goes on behind such a checkpoint.
+    /// Empty where there are no copies.
     pub differs: Vec<String>,
 }
 
@@ -186,8 +186,8 @@ pub trait Snapshot: Send + Sync {
     /// Hands out calls one after the other, without holding many, until `found` breaks.
     fn calls(&self, query: &CallQuery, found: &mut FoundCall<'_>) -> Result<(), QueueError>;
 
-    /// Returns the pending, approved and rejected calls that may ask for the same as a new one, in the order in which they
-    /// were queued. May return more.
+    /// Returns the pending, approved and rejected calls that may ask for the same as a new one, in the order in which
+    /// they were queued. May return more.
     fn similar_calls(&self, call: &Call) -> Result<Vec<StoredCall>, QueueError>;
 
     /// Lists the ids that start with a prefix, at most `limit`, sorted.
@@ -202,8 +202,8 @@ pub trait Snapshot: Send + Sync {
     /// Lists receipts, newest first, at most `limit`; `usize::MAX` for all. Reads about as many as it returns.
     fn receipts(&self, limit: usize) -> Result<RunList, QueueError>;
 
-    /// Hands out every receipt with some of its members, on several threads at once and in any order, and checks the chain on
-    /// the way.
+    /// Hands out every receipt with some of its members, on several threads at once and in any order, and checks the
+    /// chain on the way.
     fn examine(
         &self,
         members: &[&str],
@@ -218,8 +218,8 @@ pub trait Snapshot: Send + Sync {
     fn checkpoints(&self, which: Checkpoints<'_>) -> Result<CheckpointList, QueueError>;
 }
 
-/// The store, while nobody else can change it. What a method returns is durable, and each method takes effect as a whole or
-/// not at all. Methods fail when the store cannot be written.
+/// The store, while nobody else can change it. What a method returns is durable, and each method takes effect as a
+/// whole or not at all. Methods fail when the store cannot be written.
 #[expect(clippy::missing_errors_doc, reason = "all fail for the same reason")]
 pub trait Transaction {
     /// Looks at everything as it is in this transaction.

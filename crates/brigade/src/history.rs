@@ -204,8 +204,8 @@ impl Runs {
         })
     }
 
-    /// Queues a pending call of a receipt's arguments, planned with today's contract, policy and files. Runs nothing, and
-    /// the call must be approved like any other.
+    /// Queues a pending call of a receipt's arguments, planned with today's contract, policy and files. Runs nothing,
+    /// and the call must be approved like any other.
     ///
     /// # Errors
     /// [`Refusal::Replay`] when no run is meant, or its call is blocked by now; when the disk fails.

@@ -1,7 +1,7 @@
 //! Taking over the state of the Python program, version 0.30.0.
 //!
-//! Happens once, before the first write. The original journal is copied byte for byte first; receipts and checkpoints stay
-//! as they are; the ledger gets an entry for each receipt, marked as adopted.
+//! Happens once, before the first write. The original journal is copied byte for byte first; receipts and checkpoints
+//! stay as they are; the ledger gets an entry for each receipt, marked as adopted.
 
 use std::collections::HashMap;
 
@@ -142,8 +142,8 @@ fn is_equal(left: &dyn ReadFile, right: &dyn ReadFile) -> Result<bool, FsError> 
     Ok(true)
 }
 
-/// Enters the receipts that are not in the ledger, the oldest first, and returns the places of all, and the last one that
-/// only adopted ones stand before.
+/// Enters the receipts that are not in the ledger, the oldest first, and returns the places of all, and the last one
+/// that only adopted ones stand before.
 fn adopt_receipts(
     place: &Journal,
     known: u64,

@@ -1,9 +1,9 @@
 //! A journal that is older than the ledger: a copy was put back, or its end was lost.
 //!
 //! Each receipt enters the ledger before its call says so, and calls remember the places of their receipts, so entries
-//! behind the last place that any call knows are of runs that the journal has forgotten. Their calls are finished from the
-//! receipts before anybody can claim them again: nothing runs twice. Only those entries are looked at, so what this costs
-//! does not grow with the history.
+//! behind the last place that any call knows are of runs that the journal has forgotten. Their calls are finished from
+//! the receipts before anybody can claim them again: nothing runs twice. Only those entries are looked at, so what this
+//! costs does not grow with the history.
 
 use std::collections::BTreeMap;
 
@@ -37,8 +37,8 @@ pub(crate) fn catch_up(journal: &mut JournalTransaction, now: Timestamp) -> Resu
     Ok(())
 }
 
-/// Writes calls anew that are gone and whose last run is in the ledger and over, with what their receipts say of them, and
-/// returns how many. Looks at the whole ledger.
+/// Writes calls anew that are gone and whose last run is in the ledger and over, with what their receipts say of them,
+/// and returns how many. Looks at the whole ledger.
 pub(crate) fn restore(journal: &mut JournalTransaction, now: Timestamp) -> Result<u64, QueueError> {
     let mut gone: BTreeMap<CallId, LedgerEntry> = BTreeMap::new();
     for entry in

@@ -90,8 +90,8 @@ pub(crate) fn read_one(fs: &dyn Fs, run: &str) -> Result<Option<Result<StoredRec
     }
 }
 
-/// Opens the ledger if it can tell what runs there are: it is there, and reaches as far as the calls know. What is wrong
-/// with one that cannot is for `verify` to report.
+/// Opens the ledger if it can tell what runs there are: it is there, and reaches as far as the calls know. What is
+/// wrong with one that cannot is for `verify` to report.
 fn usable_ledger(state: &State) -> Result<Option<Box<dyn ReadFile>>, FsError> {
     let ledger = state.place().ledger();
     match ledger.open() {
@@ -263,8 +263,8 @@ pub(crate) fn enter(
     Ok((LedgerLink { sequence: entry.sequence, sha256: entry.sha256 }, chain))
 }
 
-/// Hands out all receipts with some of their members, and returns the sha256 of each file that could be read, if the chain is
-/// checked.
+/// Hands out all receipts with some of their members, and returns the sha256 of each file that could be read, if the
+/// chain is checked.
 pub(crate) fn examine(
     fs: &dyn Fs,
     folder: &RunFolder,
