@@ -5,6 +5,7 @@ mod manifests;
 mod rust_text;
 mod sources;
 mod width;
+mod words;
 
 use crate::repository::{Failure, Repository, Tree};
 
@@ -62,6 +63,7 @@ fn findings(tree: &Tree) -> Vec<Finding> {
     let manifests = manifests::read(tree);
     let mut found = manifests.findings();
     found.extend(sources::findings(tree));
+    found.extend(words::findings(tree));
     found.extend(documents::findings(tree, &manifests));
     found.sort();
     found.dedup();

@@ -34,6 +34,9 @@ pub use store::{PinRecord, PinTrouble};
 /// The folder of the pins.
 pub const PINS: &str = ".brigade/tools/pins";
 
+/// What a lock says of who holds it.
+const HOLDER: &str = include_str!("pins/holder.txt");
+
 /// The file whose lock is held while a first use makes a pin.
 const LOCK: &str = ".lock";
 
@@ -196,7 +199,7 @@ impl PinStore<'_> {
         let lock = rel(PINS).join(LOCK).expect("it is a name");
         let keep = || -> Result<Result<Option<Pin>, PinTrouble>, FsError> {
             self.fs.create_dir_all(&rel(PINS))?;
-            let holder = format!("process {} (brigade tools call run)", std::process::id());
+            let holder = format!("process {} ({HOLDER})", std::process::id());
             let _lock = self.fs.lock(&lock, &holder, LOCK_PATIENCE)?;
             let found = match self.read(&mcp.key) {
                 Ok(found) => found,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brigade_core::{Fingerprint, IdPrefix, Json};
+use brigade_core::{Fingerprint, Hint, IdPrefix, Json, NextStep};
 use brigade_fs::{DiskFs, FileMode, Fs, FsError};
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{
@@ -82,7 +82,7 @@ impl Runs {
         let verification = self.room.queue().read()?.verify(1)?;
         if let Some(finding) = verification.of_run(stored.receipt.id()) {
             let message = format!("the receipt is not what was recorded: {}", finding.detail);
-            return Err(Error::new(ErrorKind::Refused, message).hint("brigade tools run verify"));
+            return Err(Error::new(ErrorKind::Refused, message).hint(NextStep::VerifyRuns));
         }
         let subject = Json::object([
             ("name", Json::from(stored.path.as_str())),
@@ -156,8 +156,9 @@ impl Room {
                 "other users can read this host's key (mode {:04o}), so nothing is signed",
                 mode & 0o7777
             );
-            let hint =
-                format!("chmod 600 {}, or brigade tools keys init --force makes a new one", path.display());
+            let hint = Hint::from(format!("chmod 600 {}, or ", path.display()))
+                .then(NextStep::ReplaceKey)
+                .then(" makes a new one");
             return Err(Error::new(ErrorKind::Refused, message).hint(hint));
         }
         match self.fs.read_outside(&path, KEY_LIMIT) {
@@ -197,7 +198,7 @@ fn unusable_key() -> Error {
         ErrorKind::Environment,
         "this host's key cannot be used: it is not an Ed25519 key in PKCS #8 PEM",
     )
-    .hint("brigade tools keys init --force")
+    .hint(NextStep::ReplaceKey)
 }
 
 fn unreadable(error: FsError) -> Error {

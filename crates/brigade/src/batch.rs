@@ -76,7 +76,7 @@ impl Calls {
                         ..refused(number, reason)
                     }),
                 },
-                Err(error) => Line::Refused(refused(number, error.with_hints())),
+                Err(error) => Line::Refused(refused(number, error.with_hints(&*self.room.env.speller))),
             });
             if group.len() == GROUP {
                 self.room.commit(&mut group, &mut report, found)?;

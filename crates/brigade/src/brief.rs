@@ -83,7 +83,7 @@ impl Doctor {
                 .map(|facts| facts.id.clone())
                 .collect(),
             inbox: inbox_counts(&inbox),
-            next_command: self.room.words(&next),
+            next_command: self.room.in_words(next),
             next_reason,
         })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use brigade_call::{Call, CallStatus, Change, Plan, Purpose, RuntimeFact, blocker_to_json, verify};
 use brigade_core::json::{Shown, reprint};
 use brigade_core::text::escape_terminal;
-use brigade_core::{IdPrefix, Json, NextStep, Object, Severity, Timestamp};
+use brigade_core::{Hint, IdPrefix, Json, NextStep, Object, Severity, Timestamp};
 use brigade_policy::Blocker;
 use brigade_projection::blocking;
 use brigade_queue::{
@@ -320,7 +320,7 @@ impl Room {
             return Ok(None);
         }
         let error = Error::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
-        Ok(Some(did_you_mean(error, id, catalog.ids()).with_hints()))
+        Ok(Some(did_you_mean(error, id, catalog.ids()).with_hints(&*self.env.speller)))
     }
 
     /// Returns the queue's file, as reports name it.
@@ -356,15 +356,17 @@ impl Room {
                     let more = if SHOWN_FILES < files.len() { " and more" } else { "" };
                     blocker.field("command").hint(format!("look at {}{more}", names.join(", ")))
                 }
-                Change::Policy => blocker
-                    .hint(format!("brigade tools policy explain {} shows what it decides", call.tool_id)),
+                Change::Policy => {
+                    let step = NextStep::ExplainPolicy(call.tool_id.clone());
+                    blocker.hint(Hint::from(step).then(" shows what it decides"))
+                }
                 _ => blocker,
             }
         });
         let message = format!("call {} is not approved yet: it would not run what was queued", call.id);
         let error = Error::new(ErrorKind::Refused, message)
             .because(told)
-            .hint(format!("brigade tools call approve {} takes it as it is now", call.id));
+            .hint(Hint::from(NextStep::Approve(call.id.clone())).then(" takes it as it is now"));
         Ok(error.refusing(self, Refusal::Review { call: Some(report.call), pin: report.pin }))
     }
 
@@ -485,7 +487,7 @@ impl Room {
             Match::None => {
                 let shown = escape_terminal(prefix.as_str()).into_owned();
                 Err(Error::new(ErrorKind::NotFound, format!("no call matches `{shown}`"))
-                    .hint("brigade tools call list"))
+                    .hint(NextStep::ListCalls))
             }
             Match::Ambiguous(candidates) => Err(ambiguous("call", prefix, candidates)),
         }

@@ -2,7 +2,7 @@
 
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
 use brigade_core::text::escape_terminal;
-use brigade_core::{CallId, CheckpointId, IdPrefix, Json};
+use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, Json, NextStep};
 use brigade_queue::{Answer, Match, QueueError, StoredCheckpoint};
 use brigade_redact::Redactor;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ impl Checkpoints {
             let error = Error::caused(ErrorKind::Refused, refused);
             let hint = match stored.checkpoint.status {
                 CheckpointStatus::Pending => {
-                    Some(format!("brigade tools checkpoint approve {} --choice CHOICE", stored.checkpoint.id))
+                    Some(NextStep::AnswerCheckpoint(stored.checkpoint.id.clone()).into())
                 }
                 _ => room.way_out_of(&stored.checkpoint)?,
             };
@@ -190,7 +190,7 @@ impl Room {
     }
 
     /// Names the command that ends the call of a checkpoint, when nothing takes it further behind that.
-    fn way_out_of(&self, checkpoint: &Checkpoint) -> Result<Option<String>, Error> {
+    fn way_out_of(&self, checkpoint: &Checkpoint) -> Result<Option<Hint>, Error> {
         let is_open = match checkpoint.status {
             CheckpointStatus::Pending => checkpoint.is_expired(self.now()),
             _ => true,
@@ -200,7 +200,7 @@ impl Room {
             Some(_) | None => return Ok(None),
         };
         Ok(matches!(call.status, CallStatus::Waiting | CallStatus::ResumePending)
-            .then(|| format!("brigade tools call reject {} --reason WHY ends the call", call.id)))
+            .then(|| Hint::from(NextStep::Reject(call.id.clone())).then(" ends the call")))
     }
 
     /// Returns all checkpoints that a call waits for, the one that was named first, and of the first whose file was changed by
@@ -230,7 +230,7 @@ impl Room {
             Match::None => {
                 let shown = escape_terminal(prefix.as_str());
                 Err(Error::new(ErrorKind::NotFound, format!("no checkpoint matches `{shown}`"))
-                    .hint("brigade tools checkpoint list"))
+                    .hint(NextStep::ListCheckpoints))
             }
             Match::Ambiguous(candidates) => Err(ambiguous("checkpoint", prefix, candidates)),
         }
@@ -247,10 +247,10 @@ impl Room {
 /// Says what takes a checkpoint further whose file was changed by somebody.
 fn changed(error: QueueError) -> Error {
     Error::caused(ErrorKind::Refused, error)
-        .hint("brigade tools state compact writes the file as the record has it")
+        .hint(Hint::from(NextStep::CompactState).then(" writes the file as the record has it"))
 }
 
-fn hinted(error: Error, hint: Option<String>) -> Error {
+fn hinted(error: Error, hint: Option<Hint>) -> Error {
     match hint {
         Some(hint) => error.hint(hint),
         None => error,

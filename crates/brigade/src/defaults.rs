@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use brigade_catalog::edit::{self, merge};
 use brigade_catalog::{Catalog, Level, Tool, starter};
-use brigade_core::Json;
+use brigade_core::{Json, NextStep};
 use brigade_fs::FileMode;
 
 use crate::catalog::Tools;
@@ -191,7 +191,7 @@ impl Room {
             default_count,
             projection_scope: scope.map(|scope| scope.into_iter().collect()),
             gitignore: "skipped".to_owned(),
-            next_command: "brigade tools apply --all".to_owned(),
+            next_command: self.spelled(NextStep::ApplyAll),
         }
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_catalog::Catalog;
-use brigade_core::{Json, closest};
+use brigade_core::{Json, NextStep, closest};
 use brigade_doctor::{Area, Issue, IssueType, Quieted, quiet, top_issue};
 use brigade_runtime::{Checks, StateCounts};
 
@@ -73,7 +73,7 @@ impl DoctorRequest {
         let error = Error::new(ErrorKind::Usage, format!("there is no tool or runtime `{shown}`"));
         Err(match closest(wanted, known.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint("brigade tools list"),
+            None => error.hint(NextStep::ListTools),
         })
     }
 

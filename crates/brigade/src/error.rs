@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brigade_core::{Hint, Json, Place};
+use brigade_core::{Hint, Json, NextStep, Place, Spell};
 use brigade_fs::{FsError, FsErrorKind};
 use brigade_policy::Blocker;
 use brigade_queue::QueueError;
@@ -234,12 +234,13 @@ impl Error {
         self.0.refused.as_ref().map(|refused| refused.target.as_str())
     }
 
-    /// Returns the message with its hints behind it, for documents that have one text for both.
-    pub fn with_hints(&self) -> String {
+    /// Returns the message with its hints behind it, in the words of a face, for documents that have one text for both.
+    pub fn with_hints(&self, speller: &dyn Spell) -> String {
         if self.0.hints.is_empty() {
             return self.0.message.clone();
         }
-        let hints: Vec<String> = self.0.hints.iter().map(ToString::to_string).collect();
+        let words = |hint: &Hint| hint.clone().spelled(speller, None).to_string();
+        let hints: Vec<String> = self.0.hints.iter().map(words).collect();
         format!("{} ({})", self.0.message, hints.join("; "))
     }
 
@@ -268,7 +269,7 @@ impl From<QueueError> for Error {
         match error {
             QueueError::Fs(error) => error.into(),
             blocked @ QueueError::Blocked(_) => Error::caused(ErrorKind::Environment, blocked)
-                .hint("brigade tools state compact moves it aside"),
+                .hint(Hint::from(NextStep::CompactState).then(" moves it aside")),
             failed @ QueueError::Store(_) => Error::caused(ErrorKind::Environment, failed),
             error => Error::caused(ErrorKind::Refused, error),
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use brigade_core::{ConfigIssue, Hint, Place, Severity};
+use brigade_core::{ConfigIssue, Hint, Place, Severity, Spell};
 use brigade_policy::Blocker;
 use brigade_redact::Excerpt;
 use miette::{
@@ -197,6 +197,11 @@ impl ErrorLine {
         ErrorLine { fault: Fault::new(code.to_owned(), &text), text }
     }
 
+    /// Takes an error, with its hints in the words of a face.
+    pub(crate) fn of(error: &Error, speller: &dyn Spell) -> ErrorLine {
+        ErrorLine { text: error.with_hints(speller), fault: error.faults().0 }
+    }
+
     /// Returns the text, with the place before it and the hint behind it.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -211,12 +216,6 @@ impl ErrorLine {
 impl From<&ConfigIssue> for ErrorLine {
     fn from(issue: &ConfigIssue) -> ErrorLine {
         ErrorLine { text: issue.to_string(), fault: Fault::from(issue) }
-    }
-}
-
-impl From<&Error> for ErrorLine {
-    fn from(error: &Error) -> ErrorLine {
-        ErrorLine { text: error.with_hints(), fault: error.faults().0 }
     }
 }
 

@@ -6,7 +6,7 @@ use brigade_call::{
     ArgsProblem, DirectoryFact, FileFact, Plan, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact,
 };
 use brigade_catalog::{Catalog, Tool};
-use brigade_core::{ConfigIssue, Json, Severity};
+use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity};
 use brigade_exec::OpenedProgram;
 use brigade_policy::{Blocker, CallFacts, PolicyState, decide};
 use brigade_projection::{
@@ -203,7 +203,7 @@ pub(crate) fn projection_facts(items: &[ProjectionItem]) -> ProjectionFacts {
         );
         Blocker::new("projection", message)
             .field(format!("projections.{}", item.harness))
-            .hint(format!("brigade tools apply {} --force replaces it", item.tool_id))
+            .hint(Hint::from(NextStep::ApplyForced(item.tool_id.to_string())).then(" replaces it"))
     });
     ProjectionFacts {
         blockers: blockers.collect(),

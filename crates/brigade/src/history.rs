@@ -199,7 +199,7 @@ impl Runs {
         let newest = self.room.queue().read()?.receipts(1)?.receipts.into_iter().next();
         newest.map(|stored| self.room.run_report(stored)).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, "nothing has run yet")
-                .hint("brigade tools call run --next")
+                .hint(NextStep::RunNext)
                 .refusing(&self.room, Refusal::RunShow)
         })
     }
@@ -271,7 +271,7 @@ impl Runs {
                 0 => "there is no entry to begin at: the ledger is empty".to_owned(),
                 last => format!("there is no entry {from} to begin at: the last one of the ledger is {last}"),
             };
-            return Err(Error::new(ErrorKind::Usage, message).hint("brigade tools run verify"));
+            return Err(Error::new(ErrorKind::Usage, message).hint(NextStep::VerifyRuns));
         }
         let findings: Vec<LedgerFinding> = verification
             .findings

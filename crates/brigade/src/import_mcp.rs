@@ -10,7 +10,7 @@ use brigade_call::SchemaFact;
 use brigade_catalog::edit::{self, EditError};
 use brigade_catalog::{ApprovalMode, Catalog, Family, Level, Runtime, Seconds, Tool};
 use brigade_core::text::{escape_terminal, short};
-use brigade_core::{Json, closest};
+use brigade_core::{Json, NextStep, closest};
 use brigade_fs::FileMode;
 use brigade_mcp::{Exchange, FirstTime, ListedTool, McpTool};
 use brigade_policy::PolicyState;
@@ -58,14 +58,14 @@ impl Tools {
         if runtime.is_broken || !runtime.enabled {
             let why = if runtime.is_broken { "has errors" } else { "is disabled" };
             let message = format!("the runtime `{shown}` {why}");
-            return Err(Error::new(ErrorKind::InvalidConfig, message).hint("brigade tools runtime doctor"));
+            return Err(Error::new(ErrorKind::InvalidConfig, message).hint(NextStep::CheckRuntimes));
         }
         let policy = self.room.policy()?;
         let asking = asking(runtime, &policy);
         let exchange = self.room.ask(&policy, &asking).map_err(|why| {
             let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
             let error = Error::new(ErrorKind::Refused, message);
-            if why.is_of_the_policy() { error.hint("brigade tools policy doctor") } else { error }
+            if why.is_of_the_policy() { error.hint(NextStep::CheckPolicy) } else { error }
         })?;
         let wanted = wanted(&exchange, &request.tools)?;
         // Held from the reading to the writing: others may import at the same time.

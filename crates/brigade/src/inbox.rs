@@ -8,7 +8,7 @@ mod file;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brigade_core::{IdPrefix, Json};
+use brigade_core::{IdPrefix, Json, NextStep};
 use brigade_doctor::{Import, InboxRow, import, quiet};
 use brigade_runtime::Checks;
 
@@ -214,7 +214,7 @@ fn find(inbox: &InboxFile, prefix: &IdPrefix) -> Result<usize, Error> {
     let shown = brigade_core::text::escape_terminal(text).into_owned();
     match found.len() {
         0 => Err(Error::new(ErrorKind::NotFound, format!("no row of the inbox matches `{shown}`"))
-            .hint("brigade work inbox list")),
+            .hint(NextStep::ListInbox)),
         1 => Ok(found.into_values().next().unwrap_or_default()),
         _ => {
             let candidates = found.into_keys().take(CANDIDATES).map(str::to_owned).collect();

@@ -105,7 +105,7 @@ impl Room {
             Some(near) => {
                 error.hint(format!("did you mean `{}`?", brigade_core::text::escape_terminal(near)))
             }
-            None => error.hint("brigade tools list"),
+            None => error.hint(NextStep::ListTools),
         })
     }
 }

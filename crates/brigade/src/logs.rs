@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use brigade_call::CallStatus;
-use brigade_core::{CallId, IdPrefix, Resolved};
+use brigade_core::{CallId, IdPrefix, NextStep, Resolved, RunId};
 use brigade_fs::{FsError, ReadFile, RelPath};
 use brigade_process::CancelToken;
 use brigade_queue::{Calls, Match, StoredReceipt, View};
@@ -73,13 +73,15 @@ impl RunningRun {
 impl MeantRun {
     /// Returns the receipt, or why there is none.
     pub(crate) fn receipt(self) -> Result<StoredReceipt, Error> {
-        let (run_id, why, follow) = match self {
+        let (run_id, why, read): (String, &str, fn(RunId) -> NextStep) = match self {
             MeantRun::Over(stored) => return Ok(*stored),
-            MeantRun::Running(running) => (running.run_id, "is still running", " --follow"),
-            MeantRun::Abandoned(running) => (running.run_id, "was interrupted when its runner was ended", ""),
+            MeantRun::Running(running) => (running.run_id, "is still running", NextStep::FollowOutput),
+            MeantRun::Abandoned(running) => {
+                (running.run_id, "was interrupted when its runner was ended", NextStep::ReadOutput)
+            }
         };
         Err(Error::new(ErrorKind::Refused, format!("run {run_id} {why}, so it has no receipt yet"))
-            .hint(format!("brigade tools run show {run_id} --log stdout{follow}")))
+            .hint(run_id.parse().map_or(NextStep::ListRuns, read)))
     }
 
     fn id(&self) -> &str {
@@ -253,7 +255,7 @@ impl Room {
 
 fn no_run(prefix: &IdPrefix) -> Error {
     let shown = brigade_core::text::escape_terminal(prefix.as_str()).into_owned();
-    Error::new(ErrorKind::NotFound, format!("no run matches `{shown}`")).hint("brigade tools run list")
+    Error::new(ErrorKind::NotFound, format!("no run matches `{shown}`")).hint(NextStep::ListRuns)
 }
 
 /// Lists the runs of the calls that stand at a status.

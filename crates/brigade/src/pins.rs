@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brigade_call::Call;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, closest};
+use brigade_core::{Fingerprint, NextStep, closest};
 use brigade_doctor::{PinProblem, PinState};
 use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, sentence};
 
@@ -34,7 +34,8 @@ impl Pins {
     pub fn list(&self) -> Result<PinListReport, Error> {
         let (pins, errors) = self.room.pins()?;
         let states = self.room.pin_store().servers(&self.room.catalog()?, &pins)?;
-        let issues: Vec<LiveIssue> = states.iter().flat_map(server_issues).collect();
+        let mut issues: Vec<LiveIssue> = states.iter().flat_map(server_issues).collect();
+        issues.iter_mut().for_each(|issue| issue.spell(&*self.room.env.speller));
         let servers: Vec<ServerSummary> =
             states.iter().map(|state| self.room.server_summary(state)).collect();
         let summaries: Vec<PinSummary> = pins.iter().map(|pin| self.room.pin_summary(pin)).collect();
@@ -83,9 +84,7 @@ impl Pins {
         let shown = escape_terminal(&pin.id()).into_owned();
         let Some(offered) = pin.offered.clone() else {
             let message = format!("nothing of the pin `{shown}` changed");
-            return Err(refused(
-                Error::new(ErrorKind::Refused, message).hint("brigade tools pins list --live"),
-            ));
+            return Err(refused(Error::new(ErrorKind::Refused, message).hint(NextStep::ComparePins)));
         };
         if let Some(wanted) = fingerprint {
             let wanted = wanted.trim().to_ascii_lowercase();
@@ -95,7 +94,7 @@ impl Pins {
                 } else {
                     format!("the server offers something else for the pin `{shown}`")
                 };
-                let hint = format!("brigade tools pins show {shown}");
+                let hint = NextStep::ShowPin(pin.id());
                 return Err(refused(Error::new(ErrorKind::Refused, message).hint(hint)));
             }
         }
@@ -122,7 +121,7 @@ impl Room {
         } else {
             format!("nothing of the list `{}` changed", escape_terminal(&id))
         };
-        let error = Error::new(ErrorKind::Refused, message).hint("brigade tools pins list --live");
+        let error = Error::new(ErrorKind::Refused, message).hint(NextStep::ComparePins);
         Err(error.refusing(self, Refusal::Pin(Some(Box::new(before)))))
     }
 
@@ -273,7 +272,7 @@ impl Room {
                     ),
                     None => match closest(id, names.iter().map(String::as_str)) {
                         Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
-                        None => error.hint("brigade tools pins list"),
+                        None => error.hint(NextStep::ListPins),
                     },
                 }))
             }
@@ -339,7 +338,7 @@ pub(crate) fn server_issues(state: &ServerState) -> Vec<LiveIssue> {
             tool: if let [name] = names { Some(name.clone()) } else { None },
             message: sentence(names, what),
             changes: Vec::new(),
-            hint: Some(format!("brigade tools pins show {}", escape_terminal(&state.listing.id()))),
+            hint: Some(NextStep::ShowPin(state.listing.id()).into()),
         })
     };
     let appeared = issue("mcp_tool_appeared", &state.appeared, "appeared");

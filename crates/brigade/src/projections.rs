@@ -122,7 +122,7 @@ impl Room {
             Err(error) => {
                 // A catalog that cannot be read has said so already.
                 if !catalog.tools().is_empty() || errors.is_empty() {
-                    errors.push(ErrorLine::from(&error));
+                    errors.push(ErrorLine::of(&error, &*self.env.speller));
                 }
                 Vec::new()
             }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use brigade_call::{
     Call, CallStatus, Checkpoint, Claim, Purpose, Refusal as NotVerified, Runner, VerifiedCall, verify,
 };
-use brigade_core::{CallId, Fingerprint, IdPrefix, Json, RunId, Timestamp};
+use brigade_core::{CallId, Fingerprint, Hint, IdPrefix, Json, NextStep, RunId, Timestamp};
 use brigade_exec::{Execution, Logs, Peer, RunPaths, execute, with_checkpoints};
 use brigade_fs::{FileKind, RelPath, WriteFile};
 use brigade_mcp::{ListedTool, PinRule, ToolCall};
@@ -121,7 +121,7 @@ impl Room {
             }
         }
         let error = Error::new(ErrorKind::NotFound, "no approved call is ready to run");
-        let error = error.hint("brigade tools call list --status approved");
+        let error = error.hint(NextStep::ListApprovedCalls);
         Err(self.not_run(None, error, RunRefusal { passed_over, ..RunRefusal::default() }))
     }
 
@@ -273,12 +273,16 @@ impl Room {
             blocker_details: Unfilled::default(),
             changed: Unfilled::default(),
             passed_over: Vec::new(),
-            warnings: finished.warnings.into_iter().chain(chain_warnings(recorded.chain)).collect(),
+            warnings: finished.warnings.into_iter().chain(self.chain_warnings(recorded.chain)).collect(),
             failure: finished.failure.map(|failure| match &changed_pin {
-                Some(pin) => format!(
-                    "{failure} (`brigade tools pins show {pin}` shows what changed; queue the call again and approve \
-                     it, or `brigade tools pins accept {pin}`, if that is wanted)"
-                ),
+                Some(pin) => {
+                    let hint = Hint::from("`")
+                        .then(NextStep::ShowPin(pin.clone()))
+                        .then("` shows what changed; queue the call again and approve it, or `")
+                        .then(NextStep::AcceptPin(pin.clone()))
+                        .then("`, if that is wanted");
+                    format!("{failure} ({})", self.spelled(hint))
+                }
                 None => failure,
             }),
             candidates: Unfilled::default(),
@@ -366,6 +370,18 @@ impl Room {
         }
         Json::Object(members)
     }
+
+    /// Says what is wrong with the chain that a receipt was put at the end of.
+    fn chain_warnings(&self, chain: ChainEnd) -> Vec<String> {
+        match chain {
+            ChainEnd::Whole => Vec::new(),
+            ChainEnd::Lost => vec![format!(
+                "the ledger of receipts was lost or changed at its end; the entry of this run stands behind the gap, \
+                     which `{}` shows from now on",
+                self.spelled(NextStep::VerifyRuns)
+            )],
+        }
+    }
 }
 
 /// Says what a receipt that cannot be written means: trying again does not write it.
@@ -377,8 +393,8 @@ fn unrecorded(error: Error, call: &CallId, run: &RunId) -> Error {
          from now on"
     );
     Error::new(error.kind(), message)
-        .hint(format!("brigade tools run show {run} --log stdout"))
-        .hint(format!("brigade tools run replay {run} asks for it again, once the cause is mended"))
+        .hint(NextStep::ReadOutput(run.clone()))
+        .hint(Hint::from(NextStep::Replay(run.clone())).then(" asks for it again, once the cause is mended"))
 }
 
 /// Names the next run of a call. Whoever tries to run it gets the same name, so a run that the queue has lost is met again by
@@ -391,17 +407,6 @@ fn run_id(call: &Call) -> RunId {
         .text("previous_run_id", call.claim.as_ref().map(|claim| claim.run_id.as_str()))
         .finish();
     format!("run-{}", fingerprint.short()).parse().expect("hex digits and dashes are an id")
-}
-
-fn chain_warnings(chain: ChainEnd) -> Vec<String> {
-    match chain {
-        ChainEnd::Whole => Vec::new(),
-        ChainEnd::Lost => vec![
-            "the ledger of receipts was lost or changed at its end; the entry of this run stands behind the gap, which \
-             `brigade tools run verify` shows from now on"
-                .to_owned(),
-        ],
-    }
 }
 
 fn run_paths(run_id: &RunId) -> RunPaths {

@@ -56,7 +56,7 @@ impl Runtimes {
             tool_count: 0,
             sources: Vec::new(),
             gitignore: "skipped".to_owned(),
-            next_command: "brigade tools runtime list".to_owned(),
+            next_command: self.room.spelled(NextStep::ListRuntimes),
         })
     }
 
@@ -208,7 +208,7 @@ impl Room {
         let error = Error::new(ErrorKind::NotFound, format!("no runtime has the id `{shown}`"));
         Err(match closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str())) {
             Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
-            None => error.hint("brigade tools runtime list"),
+            None => error.hint(NextStep::ListRuntimes),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Setting a workspace up: `tools init` and `policy init`.
 
 use brigade_catalog::starter;
+use brigade_core::NextStep;
 use brigade_fs::{FileKind, FileMode, FsError, FsErrorKind, Lock, RelPath};
 
 use crate::catalog::Tools;
@@ -74,7 +75,7 @@ impl Tools {
             tool_count: starter::tools().len(),
             sources,
             gitignore,
-            next_command: "brigade tools list".to_owned(),
+            next_command: self.room.spelled(NextStep::ListTools),
         })
     }
 }
@@ -94,7 +95,7 @@ impl Policies {
             tool_count: 0,
             sources: Vec::new(),
             gitignore: "skipped".to_owned(),
-            next_command: "brigade tools policy doctor".to_owned(),
+            next_command: self.room.spelled(NextStep::CheckPolicy),
         })
     }
 }

@@ -6,18 +6,12 @@ use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
 use brigade_call::Call;
-use brigade_core::Json;
+use brigade_core::{Json, NextStep};
 use brigade_queue::{BadReceipt, Calls, Chain, Check, Compaction, Mending, View};
 
 use crate::error::Error;
 use crate::report::{CompactReport, DamageReport, Report as _, StateReport};
 use crate::room::Room;
-
-/// The command that sets aside what cannot be read.
-const COMPACT: &str = "brigade tools state compact";
-
-/// The command that says what is wrong with receipts.
-const VERIFY: &str = "brigade tools run verify";
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +40,7 @@ impl State {
             Some(journal) => journal.check()?,
             None => Check::default(),
         };
+        let step = |step: NextStep| Some(self.room.spelled(step));
         let mut damage: Vec<DamageReport> = check
             .damage
             .iter()
@@ -54,9 +49,9 @@ impl State {
                 line: damage.line,
                 problem: damage.problem.to_owned(),
                 next: match damage.mending {
-                    Mending::SetAside => Some(COMPACT),
+                    Mending::SetAside => step(NextStep::CompactState),
                     // What is lost of the receipts, no compaction brings back.
-                    Mending::Stays if damage.path.ends_with(".jsonl") => Some(VERIFY),
+                    Mending::Stays if damage.path.ends_with(".jsonl") => step(NextStep::VerifyRuns),
                     Mending::Stays => None,
                 },
             })
@@ -64,29 +59,33 @@ impl State {
         let as_adopted: HashSet<&String> = check.bad_when_adopted.iter().collect();
         let bad = self.room.bad_receipts(&view, check.lost_receipts.clone())?;
         damage.extend(bad.into_iter().filter(|bad| !as_adopted.contains(&bad.0)).map(|(path, problem)| {
-            let next = Some(if check.is_unadopted { COMPACT } else { VERIFY });
+            let next = step(if check.is_unadopted { NextStep::CompactState } else { NextStep::VerifyRuns });
             DamageReport { file: self.room.absolute(&path), line: None, problem, next }
         }));
-        let of_receipts = |paths: &[String], problem: &str, next| -> Vec<DamageReport> {
+        let of_receipts = |paths: &[String], problem: &str, next: NextStep| -> Vec<DamageReport> {
             let one = |path: &String| DamageReport {
                 file: self.room.absolute(path),
                 line: None,
                 problem: problem.to_owned(),
-                next: Some(next),
+                next: step(next.clone()),
             };
             paths.iter().map(one).collect()
         };
-        damage.extend(of_receipts(&check.unrecorded_receipts, "the ledger does not name it", VERIFY));
+        damage.extend(of_receipts(
+            &check.unrecorded_receipts,
+            "the ledger does not name it",
+            NextStep::VerifyRuns,
+        ));
         damage.extend(of_receipts(
             &check.forgotten_receipts,
             "its call does not know of this run: calls.jsonl is older than the ledger, or lost a part",
-            COMPACT,
+            NextStep::CompactState,
         ));
         damage.extend(view.checkpoints()?.errors.into_iter().map(|bad| DamageReport {
             file: self.room.absolute(&bad.path),
             line: None,
             problem: bad.problem,
-            next: Some(if bad.is_recorded { COMPACT } else { "brigade tools checkpoint list" }),
+            next: step(if bad.is_recorded { NextStep::CompactState } else { NextStep::ListCheckpoints }),
         }));
         let mut temporary = check.temporary;
         let left = self.room.left_incoming(&view)?.into_iter().chain(self.room.left_temporary()?);

@@ -10,6 +10,11 @@ impl Room {
         self.env.speller.spell(step, Some(&self.target()))
     }
 
+    /// Returns a step with words that work where the person is.
+    pub(crate) fn in_words(&self, step: NextStep) -> Hint {
+        Hint::from(step).spelled(&*self.env.speller, Some(&self.target()))
+    }
+
     /// Returns what puts steps into such words, for rows that outlive the operation.
     pub(crate) fn words_of_steps(&self) -> impl Fn(&NextStep) -> String + Clone + Send + Sync + 'static {
         let (speller, root) = (self.env.speller.clone(), self.target());

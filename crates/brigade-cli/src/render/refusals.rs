@@ -13,6 +13,7 @@ use brigade::{
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use super::next::CommandLine;
 use super::page::Page;
 use super::text::{Text, Tone};
 use super::views::{logs_command, numbers};
@@ -65,12 +66,13 @@ impl Serialize for Refused<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Refused { error, target, .. } = self;
         if let Refusal::Plan(report) = self.refusal {
-            return PlanRefused { report, error: error.with_hints(), diagnosis: self.diagnosis }
-                .serialize(serializer);
+            let error = error.with_hints(&CommandLine::default());
+            return PlanRefused { report, error, diagnosis: self.diagnosis }.serialize(serializer);
         }
         let mut map = serializer.serialize_map(None)?;
         let message = error.to_string();
-        let (text, could_be, reasons) = (error.with_hints(), error.could_be(), self.reasons());
+        let (text, could_be, reasons) =
+            (error.with_hints(&CommandLine::default()), error.could_be(), self.reasons());
         let details: Vec<_> = error.blockers().iter().map(blockers::detail).collect();
         match self.refusal {
             Refusal::Queue { call } => members!(map:

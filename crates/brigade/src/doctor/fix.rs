@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use brigade_core::NextStep;
 use brigade_queue::{Damage, Mending};
 use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
 
@@ -67,9 +68,9 @@ impl Doctor {
             fixed_count: fixed.len(),
             failed_count: failed.len(),
             next_command: if dry_run && !fixed.is_empty() {
-                "brigade tools doctor --fix"
+                self.room.spelled(NextStep::Fix)
             } else {
-                "brigade tools doctor"
+                self.room.spelled(NextStep::Diagnose)
             },
             fixed,
             failed,

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use brigade_core::IdPrefix;
+use brigade_core::{IdPrefix, NeutralWords, NextStep};
 
 use super::*;
 use crate::args::ArgsSource;
@@ -178,16 +178,16 @@ fn a_brief_names_the_next_command_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
     let fresh = workspace.doctor().brief().unwrap();
-    assert_eq!(fresh.next_command, "init-policy");
+    assert_eq!(fresh.next_command.step(), Some(&NextStep::InitPolicy));
     let args = ArgsSource::from(Json::object([("name", Json::from("x"))]));
     let queued = workspace.calls().queue(Request::new("greet").args(args)).unwrap();
     let id = queued.call.get("id").and_then(Json::as_str).unwrap();
     let brief = workspace.doctor().brief().unwrap();
     assert_eq!(brief.pending_approval_count, 1);
-    assert_eq!(brief.next_command, format!("show-call:{id}"));
+    assert_eq!(brief.next_command.to_string(), format!("show-call:{id}"));
     assert_eq!(brief.oldest_pending_call.get("id").and_then(Json::as_str), Some(id));
     approved(&workspace);
-    assert_eq!(workspace.doctor().brief().unwrap().next_command, "run-next");
+    assert_eq!(workspace.doctor().brief().unwrap().next_command.step(), Some(&NextStep::RunNext));
     assert!(!workspace.room.fs.exists(&rel(".brigade/work")).unwrap());
 }
 
@@ -248,5 +248,6 @@ fn a_name_that_nothing_has_is_refused_with_the_nearest_one() {
     assert!(of("policy").is_ok());
     let error = of("gret").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
-    assert!(error.with_hints().contains("did you mean `greet`?"), "{}", error.with_hints());
+    let told = error.with_hints(&NeutralWords);
+    assert!(told.contains("did you mean `greet`?"), "{told}");
 }

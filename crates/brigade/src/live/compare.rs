@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use brigade_catalog::Tool;
-use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
+use brigade_core::{Json, NextStep};
 use brigade_mcp::{FirstTime, ListedTool, McpTool, PinRecord, diff};
 
 use super::{Asked, server_name};
@@ -52,9 +52,10 @@ impl Room {
                 Ok(exchange) => exchange,
                 Err(why) => {
                     // What the policy refused to start, the policy explains.
-                    let command = if why.is_of_the_policy() { "policy explain" } else { "describe" };
+                    let step: fn(String) -> NextStep =
+                        if why.is_of_the_policy() { NextStep::ExplainPolicy } else { NextStep::DescribeTool };
                     report.issues.push(LiveIssue {
-                        hint: Some(format!("brigade tools {command} {}", asked.tools[0].id)),
+                        hint: Some(step(asked.tools[0].id.to_string()).into()),
                         ..issue(
                             "mcp_server_failed",
                             &asked.server,
@@ -99,11 +100,12 @@ impl Room {
                 let message = "no enabled tool of the catalog says how the server is started".to_owned();
                 report.issues.push(LiveIssue {
                     severity: "info",
-                    hint: Some(format!("brigade tools pins show {}", pin.id())),
+                    hint: Some(NextStep::ShowPin(pin.id()).into()),
                     ..issue("mcp_no_server", &pin.tool.server, Some(&pin.tool.tool), message)
                 });
             }
         }
+        report.issues.iter_mut().for_each(|issue| issue.spell(&*self.env.speller));
         report.issue_count = report.issues.len();
         Ok(report)
     }
@@ -166,7 +168,7 @@ impl Room {
         if 1 < found.len() {
             let message = format!("the server lists it {} times, so it is never called", found.len());
             issues.push(LiveIssue {
-                hint: Some(format!("brigade tools describe {} --live", tool.id)),
+                hint: Some(NextStep::DescribeToolLive(tool.id.to_string()).into()),
                 ..issue("mcp_tool_duplicate", &mcp.server, Some(&mcp.tool), message)
             });
             return line;
@@ -186,7 +188,7 @@ impl Room {
         if !line.contract_changes.is_empty() {
             issues.push(LiveIssue {
                 changes: line.contract_changes.clone(),
-                hint: Some(format!("brigade tools describe {} --live", tool.id)),
+                hint: Some(NextStep::DescribeToolLive(tool.id.to_string()).into()),
                 ..issue(
                     "mcp_contract_differs",
                     &mcp.server,
@@ -244,7 +246,7 @@ fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> 
     let Some(listed) = listed else {
         let message = "the server does not list the pinned tool any more".to_owned();
         return Some(LiveIssue {
-            hint: Some(format!("brigade tools pins show {}", pin.id())),
+            hint: Some(NextStep::ShowPin(pin.id()).into()),
             ..issue("mcp_tool_vanished", server, Some(tool), message)
         });
     };
@@ -256,10 +258,9 @@ fn pin_issue(pin: &PinRecord, listed: Option<&ListedTool>, against: Against) -> 
         changes: pin.pin.changes(listed).iter().map(ToString::to_string).collect(),
         hint: Some(match against {
             Against::Pins => {
-                let fingerprint = listed.fingerprint().short();
-                format!("brigade tools pins accept {} --fingerprint {fingerprint}", pin.id())
+                NextStep::AcceptPinChange { pin: pin.id(), fingerprint: listed.fingerprint() }.into()
             }
-            Against::ContractsAndPins => "brigade tools pins list --live".to_owned(),
+            Against::ContractsAndPins => NextStep::ComparePins.into(),
         }),
         ..issue("mcp_tool_changed", server, Some(tool), message)
     })
@@ -300,8 +301,7 @@ fn new_tools(
     let runtime = asked.tools.first().and_then(|tool| tool.runtime_id.as_deref());
     Some(LiveIssue {
         severity: "info",
-        hint: runtime
-            .map(|runtime| format!("brigade tools import mcp {} --dry-run", escape_terminal(runtime))),
+        hint: runtime.map(|runtime| NextStep::TryImportMcp(runtime.to_owned()).into()),
         ..issue("mcp_tool_new", &asked.server, None, message)
     })
 }

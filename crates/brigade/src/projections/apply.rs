@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use brigade_core::Fingerprint;
 use brigade_core::parallel::in_parallel;
+use brigade_core::{Fingerprint, NextStep};
 use brigade_fs::{FsError, Lock, RelPath};
 use brigade_projection::{
     Orphan, Overwrite, PlannedWrite, PlannedWrites, ProjectionAction, ProjectionItem, ProjectionStatus,
@@ -111,7 +111,7 @@ impl Projections {
         let dry_run = request.dry_run || !(request.write && request.force);
         if !dry_run && request.which.is_none() {
             let error = Error::new(ErrorKind::Usage, "writing needs the id of a tool, or --all");
-            return Err(error.hint("brigade tools sync apply --all --write --force"));
+            return Err(error.hint(NextStep::SyncForced));
         }
         self.apply(&ApplyRequest {
             which: request.which.clone().unwrap_or(Selection::All),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_catalog::Tool;
+use brigade_core::NextStep;
 use brigade_projection::{Harness, HarnessPlace, harness, harnesses, wanted};
 
 use crate::catalog::enabled;
@@ -88,7 +89,7 @@ fn unknown(name: &str) -> Error {
     let error = Error::new(ErrorKind::NotFound, format!("no harness `{shown}` is known"));
     match brigade_core::closest(name, harnesses().iter().map(|harness| harness.name)) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("brigade tools harness list"),
+        None => error.hint(NextStep::ListHarnesses),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Documents about health and what mends it.
 
-use brigade_core::Json;
+use brigade_core::{Hint, Json};
 use serde::Serialize;
 
 use super::Report;
@@ -25,7 +25,7 @@ pub struct FixReport {
     /// How many.
     pub failed_count: usize,
     /// The command to try next.
-    pub next_command: &'static str,
+    pub next_command: Hint,
     /// How the worst of what could not be mended ends the command; not part of the document.
     #[serde(skip)]
     pub worst: Exit,

@@ -1,6 +1,6 @@
 //! Documents about the tools of MCP servers: their pins, what they list now, and what is imported.
 
-use brigade_core::Json;
+use brigade_core::{Hint, Json, Spell};
 use serde::Serialize;
 
 use super::{Report, Unfilled};
@@ -178,10 +178,15 @@ pub struct LiveIssue {
     /// What changed, in sentences.
     pub changes: Vec<String>,
     /// What to do.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }
 
 impl LiveIssue {
+    /// Puts the next step of the hint into the words of a face.
+    pub(crate) fn spell(&mut self, speller: &dyn Spell) {
+        self.hint = self.hint.take().map(|hint| hint.spelled(speller, None));
+    }
+
     fn is_bad(&self) -> bool {
         self.severity != "info"
     }

@@ -1,5 +1,6 @@
 //! Documents about setting a workspace up.
 
+use brigade_core::Hint;
 use serde::Serialize;
 
 use super::Report;
@@ -21,7 +22,7 @@ pub struct InitReport {
     /// What became of the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
     pub gitignore: String,
     /// The next command to try.
-    pub next_command: String,
+    pub next_command: Hint,
 }
 
 impl Report for InitReport {

@@ -1,6 +1,6 @@
 //! Documents about the state as a whole, keys and attestations.
 
-use brigade_core::Json;
+use brigade_core::{Hint, Json};
 use serde::Serialize;
 
 use super::Report;
@@ -55,7 +55,7 @@ pub struct DamageReport {
     /// What is wrong, without the text.
     pub problem: String,
     /// The command that mends it, or shows more of what nothing can mend; absent where only a person can say what to do.
-    pub next: Option<&'static str>,
+    pub next: Option<Hint>,
 }
 
 /// `state compact`.

@@ -1,6 +1,6 @@
 //! Documents about work: the inbox and the brief.
 
-use brigade_core::Json;
+use brigade_core::{Hint, Json};
 use serde::Serialize;
 
 use super::{Report, Unfilled};
@@ -96,7 +96,7 @@ pub struct BriefReport {
     /// Rows of the inbox by status.
     pub inbox: Json,
     /// The next command to type.
-    pub next_command: String,
+    pub next_command: Hint,
     /// Why that one.
     pub next_reason: String,
 }

@@ -187,7 +187,7 @@ impl View for FixReport {
         for fix in &self.failed {
             page.trouble.line(fix_line(Tone::Bad, "error: not mended", fix));
         }
-        page.next(self.next_command);
+        page.next(&self.next_command.to_string());
     }
 }
 

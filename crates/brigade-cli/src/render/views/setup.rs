@@ -13,6 +13,6 @@ impl View for InitReport {
             page.data.field("sources", self.sources.join(", "));
             page.data.field("gitignore", &self.gitignore);
         }
-        page.next(&self.next_command);
+        page.next(&self.next_command.to_string());
     }
 }

@@ -48,9 +48,10 @@ impl View for StateReport {
             page.note("this state is of an older program; the first write takes it over and keeps a copy");
         }
         let left = (!self.temporary.is_empty()).then_some("brigade tools state compact");
-        let next: BTreeSet<&str> = self.damage.iter().filter_map(|damage| damage.next).chain(left).collect();
+        let of_damage = self.damage.iter().filter_map(|damage| damage.next.as_ref()).map(ToString::to_string);
+        let next: BTreeSet<String> = of_damage.chain(left.map(str::to_owned)).collect();
         for command in next {
-            page.next(command);
+            page.next(&command);
         }
     }
 }

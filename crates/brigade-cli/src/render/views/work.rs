@@ -109,14 +109,14 @@ impl View for BriefReport {
             page.data.table(table);
         }
         page.data.gap();
-        page.data.field("next", Text::new(Tone::Accent, &self.next_command));
+        page.data.field("next", Text::new(Tone::Accent, &self.next_command.to_string()));
         page.data.short_field("because", &self.next_reason);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use brigade::core::{Json, Timestamp};
+    use brigade::core::{Hint, Json, Timestamp};
     use unicode_width::UnicodeWidthStr as _;
 
     use super::*;
@@ -162,7 +162,7 @@ mod tests {
             issue_count: 10_000,
             runtimes_down: (0..50).map(|number| format!("runtime-{number}")).collect(),
             inbox: counts(&["pending", "promoted", "dismissed", "done", "total", "unreadable"]),
-            next_command: "brigade tools call show call-0123456789abcdef".to_owned(),
+            next_command: Hint::from("brigade tools call show call-0123456789abcdef"),
             next_reason: "a call waits for a decision ".repeat(10),
         }
     }

@@ -1,6 +1,6 @@
 //! Documents about closeouts, defaults and harnesses.
 
-use brigade_core::Json;
+use brigade_core::{Hint, Json};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -112,7 +112,7 @@ pub struct DefaultsReport {
     /// What became of the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
     pub gitignore: String,
     /// The next command to try.
-    pub next_command: String,
+    pub next_command: Hint,
 }
 
 impl Report for DefaultsReport {

@@ -64,7 +64,7 @@ impl View for DefaultsReport {
             sheet.field("source", format!("{path} ({}{detail})", source.action.replace('_', " ")));
         }
         sheet.field("gitignore", &self.gitignore);
-        page.next(&self.next_command);
+        page.next(&self.next_command.to_string());
     }
 }
 
