@@ -20,12 +20,18 @@ const PAGES: &str = "docs/man";
 /// Where the issues are explained.
 const ISSUES: &str = "docs/issues.md";
 
+/// Where the codes of errors are explained.
+const ERRORS: &str = "docs/errors.md";
+
 pub fn run(repository: &Repository, arguments: &DocsArguments) -> Result<(), Failure> {
     let settle = Settle::of(arguments.check);
     let mut differing = generated::settle(repository, PAGES, &pages(repository)?, settle)?;
     let words = "run --quiet --locked --package brigade-cli --example issues";
     let issues = output(&mut cargo(repository, words.split(' ')))?;
     differing += generated::settle_file(repository, ISSUES, &issues, settle)?;
+    let words = "run --quiet --locked --package brigade-cli --example errors";
+    let errors = output(&mut cargo(repository, words.split(' ')))?;
+    differing += generated::settle_file(repository, ERRORS, &errors, settle)?;
     generated::verdict(differing, settle, "docs")
 }
 

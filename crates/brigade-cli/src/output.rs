@@ -214,7 +214,7 @@ impl<'a, 's> Output<'a, 's> {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
             Err(error) => {
                 let mut page = Page::new(self.now());
-                page.error("environment", &format!("cannot write to standard output: {error}"));
+                page.error(brigade::codes::ENVIRONMENT, &format!("cannot write to standard output: {error}"));
                 self.aside(&page.trouble);
                 Exit::Environment
             }

@@ -15,6 +15,7 @@ use brigade_queue::{
 };
 use brigade_redact::{Redactor, SecretValue};
 
+use crate::codes;
 use crate::error::{Error, ErrorKind, if_any};
 use crate::gather::{Config, Planned};
 use crate::load::shown_id;
@@ -260,7 +261,8 @@ impl Calls {
         let of_call = || Refusal::Review { call: Some(room.call_json(call)), pin: None };
         let (_, planned) = room.plan_again(call).map_err(|error| error.missing(room, of_call()))?;
         let binding = planned.plan.approvable(call).map_err(|blockers| {
-            let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id));
+            let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id))
+                .coded(codes::CALL_BLOCKED);
             refused(error.because(blockers))
         })?;
         if !planned.plan.to_be_told(call).is_empty() {
@@ -487,6 +489,7 @@ impl Room {
             Match::None => {
                 let shown = escape_terminal(prefix.as_str()).into_owned();
                 Err(Error::new(ErrorKind::NotFound, format!("no call matches `{shown}`"))
+                    .coded(codes::CALL_MISSING)
                     .hint(NextStep::ListCalls))
             }
             Match::Ambiguous(candidates) => Err(ambiguous("call", prefix, candidates)),

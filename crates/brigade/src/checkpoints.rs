@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::calls::ambiguous;
 use crate::catalog::counts;
+use crate::codes;
 use crate::error::{Error, ErrorKind, if_any};
 use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{
@@ -230,6 +231,7 @@ impl Room {
             Match::None => {
                 let shown = escape_terminal(prefix.as_str());
                 Err(Error::new(ErrorKind::NotFound, format!("no checkpoint matches `{shown}`"))
+                    .coded(codes::CHECKPOINT_MISSING)
                     .hint(NextStep::ListCheckpoints))
             }
             Match::Ambiguous(candidates) => Err(ambiguous("checkpoint", prefix, candidates)),

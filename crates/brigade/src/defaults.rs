@@ -8,6 +8,7 @@ use brigade_core::{Json, NextStep};
 use brigade_fs::FileMode;
 
 use crate::catalog::Tools;
+use crate::codes;
 use crate::error::Error;
 use crate::fault::ErrorLine;
 use crate::files::{DOCUMENT_LIMIT, parse_json};
@@ -75,7 +76,9 @@ impl Tools {
         let merged = match merge(&before, &tools, existing) {
             Ok(merged) => merged,
             Err(error) => {
-                report.errors.push(ErrorLine::new("config_invalid", format!("{CATALOG}: {error}")));
+                report
+                    .errors
+                    .push(ErrorLine::new(codes::CONFIG_INVALID.as_str(), format!("{CATALOG}: {error}")));
                 return Ok(report);
             }
         };
@@ -112,9 +115,10 @@ impl Room {
         match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
             Ok(bytes) => Ok(match String::from_utf8(bytes) {
                 Ok(text) => Ok(Some(text)),
-                Err(_) => {
-                    Err(ErrorLine::new("config_invalid", format!("{CATALOG}: the file is not UTF-8 text")))
-                }
+                Err(_) => Err(ErrorLine::new(
+                    codes::CONFIG_INVALID.as_str(),
+                    format!("{CATALOG}: the file is not UTF-8 text"),
+                )),
             }),
             Err(error) if error.is_not_found() => Ok(Ok(None)),
             Err(error) => Err(error.into()),

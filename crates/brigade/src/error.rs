@@ -8,6 +8,7 @@ use brigade_policy::Blocker;
 use brigade_queue::QueueError;
 use brigade_redact::Redactor;
 
+use crate::codes::{self, ErrorCode};
 use crate::exit::Exit;
 use crate::refusal::{Refusal, Refused};
 use crate::report::RuntimeStopReport;
@@ -23,7 +24,7 @@ pub struct Error(Box<Inner>);
 #[derive(Debug)]
 struct Inner {
     kind: ErrorKind,
-    code: Option<&'static str>,
+    code: Option<ErrorCode>,
     message: String,
     blockers: Vec<Blocker>,
     candidates: Vec<String>,
@@ -78,14 +79,14 @@ impl ErrorKind {
 
 impl ErrorKind {
     /// Returns the code of errors that have none of their own.
-    pub const fn code(self) -> &'static str {
+    pub const fn code(self) -> ErrorCode {
         match self {
-            ErrorKind::NotFound => "not_found",
-            ErrorKind::Ambiguous => "ambiguous",
-            ErrorKind::Refused => "refused",
-            ErrorKind::InvalidConfig => "config_invalid",
-            ErrorKind::Usage => "usage",
-            ErrorKind::Environment => "environment",
+            ErrorKind::NotFound => codes::NOT_FOUND,
+            ErrorKind::Ambiguous => codes::AMBIGUOUS,
+            ErrorKind::Refused => codes::REFUSED,
+            ErrorKind::InvalidConfig => codes::CONFIG_INVALID,
+            ErrorKind::Usage => codes::USAGE,
+            ErrorKind::Environment => codes::ENVIRONMENT,
         }
     }
 }
@@ -116,7 +117,7 @@ impl Error {
 
     /// Sets the code that scripts can rely on; without one, it is that of the first reason, or the word for the kind.
     #[must_use]
-    pub fn coded(mut self, code: &'static str) -> Error {
+    pub fn coded(mut self, code: ErrorCode) -> Error {
         self.0.code = Some(code);
         self
     }
@@ -193,9 +194,9 @@ impl Error {
     /// That of the reason, when the error says nothing more; that of the kind, when there is none of its own.
     pub fn code(&self) -> &str {
         match (self.0.code, self.reason_itself()) {
-            (Some(code), _) => code,
+            (Some(code), _) => code.as_str(),
             (None, Some(reason)) => reason.code.as_ref(),
-            (None, None) => self.0.kind.code(),
+            (None, None) => self.0.kind.code().as_str(),
         }
     }
 

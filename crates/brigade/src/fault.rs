@@ -11,6 +11,7 @@ use miette::{
 };
 use serde::{Serialize, Serializer};
 
+use crate::codes;
 use crate::error::Error;
 
 /// One thing that is wrong.
@@ -146,7 +147,11 @@ impl From<&ConfigIssue> for Fault {
     fn from(issue: &ConfigIssue) -> Fault {
         let names = [issue.entry.as_deref(), issue.field.as_deref()];
         let names = names.into_iter().flatten().map(|name| format!("{name}: ")).collect::<String>();
-        let code = if issue.message.starts_with("not valid TOML") { "toml_syntax" } else { "config_invalid" };
+        let code = if issue.message.starts_with("not valid TOML") {
+            codes::TOML_SYNTAX
+        } else {
+            codes::CONFIG_INVALID
+        };
         Fault::new(code, format!("{names}{}", issue.message))
             .severity(issue.severity)
             .at(issue.place.clone())

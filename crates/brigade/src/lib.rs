@@ -38,6 +38,7 @@ mod brief;
 mod calls;
 mod catalog;
 mod checkpoints;
+pub mod codes;
 mod defaults;
 mod digests;
 mod doctor;

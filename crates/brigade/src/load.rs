@@ -6,6 +6,7 @@ use brigade_fs::{FileKind, FsError, FsErrorKind};
 use brigade_policy::PolicyState;
 use brigade_redact::Redactor;
 
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::fault::ErrorLine;
 use crate::room::{CATALOG, CONFIG_LIMIT, POLICY, Room, rel};
@@ -95,10 +96,11 @@ impl Room {
             Some(tool) => {
                 let message = format!("tool `{shown}` is disabled");
                 let line = tool.origin.place.line.map_or_else(String::new, |line| format!(" at line {line}"));
-                let error = Error::new(ErrorKind::NotFound, message);
+                let error = Error::new(ErrorKind::NotFound, message).coded(codes::TOOL_DISABLED);
                 return Err(error.hint(format!("set `enabled = true` in {CATALOG}{line}")));
             }
-            None => Error::new(ErrorKind::NotFound, format!("no tool has the id `{shown}`")),
+            None => Error::new(ErrorKind::NotFound, format!("no tool has the id `{shown}`"))
+                .coded(codes::TOOL_MISSING),
         };
         let enabled = catalog.tools().iter().filter(|tool| tool.enabled).map(|tool| tool.id.as_str());
         Err(match brigade_core::closest(id, enabled) {

@@ -10,6 +10,7 @@ use brigade_projection::Depth;
 use brigade_redact::Redactor;
 
 use crate::catalog::enabled;
+use crate::codes;
 use crate::error::Error;
 use crate::fault::ErrorLine;
 use crate::files::{DOCUMENT_LIMIT, parse_json};
@@ -144,14 +145,18 @@ impl Room {
                 Ok(bytes) => bytes,
                 Err(error) if error.is_not_found() => continue,
                 Err(error) => {
-                    found
-                        .errors
-                        .push(ErrorLine::new("closeout_invalid", format!("`{shown}`: {}", error.kind)));
+                    found.errors.push(ErrorLine::new(
+                        codes::CLOSEOUT_INVALID.as_str(),
+                        format!("`{shown}`: {}", error.kind),
+                    ));
                     continue;
                 }
             };
             let Some(mut members) = parse_json(&bytes).ok().and_then(|json| json.as_object().cloned()) else {
-                found.errors.push(ErrorLine::new("closeout_invalid", format!("`{shown}` is no closeout")));
+                found.errors.push(ErrorLine::new(
+                    codes::CLOSEOUT_INVALID.as_str(),
+                    format!("`{shown}` is no closeout"),
+                ));
                 continue;
             };
             let made = members.get("created_at").and_then(Json::as_str);

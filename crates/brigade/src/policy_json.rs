@@ -4,6 +4,7 @@ use brigade_catalog::Tool;
 use brigade_core::{Json, Severity};
 use brigade_policy::{Decision, Policy, PolicyState};
 
+use crate::codes;
 use crate::fault::ErrorLine;
 
 /// Returns the decision on one call with the keys of the Python program and ours; its path is relative to the workspace.
@@ -112,7 +113,10 @@ fn policy_errors(state: &PolicyState) -> Vec<ErrorLine> {
 pub(crate) fn errors(state: &PolicyState) -> Vec<ErrorLine> {
     match state {
         PolicyState::Missing { file } => {
-            vec![ErrorLine::new("policy_missing", format!("tool execution policy missing: {file}"))]
+            vec![ErrorLine::new(
+                codes::POLICY_MISSING.as_str(),
+                format!("tool execution policy missing: {file}"),
+            )]
         }
         PolicyState::Invalid { .. } | PolicyState::Valid(_) => policy_errors(state),
     }

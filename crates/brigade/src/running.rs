@@ -14,6 +14,7 @@ use brigade_queue::{Calls as Which, ChainEnd, StoredCall};
 
 use crate::calls::Calls;
 use crate::calls::messages;
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::gather::{Config, Planned};
 use crate::refusal::{Refusal, RunRefusal};
@@ -120,7 +121,8 @@ impl Room {
                 }),
             }
         }
-        let error = Error::new(ErrorKind::NotFound, "no approved call is ready to run");
+        let error = Error::new(ErrorKind::NotFound, "no approved call is ready to run")
+            .coded(codes::NOTHING_APPROVED);
         let error = error.hint(NextStep::ListApprovedCalls);
         Err(self.not_run(None, error, RunRefusal { passed_over, ..RunRefusal::default() }))
     }
@@ -336,7 +338,8 @@ impl Room {
                 format!("call {} cannot run: changed since it was approved: {}", call.id, changed.join(", "))
             }
         };
-        let error = Error::new(ErrorKind::Refused, message).because(refusal.blockers);
+        let error =
+            Error::new(ErrorKind::Refused, message).coded(codes::CALL_BLOCKED).because(refusal.blockers);
         self.not_run(Some(call), error, RunRefusal { changed, ..RunRefusal::default() })
     }
 

@@ -14,6 +14,7 @@ use brigade_policy::PolicyState;
 use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
 use std::sync::Arc;
 
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::fault::ErrorLine;
 use crate::load::unreadable;
@@ -107,7 +108,7 @@ impl Runtimes {
         if let Err(error) = found {
             if summary.errors.is_empty() {
                 let message = format!("runtime not found: {}", escape_terminal(id));
-                summary.errors.push(ErrorLine::new("runtime_missing", message));
+                summary.errors.push(ErrorLine::new(codes::RUNTIME_MISSING.as_str(), message));
             }
             summary.valid = false;
             return Err(error.refusing(&self.room, Refusal::Runtime(Box::new(summary))));
@@ -205,7 +206,8 @@ impl Room {
             return Err(Error::new(ErrorKind::InvalidConfig, issue.to_string()));
         }
         let shown = escape_terminal(id);
-        let error = Error::new(ErrorKind::NotFound, format!("no runtime has the id `{shown}`"));
+        let error = Error::new(ErrorKind::NotFound, format!("no runtime has the id `{shown}`"))
+            .coded(codes::RUNTIME_MISSING);
         Err(match closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str())) {
             Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
             None => error.hint(NextStep::ListRuntimes),

@@ -1,5 +1,6 @@
 //! What a command shows to people: data for standard output, everything else for standard error.
 
+use brigade::codes::ErrorCode;
 use brigade::core::Timestamp;
 use brigade::{Fault, SourceFiles};
 
@@ -162,7 +163,7 @@ impl Page {
     }
 
     /// Says what went wrong.
-    pub(crate) fn error(&mut self, code: &'static str, message: &str) {
+    pub(crate) fn error(&mut self, code: ErrorCode, message: &str) {
         self.trouble.fault(Fault::new(code, message));
     }
 

@@ -258,7 +258,7 @@ pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
             }
             if !survivors.is_empty() {
                 page.error(
-                    "processes_alive",
+                    brigade::codes::PROCESSES_ALIVE,
                     &format!("processes that could not be ended: {}", numbers(survivors)),
                 );
             }

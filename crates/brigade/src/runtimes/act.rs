@@ -9,6 +9,7 @@ use brigade_runtime::{
 };
 
 use super::{Configured, shown};
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::load::shown_id;
 use crate::refusal::Refusal;
@@ -189,6 +190,7 @@ impl Room {
 
     fn start_refused(&self, runtime: &Runtime, facts: &RuntimeFacts, blockers: Vec<Blocker>) -> Error {
         Error::new(ErrorKind::Refused, "the runtime may not be started")
+            .coded(codes::RUNTIME_BLOCKED)
             .because(blockers)
             .refusing(self, no_start(runtime.id.as_str(), Some(self.runtime_json(facts))))
     }

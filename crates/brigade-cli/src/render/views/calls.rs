@@ -221,7 +221,7 @@ impl View for RunReport {
             page.note(warning);
         }
         if let Some(failure) = &self.failure {
-            page.error("run_failed", failure);
+            page.error(brigade::codes::RUN_FAILED, failure);
         }
         runs::show_receipt(&self.receipt, page);
         runs::next_step(&self.receipt, page);

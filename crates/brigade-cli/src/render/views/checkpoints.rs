@@ -113,7 +113,7 @@ impl View for CheckpointReviewReport {
 impl View for ResumeReport {
     fn show(&self, page: &mut Page) {
         if let Some(failure) = &self.failure {
-            page.error("run_failed", failure);
+            page.error(brigade::codes::RUN_FAILED, failure);
         }
         runs::show_receipt(&self.receipt, page);
         runs::next_step(&self.receipt, page);

@@ -92,7 +92,7 @@ impl View for KeyReport {
 impl View for EnvelopeReport {
     fn show(&self, page: &mut Page) {
         if let Some(problem) = &self.problem {
-            page.error("envelope_invalid", problem);
+            page.error(brigade::codes::ENVELOPE_INVALID, problem);
         }
         let valid = if self.valid { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") };
         page.data.field("envelope", Text::new(Tone::Accent, &self.envelope_path));

@@ -46,7 +46,7 @@ impl View for DefaultsReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
         for conflict in &self.conflicts {
-            page.error("entry_exists", &format!("{}: {}", conflict.tool_id, conflict.detail));
+            page.error(brigade::codes::ENTRY_EXISTS, &format!("{}: {}", conflict.tool_id, conflict.detail));
         }
         if !self.valid || !self.conflicts.is_empty() {
             return;
