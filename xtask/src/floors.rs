@@ -22,7 +22,14 @@ const FLOORS: &[Floor] = &[
         "brigade-catalog",
         "brigade-schema",
     ]),
-    Floor::Ordered(&["brigade-mcp", "brigade-exec", "brigade-queue", "brigade-runtime", "brigade-journal"]),
+    Floor::Ordered(&[
+        "brigade-facts",
+        "brigade-mcp",
+        "brigade-exec",
+        "brigade-queue",
+        "brigade-runtime",
+        "brigade-journal",
+    ]),
     Floor::Apart(&["brigade"]),
     Floor::Apart(&["brigade-cli"]),
 ];
@@ -30,6 +37,8 @@ const FLOORS: &[Floor] = &[
 /// Arrows that the order of the floors would allow and the house does not.
 const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("brigade-process", "brigade-fs", "starting processes and reading files are two seams, used apart"),
+    ("brigade-facts", "brigade-queue", "facts are those of tools, whatever calls there are"),
+    ("brigade-facts", "brigade-runtime", "a runtime is looked at by who needs it"),
     ("brigade-mcp", "brigade-queue", "a session with a server knows no calls in a queue"),
     ("brigade-mcp", "brigade-runtime", "an MCP server is started anew for each call, never supervised"),
     ("brigade-exec", "brigade-queue", "a run is claimed and recorded by who asks for it"),

@@ -6,8 +6,8 @@ use brigade_call::ArgsProblem;
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object};
 
-use crate::files::{DOCUMENT_LIMIT, parse_json};
 use crate::room::Room;
+use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 
 /// Where the arguments of a call come from.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,11 +17,11 @@ use ed25519_dalek::pkcs8::{
 use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _, VerifyingKey};
 
 use crate::error::{Error, ErrorKind};
-use crate::files::{DOCUMENT_LIMIT, parse_json};
 use crate::history::Runs;
 use crate::report::{EnvelopeReport, KeyReport, Report as _};
 use crate::room::{Room, rel};
 use crate::setup::Existing;
+use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 
 /// What the payload of an envelope is.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";

@@ -11,11 +11,11 @@ use brigade_queue::{Enqueued, OnDuplicate};
 use crate::calls::Calls;
 use crate::calls::{messages, not_to_be_queued};
 use crate::error::{Error, ErrorKind};
-use crate::files::parse_json;
 use crate::gather::Config;
 use crate::report::{BatchReport, BatchRow, Report as _};
 use crate::request::Blocked;
 use crate::room::Room;
+use brigade_facts::{FactReader, parse_json};
 
 /// How many calls are committed with one sync.
 const GROUP: usize = 1_000;
@@ -114,7 +114,8 @@ impl Room {
         let args = json.get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
         if !facts.contains_key(tool_id) {
             let tool = self.tool(&config.catalog, tool_id)?;
-            facts.insert(tool_id.to_owned(), self.gather_tool(config, tool)?.facts);
+            let reader = FactReader::new(self.host(), config);
+            facts.insert(tool_id.to_owned(), reader.plan(tool, self.env.caller.clone())?.facts);
         }
         let known = facts.get(tool_id).expect("the facts were put there above").clone();
         Ok(plan(PlanFacts { args: Ok(args), ..known }).spelled(&*self.env.speller))

@@ -86,7 +86,7 @@ impl Calls {
                 .because(plan.blockers().iter().cloned())
                 .refusing(&self.room, Refusal::Queue { call }));
         }
-        self.room.keep_digests();
+        self.room.digests.keep(&*self.room.fs);
         let now = self.room.now();
         let queue = self.room.queue();
         let mut locked = queue.lock(now)?;
@@ -416,7 +416,7 @@ impl Room {
 
     /// Records a decision at the revision that was looked at.
     fn review(&self, stored: &StoredCall, review: Review) -> Result<ReviewReport, Error> {
-        self.keep_digests();
+        self.digests.keep(&*self.fs);
         let now = self.now();
         let queue = self.queue();
         let mut locked = queue.lock(now)?;
@@ -470,7 +470,7 @@ impl Room {
 
     /// Returns the bound values that are long enough to be known in what a person types.
     pub(crate) fn telling_values(&self) -> Result<Vec<SecretValue>, Error> {
-        let mut values = self.secrets()?;
+        let mut values = self.secrets();
         values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
         Ok(values)
     }

@@ -10,7 +10,6 @@ use brigade_schema::Requirement;
 
 use crate::error::Error;
 use crate::fault::ErrorLine;
-use crate::files::{ToolReader, parse_json};
 use crate::gather::Config;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -19,7 +18,8 @@ use crate::report::{
     Unfilled,
 };
 use crate::room::{CATALOG, Room};
-use crate::survey::{Keep, SummaryFacts, Surveyed};
+use crate::survey::Keep;
+use brigade_facts::{Depth, FactReader, SummaryFacts, ToolFacts, ToolReader, parse_json};
 
 /// Lists, shows and adds to the catalog.
 #[derive(Clone)]
@@ -76,7 +76,9 @@ impl Tools {
             schema: ShowReport::SCHEMA,
             target: self.room.target(),
             config_path: self.room.absolute(CATALOG),
-            tool: self.room.tool_summary(self.room.survey(&config, &[tool]).remove(0)),
+            tool: self
+                .room
+                .tool_summary(FactReader::new(self.room.host(), &config).read(tool, Depth::Summary)),
             error: Unfilled::default(),
         })
     }
@@ -89,11 +91,10 @@ impl Tools {
         let config = self.room.config()?;
         let found: Vec<&Tool> =
             config.catalog.search(query).into_iter().filter(|tool| tool.enabled).collect();
-        let matches: Vec<ToolSummary> = self
-            .room
-            .survey(&config, &found)
+        let matches: Vec<ToolSummary> = FactReader::new(self.room.host(), &config)
+            .read_all(&found)
             .into_iter()
-            .map(|surveyed| self.room.tool_summary(surveyed))
+            .map(|read| self.room.tool_summary(read))
             .collect();
         Ok(SearchReport {
             schema: SearchReport::SCHEMA,
@@ -119,9 +120,9 @@ impl Tools {
             }
             error.refusing(&self.room, Refusal::Contract { errors })
         })?;
-        let (mut surveyed, issues) = self.room.examine_tools(&config, &[tool], Vec::new(), Keep::All);
-        let surveyed = surveyed.remove(0);
-        let reader = ToolReader { workspace: &self.room, tool, outside: &[] };
+        let (mut read, issues) = self.room.examine_tools(&config, &[tool], Vec::new(), Keep::All);
+        let read = read.remove(0);
+        let reader = ToolReader { host: self.room.host(), tool, outside: &[] };
         let issues = self.room.issues_json(issues.iter().filter(|issue| concerns(issue, tool)));
         Ok(DescribeReport {
             schema: DescribeReport::SCHEMA,
@@ -129,11 +130,8 @@ impl Tools {
             config_path: self.room.absolute(CATALOG),
             valid: config.catalog.is_valid(),
             errors,
-            arguments: arguments(&surveyed),
-            tool: DescribedTool {
-                contract: self.room.contract(tool),
-                summary: self.room.tool_summary(surveyed),
-            },
+            arguments: arguments(&read),
+            tool: DescribedTool { contract: self.room.contract(tool), summary: self.room.tool_summary(read) },
             examples: reader
                 .document(tool.examples_path.as_deref())
                 .bytes()
@@ -195,11 +193,11 @@ impl Room {
         tools: &[&'c Tool],
         pins: Vec<PinState>,
         keep: Keep,
-    ) -> (Vec<Surveyed<'c>>, Vec<Issue>) {
+    ) -> (Vec<ToolFacts<'c>>, Vec<Issue>) {
         let examined = self.examine(config, tools, None, keep);
         let catalog = Some(ConfigFile::Read(&config.catalog));
         let tools = Some(examined.issues);
-        (examined.surveyed, diagnose(Snapshot { catalog, tools, pins, ..Snapshot::new(self.now()) }))
+        (examined.read, diagnose(Snapshot { catalog, tools, pins, ..Snapshot::new(self.now()) }))
     }
 
     /// Writes issues as reports have them.
@@ -207,9 +205,9 @@ impl Room {
         issues.into_iter().map(|issue| self.issue_json(issue)).collect()
     }
 
-    fn tool_summary(&self, surveyed: Surveyed<'_>) -> ToolSummary {
-        let tool = surveyed.tool;
-        tool_summary(tool, &surveyed.summary(), |path| self.absolute(path))
+    fn tool_summary(&self, read: ToolFacts<'_>) -> ToolSummary {
+        let tool = read.tool;
+        tool_summary(tool, &read.summary(), |path| self.absolute(path))
     }
 
     fn contract(&self, tool: &Tool) -> Contract {
@@ -319,8 +317,8 @@ fn origin(tool: &Tool) -> Origin {
     }
 }
 
-fn arguments(surveyed: &Surveyed<'_>) -> Vec<ArgumentDescription> {
-    let Some(schema) = surveyed.input_schema() else {
+fn arguments(read: &ToolFacts<'_>) -> Vec<ArgumentDescription> {
+    let Some(schema) = read.input_schema() else {
         return Vec::new();
     };
     let describe = |property: brigade_schema::Property<'_>| ArgumentDescription {

@@ -11,10 +11,10 @@ use crate::catalog::Tools;
 use crate::codes;
 use crate::error::Error;
 use crate::fault::ErrorLine;
-use crate::files::{DOCUMENT_LIMIT, parse_json};
 use crate::report::{DefaultConflict, DefaultSource, DefaultsReport, Report as _};
 use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};
 use crate::setup::{CATALOG_LOCK, Existing, Ignore};
+use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 
 /// Where a person's selection of harnesses stands.
 const SELECTION: &str = ".brigade/config.json";

@@ -23,10 +23,10 @@ use crate::catalog::tool_summary;
 use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
 use crate::policies::Policies;
-use crate::policy_json::{errors, policy_json};
+use crate::policies::errors;
 use crate::report::{CatalogReport, IssueReport, PolicyHealthReport, Report as _, Rows, ToolSummary};
 use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Room};
-use crate::survey::SummaryFacts;
+use brigade_facts::{SummaryFacts, policy_json};
 
 pub(crate) use gathered::{Gathered, Ledger, Parts};
 pub(crate) use queue::FoundCall;

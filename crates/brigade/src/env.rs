@@ -12,7 +12,7 @@ use brigade_fs::{DiskFs, Fs};
 use brigade_process::CancelToken;
 use brigade_queue::Store;
 
-use crate::seen::is_program;
+use brigade_facts::is_program;
 
 /// How long a writer waits for another one unless told otherwise.
 pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);

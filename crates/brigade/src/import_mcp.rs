@@ -17,10 +17,10 @@ use brigade_policy::PolicyState;
 
 use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
-use crate::files::compile_schema;
 use crate::live::server_name;
 use crate::report::{ImportMcpReport, ImportedTool, Report as _};
 use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};
+use brigade_facts::{Config, compile_schema};
 
 /// The folder of imported input schemas.
 const SCHEMAS: &str = ".brigade/tools/schemas";
@@ -60,9 +60,11 @@ impl Tools {
             let message = format!("the runtime `{shown}` {why}");
             return Err(Error::new(ErrorKind::InvalidConfig, message).hint(NextStep::CheckRuntimes));
         }
-        let policy = self.room.policy()?;
-        let asking = asking(runtime, &policy);
-        let exchange = self.room.ask(&policy, &asking).map_err(|why| {
+        // The catalog says nothing of a server that is no tool yet.
+        let nothing = Catalog::new(Vec::new(), Vec::new());
+        let config = Config::new(&self.room.host(), nothing, self.room.policy());
+        let asking = asking(runtime, &config.policy);
+        let exchange = self.room.ask(&config, &asking).map_err(|why| {
             let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
             let error = Error::new(ErrorKind::Refused, message);
             if why.is_of_the_policy() { error.hint(NextStep::CheckPolicy) } else { error }

@@ -10,27 +10,23 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use brigade_call::{
-    DirectoryFact, Objection, ProgramFact, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start,
-};
+use brigade_call::{Objection, VerifiedStart, plan_start};
 use brigade_catalog::Tool;
 use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
 use brigade_exec::{OpenedProgram, Talk};
 use brigade_mcp::{Exchange, McpTool, ServerCommand, list_live};
-use brigade_policy::{CallFacts, PolicyState, decide};
 use brigade_process::Stream;
 use brigade_redact::Redactor;
 
 use crate::catalog::Tools;
 use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};
-use crate::files::ToolReader;
 use crate::gather::Config;
-use crate::named::named_files;
 use crate::pins::Pins;
 use crate::report::{ContractsReport, DescribeReport, LiveReport, PinListReport};
 use crate::room::Room;
+use brigade_facts::{FactReader, StartInput};
 use compare::Against;
 
 /// The longest that a server may take to list its tools; less when the policy or the tool says so.
@@ -118,7 +114,7 @@ impl Room {
         }
         let ask = |(started, tools): (Started<'c>, Vec<(&'c Tool, McpTool)>)| {
             let (tools, keys): (Vec<&Tool>, Vec<McpTool>) = tools.into_iter().unzip();
-            let said = self.ask(&config.policy, tools[0]);
+            let said = self.ask(config, tools[0]);
             Asked { server: started.server, command: ServerCommand::of(tools[0]), tools, keys, said }
         };
         Ok(groups.into_iter().map(ask).collect())
@@ -128,11 +124,8 @@ impl Room {
     ///
     /// # Errors
     /// With the reasons why it was not asked, or did not answer.
-    pub(crate) fn ask(&self, policy: &PolicyState, tool: &Tool) -> Result<Exchange, Silence> {
-        let (start, program) = match self.plan_list(policy, tool) {
-            Ok(planned) => planned?,
-            Err(error) => return Err(Silence::Failed(error.to_string())),
-        };
+    pub(crate) fn ask(&self, config: &Config, tool: &Tool) -> Result<Exchange, Silence> {
+        let (start, program) = self.plan_list(config, tool)?;
         let mut errors = Vec::new();
         let mut sink = |stream: Stream, bytes: &[u8]| {
             if stream == Stream::Stderr && errors.len() < ERRORS {
@@ -141,7 +134,7 @@ impl Room {
             Ok(())
         };
         let environment = &self.env.environment;
-        let secrets = self.bound_values(policy);
+        let secrets = self.bound_values(&config.policy);
         let timeout = tool.timeout.map_or(PATIENCE, |timeout| timeout.duration().min(PATIENCE));
         let server = Talk {
             start: &start,
@@ -163,43 +156,12 @@ impl Room {
     }
 
     /// Passes the start of a tool's server through the gate, and opens its program.
-    fn plan_list(
-        &self,
-        policy: &PolicyState,
-        tool: &Tool,
-    ) -> Result<Result<(VerifiedStart, OpenedProgram), Silence>, Error> {
-        let is_set = |name: &str| self.env.environment.is_set(name);
-        let decision = decide(policy, &CallFacts::of(tool), &is_set);
-        let reader = ToolReader { workspace: self, tool, outside: &decision.outside_paths };
-        let (directory, directory_fact) = reader.directory();
-        let (opened, fact, unbound) = if directory_fact == DirectoryFact::Present {
-            let (opened, fact) = reader.program(&directory);
-            (opened, fact, named_files(&reader, &directory)?.blockers(tool))
-        } else {
-            (None, ProgramFact::NotFound, Vec::new())
-        };
-        let program = match (&opened, fact) {
-            (Some(opened), _) => {
-                StartProgram::Found { path: opened.path().to_owned(), sha256: Some(opened.fingerprint()) }
-            }
-            (None, ProgramFact::Unreadable(why)) => StartProgram::Unreadable(why),
-            (None, _) => StartProgram::NotFound,
-        };
-        let start = plan_start(StartFacts {
-            purpose: StartPurpose::List,
-            is_broken: tool.is_broken,
-            command: tool.command.as_deref(),
-            directory,
-            directory_fact,
-            program,
-            decision: Some(decision),
-            unbound,
-        });
-        Ok(match (start, opened) {
-            (Ok(start), Some(opened)) => Ok((start, opened)),
-            (Ok(_), None) => unreachable!("a verified start has its program open"),
-            (Err(objections), _) => Err(Silence::NotStarted(objections)),
-        })
+    fn plan_list(&self, config: &Config, tool: &Tool) -> Result<(VerifiedStart, OpenedProgram), Silence> {
+        let read = FactReader::new(self.host(), config).start(tool);
+        let StartInput { facts, program } = read.map_err(|error| Silence::Failed(error.to_string()))?;
+        let start = plan_start(facts).map_err(Silence::NotStarted)?;
+        let program = program.expect("a verified start has its program open");
+        Ok((start, program))
     }
 }
 

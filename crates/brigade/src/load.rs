@@ -1,61 +1,29 @@
 //! Reading the configuration files.
 
-use brigade_catalog::{Catalog, Level};
+use brigade_catalog::Catalog;
 use brigade_core::{ConfigIssue, Hint, NextStep, Place, Severity};
-use brigade_fs::{FileKind, FsError, FsErrorKind};
+use brigade_facts::{read_catalog, read_policy};
+use brigade_fs::{FsError, FsErrorKind};
 use brigade_policy::PolicyState;
 use brigade_redact::Redactor;
 
 use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::fault::ErrorLine;
-use crate::room::{CATALOG, CONFIG_LIMIT, POLICY, Room, rel};
+use crate::room::{CATALOG, Room};
 
 impl Room {
     /// Reads the catalog. One that is missing or cannot be read is empty, with an issue that says so.
     pub(crate) fn catalog(&self) -> Result<Catalog, Error> {
-        match self.read_config(CATALOG) {
-            Ok(bytes) => {
-                let catalog = Catalog::parse(CATALOG, Level::Project, &bytes);
-                let (tools, issues) = (catalog.tools().len(), catalog.issues().len());
-                tracing::debug!(target = %self.target(), bytes = bytes.len(), tools, issues, "read {CATALOG}");
-                Ok(catalog)
-            }
-            Err(error) => {
-                let issue = unreadable(CATALOG, error, self.spelled(NextStep::Init))?;
-                Ok(Catalog::new(Vec::new(), vec![issue]))
-            }
-        }
+        read_catalog(&*self.fs).or_else(|error| {
+            let issue = unreadable(CATALOG, error, self.spelled(NextStep::Init))?;
+            Ok(Catalog::new(Vec::new(), vec![issue]))
+        })
     }
 
     /// Reads the policy. One that cannot be read blocks everything.
-    pub(crate) fn policy(&self) -> Result<PolicyState, Error> {
-        match self.read_config(POLICY) {
-            Ok(bytes) => {
-                let policy = PolicyState::parse(POLICY, Some(&bytes));
-                tracing::debug!(bytes = bytes.len(), valid = policy.policy().is_some(), "read {POLICY}");
-                Ok(policy)
-            }
-            Err(error) if error.is_not_found() => {
-                tracing::debug!("there is no {POLICY}");
-                Ok(PolicyState::parse(POLICY, None))
-            }
-            Err(error) => Ok(PolicyState::unreadable(POLICY, &error.kind.to_string())),
-        }
-    }
-
-    /// Reads a configuration file. One that is a link to nothing is there, and cannot be read.
-    pub(crate) fn read_config(&self, file: &str) -> Result<Vec<u8>, FsError> {
-        let path = rel(file);
-        self.fs.read(&path, CONFIG_LIMIT).map_err(|error| {
-            let is_link =
-                || self.fs.link_metadata(&path).is_ok_and(|metadata| metadata.kind == FileKind::Link);
-            if error.is_not_found() && is_link() {
-                FsError { kind: FsErrorKind::DanglingLink, ..error }
-            } else {
-                error
-            }
-        })
+    pub(crate) fn policy(&self) -> PolicyState {
+        read_policy(&*self.fs)
     }
 
     /// Returns the errors of a catalog.

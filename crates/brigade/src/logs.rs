@@ -123,7 +123,7 @@ impl Runs {
             stream: stream.as_str(),
             path: self.room.absolute(path.as_str()),
             bytes,
-            text: redacted_end(&*file, bytes, Redactor::new(&self.room.secrets()?))?,
+            text: redacted_end(&*file, bytes, Redactor::new(&self.room.secrets()))?,
             omitted_bytes: bytes.saturating_sub(SHOWN),
         })
     }

@@ -13,9 +13,9 @@ use crate::catalog::enabled;
 use crate::codes;
 use crate::error::Error;
 use crate::fault::ErrorLine;
-use crate::files::{DOCUMENT_LIMIT, parse_json};
 use crate::report::{CloseoutReport, ParityReport, Report as _};
 use crate::room::{Room, rel};
+use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 
 /// The folder of closeouts.
 const CLOSEOUTS: &str = ".brigade/tools/parity-closeouts";

@@ -1,14 +1,16 @@
 //! Operations on the policy.
 
-use brigade_core::Json;
-use brigade_policy::{CallFacts, explain};
+use brigade_core::{Json, Severity};
+use brigade_policy::{CallFacts, PolicyState, explain};
 use std::sync::Arc;
 
+use crate::codes;
 use crate::error::Error;
-use crate::policy_json::{decision_json, errors, policy_json};
+use crate::fault::ErrorLine;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
 use crate::room::POLICY;
 use crate::room::Room;
+use brigade_facts::{decision_json, policy_json};
 
 /// Shows and explains the policy.
 #[derive(Clone)]
@@ -22,7 +24,7 @@ impl Policies {
     /// # Errors
     /// When the disk fails.
     pub fn show(&self) -> Result<PolicyReport, Error> {
-        let state = self.room.policy()?;
+        let state = self.room.policy();
         Ok(PolicyReport {
             schema: PolicyReport::SCHEMA,
             target: self.room.target(),
@@ -40,7 +42,7 @@ impl Policies {
     pub fn explain(&self, id: &str) -> Result<ExplainReport, Error> {
         let catalog = self.room.catalog()?;
         let tool = self.room.tool(&catalog, id)?;
-        let state = self.room.policy()?;
+        let state = self.room.policy();
         let is_set = |name: &str| self.room.env.environment.is_set(name);
         let explanation = explain(&state, &CallFacts::of(tool), &is_set);
         let ruling = |ruling: &brigade_policy::Ruling| RulingReport {
@@ -61,5 +63,21 @@ impl Policies {
             rulings: explanation.rulings.iter().map(ruling).collect(),
             policy: decision_json(&state, &explanation.decision, tool),
         })
+    }
+}
+
+/// Returns what is wrong with the policy; that it is missing, too.
+pub(crate) fn errors(state: &PolicyState) -> Vec<ErrorLine> {
+    match state {
+        PolicyState::Missing { file } => {
+            vec![ErrorLine::new(
+                codes::POLICY_MISSING.as_str(),
+                format!("tool execution policy missing: {file}"),
+            )]
+        }
+        PolicyState::Invalid { .. } | PolicyState::Valid(_) => {
+            let errors = state.issues().iter().filter(|issue| issue.severity == Severity::Error);
+            errors.map(ErrorLine::from).collect()
+        }
     }
 }

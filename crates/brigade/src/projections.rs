@@ -1,18 +1,16 @@
 //! Operations on projections: plan, apply, prune.
 
 mod apply;
-mod facts;
 mod harnesses;
 mod orphans;
-mod places;
 mod remembered;
 mod staging;
 
 pub use apply::{ApplyRequest, Selection, SyncRequest};
-pub(crate) use places::Places;
 
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::parallel::in_parallel;
+use brigade_facts::{Places, Sources, refuse_shared};
 use brigade_projection::{Depth, Orphan, Overwrite, ProjectionItem, plan_tool};
 use std::sync::Arc;
 
@@ -23,7 +21,6 @@ use crate::gather::Config;
 use crate::load::shown_id;
 use crate::report::{OrphanReport, ProjectionPlanReport, ProjectionReport, Report as _, SyncPlanReport};
 use crate::room::{CATALOG, Room};
-use facts::{Sources, refuse_shared};
 
 /// Plans and writes projections.
 #[derive(Clone)]
@@ -94,9 +91,9 @@ impl Room {
         depth: Depth,
         convert: impl Fn(ProjectionItem) -> T + Sync,
     ) -> Vec<T> {
-        let sources = Sources::of(self, config, tools);
+        let sources = Sources::of(self.host(), config, tools);
         let planned = in_parallel(tools.len(), |index| {
-            let facts = self.projection_facts(tools[index], &sources, places);
+            let facts = sources.facts(tools[index], places);
             let items = plan_tool(&facts, &config.claims, Overwrite::Never, depth);
             let settle = |mut item| {
                 refuse_shared(&mut item, places, config);

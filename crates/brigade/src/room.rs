@@ -4,17 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brigade_core::Timestamp;
+use brigade_facts::Digests;
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{JournalStore, Queue, Store, ThisHost};
 
-use crate::digests::Digests;
 use crate::env::Env;
 
-/// The catalog's file.
-pub const CATALOG: &str = ".brigade/tools.toml";
-
-/// The policy's file.
-pub const POLICY: &str = ".brigade/tools/policy.toml";
+pub(crate) use brigade_facts::CONFIG_LIMIT;
+pub use brigade_facts::{CATALOG, POLICY};
 
 /// The file of the runtimes.
 pub const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
@@ -27,9 +24,6 @@ pub const RUNS: &str = ".brigade/tools/runs";
 
 /// The folder of checkpoints.
 pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
-
-/// The largest configuration file that is read.
-pub(crate) const CONFIG_LIMIT: u64 = 256 << 20;
 
 /// The files, the seams of the host, and what was learned of programs on the way.
 pub(crate) struct Room {

@@ -241,7 +241,7 @@ impl Room {
             logs,
             server.as_mut().map(|server| server as &mut dyn Peer),
         );
-        self.keep_digests();
+        self.digests.keep(&*self.fs);
         tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
         // The run is recorded whatever becomes of the pin.
         let said = mcp.as_ref().zip(server.as_ref().map(ToolCall::exchange));

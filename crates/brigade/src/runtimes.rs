@@ -9,6 +9,7 @@ mod shown;
 
 use brigade_catalog::{Level, Runtime, Runtimes as RuntimeFile, starter};
 use brigade_core::{ConfigIssue, Json, NextStep, Severity, closest, text::escape_terminal};
+use brigade_facts::read_config;
 use brigade_fs::Location;
 use brigade_policy::PolicyState;
 use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
@@ -163,12 +164,12 @@ impl Room {
 
     /// Reads the runtimes, and what the policy says of their folders.
     fn configured(&self) -> Result<Configured, Error> {
-        Ok(Configured { runtimes: self.runtimes()?, host: self.host_of_runtimes(&self.policy()?)? })
+        Ok(Configured { runtimes: self.runtimes()?, host: self.host_of_runtimes(&self.policy())? })
     }
 
     /// Reads the runtimes. A file that is missing or cannot be read has none, and an issue that says so.
     pub(crate) fn runtimes(&self) -> Result<RuntimeFile, Error> {
-        match self.read_config(RUNTIMES) {
+        match read_config(&*self.fs, RUNTIMES) {
             Ok(bytes) => Ok(RuntimeFile::parse(RUNTIMES, Level::Project, &bytes)),
             Err(error) => {
                 let issue = unreadable(RUNTIMES, error, self.spelled(NextStep::InitRuntimes))?;

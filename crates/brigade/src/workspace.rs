@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use brigade_facts::Digests;
 use brigade_fs::{DiskFs, Fs, RelPath};
 
 use crate::calls::Calls;
 use crate::catalog::Tools;
 use crate::checkpoints::Checkpoints;
-use crate::digests::Digests;
 use crate::doctor::Doctor;
 use crate::env::Env;
 use crate::error::{Error, ErrorKind};

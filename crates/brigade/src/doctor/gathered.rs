@@ -13,9 +13,11 @@ use super::queue::QueueFacts;
 use super::runtimes::FoundRuntimes;
 use crate::catalog::enabled;
 use crate::error::Error;
+use brigade_facts::SummaryFacts;
+
 use crate::gather::Config;
 use crate::room::{CALLS, CATALOG, RUNS, Room, rel};
-use crate::survey::{Examined, Keep, SummaryFacts};
+use crate::survey::{Examined, Keep};
 
 /// Which facts are gathered; what is left out gives no issues.
 #[derive(Clone, Copy, Debug)]
@@ -115,12 +117,12 @@ impl Room {
         } else {
             Examined::default()
         };
-        let Examined { issues, summaries, surveyed } = examined;
+        let Examined { issues, summaries, read } = examined;
         let orphans =
             if parts.orphans { self.find_orphans(config, &self.places())?.orphans } else { Vec::new() };
         let runtimes = if parts.runtimes { Some(self.find_runtimes(config, parts.health)?) } else { None };
         let queue = if parts.queue {
-            self.queue_facts(&self.queue().read()?, config, &surveyed, parts.ledger)?
+            self.queue_facts(&self.queue().read()?, config, &read, parts.ledger)?
         } else {
             QueueFacts::default()
         };

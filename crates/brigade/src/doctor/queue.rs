@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use brigade_call::{Call, CallStatus, CheckpointStatus, Receipt};
 use brigade_core::{CallId, Fingerprint, Json, Object};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
+use brigade_facts::ToolFacts;
 use brigade_fs::{FileKind, Lines};
 use brigade_queue::{Calls, Chain, ExaminedReceipt, StoredCheckpoint, Verification, View};
 
@@ -17,7 +18,6 @@ use crate::error::Error;
 use crate::gather::Config;
 use crate::inbox::INBOX;
 use crate::room::{CHECKPOINTS, RUNS, Room, rel};
-use crate::survey::Surveyed;
 
 /// The statuses of calls that may need somebody, the finished ones last.
 const LOOKED_AT: [CallStatus; 8] = [
@@ -86,10 +86,10 @@ impl Room {
         &self,
         view: &View<'_>,
         config: &Config,
-        surveyed: &[Surveyed<'_>],
+        read: &[ToolFacts<'_>],
         ledger: Ledger,
     ) -> Result<QueueFacts, Error> {
-        let mut replanner = Replanner::new(self, config, surveyed);
+        let mut replanner = Replanner::new(self, config, read);
         // The receipts are read on all processors; the calls, one after the other meanwhile.
         let (facts, runs) = std::thread::scope(|scope| {
             let calls = scope.spawn(|| self.call_facts(view, &mut replanner, ledger));

@@ -2,25 +2,20 @@
 
 use std::collections::HashMap;
 
-use brigade_call::{
-    Call, Caller, DirectoryFact, Plan, PlanFacts, ProgramFact, Purpose, RuntimeFact, plan, verify,
-};
+use brigade_call::{Call, Caller, Plan, PlanFacts, Purpose, RuntimeFact, plan, verify};
 use brigade_core::{Json, Timestamp};
-use brigade_policy::{CallFacts, decide};
+use brigade_facts::{FactReader, ToolFacts};
 
 use crate::error::Error;
-use crate::files::ToolReader;
-use crate::gather::{Config, errors_of, projection_facts};
-use crate::named::{NamedFiles, named_files};
-use crate::policy_json::decision_json;
+use crate::gather::Config;
 use crate::room::Room;
-use crate::survey::Surveyed;
 
 /// Plans calls again. The facts of a tool are read when the first of its calls is planned.
 pub(crate) struct Replanner<'a, 'c> {
     workspace: &'a Room,
     config: &'c Config,
-    surveyed: HashMap<&'a str, &'a Surveyed<'c>>,
+    reader: FactReader<'a, 'c>,
+    read: HashMap<&'a str, &'a ToolFacts<'c>>,
     facts: HashMap<String, PlanFacts<'c>>,
     now: Timestamp,
 }
@@ -30,12 +25,13 @@ impl<'a, 'c> Replanner<'a, 'c> {
     pub(crate) fn new(
         workspace: &'a Room,
         config: &'c Config,
-        surveyed: &'a [Surveyed<'c>],
+        read: &'a [ToolFacts<'c>],
     ) -> Replanner<'a, 'c> {
         Replanner {
             workspace,
             config,
-            surveyed: surveyed.iter().map(|surveyed| (surveyed.tool.id.as_str(), surveyed)).collect(),
+            reader: FactReader::new(workspace.host(), config),
+            read: read.iter().map(|facts| (facts.tool.id.as_str(), facts)).collect(),
             facts: HashMap::new(),
             now: workspace.now(),
         }
@@ -68,13 +64,11 @@ impl<'a, 'c> Replanner<'a, 'c> {
     /// Plans, or says why there is nothing to plan with.
     fn plan(&mut self, tool_id: &str, args: &Json, caller: Caller) -> Result<Result<Plan, String>, Error> {
         if !self.facts.contains_key(tool_id) {
-            let facts = match self.surveyed.get(tool_id) {
-                Some(surveyed) => self.facts_of(surveyed)?,
+            let of_workspace = self.workspace.env.caller.clone();
+            let facts = match self.read.get(tool_id) {
+                Some(read) => self.reader.deepen(read, of_workspace)?,
                 None => match self.workspace.tool(&self.config.catalog, tool_id) {
-                    Ok(tool) => match self.workspace.survey(self.config, &[tool]).pop() {
-                        Some(surveyed) => self.facts_of(&surveyed)?,
-                        None => return Ok(Err("the tool cannot be looked at".to_owned())),
-                    },
+                    Ok(tool) => self.reader.plan(tool, of_workspace)?.facts,
                     Err(error) => return Ok(Err(error.to_string())),
                 },
             };
@@ -82,47 +76,5 @@ impl<'a, 'c> Replanner<'a, 'c> {
         }
         let facts = self.facts.get(tool_id).expect("the facts were put there above").clone();
         Ok(Ok(plan(PlanFacts { args: Ok(args.clone()), caller, ..facts })))
-    }
-
-    /// Makes the facts of plans of what was found of a tool, with arguments still to come.
-    fn facts_of(&self, surveyed: &Surveyed<'c>) -> Result<PlanFacts<'c>, Error> {
-        let (workspace, config, tool) = (self.workspace, self.config, surveyed.tool);
-        let is_set = |name: &str| workspace.env.environment.is_set(name);
-        let mut decision = decide(&config.policy, &CallFacts::of(tool), &is_set);
-        let policy = decision_json(&config.policy, &decision, tool);
-        let bound_values = workspace.bound_values(&config.policy);
-        let reader = ToolReader { workspace, tool, outside: &decision.outside_paths };
-        let (directory, directory_fact) = reader.directory();
-        let (program, files) = if !tool.is_executable() {
-            (ProgramFact::NotExecuted, NamedFiles::default())
-        } else if directory_fact == DirectoryFact::Present {
-            (surveyed.files.program.clone(), named_files(&reader, &directory)?)
-        } else {
-            (ProgramFact::NotFound, NamedFiles::default())
-        };
-        let (pin, untrusted) = workspace.pin_store().fact(&config.catalog, tool)?;
-        decision.blockers.extend(untrusted);
-        decision.blockers.extend(files.blockers(tool));
-        let found = &surveyed.files;
-        Ok(PlanFacts {
-            tool,
-            entry_errors: errors_of(&config.catalog, tool),
-            args: Ok(Json::Null),
-            input_schema: (*found.input_schema).clone(),
-            output_schema: reader.document(tool.output_schema_path.as_deref()).fact(),
-            examples: found.examples.clone(),
-            source: found.source.clone(),
-            directory: directory_fact,
-            real_directory: reader.real_directory(),
-            outside: found.outside.iter().map(|field| (*field).to_owned()).collect(),
-            program,
-            files: files.files,
-            pin,
-            projections: projection_facts(&surveyed.projections),
-            decision,
-            policy,
-            bound_values,
-            caller: workspace.env.caller.clone(),
-        })
     }
 }

@@ -4,6 +4,8 @@ use brigade_catalog::{Level, Runtimes};
 use brigade_doctor::ConfigFile;
 use brigade_runtime::{Checks, RuntimeFacts};
 
+use brigade_facts::read_config;
+
 use crate::error::Error;
 use crate::gather::Config;
 use crate::room::{RUNTIMES, Room};
@@ -29,7 +31,7 @@ pub(crate) struct FoundRuntimes {
 impl Room {
     /// Reads the runtimes and asks the system for their processes. Never starts or ends one.
     pub(crate) fn find_runtimes(&self, config: &Config, checks: Checks) -> Result<FoundRuntimes, Error> {
-        let file = match self.read_config(RUNTIMES) {
+        let file = match read_config(&*self.fs, RUNTIMES) {
             Ok(bytes) => RuntimesFile::Read(Runtimes::parse(RUNTIMES, Level::Project, &bytes)),
             Err(error) if error.is_not_found() => RuntimesFile::Missing,
             Err(error) => RuntimesFile::Unreadable(error.kind.to_string()),

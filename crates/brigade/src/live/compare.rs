@@ -9,11 +9,11 @@ use brigade_mcp::{FirstTime, ListedTool, McpTool, PinRecord, diff};
 
 use super::{Asked, server_name};
 use crate::error::Error;
-use crate::files::{ToolReader, parse_json};
 use crate::gather::Config;
 use crate::pins::server_issues;
 use crate::report::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport};
 use crate::room::Room;
+use brigade_facts::{ToolReader, parse_json};
 
 /// What listings are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,7 +206,7 @@ impl Room {
     /// Lists how the schema that a server lists differs from the stored one. A stored schema that cannot be read has its own
     /// issue.
     fn contract_changes(&self, tool: &Tool, listed: &ListedTool) -> Vec<String> {
-        let reader = ToolReader { workspace: self, tool, outside: &[] };
+        let reader = ToolReader { host: self.host(), tool, outside: &[] };
         let found = reader.document(tool.input_schema_path.as_deref());
         let Some(stored) = found.bytes().and_then(|bytes| parse_json(bytes).ok()) else {
             return Vec::new();

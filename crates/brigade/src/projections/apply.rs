@@ -11,9 +11,7 @@ use brigade_projection::{
 };
 
 use super::Selected;
-use super::facts::refuse_shared;
 use super::orphans::projected;
-use super::places::Places;
 use super::staging::{Outcome, Write, sync_names, write_all};
 use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
@@ -21,6 +19,8 @@ use crate::load::shown_id;
 use crate::projections::Projections;
 use crate::report::{ApplyReport, FailedProjection, OrphanReport, ProjectionReport, Report as _};
 use crate::room::{CATALOG, Room, rel};
+use brigade_facts::refuse_shared;
+use brigade_facts::{Places, Sources};
 
 /// The lock of everything that writes projections.
 const LOCK: &str = ".brigade/tools/apply.lock";
@@ -81,7 +81,7 @@ impl Projections {
         let search =
             if request.prune { self.room.find_orphans(&config, &places)?.orphans } else { Vec::new() };
         let selected = self.room.select(&config.catalog, id, &search);
-        let facts = self.room.all_projection_facts(&config, &selected.tools, &places);
+        let facts = Sources::of(self.room.host(), &config, &selected.tools).all(&selected.tools, &places);
         let overwrite = if request.force { Overwrite::Force } else { Overwrite::Never };
         let now = self.room.now();
         let planned = in_parallel(facts.len(), |index| {

@@ -7,10 +7,10 @@ use brigade_core::parallel::in_parallel;
 use brigade_fs::{FileKind, RelPath, is_temporary};
 use brigade_projection::{FoundFile, Header, Orphan, folders, orphans, relative_path};
 
-use super::places::{Places, Spot};
 use crate::error::Error;
 use crate::gather::Config;
 use crate::room::Room;
+use brigade_facts::{Places, Spot};
 
 /// How deep below a projection folder files are looked for.
 const DEPTH: usize = 6;

@@ -36,7 +36,7 @@ impl Runtimes {
             LogStream::Stdout => &facts.stdout_log_path,
             LogStream::Stderr => &facts.stderr_log_path,
         };
-        let redactor = Redactor::new(&self.room.secrets()?);
+        let redactor = Redactor::new(&self.room.secrets());
         let text = redactor.redact_str(&String::from_utf8_lossy(&tail.bytes));
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         Ok(RuntimeLogsReport {
@@ -70,7 +70,7 @@ impl Runtimes {
         };
         let configured = self.room.configured()?;
         let runtime = self.room.runtime(&configured.runtimes, id)?;
-        let mut log = Lines::new(Redactor::new(&self.room.secrets()?), sink);
+        let mut log = Lines::new(Redactor::new(&self.room.secrets()), sink);
         let followed = self.room.follow_lines(&configured.host, runtime, stream, lines, &mut log, cancel);
         match (followed, log.failure) {
             (_, Some(failure)) => Ok(Err(failure)),

@@ -9,11 +9,10 @@ use brigade_command::{NotBound, what_it_reads};
 use brigade_core::Fingerprint;
 use brigade_core::text::escape_terminal;
 use brigade_exec::{FolderFiles, file_fingerprint, folder_files};
-use brigade_fs::{FileKind, Fs, Location, RelPath};
+use brigade_fs::{FileKind, Fs, FsError, Location, RelPath};
 use brigade_policy::Blocker;
 use brigade_redact::Redactor;
 
-use crate::error::Error;
 use crate::files::ToolReader;
 
 /// More files than these are bound by one fingerprint of their folder.
@@ -85,9 +84,9 @@ impl NamedFiles {
 
 /// Reads the files that [the command leads to](what_it_reads): those of the workspace, scripts and programs wherever
 /// they lie, and where a link of the workspace leads out, the file behind it.
-pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, Error> {
+pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, FsError> {
     let mut named = NamedFiles::default();
-    let fs = &*reader.workspace.fs;
+    let fs = reader.host.fs;
     let Some(argv) = reader.argv() else {
         return Ok(named);
     };
@@ -116,7 +115,7 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
 
 impl NamedFiles {
     /// Binds what a path leads to, if that is a file, and inside of the workspace or where it may be.
-    fn bind_file(&mut self, fs: &dyn Fs, path: &Path, outside: Outside) -> Result<(), Error> {
+    fn bind_file(&mut self, fs: &dyn Fs, path: &Path, outside: Outside) -> Result<(), FsError> {
         let Some(path) = path.to_str() else { return Ok(()) };
         let (name, metadata) = match fs.resolve(path, None) {
             Ok(Location::Inside(inside)) => (inside.as_str().to_owned(), fs.metadata(&inside)),
@@ -136,7 +135,7 @@ impl NamedFiles {
 
     /// Binds everything below the folder that a path leads to. The workspace itself holds what every run changes, so of
     /// it only the files that are found there are bound.
-    fn bind_folder(&mut self, fs: &dyn Fs, path: &Path) -> Result<(), Error> {
+    fn bind_folder(&mut self, fs: &dyn Fs, path: &Path) -> Result<(), FsError> {
         let Some(path) = path.to_str() else { return Ok(()) };
         let folder: RelPath = match fs.resolve(path, None) {
             Ok(Location::Inside(folder)) if !folder.is_root() => folder,

@@ -10,7 +10,7 @@ use crate::files::target_facts;
 
 /// What stands at a path, links followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Spot {
+pub enum Spot {
     /// Nothing; this is where a new file would be.
     Absent(RelPath),
     /// Something, here.
@@ -22,7 +22,7 @@ pub(crate) enum Spot {
 }
 
 /// Looks at targets, and remembers the folders on the way: thousands of targets share a few.
-pub(crate) struct Places<'w> {
+pub struct Places<'w> {
     fs: &'w dyn Fs,
     root: String,
     folders: RwLock<HashMap<RelPath, Spot>>,
@@ -36,18 +36,18 @@ const UNBROKEN: &str = "no thread panics while it holds this";
 
 impl<'w> Places<'w> {
     /// Starts without having looked anywhere; `root` is the absolute path of the workspace.
-    pub(crate) fn new(fs: &'w dyn Fs, root: String) -> Places<'w> {
+    pub fn new(fs: &'w dyn Fs, root: String) -> Places<'w> {
         Places { fs, root, folders: RwLock::default(), listed: RwLock::default(), moved: RwLock::default() }
     }
 
     /// Returns the absolute path of the workspace.
-    pub(crate) fn root(&self) -> &str {
+    pub fn root(&self) -> &str {
         &self.root
     }
 
     /// Looks at what stands where a projection goes. Links may lead anywhere in the workspace but into `.git` and
     /// `.brigade`.
-    pub(crate) fn look(&self, path: &str) -> TargetFacts {
+    pub fn look(&self, path: &str) -> TargetFacts {
         let Ok(wanted) = path.parse::<RelPath>() else {
             return TargetFacts::Refused(PathRefusal::OutsideWorkspace);
         };
@@ -72,17 +72,17 @@ impl<'w> Places<'w> {
     }
 
     /// Returns the file behind a target that was looked at, where links lead to another one than its path says.
-    pub(crate) fn moved(&self, path: &str) -> Option<RelPath> {
+    pub fn moved(&self, path: &str) -> Option<RelPath> {
         self.moved.read().expect(UNBROKEN).get(path).cloned()
     }
 
     /// Tells whether a folder is one without a link on the way.
-    pub(crate) fn is_plain_folder(&self, folder: &RelPath) -> bool {
+    pub fn is_plain_folder(&self, folder: &RelPath) -> bool {
         matches!(self.folder(folder), Spot::There(real, FileKind::Directory) if real == *folder)
     }
 
     /// Follows the links of a path.
-    pub(crate) fn spot(&self, path: &RelPath) -> Spot {
+    pub fn spot(&self, path: &RelPath) -> Spot {
         if path.is_root() {
             return Spot::There(RelPath::root(), FileKind::Directory);
         }
@@ -121,7 +121,7 @@ impl<'w> Places<'w> {
     }
 
     /// Remembers what a folder without a link on the way holds.
-    pub(crate) fn remember(&self, folder: RelPath, entries: impl IntoIterator<Item = DirEntry>) {
+    pub fn remember(&self, folder: RelPath, entries: impl IntoIterator<Item = DirEntry>) {
         let entries = entries.into_iter().map(|entry| (entry.name, entry.kind)).collect();
         self.listed.write().expect(UNBROKEN).insert(folder, entries);
     }

@@ -14,8 +14,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_exec::{FileStamp, KnownDigests};
+use brigade_fs::{Fs, RelPath};
 
-use crate::room::{Room, rel};
+use crate::host::Host;
 
 /// Where they are kept.
 const DIGESTS: &str = ".brigade/tools/digests.json";
@@ -35,7 +36,7 @@ const SETTLED_MICROS: i64 = 2_000_000;
 
 /// What is remembered, read when it is first asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Digests {
+pub struct Digests {
     stored: OnceLock<BTreeMap<String, Fingerprint>>,
     learned: Mutex<BTreeMap<String, Fingerprint>>,
 }
@@ -50,6 +51,10 @@ fn parse(bytes: &[u8]) -> BTreeMap<String, Fingerprint> {
     files.filter_map(|(key, digest)| Some((key.clone(), digest.as_str()?.parse().ok()?))).collect()
 }
 
+fn path() -> RelPath {
+    DIGESTS.parse().expect("paths in the program stay inside the workspace")
+}
+
 fn is_worth_remembering(stamp: &FileStamp, now: Timestamp) -> bool {
     let changed = stamp.changed_micros();
     stamp.is_of_the_system()
@@ -57,40 +62,39 @@ fn is_worth_remembering(stamp: &FileStamp, now: Timestamp) -> bool {
         && changed.saturating_add(SETTLED_MICROS) <= now.unix_micros()
 }
 
-impl KnownDigests for Room {
+impl KnownDigests for Host<'_> {
     fn recall(&self, stamp: &FileStamp) -> Option<Fingerprint> {
-        if !is_worth_remembering(stamp, self.now()) {
+        if !is_worth_remembering(stamp, self.clock.now()) {
             return None;
         }
-        let read = || self.fs.read(&rel(DIGESTS), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default();
+        let read = || self.fs.read(&path(), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default();
         let learned = self.digests.learned.lock().unwrap_or_else(PoisonError::into_inner);
         learned.get(&stamp.key()).or_else(|| self.digests.stored.get_or_init(read).get(&stamp.key())).copied()
     }
 
     fn learn(&self, stamp: &FileStamp, digest: Fingerprint) {
-        if is_worth_remembering(stamp, self.now()) {
+        if is_worth_remembering(stamp, self.clock.now()) {
             let mut learned = self.digests.learned.lock().unwrap_or_else(PoisonError::into_inner);
             learned.insert(stamp.key(), digest);
         }
     }
 }
 
-impl Room {
+impl Digests {
     /// Keeps what was learned, in commands that write anyway. That it cannot be kept is no failure.
-    pub(crate) fn keep_digests(&self) {
-        let learned =
-            std::mem::take(&mut *self.digests.learned.lock().unwrap_or_else(PoisonError::into_inner));
+    pub fn keep(&self, fs: &dyn Fs) {
+        let learned = std::mem::take(&mut *self.learned.lock().unwrap_or_else(PoisonError::into_inner));
         if learned.is_empty() {
             return;
         }
-        let mut all = self.fs.read(&rel(DIGESTS), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default();
+        let mut all = fs.read(&path(), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default();
         if KEPT < all.len() + learned.len() {
             all.clear();
         }
         all.extend(learned);
         let files = all.into_iter().map(|(key, digest)| (key, Json::from(digest.to_hex())));
         let json = Json::object([("schema", Json::from(SCHEMA)), ("files", Json::object(files))]);
-        let _ = self.fs.write_cache(&rel(DIGESTS), json.to_pretty().as_bytes());
+        let _ = fs.write_cache(&path(), json.to_pretty().as_bytes());
     }
 }
 

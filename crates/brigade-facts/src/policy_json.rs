@@ -4,24 +4,24 @@ use brigade_catalog::Tool;
 use brigade_core::{Json, Severity};
 use brigade_policy::{Decision, Policy, PolicyState};
 
-use crate::codes;
-use crate::fault::ErrorLine;
-
 /// Returns the decision on one call with the keys of the Python program and ours; its path is relative to the workspace.
-pub(crate) fn decision_json(state: &PolicyState, decision: &Decision, tool: &Tool) -> Json {
+pub fn decision_json(state: &PolicyState, decision: &Decision, tool: &Tool) -> Json {
     let blockers: Vec<String> = decision.blockers.iter().map(ToString::to_string).collect();
     let used = decision.env_bindings.keys().map(brigade_core::Label::as_str);
     let used: Vec<&str> = used.map(brigade_call::shown_label).collect();
     let grants = &decision.sandbox.grants;
     let mut members = vec![
-        ("enabled", Json::from(state.policy().is_some() || !policy_errors(state).is_empty())),
+        (
+            "enabled",
+            Json::from(
+                state.policy().is_some()
+                    || state.issues().iter().any(|issue| issue.severity == Severity::Error),
+            ),
+        ),
         ("policy_path", Json::from(state.file())),
         ("allowed", Json::from(decision.is_allowed())),
         ("blockers", Json::from(blockers)),
-        (
-            "errors",
-            Json::from(errors(state).iter().map(|error| error.as_str().to_owned()).collect::<Vec<_>>()),
-        ),
+        ("errors", Json::from(errors(state))),
         ("env_labels_used", Json::from(used)),
         ("effective_timeout", Json::from(decision.effective_timeout.get())),
         ("max_output_bytes", Json::from(decision.max_output_bytes)),
@@ -48,7 +48,7 @@ pub(crate) fn decision_json(state: &PolicyState, decision: &Decision, tool: &Too
 }
 
 /// Returns what the policy says, with the keys of its file.
-pub(crate) fn policy_json(policy: &Policy) -> Json {
+pub fn policy_json(policy: &Policy) -> Json {
     let bindings = policy.env_bindings.iter();
     let mut members = rules(policy);
     members.extend([
@@ -104,20 +104,13 @@ fn limits(limits: &brigade_policy::Limits) -> Json {
     ])
 }
 
-fn policy_errors(state: &PolicyState) -> Vec<ErrorLine> {
-    let errors = state.issues().iter().filter(|issue| issue.severity == Severity::Error);
-    errors.map(ErrorLine::from).collect()
-}
-
-/// Returns what is wrong with the policy; that it is missing, too.
-pub(crate) fn errors(state: &PolicyState) -> Vec<ErrorLine> {
+/// Returns what is wrong with the policy, as texts; that it is missing, too.
+fn errors(state: &PolicyState) -> Vec<String> {
     match state {
-        PolicyState::Missing { file } => {
-            vec![ErrorLine::new(
-                codes::POLICY_MISSING.as_str(),
-                format!("tool execution policy missing: {file}"),
-            )]
+        PolicyState::Missing { file } => vec![format!("tool execution policy missing: {file}")],
+        PolicyState::Invalid { .. } | PolicyState::Valid(_) => {
+            let errors = state.issues().iter().filter(|issue| issue.severity == Severity::Error);
+            errors.map(ToString::to_string).collect()
         }
-        PolicyState::Invalid { .. } | PolicyState::Valid(_) => policy_errors(state),
     }
 }

@@ -10,26 +10,25 @@ use brigade_projection::{
     PathRefusal, ProjectionAction, ProjectionItem, ProjectionStatus, SourceFacts, ToolFacts, input_among,
 };
 
-use super::places::{Places, Spot};
+use crate::config::Config;
 use crate::files::ToolReader;
-use crate::gather::Config;
-use crate::room::Room;
+use crate::host::Host;
+use crate::places::{Places, Spot};
 
 /// The sources of some tools; each is read when it is first asked for.
-pub(super) struct Sources<'c> {
-    workspace: &'c Room,
+pub struct Sources<'c> {
+    host: Host<'c>,
     outside: Vec<String>,
     known: HashMap<&'c str, OnceLock<SourceFacts>>,
 }
 
 impl<'c> Sources<'c> {
-    pub(super) fn of(workspace: &'c Room, config: &Config, tools: &[&'c Tool]) -> Sources<'c> {
-        let policy = config.policy.policy();
-        let outside = policy.map(|policy| policy.outside_paths.values().cloned().collect());
+    /// Starts without having read anything.
+    pub fn of(host: Host<'c>, config: &Config, tools: &[&'c Tool]) -> Sources<'c> {
         let paths = tools.iter().filter_map(|tool| tool.source_path.as_deref());
         Sources {
-            workspace,
-            outside: outside.unwrap_or_default(),
+            host,
+            outside: config.outside(),
             known: paths.map(|path| (path, OnceLock::new())).collect(),
         }
     }
@@ -40,34 +39,24 @@ impl<'c> Sources<'c> {
             return NONE;
         };
         source.get_or_init(|| {
-            let reader = ToolReader { workspace: self.workspace, tool, outside: &self.outside };
+            let reader = ToolReader { host: self.host, tool, outside: &self.outside };
             reader.source().into_source()
         })
     }
 }
 
-impl Room {
+impl Sources<'_> {
     /// Reads the source and the targets of a tool.
-    pub(super) fn projection_facts<'c>(
-        &self,
-        tool: &'c Tool,
-        sources: &Sources<'_>,
-        places: &Places<'_>,
-    ) -> ToolFacts<'c> {
-        let facts = ToolFacts::gather(&self.target(), tool, sources.of_tool(tool), |path| places.look(path));
-        let reader = ToolReader { workspace: self, tool, outside: &sources.outside };
+    pub fn facts<'t>(&self, tool: &'t Tool, places: &Places<'_>) -> ToolFacts<'t> {
+        let look = |path: &str| places.look(path);
+        let facts = ToolFacts::gather(&self.host.root(), tool, self.of_tool(tool), look);
+        let reader = ToolReader { host: self.host, tool, outside: &self.outside };
         facts.leading_out(leading_out(&reader, places))
     }
 
-    /// Reads the sources and the targets of tools.
-    pub(super) fn all_projection_facts<'c>(
-        &self,
-        config: &Config,
-        tools: &[&'c Tool],
-        places: &Places<'_>,
-    ) -> Vec<ToolFacts<'c>> {
-        let sources = Sources::of(self, config, tools);
-        in_parallel(tools.len(), |index| self.projection_facts(tools[index], &sources, places))
+    /// Reads the sources and the targets of tools, on all processors.
+    pub fn all<'t>(&self, tools: &[&'t Tool], places: &Places<'_>) -> Vec<ToolFacts<'t>> {
+        in_parallel(tools.len(), |index| self.facts(tools[index], places))
     }
 }
 
@@ -99,7 +88,7 @@ fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static 
 
 /// Refuses a projection whose path leads through links to a file that another tool projects to, or that a tool reads or
 /// runs.
-pub(super) fn refuse_shared(item: &mut ProjectionItem, places: &Places<'_>, config: &Config) {
+pub fn refuse_shared(item: &mut ProjectionItem, places: &Places<'_>, config: &Config) {
     let Some(real) = item.projection_path.as_deref().and_then(|path| places.moved(path)) else { return };
     if let Some(input) = input_among(places.root(), config.catalog.tools(), real.as_str()) {
         item.status = ProjectionStatus::Invalid;

@@ -11,27 +11,33 @@ use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath
 use brigade_projection::{PathRefusal, SourceFacts, TargetFacts};
 use brigade_schema::Schema;
 
-use crate::room::Room;
+use crate::host::Host;
 use crate::seen::{SeenFiles, is_program};
 
 /// The largest schema, example or argument file that is read.
-pub(crate) const DOCUMENT_LIMIT: u64 = 16 << 20;
+pub const DOCUMENT_LIMIT: u64 = 16 << 20;
 
 /// The largest source or projection that is read.
 const SOURCE_LIMIT: u64 = 64 << 20;
 
 /// What a path of the entry led to.
 #[derive(Clone, Debug)]
-pub(crate) enum Found {
+pub enum Found {
+    /// The entry names none.
     NotNamed,
+    /// There is none.
     Missing,
+    /// It cannot be read; the text says why.
     Unreadable(String),
+    /// It leads out of the workspace to where the policy does not allow.
     Outside,
+    /// Its bytes.
     Bytes(Vec<u8>),
 }
 
 impl Found {
-    pub(crate) fn fact(&self) -> FileFact {
+    /// Returns what a plan needs to know of it.
+    pub fn fact(&self) -> FileFact {
         match self {
             Found::NotNamed => FileFact::NotNamed,
             Found::Missing => FileFact::Missing,
@@ -41,12 +47,13 @@ impl Found {
         }
     }
 
-    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+    /// Returns the bytes of a file that was read.
+    pub fn bytes(&self) -> Option<&[u8]> {
         if let Found::Bytes(bytes) = self { Some(bytes) } else { None }
     }
 
     /// Gives the bytes away as the source of projections.
-    pub(crate) fn into_source(self) -> SourceFacts {
+    pub fn into_source(self) -> SourceFacts {
         match self {
             Found::NotNamed => SourceFacts::NotConfigured,
             Found::Missing => SourceFacts::Absent,
@@ -58,11 +65,13 @@ impl Found {
 }
 
 /// Reads the files of one tool, those outside the workspace only where the policy lists their folder.
-pub(crate) struct ToolReader<'g> {
-    pub(crate) workspace: &'g Room,
-    pub(crate) tool: &'g Tool,
+pub struct ToolReader<'g> {
+    /// The workspace and its host.
+    pub host: Host<'g>,
+    /// The tool.
+    pub tool: &'g Tool,
     /// `[paths] outside` of the policy.
-    pub(crate) outside: &'g [String],
+    pub outside: &'g [String],
 }
 
 impl ToolReader<'_> {
@@ -82,7 +91,7 @@ impl ToolReader<'_> {
                 done => return done.map(|value| Reached::Inside(plain, value)),
             }
         }
-        match self.workspace.fs.resolve(path, self.workspace.env.home())? {
+        match self.host.fs.resolve(path, self.host.home())? {
             Location::Inside(path) => inside(&path).map(|value| Reached::Inside(path, value)),
             Location::Outside(path) if self.is_allowed(&path)? => {
                 outside(&path).map(|value| Reached::Outside(path, value))
@@ -93,7 +102,7 @@ impl ToolReader<'_> {
 
     fn is_allowed(&self, path: &Path) -> Result<bool, FsError> {
         for folder in self.outside {
-            if let Location::Outside(folder) = self.workspace.fs.resolve(folder, self.workspace.env.home())?
+            if let Location::Outside(folder) = self.host.fs.resolve(folder, self.host.home())?
                 && path.starts_with(&folder)
             {
                 return Ok(true);
@@ -106,7 +115,7 @@ impl ToolReader<'_> {
         let Some(path) = path.filter(|path| !path.is_empty()) else {
             return Found::NotNamed;
         };
-        let fs = &self.workspace.fs;
+        let fs = self.host.fs;
         match self.at(path, |path| fs.read(path, limit), |path| fs.read_outside(path, limit)) {
             Ok(Reached::Inside(_, bytes) | Reached::Outside(_, bytes)) => Found::Bytes(bytes),
             Ok(Reached::Refused) => Found::Outside,
@@ -116,17 +125,17 @@ impl ToolReader<'_> {
     }
 
     /// Reads a schema, example, manifest or health file.
-    pub(crate) fn document(&self, path: Option<&str>) -> Found {
+    pub fn document(&self, path: Option<&str>) -> Found {
         self.read(path, DOCUMENT_LIMIT)
     }
 
     /// Reads the source.
-    pub(crate) fn source(&self) -> Found {
+    pub fn source(&self) -> Found {
         self.read(self.tool.source_path.as_deref(), SOURCE_LIMIT)
     }
 
     /// Reads and compiles a schema.
-    pub(crate) fn schema(&self, path: Option<&str>) -> SchemaFact {
+    pub fn schema(&self, path: Option<&str>) -> SchemaFact {
         match self.document(path) {
             Found::Bytes(bytes) => compile_schema(&bytes),
             found => SchemaFact::File(found.fact()),
@@ -134,8 +143,8 @@ impl ToolReader<'_> {
     }
 
     /// Looks at a file without reading it.
-    pub(crate) fn metadata(&self, path: &str) -> Option<Metadata> {
-        let fs = &self.workspace.fs;
+    pub fn metadata(&self, path: &str) -> Option<Metadata> {
+        let fs = self.host.fs;
         match self.at(path, |path| fs.metadata(path), |path| fs.metadata_outside(path)) {
             Ok(Reached::Inside(_, metadata) | Reached::Outside(_, metadata)) => Some(metadata),
             Ok(Reached::Refused) | Err(_) => None,
@@ -143,11 +152,11 @@ impl ToolReader<'_> {
     }
 
     /// Tells whether a path leads out of the workspace to where the policy does not allow.
-    pub(crate) fn leads_out(&self, path: Option<&str>) -> bool {
+    pub fn leads_out(&self, path: Option<&str>) -> bool {
         let Some(path) = path.filter(|path| !path.is_empty()) else {
             return false;
         };
-        let fs = &self.workspace.fs;
+        let fs = self.host.fs;
         let nothing = |result: Result<Metadata, FsError>| match result {
             Err(error) if error.kind == FsErrorKind::Outside => Err(error),
             _ => Ok(()),
@@ -158,8 +167,8 @@ impl ToolReader<'_> {
     }
 
     /// Finds the folder that the tool's program starts in.
-    pub(crate) fn directory(&self) -> (PathBuf, DirectoryFact) {
-        let fs = &self.workspace.fs;
+    pub fn directory(&self) -> (PathBuf, DirectoryFact) {
+        let fs = self.host.fs;
         let Some(cwd) = self.tool.cwd.as_deref().filter(|cwd| !cwd.is_empty()) else {
             return (fs.root().to_owned(), DirectoryFact::Present);
         };
@@ -184,9 +193,9 @@ impl ToolReader<'_> {
     }
 
     /// Returns the folder that the program starts in, where links on the way make it another one than the entry names.
-    pub(crate) fn real_directory(&self) -> Option<String> {
+    pub fn real_directory(&self) -> Option<String> {
         let cwd = self.tool.cwd.as_deref().filter(|cwd| !cwd.is_empty())?;
-        let real = match self.workspace.fs.resolve(cwd, self.workspace.env.home()).ok()? {
+        let real = match self.host.fs.resolve(cwd, self.host.home()).ok()? {
             Location::Inside(path) => path.as_str().to_owned(),
             Location::Outside(path) => path.to_string_lossy().into_owned(),
         };
@@ -195,29 +204,29 @@ impl ToolReader<'_> {
     }
 
     /// Splits the command.
-    pub(crate) fn argv(&self) -> Option<Argv> {
+    pub fn argv(&self) -> Option<Argv> {
         Argv::parse(self.tool.command.as_deref()?).ok()
     }
 
     /// Shows the files of the workspace and its host to the search for what a command reads.
     pub(crate) fn seen(&self) -> SeenFiles<'_> {
-        let path_variable = self.workspace.env.environment.get("PATH");
-        SeenFiles { fs: &*self.workspace.fs, path_variable }
+        let path_variable = self.host.environment.get("PATH");
+        SeenFiles { fs: self.host.fs, path_variable }
     }
 
     /// Opens the program of the command and reads it whole.
-    pub(crate) fn program(&self, directory: &Path) -> (Option<OpenedProgram>, ProgramFact) {
-        let fs = &self.workspace.fs;
+    pub fn program(&self, directory: &Path) -> (Option<OpenedProgram>, ProgramFact) {
+        let fs = self.host.fs;
         let Some(argv) = self.argv() else {
             return (None, ProgramFact::NotFound);
         };
-        let path_variable = self.workspace.env.environment.get("PATH");
-        let found = find_program(argv.program(), directory, path_variable, |path| is_program(&**fs, path))
+        let path_variable = self.host.environment.get("PATH");
+        let found = find_program(argv.program(), directory, path_variable, |path| is_program(fs, path))
             .or_else(|| brigade_itself(argv.program()));
         let Some(path) = found else {
             return (None, ProgramFact::NotFound);
         };
-        match OpenedProgram::open_known(&path, self.workspace) {
+        match OpenedProgram::open_known(&path, &self.host) {
             Ok(program) => {
                 let shown = match path.strip_prefix(fs.root()) {
                     Ok(inside) => inside.display().to_string(),
@@ -259,12 +268,12 @@ pub(crate) fn target_facts(fs: &dyn Fs, path: &str) -> TargetFacts {
 }
 
 /// Reads a file's bytes as JSON, a byte order mark skipped.
-pub(crate) fn parse_json(bytes: &[u8]) -> Result<Json, JsonError> {
+pub fn parse_json(bytes: &[u8]) -> Result<Json, JsonError> {
     Json::parse_bytes(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), Dialect::Strict)
 }
 
 /// Reads a schema file's bytes as the root schema of a contract.
-pub(crate) fn compile_schema(bytes: &[u8]) -> SchemaFact {
+pub fn compile_schema(bytes: &[u8]) -> SchemaFact {
     let json = match parse_json(bytes) {
         Ok(json) => json,
         Err(error) => return SchemaFact::NotJson(error),

@@ -1,0 +1,85 @@
+//! Reading the configuration.
+
+use brigade_catalog::{Catalog, Level};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
+use brigade_policy::PolicyState;
+use brigade_projection::Claims;
+
+use crate::host::Host;
+
+/// The catalog's file.
+pub const CATALOG: &str = ".brigade/tools.toml";
+
+/// The policy's file.
+pub const POLICY: &str = ".brigade/tools/policy.toml";
+
+/// The largest configuration file that is read.
+pub const CONFIG_LIMIT: u64 = 256 << 20;
+
+/// The configuration that decisions are made with, read once for any number of them.
+pub struct Config {
+    /// The tools.
+    pub catalog: Catalog,
+    /// What may run.
+    pub policy: PolicyState,
+    /// Which tool projects to which path.
+    pub claims: Claims,
+}
+
+impl Config {
+    /// Puts together what was read.
+    pub fn new(host: &Host<'_>, catalog: Catalog, policy: PolicyState) -> Config {
+        let claims = Claims::of(&host.root(), catalog.tools());
+        Config { catalog, policy, claims }
+    }
+
+    /// Returns the directories outside of the workspace that files of tools may lie in.
+    pub(crate) fn outside(&self) -> Vec<String> {
+        let policy = self.policy.policy();
+        policy.map(|policy| policy.outside_paths.values().cloned().collect()).unwrap_or_default()
+    }
+}
+
+/// Reads the catalog.
+///
+/// # Errors
+/// When its file is missing or cannot be read.
+pub fn read_catalog(fs: &dyn Fs) -> Result<Catalog, FsError> {
+    let bytes = read_config(fs, CATALOG)?;
+    let catalog = Catalog::parse(CATALOG, Level::Project, &bytes);
+    let (tools, issues) = (catalog.tools().len(), catalog.issues().len());
+    tracing::debug!(root = %fs.root().display(), bytes = bytes.len(), tools, issues, "read {CATALOG}");
+    Ok(catalog)
+}
+
+/// Reads the policy. One that cannot be read blocks everything.
+pub fn read_policy(fs: &dyn Fs) -> PolicyState {
+    match read_config(fs, POLICY) {
+        Ok(bytes) => {
+            let policy = PolicyState::parse(POLICY, Some(&bytes));
+            tracing::debug!(bytes = bytes.len(), valid = policy.policy().is_some(), "read {POLICY}");
+            policy
+        }
+        Err(error) if error.is_not_found() => {
+            tracing::debug!("there is no {POLICY}");
+            PolicyState::parse(POLICY, None)
+        }
+        Err(error) => PolicyState::unreadable(POLICY, &error.kind.to_string()),
+    }
+}
+
+/// Reads a configuration file. One that is a link to nothing is there, and cannot be read.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_config(fs: &dyn Fs, file: &str) -> Result<Vec<u8>, FsError> {
+    let path = file.parse().expect("paths in the program stay inside the workspace");
+    fs.read(&path, CONFIG_LIMIT).map_err(|error| {
+        let is_link = || fs.link_metadata(&path).is_ok_and(|metadata| metadata.kind == FileKind::Link);
+        if error.is_not_found() && is_link() {
+            FsError { kind: FsErrorKind::DanglingLink, ..error }
+        } else {
+            error
+        }
+    })
+}

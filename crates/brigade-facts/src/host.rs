@@ -1,0 +1,51 @@
+//! What reading facts needs of the host.
+
+use std::path::Path;
+
+use brigade_core::Clock;
+use brigade_exec::HostEnvironment;
+use brigade_fs::Fs;
+use brigade_mcp::PinStore;
+use brigade_policy::PolicyState;
+use brigade_redact::SecretValue;
+
+use crate::digests::Digests;
+
+/// The files of a workspace, and the seams of its host.
+#[derive(Clone, Copy)]
+pub struct Host<'a> {
+    /// The workspace.
+    pub fs: &'a dyn Fs,
+    /// The variables of this process.
+    pub environment: &'a HostEnvironment,
+    /// What is remembered of large programs.
+    pub digests: &'a Digests,
+    /// The present.
+    pub clock: &'a dyn Clock,
+}
+
+impl<'a> Host<'a> {
+    /// Returns the absolute path of the workspace.
+    pub fn root(&self) -> String {
+        self.fs.root().display().to_string()
+    }
+
+    pub(crate) fn home(&self) -> Option<&'a Path> {
+        self.environment.get("HOME").map(Path::new).filter(|home| home.is_absolute())
+    }
+
+    pub(crate) fn pins(&self) -> PinStore<'a> {
+        PinStore { fs: self.fs, clock: self.clock }
+    }
+
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.environment.is_set(name)
+    }
+}
+
+/// Returns the values that the policy binds labels of any tool to, which no argument and no text of a person may carry.
+pub fn bound_values(environment: &HostEnvironment, policy: &PolicyState) -> Vec<SecretValue> {
+    let bindings = policy.policy().map(|policy| &policy.env_bindings).into_iter().flatten();
+    let values = bindings.filter_map(|(_, variable)| environment.get(variable.value.as_str()));
+    values.map(|value| SecretValue::new(value.as_encoded_bytes())).collect()
+}

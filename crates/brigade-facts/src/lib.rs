@@ -1,0 +1,59 @@
+//! Reads what a decision needs of a workspace, once, at the depth that is asked for.
+//!
+//! Owns: reading the configuration ([`Config`]) and the facts of tools ([`FactReader`]): their files, the program and the
+//! code that their command leads to, their projections, their pins. Does not know: calls in a queue, runs, how anything
+//! is decided or shown. Starts nothing, and writes nothing but a cache of digests.
+//!
+//! | asked for | what is read |
+//! | --- | --- |
+//! | [`Depth::Summary`] | every file that the entry names, and how its projections differ: what lists and health need |
+//! | [`Depth::Plan`] | what a plan needs: schemas, examples, source, and whether projections are in their place |
+//! | [`FactReader::plan`] | that, and program, code, policy decision and pin, for a plan that is made now |
+//! | [`FactReader::deepen`] | these, of a tool that a summary was read of |
+//! | [`FactReader::start`] | what decides whether the server of a tool may be asked for its list |
+//!
+//! ```
+//! use brigade_core::SystemClock;
+//! use brigade_exec::HostEnvironment;
+//! use brigade_facts::{Config, Depth, Digests, FactReader, Host, read_catalog, read_policy};
+//! use brigade_fs::{FileMode, Fs, MemoryFs};
+//!
+//! let fs = MemoryFs::new();
+//! fs.create_dir_all(&".brigade".parse()?)?;
+//! let entry = b"[[tool]]\nid = 'greet'\nname = 'Greet'\nfamily = 'script'\ncommand = 'sh greet.sh'\n";
+//! fs.write_atomic(&".brigade/tools.toml".parse()?, entry, FileMode::Private)?;
+//!
+//! let (environment, digests) = (HostEnvironment::default(), Digests::default());
+//! let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &SystemClock };
+//! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
+//! let facts = FactReader::new(host, &config).read(config.catalog.tool("greet").unwrap(), Depth::Summary);
+//! assert_eq!(facts.files.input_schema.schema().map(|_| ()), None);
+//! assert!(facts.projections.is_empty() && facts.summary().mcp_server_ids.is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod config;
+mod digests;
+mod files;
+mod host;
+mod named;
+mod places;
+mod plan;
+mod policy_json;
+mod seen;
+mod sources;
+mod tool;
+
+pub use config::{CATALOG, CONFIG_LIMIT, Config, POLICY, read_catalog, read_config, read_policy};
+pub use digests::Digests;
+pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};
+pub use host::{Host, bound_values};
+pub use places::{Places, Spot};
+pub use plan::{PlanInput, StartInput};
+pub use policy_json::{decision_json, policy_json};
+pub use seen::is_program;
+pub use sources::{Sources, refuse_shared};
+pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};

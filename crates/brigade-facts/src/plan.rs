@@ -1,0 +1,210 @@
+//! The facts of plans and of starts: what the policy decides, and what a command leads to.
+
+use std::path::PathBuf;
+
+use brigade_call::{
+    Caller, DirectoryFact, FileFact, PlanFacts, ProgramFact, ProjectionFacts, StartFacts, StartProgram,
+    StartPurpose,
+};
+use brigade_catalog::{Catalog, Tool};
+use brigade_core::text::escape_terminal;
+use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity};
+use brigade_exec::OpenedProgram;
+use brigade_fs::FsError;
+use brigade_policy::{Blocker, CallFacts, decide};
+use brigade_projection::{ProjectionItem, blocking, summarise};
+
+use crate::files::ToolReader;
+use crate::host::bound_values;
+use crate::named::{NamedFiles, named_files};
+use crate::policy_json::decision_json;
+use crate::tool::{Depth, FactReader, ToolFacts};
+
+/// The facts of plans of a tool, with arguments still to come, and what was opened for them.
+pub struct PlanInput<'c> {
+    /// The facts.
+    pub facts: PlanFacts<'c>,
+    /// How the projections stand.
+    pub projections: Vec<ProjectionItem>,
+    /// The program, when the family is executed and it was found.
+    pub program: Option<OpenedProgram>,
+    /// The directory that the program starts in.
+    pub directory: PathBuf,
+}
+
+/// The facts of a start that is no call, and the program that was opened for it.
+pub struct StartInput<'c> {
+    /// The facts.
+    pub facts: StartFacts<'c>,
+    /// The program, when it was found.
+    pub program: Option<OpenedProgram>,
+}
+
+/// What a command starts.
+struct Command {
+    opened: Option<OpenedProgram>,
+    program: ProgramFact,
+    files: NamedFiles,
+}
+
+impl<'c> FactReader<'_, 'c> {
+    /// Reads the facts of plans of a tool, whatever their arguments, which are still to come.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn plan(&self, tool: &'c Tool, caller: Caller) -> Result<PlanInput<'c>, FsError> {
+        let read = self.read(tool, Depth::Plan);
+        let reader = self.reader(tool);
+        let (directory, fact) = (read.directory.clone(), read.files.directory);
+        let Command { opened, program, files } = match (tool.is_executable(), fact) {
+            (true, DirectoryFact::Present) => {
+                let (opened, program) = reader.program(&directory);
+                Command { opened, program, files: named_files(&reader, &directory)? }
+            }
+            (true, _) => {
+                Command { opened: None, program: ProgramFact::NotFound, files: NamedFiles::default() }
+            }
+            (false, _) => {
+                Command { opened: None, program: ProgramFact::NotExecuted, files: NamedFiles::default() }
+            }
+        };
+        let output = output_fact(&read);
+        let facts = self.plan_facts(&reader, &read, output, program, files, caller)?;
+        Ok(PlanInput { facts, projections: read.projections, program: opened, directory })
+    }
+
+    /// Reads what a plan needs besides a summary that was read before.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn deepen(&self, read: &ToolFacts<'c>, caller: Caller) -> Result<PlanFacts<'c>, FsError> {
+        let tool = read.tool;
+        let reader = self.reader(tool);
+        let (program, files) = match (tool.is_executable(), read.files.directory) {
+            (true, DirectoryFact::Present) => {
+                (read.files.program.clone(), named_files(&reader, &read.directory)?)
+            }
+            (true, _) => (ProgramFact::NotFound, NamedFiles::default()),
+            (false, _) => (ProgramFact::NotExecuted, NamedFiles::default()),
+        };
+        // A summary knows what its schema is, and a plan binds its bytes.
+        let output = reader.document(tool.output_schema_path.as_deref()).fact();
+        self.plan_facts(&reader, read, output, program, files, caller)
+    }
+
+    fn plan_facts(
+        &self,
+        reader: &ToolReader<'_>,
+        read: &ToolFacts<'c>,
+        output_schema: FileFact,
+        program: ProgramFact,
+        files: NamedFiles,
+        caller: Caller,
+    ) -> Result<PlanFacts<'c>, FsError> {
+        let (config, tool) = (self.config, read.tool);
+        let mut decision = decide(&config.policy, &CallFacts::of(tool), &|name: &str| self.host.is_set(name));
+        let policy = decision_json(&config.policy, &decision, tool);
+        let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
+        decision.blockers.extend(untrusted);
+        decision.blockers.extend(files.blockers(tool));
+        Ok(PlanFacts {
+            tool,
+            entry_errors: errors_of(&config.catalog, tool),
+            args: Ok(Json::Null),
+            input_schema: (*read.files.input_schema).clone(),
+            output_schema,
+            examples: read.files.examples.clone(),
+            source: read.files.source.clone(),
+            directory: read.files.directory,
+            real_directory: reader.real_directory(),
+            outside: read.files.outside.iter().map(|field| (*field).to_owned()).collect(),
+            program,
+            files: files.files,
+            projections: projection_facts(&read.projections),
+            decision,
+            policy,
+            bound_values: bound_values(self.host.environment, &config.policy),
+            pin,
+            caller,
+        })
+    }
+
+    /// Reads what decides whether the server of a tool may be asked for its list. The tool need not be in the catalog.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn start<'t>(&self, tool: &'t Tool) -> Result<StartInput<'t>, FsError> {
+        let decision =
+            decide(&self.config.policy, &CallFacts::of(tool), &|name: &str| self.host.is_set(name));
+        let reader = self.reader(tool);
+        let (directory, directory_fact) = reader.directory();
+        let (opened, fact, unbound) = if directory_fact == DirectoryFact::Present {
+            let (opened, fact) = reader.program(&directory);
+            (opened, fact, named_files(&reader, &directory)?.blockers(tool))
+        } else {
+            (None, ProgramFact::NotFound, Vec::new())
+        };
+        let program = match (&opened, fact) {
+            (Some(opened), _) => {
+                let (path, sha256) = (opened.path().to_owned(), Some(opened.fingerprint()));
+                StartProgram::Found { path, sha256 }
+            }
+            (None, ProgramFact::Unreadable(why)) => StartProgram::Unreadable(why),
+            (None, _) => StartProgram::NotFound,
+        };
+        let facts = StartFacts {
+            purpose: StartPurpose::List,
+            is_broken: tool.is_broken,
+            command: tool.command.as_deref(),
+            directory,
+            directory_fact,
+            program,
+            decision: Some(decision),
+            unbound,
+        };
+        Ok(StartInput { facts, program: opened })
+    }
+}
+
+/// Returns the file of the output schema, as a reading for a plan has it.
+fn output_fact(read: &ToolFacts<'_>) -> FileFact {
+    match &*read.files.output_schema {
+        brigade_call::SchemaFact::File(fact) => fact.clone(),
+        _ => FileFact::NotNamed,
+    }
+}
+
+/// Returns the errors that make a tool unusable.
+fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIssue> {
+    if !tool.is_broken {
+        return Vec::new();
+    }
+    let concerns = |issue: &&ConfigIssue| {
+        // An issue in an entry without an id is attached to the field; one of the file has neither.
+        let is_its = issue.entry.as_deref().map_or(issue.field.is_none(), |entry| tool.id == entry);
+        issue.severity == Severity::Error && is_its
+    };
+    catalog.issues().iter().filter(concerns).collect()
+}
+
+/// Returns what a plan needs to know of projections.
+fn projection_facts(items: &[ProjectionItem]) -> ProjectionFacts {
+    let summary = summarise(items);
+    let blockers = blocking(items).into_iter().map(|item| {
+        let path = item.projection_path.as_deref().unwrap_or_default();
+        let message = format!(
+            "projection for {} is {}: `{}`",
+            escape_terminal(&item.harness),
+            item.status.as_str(),
+            escape_terminal(path)
+        );
+        Blocker::new("projection", message)
+            .field(format!("projections.{}", item.harness))
+            .hint(Hint::from(NextStep::ApplyForced(item.tool_id.to_string())).then(" replaces it"))
+    });
+    ProjectionFacts {
+        blockers: blockers.collect(),
+        summary: summary.to_json(str::to_owned),
+        fingerprint: summary.fingerprint,
+    }
+}
