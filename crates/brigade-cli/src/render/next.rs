@@ -150,7 +150,7 @@ fn command(step: &NextStep) -> String {
         N::ShowPin(id) => of("tools pins show", id, ""),
         N::AcceptPin(id) => of("tools pins accept", id, ""),
         N::AcceptPinChange { pin, fingerprint } => {
-            of("tools pins accept", pin, &format!("--fingerprint {fingerprint}"))
+            of("tools pins accept", pin, &format!("--fingerprint {}", fingerprint.short()))
         }
         N::CheckState => "tools state check".to_owned(),
         N::CompactState => "tools state compact".to_owned(),
