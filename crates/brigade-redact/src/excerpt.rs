@@ -1,5 +1,6 @@
 //! The line of a file that a message is about, safe to show.
 
+use std::borrow::Cow;
 use std::iter;
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ use brigade_core::Place;
 use brigade_core::text::escape_terminal;
 use unicode_width::UnicodeWidthChar;
 
-use crate::{MARK, Redactor};
+use crate::{MARK, Redactor, is_secret_command};
 
 /// How much of the file around a line is looked at for secrets that span lines, in bytes.
 const CONTEXT: usize = 8 << 10;
@@ -77,12 +78,12 @@ impl Source {
             }
         };
         let length = line[meant.clone()].chars().count();
-        let shown = match &self.redactor {
-            Some(redactor) => Excerpt::escaped(&self.redacted(start, line, redactor), |redacted| {
-                follow(line, redacted, meant)
-            }),
-            None => Excerpt::escaped(line, |_| meant),
+        let redacted = match &self.redactor {
+            Some(redactor) => Cow::Owned(self.redacted(start, line, redactor)),
+            None => Cow::Borrowed(line),
         };
+        let shown = without_secret_commands(&redacted);
+        let shown = Excerpt::escaped(&shown, |shown| follow(line, shown, meant));
         Some(Excerpt { length, ..shown })
     }
 
@@ -206,6 +207,29 @@ fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
         None => false,
     });
     fitting.map(char::len_utf8).sum()
+}
+
+/// Masks the strings of a line that are commands with a secret, such as `"curl -u name:password"`: only the order of the
+/// words tells. A line without strings may be such a command as a whole, or from its first `=` or `:` on.
+fn without_secret_commands(line: &str) -> Cow<'_, str> {
+    let mut shown = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find(['"', '\'']) {
+        let length = quoted(&rest[at..]);
+        let (before, string) = rest[..at + length].split_at(at);
+        let command = string.trim_matches(['"', '\'']);
+        let is_secret = is_secret_command(command) || is_secret_command(&command.replace('\\', ""));
+        shown.push_str(before);
+        shown.push_str(if is_secret { MARK } else { string });
+        rest = &rest[at + length..];
+    }
+    if shown.is_empty() {
+        let value = line.split_once(['=', ':']).map_or(line, |(_, value)| value);
+        let is_secret = is_secret_command(value) || is_secret_command(line);
+        return Cow::Borrowed(if is_secret { MARK } else { line });
+    }
+    shown.push_str(rest);
+    Cow::Owned(shown)
 }
 
 /// Finds in a redacted line what was meant in the line; what is masked in part is meant as a whole.

@@ -112,6 +112,22 @@ fn a_secret_is_masked_and_the_mark_follows() {
 }
 
 #[test]
+fn a_secret_that_only_the_order_of_words_tells_is_masked() {
+    check(r#"command = "curl -ubob:hunter2-4711 https://example.com""#, 1, "command = [redacted]\n^^^^^^^");
+    check("command = 'sshpass -p hunter2 ssh h'", 11, "command = [redacted]\n          ^^^^^^^^^^");
+    check(r#"{"command": "curl -ubob:hunter2-4711 \"x\""}"#, 2, "{\"command\": [redacted]}\n ^^^^^^^^^");
+    check("curl -ubob:hunter2-4711 https://x", 1, "[redacted]\n^^^^^^^^^^");
+    check("command = \"\"\"curl -ubob:hunter2-4711 https://x", 1, "command = [redacted]\n^^^^^^^");
+    check(
+        "command = 'sh x.sh --password hunter2-4711' # b",
+        43,
+        "command = [redacted] # b\n                     ^",
+    );
+    check("command: curl -u bob:hunter2 https://example.com", 1, "[redacted]\n^^^^^^^^^^");
+    check(r#"command = "curl https://example.com""#, 1, "command = \"curl https://example.com\"\n^^^^^^^");
+}
+
+#[test]
 fn a_secret_that_spans_lines_is_masked_on_each() {
     let body = "MIIEowIBAAKCAQEAexampleexampleexampleexampleexampleexampleexampl";
     let file = format!(
