@@ -217,10 +217,11 @@ fn without_secret_commands(line: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find(['"', '\'']) {
         let length = quoted(&rest[at..]);
         let (before, string) = rest[..at + length].split_at(at);
-        let command = string.trim_matches(['"', '\'']);
-        let is_secret = is_secret_command(command) || is_secret_command(&command.replace('\\', ""));
+        let mark = if string.starts_with("\"\"\"") || string.starts_with("'''") { 3 } else { 1 };
+        let command = &string[mark..];
+        let command = command.strip_suffix(&string[..mark]).unwrap_or(command).replace("\\\"", "\"");
         shown.push_str(before);
-        shown.push_str(if is_secret { MARK } else { string });
+        shown.push_str(if is_secret_command(&command) { MARK } else { string });
         rest = &rest[at + length..];
     }
     if shown.is_empty() {
