@@ -123,7 +123,7 @@ fn a_secret_that_only_the_order_of_words_tells_is_masked() {
         1,
         "command = 'sh x.sh --password [redacted]'\n^^^^^^^",
     );
-    check("command: curl -u bob:hunter2 https://example.com", 1, "[redacted]\n^^^^^^^^^^");
+    check("command: curl -ubob:hunter2-4711 https://x", 1, "[redacted]\n^^^^^^^^^^");
     check(r#"command = "curl https://example.com""#, 1, "command = \"curl https://example.com\"\n^^^^^^^");
 }
 
