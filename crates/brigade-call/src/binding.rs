@@ -16,7 +16,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use brigade_core::{Fingerprint, Json, Object};
+use brigade_core::Fingerprint;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Who asks for a call: the command line, or a program that embeds Brigade.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,8 +58,21 @@ impl fmt::Display for Caller {
     }
 }
 
+impl Serialize for Caller {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.as_record())
+    }
+}
+
+impl<'de> Deserialize<'de> for Caller {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Caller, D::Error> {
+        Ok(Caller::from_record(Some(&String::deserialize(deserializer)?)))
+    }
+}
+
 /// The program that a call runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ProgramBinding {
     /// Its resolved path; relative to the workspace when it is inside.
     pub path: String,
@@ -67,7 +81,8 @@ pub struct ProgramBinding {
 }
 
 /// Everything that an approval holds fast.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Binding {
     /// The arguments, as given and as rendered.
     pub args: Fingerprint,
@@ -227,70 +242,13 @@ impl Binding {
             .text("directory", self.directory.as_deref())
             .finish()
     }
-
-    /// Writes the binding as a record holds it.
-    pub fn to_json(&self) -> Json {
-        let files: Object =
-            self.files.iter().map(|(path, sha256)| (path.clone(), Json::from(sha256.to_hex()))).collect();
-        Json::object([
-            ("args", Json::from(self.args.to_hex())),
-            ("contract", Json::from(self.contract.to_hex())),
-            ("source", Json::from(self.source.as_str())),
-            ("projections", Json::from(self.projections.to_hex())),
-            ("policy", Json::from(self.policy.to_hex())),
-            (
-                "program",
-                self.program.as_ref().map_or(Json::Null, |program| {
-                    Json::object([
-                        ("path", Json::from(program.path.as_str())),
-                        ("sha256", Json::from(program.sha256.to_hex())),
-                    ])
-                }),
-            ),
-            ("files", Json::Object(files)),
-            ("directory", Json::from(self.directory.clone())),
-            ("pin", Json::from(self.pin.map(Fingerprint::to_hex))),
-            ("caller", Json::from(self.caller.as_record())),
-        ])
-    }
-
-    /// Reads what [`Binding::to_json`] wrote; none when any part is missing or not a fingerprint.
-    pub fn from_json(json: &Json) -> Option<Binding> {
-        let mark = |name: &str| json.get(name)?.as_str()?.parse::<Fingerprint>().ok();
-        let program = match json.get("program")? {
-            Json::Null => None,
-            program => Some(ProgramBinding {
-                path: program.get("path")?.as_str()?.to_owned(),
-                sha256: program.get("sha256")?.as_str()?.parse().ok()?,
-            }),
-        };
-        let mut files = BTreeMap::new();
-        for (path, sha256) in json.get("files")?.as_object()? {
-            files.insert(path.clone(), sha256.as_str()?.parse().ok()?);
-        }
-        Some(Binding {
-            args: mark("args")?,
-            contract: mark("contract")?,
-            source: json.get("source")?.as_str()?.to_owned(),
-            projections: mark("projections")?,
-            policy: mark("policy")?,
-            program,
-            files,
-            directory: match json.get("directory") {
-                None | Some(Json::Null) => None,
-                Some(directory) => Some(directory.as_str()?.to_owned()),
-            },
-            pin: match json.get("pin") {
-                None | Some(Json::Null) => None,
-                Some(pin) => Some(pin.as_str()?.parse().ok()?),
-            },
-            caller: Caller::from_record(Some(json.get("caller")?.as_str()?)),
-        })
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::Json;
+    use brigade_core::json::{from_json, to_json};
+
     use super::*;
 
     fn binding() -> Binding {
@@ -359,12 +317,12 @@ mod tests {
     fn a_binding_reads_back() {
         let older = Binding { pin: None, directory: None, ..binding() };
         for binding in [binding(), older.clone()] {
-            assert_eq!(Binding::from_json(&binding.to_json()), Some(binding));
+            assert_eq!(from_json(&to_json(&binding).unwrap()), Ok(binding));
         }
-        let Json::Object(mut record) = older.to_json() else { unreachable!() };
+        let Json::Object(mut record) = to_json(&older).unwrap() else { unreachable!() };
         record.remove("pin");
         record.remove("directory");
-        assert_eq!(Binding::from_json(&Json::Object(record)), Some(older));
+        assert_eq!(from_json(&Json::Object(record)), Ok(older));
     }
 
     #[test]

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use brigade_core::{CallId, CheckpointId, Fingerprint, FingerprintBuilder, Json, Object, RunId, Timestamp};
-use brigade_policy::Blocker;
+use brigade_policy::{Blocker, PolicyDecision};
+use brigade_projection::ProjectionSummary;
+use serde::{Deserialize, Serialize};
 
 use crate::binding::{Binding, Caller};
+use crate::contract::ContractLabels;
 use crate::status::{CallStatus, Step, WrongStep};
 
 /// A call that was planned and stored, with all that has happened to it.
@@ -37,13 +40,13 @@ pub struct Call {
     /// The rendered arguments, without secrets.
     pub arguments: BTreeMap<String, String>,
     /// The contract's labels as they were when the call was planned.
-    pub contract: Json,
+    pub contract: ContractLabels,
     /// Why the call may not run, as it was when planned.
     pub blockers: Vec<Blocker>,
     /// The policy's decision as it was when planned.
-    pub policy: Json,
+    pub policy: Option<PolicyDecision>,
     /// The projections as they were when planned.
-    pub projection_summary: Json,
+    pub projection_summary: Option<ProjectionSummary>,
     /// The contract's fingerprint; 16 digits in records of the Python program.
     pub contract_fingerprint: Option<String>,
     /// The source's fingerprint.
@@ -83,8 +86,8 @@ pub struct Call {
 /// What a call would be today, to be shown before it is approved as that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replan {
-    pub(crate) policy: Json,
-    pub(crate) projection_summary: Json,
+    pub(crate) policy: PolicyDecision,
+    pub(crate) projection_summary: ProjectionSummary,
     pub(crate) binding: Binding,
 }
 
@@ -107,7 +110,8 @@ pub struct Claim {
 }
 
 /// Names one process on this machine for as long as it has not been restarted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Runner {
     /// The process id.
     pub pid: u32,
@@ -163,6 +167,11 @@ pub struct RunEnd {
     pub receipt: ReceiptLink,
 }
 
+/// Returns what a record holds, which is an empty object where there is nothing.
+fn members(members: Option<Object>) -> Json {
+    Json::Object(members.unwrap_or_default())
+}
+
 impl Call {
     /// Agrees to what is bound. Runs nothing.
     ///
@@ -185,8 +194,8 @@ impl Call {
     /// Unless the call is pending or held.
     pub fn replan(mut self, replan: Replan) -> Result<Call, WrongStep> {
         self.status.check(Step::Approve)?;
-        self.policy = replan.policy;
-        self.projection_summary = replan.projection_summary;
+        self.policy = Some(replan.policy);
+        self.projection_summary = Some(replan.projection_summary);
         self.planned_binding = Some(replan.binding.fingerprint());
         self.planned_pin = replan.binding.pin;
         self.planned_code = Some(replan.binding.code_fingerprint());
@@ -282,8 +291,11 @@ impl Call {
     /// what the record shows of policy and projections; what else it shows is compared as it is.
     pub fn approval_fingerprint(&self, binding: &Binding) -> Fingerprint {
         self.reviewed("brigade.approval.v2", binding)
-            .json("policy", &self.policy)
-            .json("projection_summary", &self.projection_summary)
+            .json("policy", &members(self.policy.as_ref().map(PolicyDecision::to_members)))
+            .json(
+                "projection_summary",
+                &members(self.projection_summary.as_ref().map(ProjectionSummary::to_members)),
+            )
             .finish()
     }
 

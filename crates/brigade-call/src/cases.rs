@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use brigade_catalog::{Catalog, Level};
-use brigade_core::{Fingerprint, Json, Object, Timestamp};
+use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_policy::{Blocker, CallFacts, PolicyState, decide};
+use brigade_projection::ProjectionSummary;
 use brigade_redact::SecretValue;
 use brigade_schema::Schema;
 
@@ -149,11 +150,11 @@ impl Case {
             files: self.files.clone(),
             pin: self.pin,
             projections: ProjectionFacts {
-                summary: Json::Object(Object::new()),
+                summary: ProjectionSummary::default(),
                 blockers: self.projections.clone(),
                 fingerprint: self.projections_mark,
             },
-            policy: Json::object([("fingerprint", Json::from(decision.fingerprint().to_hex()))]),
+            policy: decision.to_document(&policy, tool),
             decision,
             bound_values: self.bound_values.clone(),
             caller: self.caller.clone(),

@@ -1,6 +1,8 @@
 //! A pause that a running script asked for, and a person's answer.
 
-use brigade_core::{CheckpointId, Json, Object, Timestamp};
+use brigade_core::json::exact;
+use brigade_core::{CheckpointId, Extra, Json, Object, Timestamp, record};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 /// Where a checkpoint stands.
@@ -46,18 +48,34 @@ impl CheckpointStatus {
     }
 }
 
+impl Serialize for CheckpointStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for CheckpointStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CheckpointStatus, D::Error> {
+        Ok(CheckpointStatus::from_word(&String::deserialize(deserializer)?))
+    }
+}
+
 /// A stored checkpoint.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self")]
 pub struct Checkpoint {
     /// Its id, and the name of its file.
     pub id: CheckpointId,
     /// Where it stands.
     pub status: CheckpointStatus,
     /// The tool that asked.
+    #[serde(default)]
     pub tool_id: String,
     /// The call that waits.
     pub call_id: String,
     /// The run that asked.
+    #[serde(default)]
     pub run_id: String,
     /// Why the script paused.
     pub reason: Option<String>,
@@ -66,8 +84,11 @@ pub struct Checkpoint {
     /// The question to the person.
     pub prompt: Option<String>,
     /// What the person should know, without secrets.
+    #[serde(default)]
+    #[cfg_attr(feature = "schemas", schemars(schema_with = "brigade_core::json::any_value"))]
     pub context: Json,
     /// The answers that are allowed; any is when empty.
+    #[serde(default)]
     pub choices: Vec<String>,
     /// The person's answer.
     pub selected_choice: Option<String>,
@@ -81,9 +102,39 @@ pub struct Checkpoint {
     pub review_reason: Option<String>,
     /// The run that went on.
     pub resume_run_id: Option<String>,
+    /// The file, where a report, a receipt or 0.30.0 names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_path: Option<String>,
     /// Everything else that the file holds.
-    pub extra: Object,
+    #[serde(skip)]
+    pub extra: Extra,
 }
+
+record!(Checkpoint);
+
+/// What a receipt says of a person's answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self")]
+pub struct CheckpointChoice {
+    /// The checkpoint.
+    pub checkpoint_id: CheckpointId,
+    /// The answer.
+    pub selected_choice: Option<String>,
+    /// When the person answered.
+    #[serde(default, deserialize_with = "exact")]
+    pub reviewed_at: Option<Timestamp>,
+    /// Why, when rejected.
+    pub review_reason: Option<String>,
+    /// On the first one of a run: the answers to all checkpoints that the run went on behind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<CheckpointChoice>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(CheckpointChoice);
 
 /// Why a checkpoint cannot be answered or resumed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -112,13 +163,20 @@ pub struct NotACheckpoint(&'static str);
 
 impl Checkpoint {
     /// Returns what a receipt says of the answer: which checkpoint, which choice, when and why.
-    pub fn to_choice(&self) -> Json {
-        Json::object([
-            ("checkpoint_id", Json::from(self.id.as_str())),
-            ("selected_choice", Json::from(self.selected_choice.clone())),
-            ("reviewed_at", Json::from(self.reviewed_at.map(|at| at.to_string()))),
-            ("review_reason", Json::from(self.review_reason.clone())),
-        ])
+    pub fn to_choice(&self) -> CheckpointChoice {
+        CheckpointChoice {
+            checkpoint_id: self.id.clone(),
+            selected_choice: self.selected_choice.clone(),
+            reviewed_at: self.reviewed_at,
+            review_reason: self.review_reason.clone(),
+            choices: Vec::new(),
+            extra: Extra::default(),
+        }
+    }
+
+    /// Returns what the receipt of a run says that went on behind these checkpoints, the named one first.
+    pub fn to_choices<'a>(&'a self, all: impl IntoIterator<Item = &'a Checkpoint>) -> CheckpointChoice {
+        CheckpointChoice { choices: all.into_iter().map(Checkpoint::to_choice).collect(), ..self.to_choice() }
     }
 
     /// Tells whether its time is over.
@@ -198,29 +256,7 @@ impl Checkpoint {
 
     /// Writes the stored document.
     pub fn to_document(&self) -> Object {
-        let mut document = self.extra.clone();
-        let time = |at: Option<Timestamp>| Json::from(at.map(|at| at.to_string()));
-        for (key, value) in [
-            ("id", Json::from(self.id.as_str())),
-            ("status", Json::from(self.status.as_str())),
-            ("tool_id", Json::from(self.tool_id.as_str())),
-            ("call_id", Json::from(self.call_id.as_str())),
-            ("run_id", Json::from(self.run_id.as_str())),
-            ("reason", Json::from(self.reason.clone())),
-            ("requested_action", Json::from(self.requested_action.clone())),
-            ("prompt", Json::from(self.prompt.clone())),
-            ("context", self.context.clone()),
-            ("choices", Json::from(self.choices.clone())),
-            ("selected_choice", Json::from(self.selected_choice.clone())),
-            ("created_at", time(self.created_at)),
-            ("expires_at", time(self.expires_at)),
-            ("reviewed_at", time(self.reviewed_at)),
-            ("review_reason", Json::from(self.review_reason.clone())),
-            ("resume_run_id", Json::from(self.resume_run_id.clone())),
-        ] {
-            document.insert(key.to_owned(), value);
-        }
-        document
+        self.to_members()
     }
 
     /// Reads a stored document.
@@ -228,41 +264,19 @@ impl Checkpoint {
     /// # Errors
     /// When it has no usable `id`, `status` or `call_id`.
     pub fn from_document(document: Json) -> Result<Checkpoint, NotACheckpoint> {
-        let Json::Object(mut document) = document else {
+        let Json::Object(document) = document else {
             return Err(NotACheckpoint("expected an object"));
         };
-        let mut text = |key: &str| match document.get(key) {
-            Some(Json::String(_)) => document.remove(key).and_then(|json| json.as_str().map(str::to_owned)),
-            _ => None,
-        };
-        let id = text("id").and_then(|id| id.parse().ok()).ok_or(NotACheckpoint("`id` must be an id"))?;
-        let status = text("status").ok_or(NotACheckpoint("`status` must be a word"))?;
-        let call_id = text("call_id").ok_or(NotACheckpoint("`call_id` must be a text"))?;
-        let mut checkpoint = Checkpoint {
-            id,
-            status: CheckpointStatus::from_word(&status),
-            tool_id: text("tool_id").unwrap_or_default(),
-            call_id,
-            run_id: text("run_id").unwrap_or_default(),
-            reason: text("reason"),
-            requested_action: text("requested_action"),
-            prompt: text("prompt"),
-            context: Json::Null,
-            choices: Vec::new(),
-            selected_choice: text("selected_choice"),
-            created_at: text("created_at").and_then(|at| at.parse().ok()),
-            expires_at: text("expires_at").and_then(|at| at.parse().ok()),
-            reviewed_at: text("reviewed_at").and_then(|at| at.parse().ok()),
-            review_reason: text("review_reason"),
-            resume_run_id: text("resume_run_id"),
-            extra: Object::new(),
-        };
-        checkpoint.context = document.remove("context").unwrap_or_default();
-        if let Some(choices) = document.remove("choices") {
-            let texts = choices.as_array().unwrap_or_default().iter().filter_map(Json::as_str);
-            checkpoint.choices = texts.map(str::to_owned).collect();
+        let text = |name: &str| document.get(name).and_then(Json::as_str);
+        if text("id").is_none_or(|id| id.parse::<CheckpointId>().is_err()) {
+            return Err(NotACheckpoint("`id` must be an id"));
         }
-        checkpoint.extra = document;
+        text("status").ok_or(NotACheckpoint("`status` must be a word"))?;
+        text("call_id").ok_or(NotACheckpoint("`call_id` must be a text"))?;
+        let checkpoint = Checkpoint::from_members(document);
+        let mut checkpoint =
+            checkpoint.map_err(|_| NotACheckpoint("expected the members of a checkpoint"))?;
+        checkpoint.extra.complete();
         Ok(checkpoint)
     }
 }

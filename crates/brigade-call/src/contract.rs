@@ -9,9 +9,9 @@
 //! | name, family, description, source, projections | no: the source and the projections are bound of their own |
 
 use brigade_catalog::{ApprovalMode, Family, Tool};
-use brigade_core::{Fingerprint, Json};
-use brigade_policy::{LabelProblem, check_label};
-use brigade_redact::MARK;
+use brigade_core::{Extra, Fingerprint, Number, record};
+use brigade_policy::shown_label;
+use serde::{Deserialize, Serialize};
 
 /// The sha256 of the files that a contract names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,40 +55,69 @@ pub fn approval_required(tool: &Tool) -> bool {
     tool.approval_mode != Some(ApprovalMode::Never)
 }
 
-/// Returns a label as it is shown and stored: one that looks like a value is taken out, because it may be the secret itself.
-pub fn shown_label(label: &str) -> &str {
-    match check_label(label) {
-        Err(LabelProblem::LooksLikeValue) => MARK,
-        Ok(_) | Err(LabelProblem::NotAName | LabelProblem::Dangerous) => label,
-    }
+/// The labels of a contract, as records keep them and reports show them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct ContractLabels {
+    /// When a person is asked.
+    pub approval_mode: Option<String>,
+    /// Whether a person is asked in any case.
+    pub approval_required: bool,
+    /// The label of how the tool authenticates.
+    pub auth_label: Option<String>,
+    /// The directory that it starts in, as configured.
+    pub cwd: Option<String>,
+    /// Labels of what it does.
+    pub effects: Vec<String>,
+    /// Labels of the variables that it needs.
+    pub env_labels: Vec<String>,
+    /// The MCP server.
+    pub mcp_server_id: Option<String>,
+    /// The tool's name at that server.
+    pub mcp_tool_name: Option<String>,
+    /// Labels of what it needs.
+    pub permissions: Vec<String>,
+    /// Whether its runtime must run.
+    pub requires_runtime: bool,
+    /// Where that runtime's health is written.
+    pub runtime_health_path: Option<String>,
+    /// The runtime that it depends on.
+    pub runtime_id: Option<String>,
+    /// Seconds that a call may take.
+    pub timeout: Option<Number>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
 }
 
-/// Returns the labels of a contract as a call's record holds them.
-pub(crate) fn contract_labels(tool: &Tool) -> Json {
-    Json::object([
-        ("approval_mode", Json::from(tool.approval_mode.unwrap_or(ApprovalMode::Never).as_str())),
-        ("approval_required", Json::from(approval_required(tool))),
-        ("permissions", Json::from(tool.permissions.clone())),
-        ("effects", Json::from(tool.effects.clone())),
-        ("auth_label", Json::from(tool.auth_label.as_deref().map(shown_label))),
-        (
-            "env_labels",
-            Json::from(tool.env_labels.iter().map(|label| shown_label(label)).collect::<Vec<_>>()),
-        ),
-        ("cwd", Json::from(tool.cwd.clone())),
-        ("timeout", Json::from(tool.timeout.map(|timeout| timeout.get()))),
-        ("runtime_id", Json::from(tool.runtime_id.clone())),
-        // No MCP tool is called without its runtime, whatever its entry says.
-        ("requires_runtime", Json::from(tool.requires_runtime || tool.family == Some(Family::Mcp))),
-        ("runtime_health_path", Json::from(tool.runtime_health_path.clone())),
-        ("mcp_server_id", Json::from(tool.mcp_server_id.clone())),
-        ("mcp_tool_name", Json::from(tool.mcp_tool_name.clone())),
-    ])
+record!(ContractLabels);
+
+impl ContractLabels {
+    /// Returns the labels of a tool.
+    pub(crate) fn of(tool: &Tool) -> ContractLabels {
+        ContractLabels {
+            approval_mode: Some(tool.approval_mode.unwrap_or(ApprovalMode::Never).as_str().to_owned()),
+            approval_required: approval_required(tool),
+            auth_label: tool.auth_label.as_deref().map(|label| shown_label(label).to_owned()),
+            cwd: tool.cwd.clone(),
+            effects: tool.effects.clone(),
+            env_labels: tool.env_labels.iter().map(|label| shown_label(label).to_owned()).collect(),
+            mcp_server_id: tool.mcp_server_id.clone(),
+            mcp_tool_name: tool.mcp_tool_name.clone(),
+            permissions: tool.permissions.clone(),
+            // No MCP tool is called without its runtime, whatever its entry says.
+            requires_runtime: tool.requires_runtime || tool.family == Some(Family::Mcp),
+            runtime_health_path: tool.runtime_health_path.clone(),
+            runtime_id: tool.runtime_id.clone(),
+            timeout: tool.timeout.map(|timeout| Number::from(timeout.get())),
+            extra: Extra::default(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::cases::{Case, mark};
     use crate::facts::FileFact;
 
@@ -139,14 +168,5 @@ mod tests {
             check(|case| case.set(field, value), false);
         }
         check(|case| case.source = FileFact::Present(mark("other")), false);
-    }
-
-    #[test]
-    fn a_label_that_looks_like_a_value_is_not_shown() {
-        let token = format!("ghp_{}", "a1B2".repeat(9));
-        assert_eq!(
-            ["GITHUB_TOKEN", "local-user", "PATH", "A=secret", &token].map(shown_label),
-            ["GITHUB_TOKEN", "local-user", "PATH", MARK, MARK]
-        );
     }
 }

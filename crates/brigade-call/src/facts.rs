@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use brigade_catalog::Tool;
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError};
-use brigade_policy::{Blocker, Decision};
+use brigade_policy::{Blocker, Decision, PolicyDecision};
+use brigade_projection::ProjectionSummary;
 use brigade_redact::SecretValue;
 use brigade_schema::{Schema, SchemaProblem};
 
 use crate::binding::{Caller, ProgramBinding};
+use crate::receipt::RuntimeStatus;
 
 /// Everything that decides what a call is and whether it may run.
 #[derive(Clone, Debug)]
@@ -44,7 +46,7 @@ pub struct PlanFacts<'f> {
     /// What the policy decides.
     pub decision: Decision,
     /// The decision as reports and records show it.
-    pub policy: Json,
+    pub policy: PolicyDecision,
     /// The values of the variables that the tool's labels are bound to, which no argument may carry.
     pub bound_values: Vec<SecretValue>,
     /// Who asks.
@@ -172,7 +174,7 @@ impl PinFact {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProjectionFacts {
     /// Counts and places, as records hold them.
-    pub summary: Json,
+    pub summary: ProjectionSummary,
     /// Why the call may not run because of them.
     pub blockers: Vec<Blocker>,
     /// What an approval binds of them.
@@ -185,7 +187,7 @@ pub enum RuntimeFact {
     /// The call depends on none.
     NotNeeded,
     /// It runs, is managed and healthy; as receipts show it.
-    Ready(Json),
+    Ready(Box<RuntimeStatus>),
     /// It cannot serve the call.
     NotReady(Vec<Blocker>),
 }

@@ -40,15 +40,18 @@ pub use call::{
     Approval, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf, RunEnd, Runner,
     find_duplicate,
 };
-pub use checkpoint::{Checkpoint, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
-pub use contract::{ContractFiles, approval_required, contract_fingerprint, shown_label};
+pub use checkpoint::{Checkpoint, CheckpointChoice, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
+pub use contract::{ContractFiles, ContractLabels, approval_required, contract_fingerprint};
 pub use facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact,
     SchemaFact,
 };
-pub use plan::{Plan, SHORTEST_BOUND, plan};
-pub use receipt::{NotAReceipt, Receipt};
-pub use record::{NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER, blocker_to_json};
+pub use plan::{Plan, PlanSummary, SHORTEST_BOUND, plan};
+pub use receipt::{
+    LogWriter, McpPinState, McpRequestId, NotAReceipt, OutputCompaction, Receipt, RunOutput, RunProcess,
+    RunReview, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed, StreamOutput,
+};
+pub use record::{NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
 pub use start::{NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
 pub use status::{CallStatus, Step, WrongStep};
 pub use template::{Rendered, Template};

@@ -7,14 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::{Family, Tool};
 use brigade_command::Argv;
-use brigade_core::{Fingerprint, Hint, Json, NextStep, Object, Spell};
-use brigade_policy::{Blocker, Decision};
+use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Spell};
+use brigade_policy::{Blocker, Decision, PolicyDecision};
+use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
 
+use serde::{Deserialize, Serialize};
+
 use crate::binding::{Binding, Caller};
-use crate::contract::{ContractFiles, contract_fingerprint, contract_labels};
+use crate::contract::{ContractFiles, ContractLabels, contract_fingerprint};
 use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact};
-use crate::record::rendered_to_json;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::render_all;
 
@@ -27,17 +29,17 @@ pub struct Plan {
     tool_id: String,
     family: String,
     command: Option<String>,
-    summary: Json,
+    summary: PlanSummary,
     args: Json,
     arguments: BTreeMap<String, String>,
     argv: Option<Argv>,
-    contract: Json,
+    contract: ContractLabels,
     blockers: Vec<Blocker>,
     violations: Vec<String>,
     secrets: Secrets,
     decision: Decision,
-    policy: Json,
-    projection_summary: Json,
+    policy: PolicyDecision,
+    projection_summary: ProjectionSummary,
     binding: Binding,
     /// How the server of an MCP tool lists it by now, when that is not as it is pinned.
     waiting_pin: Option<Fingerprint>,
@@ -45,6 +47,27 @@ pub struct Plan {
     is_executable: bool,
     env_labels: Vec<String>,
     directory: Option<String>,
+}
+
+/// A plan as reports show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct PlanSummary {
+    /// The tool.
+    pub tool_id: String,
+    /// Its family; absent when there is no such tool.
+    pub family: Option<String>,
+    /// Its command, without arguments.
+    pub command: Option<String>,
+    /// The arguments as given, without secrets.
+    pub args: Json,
+    /// The rendered arguments, without secrets.
+    pub arguments: BTreeMap<String, String>,
+    /// Seconds that the call may take.
+    pub effective_timeout: Number,
+    /// The labels of the contract.
+    #[serde(flatten)]
+    pub contract: ContractLabels,
 }
 
 /// Whether an argument, or the entry in the catalog, holds what looks like a secret.
@@ -120,7 +143,7 @@ fn finish(
 ) -> Plan {
     let tool = facts.tool;
     let family = tool.family.map_or("", |family| family.as_str()).to_owned();
-    let contract = contract_fingerprint(
+    let contract_fingerprint = contract_fingerprint(
         tool,
         &ContractFiles {
             input_schema: facts.input_schema.fingerprint(),
@@ -138,12 +161,12 @@ fn finish(
         .text("tool_id", tool.id.as_str())
         .text("family", family.as_str())
         .fingerprint("args", args_fingerprint)
-        .fingerprint("contract", contract)
+        .fingerprint("contract", contract_fingerprint)
         .text("source", source.as_str())
         .finish();
     let binding = Binding {
         args: args_fingerprint,
-        contract,
+        contract: contract_fingerprint,
         source,
         projections: facts.projections.fingerprint,
         policy: facts.decision.fingerprint(),
@@ -162,23 +185,25 @@ fn finish(
     };
     // What is bound is what the catalog says, and what is stored and shown holds no secret of it.
     let shown = tool.without_secrets();
-    let labels = contract_labels(&shown);
-    let mut summary = labels.as_object().cloned().unwrap_or_default();
-    summary.insert("tool_id".into(), Json::from(tool.id.as_str()));
-    summary.insert("family".into(), Json::from(family.as_str()));
-    summary.insert("command".into(), Json::from(shown.command.clone()));
-    summary.insert("args".into(), args.clone());
-    summary.insert("arguments".into(), rendered_to_json(&arguments));
-    summary.insert("effective_timeout".into(), Json::from(facts.decision.effective_timeout.get()));
+    let contract = ContractLabels::of(&shown);
+    let summary = PlanSummary {
+        tool_id: tool.id.as_str().to_owned(),
+        family: Some(family.clone()),
+        command: shown.command.clone(),
+        args: args.clone(),
+        arguments: arguments.clone(),
+        effective_timeout: Number::from(facts.decision.effective_timeout.get()),
+        contract: contract.clone(),
+    };
     Plan {
         tool_id: tool.id.as_str().to_owned(),
         family,
         command: shown.command.clone(),
-        summary: Json::Object(summary),
+        summary,
         args,
         arguments,
         argv,
-        contract: labels,
+        contract,
         blockers,
         violations,
         secrets,
@@ -202,7 +227,7 @@ fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
         blockers.push(blocker);
     }
     let auth_label = facts.tool.auth_label.as_deref();
-    if auth_label.is_some_and(|label| crate::contract::shown_label(label) != label) {
+    if auth_label.is_some_and(|label| brigade_policy::shown_label(label) != label) {
         blockers.push(
             Blocker::new("unsafe_auth_label", "auth_label looks like a value, not like a name")
                 .at(facts.tool.place_of("auth_label"))
@@ -485,7 +510,7 @@ impl Plan {
     }
 
     /// Returns the plan as reports show it.
-    pub fn summary(&self) -> &Json {
+    pub fn summary(&self) -> &PlanSummary {
         &self.summary
     }
 
@@ -500,7 +525,7 @@ impl Plan {
     }
 
     /// Returns the contract's labels as records hold them.
-    pub fn contract(&self) -> &Json {
+    pub fn contract(&self) -> &ContractLabels {
         &self.contract
     }
 
@@ -515,7 +540,7 @@ impl Plan {
     }
 
     /// Returns the policy's decision as reports and records show it.
-    pub fn policy(&self) -> &Json {
+    pub fn policy(&self) -> &PolicyDecision {
         &self.policy
     }
 
@@ -525,7 +550,7 @@ impl Plan {
     }
 
     /// Returns counts and places of the projections.
-    pub fn projection_summary(&self) -> &Json {
+    pub fn projection_summary(&self) -> &ProjectionSummary {
         &self.projection_summary
     }
 

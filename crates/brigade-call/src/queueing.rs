@@ -1,6 +1,6 @@
 //! From a plan to a call in the queue, and from a plan to an approval.
 
-use brigade_core::{CallId, Fingerprint, Json, Object, Timestamp};
+use brigade_core::{CallId, Fingerprint, Object, Timestamp};
 use brigade_policy::Blocker;
 
 use crate::binding::{Binding, Change};
@@ -47,8 +47,8 @@ impl Plan {
             arguments: self.arguments().clone(),
             contract: self.contract().clone(),
             blockers: self.blockers().to_vec(),
-            policy: self.policy().clone(),
-            projection_summary: self.projection_summary().clone(),
+            policy: Some(self.policy().clone()),
+            projection_summary: Some(self.projection_summary().clone()),
             contract_fingerprint: Some(self.binding().contract.to_hex()),
             source_fingerprint: Some(self.binding().source.clone()),
             call_fingerprint: Some(self.call_fingerprint().to_hex()),
@@ -132,9 +132,9 @@ impl Plan {
         if call.planned_code.is_some_and(|planned| planned != self.binding().code_fingerprint()) {
             changes.push(Change::Code);
         }
-        let planned = call.policy.get("fingerprint").and_then(Json::as_str);
+        let planned = call.policy.as_ref().and_then(|policy| policy.fingerprint);
         let is_ours = call.planned_binding.is_some() && call.blockers.is_empty();
-        if is_ours && planned.is_some_and(|planned| planned != self.binding().policy.to_hex()) {
+        if is_ours && planned.is_some_and(|planned| planned != self.binding().policy) {
             changes.push(Change::Policy);
         }
         changes

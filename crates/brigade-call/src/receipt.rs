@@ -1,23 +1,419 @@
 //! The receipt of a run: what ran, by whose agreement, and what came of it.
 
-use brigade_core::{Json, Object, Timestamp};
+mod runtime;
+
+use std::collections::BTreeMap;
+
+use brigade_core::json::exact;
+use brigade_core::{Extra, Fingerprint, Json, Number, Object, Timestamp, record};
+use brigade_policy::PolicyDecision;
+use brigade_projection::ProjectionSummary;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+pub use runtime::{LogWriter, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus};
+
+use crate::binding::Binding;
+use crate::call::Runner;
+use crate::checkpoint::{Checkpoint, CheckpointChoice};
+
+/// The schema id of receipts.
+const SCHEMA: &str = "brigade.receipt.v1";
 
 /// A receipt as it stands in its file.
 ///
-/// Keeps the whole document, also of other versions and programs, and reads from it what lists and checks need.
-#[derive(Clone, Debug, PartialEq)]
+/// Keeps the whole document, also of other versions and programs. Paths are relative to the workspace; reports show
+/// absolute ones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
 pub struct Receipt {
-    document: Object,
+    /// The schema id of receipts; absent in those of 0.30.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The run.
+    pub id: String,
+    /// The call.
+    pub call_id: String,
+    /// How the run ended.
+    pub status: String,
+    /// The tool.
+    pub tool_id: String,
+    /// Its family.
+    pub family: String,
+    /// Who asked for the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// When the run started.
+    #[serde(deserialize_with = "exact")]
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(deserialize_with = "exact")]
+    pub completed_at: Option<Timestamp>,
+    /// How long it took.
+    pub duration_seconds: Option<Number>,
+    /// The exit code; negative for a signal, absent when it was ended at its timeout or its end was not seen.
+    pub exit_code: Option<i64>,
+    /// Whether the timeout ended it.
+    pub timed_out: bool,
+    /// Seconds that it might take.
+    pub timeout: Option<Number>,
+    /// The command of the tool, without arguments.
+    pub command_label: Option<String>,
+    /// The words that the program was started with, without secrets.
+    pub argv: Vec<String>,
+    /// The directory that it was started in.
+    pub cwd: Option<String>,
+    /// The arguments as given, without secrets.
+    pub args: Json,
+    /// The rendered arguments, without secrets.
+    pub arguments: BTreeMap<String, String>,
+    /// Why it failed, when not by its exit code.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub failure: Option<String>,
+    /// What was passed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
+    /// The end of standard output, without secrets.
+    pub stdout_summary: String,
+    /// The end of standard error, without secrets.
+    pub stderr_summary: String,
+    /// The log of standard output.
+    pub stdout_log_path: Option<String>,
+    /// The log of standard error.
+    pub stderr_log_path: Option<String>,
+    /// The receipt's own file.
+    pub receipt_path: Option<String>,
+    /// What was printed, and what of it is in the logs.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub output: Option<RunOutput>,
+    /// The process tree.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub process: Option<RunProcess>,
+    /// How the run was confined.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub sandbox: Option<SandboxUsed>,
+    /// What was bound, and held when the run started.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub binding: Option<Binding>,
+    /// The contract's fingerprint.
+    pub contract_fingerprint: Option<String>,
+    /// The source's fingerprint.
+    pub source_fingerprint: Option<String>,
+    /// The fingerprint of what was asked.
+    pub call_fingerprint: Option<String>,
+    /// The fingerprint of the approval.
+    pub approval_fingerprint: Option<String>,
+    /// The person's decision.
+    pub approval: Option<RunReview>,
+    /// Labels of what the tool needs.
+    pub permissions: Vec<String>,
+    /// Labels of what it does.
+    pub effects: Vec<String>,
+    /// The runtime that it depends on.
+    pub runtime_id: Option<String>,
+    /// The MCP server.
+    pub mcp_server_id: Option<String>,
+    /// The tool's name at that server.
+    pub mcp_tool_name: Option<String>,
+    /// The runtime as it stood when the run started.
+    pub runtime: Option<RuntimeStatus>,
+    /// What the policy decided.
+    pub policy: Option<PolicyDecision>,
+    /// The labels of the variables that the program got.
+    pub env_labels_used: Vec<String>,
+    /// How the tool's projections stood.
+    pub projection_summary: Option<ProjectionSummary>,
+    /// How much the summaries leave out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_compaction: Option<OutputCompaction>,
+    /// The first checkpoint that the run left, or the one that it went on behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_id: Option<String>,
+    /// All checkpoints that the run left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_ids: Option<Vec<String>>,
+    /// The first checkpoint that the run left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Box<Checkpoint>>,
+    /// The checkpoint that the run went on behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumed_checkpoint_id: Option<String>,
+    /// The call that went on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_call_id: Option<String>,
+    /// The run that left the checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_run_id: Option<String>,
+    /// This run, when it went on behind a checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_run_id: Option<String>,
+    /// The answer that it went on with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume: Option<CheckpointChoice>,
+    /// The process that was found gone, when nobody saw the run end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runner: Option<Runner>,
+    /// `false` while the next writer has still to record the receipt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<bool>,
+    /// The revision of the protocol that an MCP server spoke.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_protocol_version: Option<String>,
+    /// Name and version of the server, as it gave them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_server: Option<Object>,
+    /// How the server ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_server_exit: Option<String>,
+    /// The id of the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_request_id: Option<McpRequestId>,
+    /// The request, without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_request_payload: Option<Object>,
+    /// How many responses came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_response_count: Option<u64>,
+    /// The response, shortened and without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_response_summary: Option<Object>,
+    /// Its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_response_text: Option<String>,
+    /// The error that the server answered with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_response_error: Option<Object>,
+    /// Whether the tool said that it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_is_error: Option<bool>,
+    /// The blocks of the answer, described.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_content: Option<Vec<Json>>,
+    /// How many blocks there were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_content_count: Option<u64>,
+    /// The structured answer.
+    #[serde(skip_serializing_if = "Json::is_null")]
+    #[cfg_attr(feature = "schemas", schemars(schema_with = "brigade_core::json::any_value"))]
+    pub mcp_structured_content: Json,
+    /// `mcp_execution_failed`, when something went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_error_type: Option<String>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_error_kind: Option<String>,
+    /// Lines that the server wrote to its log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_log_lines: Option<u64>,
+    /// How many tools the server lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_listed_tools: Option<u64>,
+    /// Seconds until the server answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_answer_seconds: Option<Number>,
+    /// The pin of the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_pin: Option<McpPinState>,
+    /// How the tool differs from its pin, in sentences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_pin_changes: Option<Vec<String>>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
 }
+
+record!(Receipt);
 
 /// A JSON value that is not a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not a receipt: {0}")]
 pub struct NotAReceipt(&'static str);
 
+/// What a run printed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct RunOutput {
+    /// Standard output.
+    pub stdout: StreamOutput,
+    /// Standard error.
+    pub stderr: StreamOutput,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(RunOutput);
+
+/// What a run printed to one stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct StreamOutput {
+    /// Bytes that were printed.
+    pub bytes: u64,
+    /// Bytes of them that were dropped, because they were too many.
+    pub dropped: u64,
+    /// Bytes of the log.
+    pub log_bytes: Option<u64>,
+    /// The sha256 of the log.
+    pub log_sha256: Option<Fingerprint>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(StreamOutput);
+
+/// The process tree of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct RunProcess {
+    /// The process id of the program.
+    pub pid: u32,
+    /// How far ending the tree reaches on this system.
+    pub kill_method: String,
+    /// How many processes outlived the program and were ended.
+    pub outlived: u32,
+    /// How many could not be ended.
+    pub survivors: u64,
+    /// Whether the run was ended early by a person.
+    pub cancelled: bool,
+    /// The most memory that a process of the tree held.
+    pub peak_memory_bytes: Option<u64>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(RunProcess);
+
+/// How a run was confined; without a sandbox, only the mode is there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct SandboxUsed {
+    /// `off`, `best-effort` or `enforce`.
+    pub mode: String,
+    /// What could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<Vec<String>>,
+    /// What could be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<Vec<String>>,
+    /// What of that could not be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deny_write: Option<Vec<String>>,
+    /// Whether the network was open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<bool>,
+    /// Whether sockets of this machine could be connected to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_sockets: Option<bool>,
+    /// The version of the kernel's rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landlock_abi: Option<i64>,
+    /// What the kernel enforced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enforced: Option<Vec<String>>,
+    /// What it could not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Vec<String>>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(SandboxUsed);
+
+/// The person's decision that a run stands on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct RunReview {
+    /// When.
+    #[serde(deserialize_with = "exact")]
+    pub reviewed_at: Option<Timestamp>,
+    /// Why.
+    pub review_reason: Option<String>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(RunReview);
+
+/// How much the summaries of a receipt leave out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct OutputCompaction {
+    /// What made the summaries.
+    pub reducer_id: String,
+    /// The fingerprint of its rules.
+    pub rule_hash: String,
+    /// How much is left out.
+    pub omitted_count: u64,
+    /// The same of each stream.
+    pub omitted_by_stream: BTreeMap<String, u64>,
+    /// What is counted.
+    pub unit: String,
+    /// Whether the logs hold everything.
+    pub raw_retrievable: bool,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(OutputCompaction);
+
+/// The id of a request to an MCP server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum McpRequestId {
+    /// As we write it.
+    Number(i64),
+    /// As another program wrote it.
+    Text(String),
+}
+
+/// The pin of an MCP tool, as a run of it found it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct McpPinState {
+    /// `first use`, `unchanged`, `changed` or `unknown`.
+    pub state: String,
+    /// The fingerprint of the tool as its server lists it.
+    pub listed: Option<Fingerprint>,
+    /// The fingerprint of the tool as it is pinned.
+    pub pinned: Option<Fingerprint>,
+    /// When it was pinned.
+    #[serde(deserialize_with = "exact")]
+    pub pinned_at: Option<Timestamp>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(McpPinState);
+
 impl Receipt {
-    /// Wraps a document.
+    /// Starts the receipt of a run.
+    pub fn new(id: impl Into<String>, call_id: impl Into<String>, status: impl Into<String>) -> Receipt {
+        Receipt {
+            schema: Some(SCHEMA.to_owned()),
+            id: id.into(),
+            call_id: call_id.into(),
+            status: status.into(),
+            ..Receipt::default()
+        }
+    }
+
+    /// Reads a document.
     ///
     /// # Errors
     /// When it has no texts `id`, `call_id` and `status`.
@@ -34,67 +430,57 @@ impl Receipt {
                 return Err(NotAReceipt(problem));
             }
         }
-        Ok(Receipt { document })
-    }
-
-    /// Returns the whole document.
-    pub fn document(&self) -> &Object {
-        &self.document
-    }
-
-    /// Gives the document away.
-    pub fn into_document(self) -> Object {
-        self.document
+        Receipt::from_members(document).map_err(|_| NotAReceipt("expected the members of a receipt"))
     }
 
     /// Returns the bytes of the receipt's file: indented JSON with a final newline.
     pub fn to_bytes(&self) -> Vec<u8> {
-        Json::Object(self.document.clone()).to_pretty().into_bytes()
+        Json::Object(self.to_members()).to_pretty().into_bytes()
     }
 
     /// Returns the run's id.
     pub fn id(&self) -> &str {
-        self.text("id").unwrap_or_default()
+        &self.id
     }
 
     /// Returns the call's id.
     pub fn call_id(&self) -> &str {
-        self.text("call_id").unwrap_or_default()
+        &self.call_id
     }
 
     /// Returns the word for how the run ended.
     pub fn status(&self) -> &str {
-        self.text("status").unwrap_or_default()
+        &self.status
     }
 
     /// Returns the tool's id.
     pub fn tool_id(&self) -> &str {
-        self.text("tool_id").unwrap_or_default()
+        &self.tool_id
     }
 
-    /// Returns when the run started.
+    /// Returns when the run started, however that is written.
     pub fn started_at(&self) -> Option<Timestamp> {
-        self.text("started_at")?.parse().ok()
+        self.started_at.or_else(|| self.set_aside("started_at")?.parse().ok())
     }
 
-    /// Returns when the run ended.
+    /// Returns when the run ended, however that is written.
     pub fn completed_at(&self) -> Option<Timestamp> {
-        self.text("completed_at")?.parse().ok()
-    }
-
-    /// Returns the exit code.
-    pub fn exit_code(&self) -> Option<i64> {
-        self.document.get("exit_code")?.as_i64()
+        self.completed_at.or_else(|| self.set_aside("completed_at")?.parse().ok())
     }
 
     /// Returns the text that newest-first lists are sorted by: when it started, else when it ended, else its id.
-    pub fn sort_key(&self) -> &str {
-        self.text("started_at").or_else(|| self.text("completed_at")).unwrap_or_else(|| self.id())
+    pub fn sort_key(&self) -> String {
+        let written = |at: Option<Timestamp>, name: &str| {
+            at.map(|at| at.to_string()).or_else(|| self.set_aside(name).map(str::to_owned))
+        };
+        written(self.started_at, "started_at")
+            .or_else(|| written(self.completed_at, "completed_at"))
+            .unwrap_or_else(|| self.id.clone())
     }
 
-    /// Returns a member that is a text.
-    pub fn text(&self, key: &str) -> Option<&str> {
-        self.document.get(key)?.as_str()
+    /// Returns a text of another form than the member's type.
+    fn set_aside(&self, name: &str) -> Option<&str> {
+        self.extra.members().get(name)?.as_str()
     }
 }
 

@@ -7,13 +7,17 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_core::{CallId, Fingerprint, Hint, Json, Object, Place, Timestamp};
-use brigade_policy::Blocker;
+use brigade_core::json::{from_record, to_json, to_record};
+use brigade_core::{CallId, CheckpointId, Extra, Fingerprint, Hint, Json, Object, RunId, Timestamp};
+use brigade_policy::{Blocker, BlockerDetail, PolicyDecision};
+use brigade_projection::ProjectionSummary;
 use brigade_redact::shown_command;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::binding::{Binding, Caller};
 use crate::call::{Approval, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
+use crate::contract::ContractLabels;
 use crate::status::CallStatus;
 
 /// The version of the records that [`Call::to_record`] writes.
@@ -35,79 +39,178 @@ pub enum RecordVersion {
 #[error("not a call record: {0}")]
 pub struct NotACall(&'static str);
 
+/// The members of a record.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(rename = "Call"))]
+struct CallRecord {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(skip))]
+    record_version: Option<i64>,
+    /// Its id.
+    id: CallId,
+    /// Where it stands.
+    status: CallStatus,
+    /// When it was queued.
+    created_at: Option<Timestamp>,
+    /// When a person last decided.
+    reviewed_at: Option<Timestamp>,
+    /// Why, when it was rejected or held.
+    review_reason: Option<String>,
+    /// Who asked for it.
+    caller: Option<Caller>,
+    /// The tool's id.
+    tool_id: String,
+    /// The tool's family.
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    #[serde(default)]
+    family: String,
+    /// The command of the tool, without arguments.
+    command: Option<String>,
+    /// The arguments as given, without secrets.
+    #[serde(default)]
+    args: Object,
+    /// The rendered arguments, without secrets.
+    #[serde(default)]
+    arguments: BTreeMap<String, String>,
+    /// The contract's labels as they were when the call was planned.
+    #[serde(default = "nothing")]
+    contract: ContractLabels,
+    /// Why the call may not run, as sentences.
+    #[serde(default)]
+    blockers: Vec<String>,
+    /// The same reasons with code, place and the way to change them.
+    #[serde(default)]
+    blocker_details: Vec<BlockerDetail>,
+    /// The policy's decision as it was when the call was planned.
+    #[serde(serialize_with = "or_empty")]
+    #[cfg_attr(feature = "schemas", schemars(with = "PolicyDecision"))]
+    policy: Option<PolicyDecision>,
+    /// The projections as they were when the call was planned.
+    #[serde(serialize_with = "or_empty")]
+    #[cfg_attr(feature = "schemas", schemars(with = "ProjectionSummary"))]
+    projection_summary: Option<ProjectionSummary>,
+    /// The contract's fingerprint.
+    contract_fingerprint: Option<String>,
+    /// The source's fingerprint.
+    source_fingerprint: Option<String>,
+    /// The fingerprint of what is asked.
+    call_fingerprint: Option<String>,
+    /// The fingerprint of what an approval would have bound when the call was planned.
+    planned_binding: Option<Fingerprint>,
+    /// What that bound of an MCP tool's listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planned_pin: Option<Fingerprint>,
+    /// The fingerprint of the code that the call would have run when it was planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planned_code: Option<Fingerprint>,
+    /// The fingerprint of the last approval.
+    approval_fingerprint: Option<String>,
+    /// What the last approval bound.
+    approval_binding: Option<Binding>,
+    /// When the last run started.
+    started_at: Option<Timestamp>,
+    /// When it ended.
+    completed_at: Option<Timestamp>,
+    /// The run that claimed the call last.
+    run_id: Option<RunId>,
+    /// The process of that run.
+    runner: Option<Runner>,
+    /// The receipt of that run.
+    receipt_path: Option<String>,
+    /// The place of the receipt in the ledger, from 1.
+    receipt_sequence: Option<u64>,
+    /// The sha256 of the receipt's bytes.
+    receipt_sha256: Option<Fingerprint>,
+    /// The exit code of that run; negative for a signal.
+    exit_code: Option<i64>,
+    /// Whether that run was ended at its timeout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timed_out: Option<bool>,
+    /// The first checkpoint that the call waits on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint_id: Option<CheckpointId>,
+    /// All checkpoints that it waits on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint_ids: Option<Vec<CheckpointId>>,
+    /// The run that the call is a replay of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay_of_run_id: Option<String>,
+    /// The call of that run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay_source_call_id: Option<String>,
+    /// When the replay was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay_created_at: Option<Timestamp>,
+}
+
+/// Returns the labels of a record that has none.
+fn nothing() -> ContractLabels {
+    ContractLabels::from_members(Object::new()).expect("no label is needed")
+}
+
+/// Writes an empty object where there is nothing.
+fn or_empty<T: Serialize, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => value.serialize(serializer),
+        None => Object::new().serialize(serializer),
+    }
+}
+
 impl Call {
     /// Writes the record: every key of the Python program, ours, and all unknown ones.
     pub fn to_record(&self) -> Object {
-        let mut record = self.extra.clone();
-        let mut put = |key: &str, value: Json| {
-            // A known key that held something else keeps it until there is a value.
-            if !value.is_null() || !record.contains_key(key) {
-                record.insert(key.to_owned(), value);
-            }
-        };
-        let time = |at: Option<Timestamp>| Json::from(at.map(|at| at.to_string()));
-        put("record_version", Json::from(RECORD_VERSION));
-        put("id", Json::from(self.id.as_str()));
-        put("status", Json::from(self.status.as_str()));
-        put("created_at", time(self.created_at));
-        put("reviewed_at", time(self.reviewed_at));
-        put("review_reason", Json::from(self.review_reason.clone()));
-        put("caller", Json::from(self.caller.as_record()));
-        put("tool_id", Json::from(self.tool_id.as_str()));
-        put("family", Json::from(self.family.as_str()));
-        // A record of another program may hold a secret there.
-        put(
-            "command",
-            Json::from(self.command.as_deref().map(|command| shown_command(command).into_owned())),
-        );
-        put("args", self.args.clone());
-        put("arguments", rendered_to_json(&self.arguments));
-        put("contract", self.contract.clone());
-        put(
-            "blockers",
-            self.blockers.iter().map(|blocker| blocker.message.clone()).collect::<Vec<_>>().into(),
-        );
-        put("blocker_details", Json::Array(self.blockers.iter().map(blocker_to_json).collect()));
-        put("policy", self.policy.clone());
-        put("projection_summary", self.projection_summary.clone());
-        put("contract_fingerprint", Json::from(self.contract_fingerprint.clone()));
-        put("source_fingerprint", Json::from(self.source_fingerprint.clone()));
-        put("call_fingerprint", Json::from(self.call_fingerprint.clone()));
-        put("planned_binding", Json::from(self.planned_binding.map(Fingerprint::to_hex)));
-        if self.planned_pin.is_some() {
-            put("planned_pin", Json::from(self.planned_pin.map(Fingerprint::to_hex)));
-        }
-        if self.planned_code.is_some() {
-            put("planned_code", Json::from(self.planned_code.map(Fingerprint::to_hex)));
-        }
+        self.members(Some(RECORD_VERSION))
+    }
+
+    fn members(&self, record_version: Option<i64>) -> Object {
         let approval = self.approval.as_ref();
-        put("approval_fingerprint", Json::from(approval.map(|approval| approval.fingerprint.to_hex())));
-        put("approval_binding", approval.map_or(Json::Null, |approval| approval.binding.to_json()));
-        put("started_at", time(self.started_at));
-        put("completed_at", time(self.completed_at));
         let claim = self.claim.as_ref();
-        put("run_id", Json::from(claim.map(|claim| claim.run_id.as_str().to_owned())));
-        put("runner", claim.and_then(|claim| claim.runner.as_ref()).map_or(Json::Null, runner_to_json));
         let receipt = self.receipt.as_ref();
-        put("receipt_path", Json::from(receipt.map(|receipt| receipt.path.clone())));
         let ledger = receipt.and_then(|receipt| receipt.ledger.as_ref());
-        put("receipt_sequence", Json::from(ledger.map(|ledger| ledger.sequence)));
-        put("receipt_sha256", Json::from(ledger.map(|ledger| ledger.sha256.to_hex())));
-        put("exit_code", Json::from(self.exit_code));
-        if let Some(timed_out) = self.timed_out {
-            put("timed_out", Json::from(timed_out));
-        }
-        if let Some(first) = self.checkpoint_ids.first() {
-            put("checkpoint_id", Json::from(first.as_str()));
-            let ids: Vec<&str> = self.checkpoint_ids.iter().map(|id| id.as_str()).collect();
-            put("checkpoint_ids", ids.into());
-        }
-        if let Some(replay) = &self.replay {
-            put("replay_of_run_id", Json::from(replay.run_id.as_str()));
-            put("replay_source_call_id", Json::from(replay.source_call_id.clone()));
-            put("replay_created_at", time(Some(replay.created_at)));
-        }
-        record
+        let replay = self.replay.as_ref();
+        let record = CallRecord {
+            record_version,
+            id: self.id.clone(),
+            status: self.status.clone(),
+            created_at: self.created_at,
+            reviewed_at: self.reviewed_at,
+            review_reason: self.review_reason.clone(),
+            caller: Some(self.caller.clone()),
+            tool_id: self.tool_id.clone(),
+            family: self.family.clone(),
+            // A record of another program may hold a secret there.
+            command: self.command.as_deref().map(|command| shown_command(command).into_owned()),
+            args: self.args.as_object().cloned().unwrap_or_default(),
+            arguments: self.arguments.clone(),
+            contract: self.contract.clone(),
+            blockers: self.blockers.iter().map(|blocker| blocker.message.clone()).collect(),
+            blocker_details: self.blockers.iter().map(BlockerDetail::from).collect(),
+            policy: self.policy.clone(),
+            projection_summary: self.projection_summary.clone(),
+            contract_fingerprint: self.contract_fingerprint.clone(),
+            source_fingerprint: self.source_fingerprint.clone(),
+            call_fingerprint: self.call_fingerprint.clone(),
+            planned_binding: self.planned_binding,
+            planned_pin: self.planned_pin,
+            planned_code: self.planned_code,
+            approval_fingerprint: approval.map(|approval| approval.fingerprint.to_hex()),
+            approval_binding: approval.map(|approval| approval.binding.clone()),
+            started_at: self.started_at,
+            completed_at: self.completed_at,
+            run_id: claim.map(|claim| claim.run_id.clone()),
+            runner: claim.and_then(|claim| claim.runner.clone()),
+            receipt_path: receipt.map(|receipt| receipt.path.clone()),
+            receipt_sequence: ledger.map(|ledger| ledger.sequence),
+            receipt_sha256: ledger.map(|ledger| ledger.sha256),
+            exit_code: self.exit_code,
+            timed_out: self.timed_out,
+            checkpoint_id: self.checkpoint_ids.first().cloned(),
+            checkpoint_ids: Some(self.checkpoint_ids.clone()).filter(|ids| !ids.is_empty()),
+            replay_of_run_id: replay.map(|replay| replay.run_id.clone()),
+            replay_source_call_id: replay.and_then(|replay| replay.source_call_id.clone()),
+            replay_created_at: replay.map(|replay| replay.created_at),
+        };
+        to_record(to_json(&record).expect("a call is JSON"), &Extra::from(self.extra.clone()))
     }
 
     /// Reads a record of any version.
@@ -118,84 +221,96 @@ impl Call {
         let Json::Object(members) = record else {
             return Err(NotACall("expected an object"));
         };
-        let mut record = Reader(members);
-        let version = match record.take("record_version", Json::as_i64) {
+        check(&members)?;
+        let (record, mut extra) = from_record(members, |members| CallRecord::deserialize(members))
+            .map_err(|_| NotACall("expected the members of a call"))?;
+        let extra = extra.members_mut();
+        let mut keep = |name: &str, value: Option<Json>| {
+            if let Some(value) = value {
+                extra.insert(name.to_owned(), value);
+            }
+        };
+        let version = match record.record_version {
             None => RecordVersion::Adopted,
             Some(version) if version <= RECORD_VERSION => RecordVersion::Current,
             Some(_) => RecordVersion::Newer,
         };
-        let id = record
-            .take("id", |id| id.as_str()?.parse::<CallId>().ok())
-            .ok_or(NotACall("`id` must be a call id"))?;
-        let status = record
-            .take("status", |status| status.as_str().map(CallStatus::from_word))
-            .ok_or(NotACall("`status` must be a word"))?;
-        let tool_id = record.text("tool_id").ok_or(NotACall("`tool_id` must be a text"))?;
-        let claim = record
-            .take("run_id", |run_id| run_id.as_str()?.parse().ok())
-            .map(|run_id| Claim { run_id, runner: record.take("runner", runner_from_json) });
-        let receipt = record.text("receipt_path").map(|path| {
-            let sequence = record.take("receipt_sequence", |json| u64::try_from(json.as_i64()?).ok());
-            let sha256 = record.take("receipt_sha256", |json| json.as_str()?.parse().ok());
-            let ledger = sequence.zip(sha256).map(|(sequence, sha256)| LedgerLink { sequence, sha256 });
-            ReceiptLink { path, ledger }
-        });
-        let approval_fingerprint = match version {
-            RecordVersion::Adopted => None,
-            RecordVersion::Current | RecordVersion::Newer => {
-                record.take("approval_fingerprint", |json| json.as_str()?.parse().ok())
+        let claim = match record.run_id {
+            Some(run_id) => Some(Claim { run_id, runner: record.runner }),
+            None => {
+                keep("runner", record.runner.as_ref().and_then(|runner| to_json(runner).ok()));
+                None
             }
         };
-        let approval = approval_fingerprint
-            .zip(record.take("approval_binding", Binding::from_json))
-            .map(|(fingerprint, binding)| Approval { binding, fingerprint });
-        let replay = record.text("replay_of_run_id").map(|run_id| ReplayOf {
-            run_id,
-            source_call_id: record.text("replay_source_call_id"),
-            created_at: record.time("replay_created_at").unwrap_or(Timestamp::from_unix_micros(0)),
-        });
-        let messages = record.take("blockers", texts).unwrap_or_default();
-        let details =
-            record.take("blocker_details", |json| Some(json.as_array()?.to_vec())).unwrap_or_default();
+        let receipt = match record.receipt_path {
+            Some(path) => {
+                let ledger = record.receipt_sequence.zip(record.receipt_sha256);
+                let ledger = ledger.map(|(sequence, sha256)| LedgerLink { sequence, sha256 });
+                Some(ReceiptLink { path, ledger })
+            }
+            None => {
+                keep("receipt_sequence", record.receipt_sequence.map(Json::from));
+                keep("receipt_sha256", record.receipt_sha256.map(|sha256| sha256.to_hex().into()));
+                None
+            }
+        };
+        let fingerprint = record.approval_fingerprint.as_deref();
+        let approval = match (version, fingerprint.and_then(|fingerprint| fingerprint.parse().ok())) {
+            (RecordVersion::Current | RecordVersion::Newer, Some(fingerprint)) => {
+                record.approval_binding.map(|binding| Approval { binding, fingerprint })
+            }
+            _ => {
+                keep("approval_fingerprint", record.approval_fingerprint.map(Json::from));
+                None
+            }
+        };
+        let replay = match record.replay_of_run_id {
+            Some(run_id) => Some(ReplayOf {
+                run_id,
+                source_call_id: record.replay_source_call_id,
+                created_at: record.replay_created_at.unwrap_or(Timestamp::from_unix_micros(0)),
+            }),
+            None => {
+                keep("replay_source_call_id", record.replay_source_call_id.map(Json::from));
+                keep("replay_created_at", record.replay_created_at.map(|at| at.to_string().into()));
+                None
+            }
+        };
         let mut call = Call {
-            id,
-            status,
-            created_at: record.time("created_at"),
-            reviewed_at: record.time("reviewed_at"),
-            review_reason: record.text("review_reason"),
-            caller: Caller::from_record(record.text("caller").as_deref()),
-            tool_id,
-            family: record.text("family").unwrap_or_default(),
-            command: record.text("command"),
-            args: record.object("args"),
-            arguments: record.take("arguments", rendered_from_json).unwrap_or_default(),
-            contract: record.object("contract"),
-            blockers: blockers_from_json(messages, &details),
-            policy: record.object("policy"),
-            projection_summary: record.object("projection_summary"),
-            contract_fingerprint: record.text("contract_fingerprint"),
-            source_fingerprint: record.text("source_fingerprint"),
-            call_fingerprint: record.text("call_fingerprint"),
-            planned_binding: record.take("planned_binding", |json| json.as_str()?.parse().ok()),
-            planned_pin: record.take("planned_pin", |json| json.as_str()?.parse().ok()),
-            planned_code: record.take("planned_code", |json| json.as_str()?.parse().ok()),
+            id: record.id,
+            status: record.status,
+            created_at: record.created_at,
+            reviewed_at: record.reviewed_at,
+            review_reason: record.review_reason,
+            caller: record.caller.unwrap_or(Caller::CommandLine),
+            tool_id: record.tool_id,
+            family: record.family,
+            command: record.command,
+            args: Json::Object(record.args),
+            arguments: record.arguments,
+            contract: record.contract,
+            blockers: blockers(record.blockers, record.blocker_details),
+            policy: record.policy,
+            projection_summary: record.projection_summary,
+            contract_fingerprint: record.contract_fingerprint,
+            source_fingerprint: record.source_fingerprint,
+            call_fingerprint: record.call_fingerprint,
+            planned_binding: record.planned_binding,
+            planned_pin: record.planned_pin,
+            planned_code: record.planned_code,
             approval,
             claim,
-            started_at: record.time("started_at"),
-            completed_at: record.time("completed_at"),
+            started_at: record.started_at,
+            completed_at: record.completed_at,
             receipt,
-            exit_code: record.take("exit_code", Json::as_i64),
-            timed_out: record.take("timed_out", Json::as_bool),
-            checkpoint_ids: Vec::new(),
+            exit_code: record.exit_code,
+            timed_out: record.timed_out,
+            checkpoint_ids: record
+                .checkpoint_ids
+                .unwrap_or_else(|| record.checkpoint_id.into_iter().collect()),
             replay,
-            extra: Object::new(),
+            extra: std::mem::take(extra),
         };
-        let first = record.take("checkpoint_id", |json| json.as_str()?.parse().ok());
-        let all = record.take("checkpoint_ids", |json| {
-            json.as_array()?.iter().map(|id| id.as_str()?.parse().ok()).collect::<Option<Vec<_>>>()
-        });
-        call.checkpoint_ids = all.unwrap_or_else(|| first.into_iter().collect());
-        call.extra = record.0;
         if version == RecordVersion::Adopted && call.status == CallStatus::Approved {
             call.status = CallStatus::Pending;
             call.extra.insert("adopted_status".to_owned(), Json::from("approved"));
@@ -204,95 +319,62 @@ impl Call {
     }
 }
 
-/// Takes known members out of a record; what is left, or of another type, is kept.
-struct Reader(Object);
-
-impl Reader {
-    fn take<T>(&mut self, key: &str, read: impl FnOnce(&Json) -> Option<T>) -> Option<T> {
-        let value = read(self.0.get(key)?)?;
-        self.0.remove(key);
-        Some(value)
+/// Checks what makes a record one of a call.
+fn check(members: &Object) -> Result<(), NotACall> {
+    let text = |name: &str| members.get(name).and_then(Json::as_str);
+    if text("id").is_none_or(|id| id.parse::<CallId>().is_err()) {
+        Err(NotACall("`id` must be a call id"))
+    } else if text("status").is_none() {
+        Err(NotACall("`status` must be a word"))
+    } else if text("tool_id").is_none() {
+        Err(NotACall("`tool_id` must be a text"))
+    } else {
+        Ok(())
     }
-
-    fn text(&mut self, key: &str) -> Option<String> {
-        self.take(key, |json| json.as_str().map(str::to_owned))
-    }
-
-    fn time(&mut self, key: &str) -> Option<Timestamp> {
-        self.take(key, |json| json.as_str()?.parse().ok())
-    }
-
-    fn object(&mut self, key: &str) -> Json {
-        match self.0.get(key) {
-            Some(Json::Object(_)) => self.0.remove(key).unwrap_or_default(),
-            _ => Json::Object(Object::new()),
-        }
-    }
-}
-
-fn texts(json: &Json) -> Option<Vec<String>> {
-    json.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
-}
-
-/// Writes rendered arguments as an object of texts.
-pub(crate) fn rendered_to_json(arguments: &BTreeMap<String, String>) -> Json {
-    Json::object(arguments.iter().map(|(name, value)| (name.clone(), Json::from(value.as_str()))))
-}
-
-fn rendered_from_json(json: &Json) -> Option<BTreeMap<String, String>> {
-    json.as_object()?.iter().map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
-}
-
-/// Writes one reason with its code and place.
-pub fn blocker_to_json(blocker: &Blocker) -> Json {
-    let place = blocker.place.as_ref();
-    Json::object([
-        ("code", Json::from(&*blocker.code)),
-        ("message", Json::from(blocker.message.as_str())),
-        ("file", Json::from(place.map(|place| place.file.clone()))),
-        ("line", Json::from(place.and_then(|place| place.line))),
-        ("field", Json::from(blocker.field.clone())),
-        ("hint", Json::from(blocker.hint.as_ref().map(ToString::to_string))),
-    ])
 }
 
 /// The code of a reason that is known only by its stored message.
 pub const STORED_BLOCKER: &str = "stored";
 
-fn blockers_from_json(messages: Vec<String>, details: &[Json]) -> Vec<Blocker> {
-    let detail = |index: usize, key: &str| details.get(index).and_then(|detail| detail.get(key)).cloned();
-    let text = |index, key| detail(index, key).and_then(|json| json.as_str().map(str::to_owned));
-    messages
-        .into_iter()
-        .enumerate()
-        .map(|(index, message)| Blocker {
-            code: text(index, "code").map_or(Cow::Borrowed(STORED_BLOCKER), Cow::Owned),
+fn blockers(messages: Vec<String>, details: Vec<BlockerDetail>) -> Vec<Blocker> {
+    let mut details = details.into_iter();
+    let blocker = |message| {
+        let detail = details.next().unwrap_or_default();
+        Blocker {
+            place: detail.place(),
+            code: detail.code.map_or(Cow::Borrowed(STORED_BLOCKER), Cow::Owned),
             message,
-            place: text(index, "file").map(|file| Place {
-                file,
-                line: detail(index, "line").and_then(|line| usize::try_from(line.as_i64()?).ok()),
-                column: None,
-            }),
-            field: text(index, "field"),
-            hint: text(index, "hint").map(Hint::from),
-        })
-        .collect()
+            field: detail.field,
+            hint: detail.hint.map(Hint::from),
+        }
+    };
+    messages.into_iter().map(blocker).collect()
 }
 
-fn runner_to_json(runner: &Runner) -> Json {
-    Json::object([
-        ("pid", Json::from(runner.pid)),
-        ("start_time", Json::from(runner.start_time)),
-        ("boot_id", Json::from(runner.boot_id.as_str())),
-    ])
+impl Serialize for Call {
+    /// Writes the call as reports show it: the record without its version.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.members(None).serialize(serializer)
+    }
 }
 
-fn runner_from_json(json: &Json) -> Option<Runner> {
-    Some(Runner {
-        pid: u32::try_from(json.get("pid")?.as_i64()?).ok()?,
-        start_time: u64::try_from(json.get("start_time")?.as_i64()?).ok()?,
-        boot_id: json.get("boot_id")?.as_str()?.to_owned(),
-    })
+impl<'de> Deserialize<'de> for Call {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Call, D::Error> {
+        let mut members = Object::deserialize(deserializer)?;
+        members.entry("record_version".to_owned()).or_insert_with(|| Json::from(RECORD_VERSION));
+        Call::from_record(Json::Object(members)).map(|(call, _)| call).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(feature = "schemas")]
+impl schemars::JsonSchema for Call {
+    fn schema_name() -> Cow<'static, str> {
+        CallRecord::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        CallRecord::json_schema(generator)
+    }
 }
 
 #[cfg(test)]

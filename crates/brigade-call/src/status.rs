@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 /// Where a call stands.
@@ -151,6 +152,18 @@ impl CallStatus {
     /// When it may not.
     pub fn check(&self, step: Step) -> Result<(), WrongStep> {
         if self.allows(step) { Ok(()) } else { Err(WrongStep { from: self.clone(), step }) }
+    }
+}
+
+impl Serialize for CallStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for CallStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CallStatus, D::Error> {
+        Ok(CallStatus::from_word(&String::deserialize(deserializer)?))
     }
 }
 

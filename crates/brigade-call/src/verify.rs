@@ -1,7 +1,7 @@
 //! The gate: nothing runs but a [`VerifiedCall`], and only [`verify`] makes one.
 
 use brigade_command::Argv;
-use brigade_core::{CallId, Hint, Json, NextStep, Spell, Timestamp};
+use brigade_core::{CallId, Hint, NextStep, Spell, Timestamp};
 use brigade_policy::{Blocker, Decision};
 
 use crate::binding::{Binding, Change};
@@ -9,6 +9,7 @@ use crate::call::Call;
 use crate::checkpoint::Checkpoint;
 use crate::facts::RuntimeFact;
 use crate::plan::{NOT_EXECUTABLE, Plan};
+use crate::receipt::RuntimeStatus;
 use crate::record::STORED_BLOCKER;
 use crate::status::{CallStatus, Step};
 
@@ -28,7 +29,7 @@ pub struct VerifiedCall {
     plan: Plan,
     argv: Argv,
     resume: Option<Resume>,
-    runtime: Json,
+    runtime: Option<RuntimeStatus>,
 }
 
 /// What a resumed script is told.
@@ -98,11 +99,11 @@ pub fn verify(
     blockers.extend(stored_blockers(&call));
     blockers.extend(plan.blockers().iter().cloned());
     let runtime = match runtime {
-        RuntimeFact::NotNeeded => Json::Null,
-        RuntimeFact::Ready(runtime) => runtime,
+        RuntimeFact::NotNeeded => None,
+        RuntimeFact::Ready(runtime) => Some(*runtime),
         RuntimeFact::NotReady(reasons) => {
             blockers.extend(reasons);
-            Json::Null
+            None
         }
     };
     match plan.argv().cloned() {
@@ -264,9 +265,9 @@ impl VerifiedCall {
         self.plan.directory()
     }
 
-    /// Returns the runtime that the call depends on, as receipts show it; `null` without one.
-    pub fn runtime(&self) -> &Json {
-        &self.runtime
+    /// Returns the runtime that the call depends on, as receipts show it.
+    pub fn runtime(&self) -> Option<&RuntimeStatus> {
+        self.runtime.as_ref()
     }
 
     /// Returns what the script is told when it goes on behind a checkpoint.

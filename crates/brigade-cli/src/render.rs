@@ -17,9 +17,9 @@ pub(crate) mod runtimes;
 pub(crate) mod shell;
 pub(crate) mod table;
 pub(crate) mod text;
-mod values;
 mod views;
 pub(crate) mod when;
+mod words;
 
 use std::io::{self, Write};
 

@@ -21,11 +21,13 @@ mod write;
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schemas")]
+pub use crate::schemas::any_value;
 pub use de::{Mismatch, from_json};
 pub use number::Number;
 pub use parse::{Dialect, JsonError, JsonErrorKind};
 pub use peek::{Raw, members};
-pub use record::{Extra, RecordDeserializer, from_record, sorted, to_record};
+pub use record::{Extra, RecordDeserializer, exact, from_record, present, sorted, to_record};
 pub use reprint::{Shown, reprint};
 pub use ser::to_json;
 pub use token::Text;

@@ -24,6 +24,11 @@ impl JsonSchema for Json {
     }
 }
 
+/// The schema of a member whose value belongs to somebody else: of any type.
+pub fn any_value(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["null", "boolean", "number", "string", "array", "object"]})
+}
+
 /// Types that are written in place, as one kind of JSON value.
 macro_rules! plain {
     ($($name:ident: $schema:tt;)*) => {

@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use brigade_core::{Fingerprint, Json, NextStep, Place, Spell, StoredFingerprint, Timestamp};
+use brigade_core::{
+    Extra, Fingerprint, Json, NextStep, Object, Place, Spell, StoredFingerprint, Timestamp, record,
+};
+use serde::{Deserialize, Serialize};
 
 use crate::Issue;
 
@@ -14,6 +17,93 @@ const KIND: &str = "task";
 
 /// What their provenance says made them.
 const PRODUCER: &str = include_str!("inbox/producer.txt");
+
+/// A row of the inbox; rows of other parts of Brigade have members of their own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct InboxItem {
+    /// The id.
+    pub id: Option<String>,
+    /// What kind of row it is.
+    pub kind: Option<String>,
+    /// Which part of Brigade it comes from.
+    pub source: Option<String>,
+    /// What is to be done.
+    pub text: Option<String>,
+    /// `pending`, `promoted`, `dismissed` or `done`.
+    pub status: Option<String>,
+    /// Why a person decided so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review_reason: Option<String>,
+    /// When it was made.
+    pub created_at: Option<String>,
+    /// When it was last changed.
+    pub updated_at: Option<String>,
+    /// What kind of work it is.
+    pub r#type: Option<String>,
+    /// How urgent it is.
+    pub priority: Option<String>,
+    /// The template of the work.
+    pub template: Option<String>,
+    /// When the work is done.
+    pub acceptance: Vec<String>,
+    /// What it says of the issue that it came from.
+    pub metadata: Option<InboxMetadata>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(InboxItem);
+
+/// What a row of the inbox says of the issue that it came from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct InboxMetadata {
+    /// The tool or runtime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<String>,
+    /// Its family.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_family: Option<String>,
+    /// The type of the issue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_issue_type: Option<String>,
+    /// The harness, for an issue of a projection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_harness: Option<String>,
+    /// The call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// The run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_run_id: Option<String>,
+    /// The checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_checkpoint_id: Option<String>,
+    /// The projected file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projection_target: Option<String>,
+    /// What is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_issue_detail: Option<String>,
+    /// Names the issue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_item_key: Option<String>,
+    /// The fingerprint of the issue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_fingerprint: Option<String>,
+    /// Where the text came from, in the envelope that other parts of Brigade read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Object>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(InboxMetadata);
 
 /// What is known of a row of the inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -37,11 +37,13 @@ mod inbox;
 mod parity;
 
 pub use diagnose::{diagnose, diagnose_tool};
-pub use inbox::{INBOX_SOURCE, Import, InboxRow, RowStatus, import, source_item_key};
+pub use inbox::{
+    INBOX_SOURCE, Import, InboxItem, InboxMetadata, InboxRow, RowStatus, import, source_item_key,
+};
 pub use issue::{Issue, ProjectionMark, top_issue};
 pub use issue_type::{Area, IssueType, Remedy};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
-pub use parity::{Quieted, quiet};
+pub use parity::{Closeout, Quieted, quiet};
 pub use runtime::{Health, RuntimeFacts, RuntimeIssue, RuntimeState, StateCounts};
 pub use snapshot::{
     BrokenFile, CallState, CheckpointState, ConfigFile, FoundRuntimes, PinProblem, PinState, PolicyFacts,

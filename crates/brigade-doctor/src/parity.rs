@@ -2,9 +2,39 @@
 
 use std::collections::BTreeSet;
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Extra, Fingerprint, Json, record};
+use serde::{Deserialize, Serialize};
 
 use crate::{Issue, IssueType, ProjectionMark};
+
+/// The file of a closeout: which issues of projections a person has looked at and accepted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct Closeout {
+    /// The name of its folder.
+    pub closeout_id: String,
+    /// When it was made.
+    pub created_at: String,
+    /// `reviewed` or `deferred`.
+    pub status: String,
+    /// Why the issues are accepted, in the person's words; may be empty.
+    pub reason: Option<String>,
+    /// How many issues it lists.
+    pub issue_count: u64,
+    /// Their fingerprints.
+    pub source_fingerprints: Vec<String>,
+    /// What it is, in one sentence.
+    pub safe_summary: String,
+    /// The file, in reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(Closeout);
 
 /// Issues, divided by a closeout.
 #[derive(Clone, Debug, Default, PartialEq)]

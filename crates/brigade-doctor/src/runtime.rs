@@ -2,8 +2,11 @@
 
 mod issue;
 
+use std::collections::BTreeMap;
+
+use brigade_call::{RuntimeHealth, RuntimeMetadata, RuntimeStatus};
 use brigade_catalog::Runtime;
-use brigade_core::{Json, Object, Timestamp};
+use brigade_core::{Extra, Object, Timestamp};
 
 pub use issue::RuntimeIssue;
 
@@ -19,13 +22,14 @@ pub struct Health {
 }
 
 impl Health {
-    /// Returns the members `ok`, `detail` and `checked_at`.
-    pub fn to_json(&self) -> Json {
-        Json::object([
-            ("ok", Json::from(self.ok)),
-            ("detail", self.detail.as_str().into()),
-            ("checked_at", self.checked_at.to_string().into()),
-        ])
+    /// Returns what lists and receipts say of it.
+    pub fn to_record(&self) -> RuntimeHealth {
+        RuntimeHealth {
+            ok: self.ok,
+            detail: self.detail.clone(),
+            checked_at: Some(self.checked_at),
+            ..RuntimeHealth::default()
+        }
     }
 }
 
@@ -151,9 +155,9 @@ impl RuntimeFacts {
         }
     }
 
-    /// Returns the item of lists and receipts, with the keys of 0.30.0 and `started_at`, `health_checked_at` and
-    /// `last_health`. As there, `health_detail` is `not configured` when nothing is known of the health.
-    pub fn to_json(&self) -> Object {
+    /// Returns how it stands, for lists and receipts; paths are relative to the workspace. As in 0.30.0, `health_detail`
+    /// is `not configured` when nothing is known of the health.
+    pub fn status(&self) -> RuntimeStatus {
         // Without a check just now, what was found last of one that runs; its own start checked it.
         let remembered = self.last_health.as_ref().filter(|_| self.running());
         let health = self.health.as_ref().or(remembered);
@@ -161,34 +165,34 @@ impl RuntimeFacts {
             Some(health) => (Some(health.ok), health.detail.clone()),
             None => self.unchecked_health(),
         };
-        let issues: Vec<Json> = self.issues.iter().map(|issue| Json::Object(issue.to_json())).collect();
-        let members = [
-            ("id", Json::from(self.id.as_str())),
-            ("name", self.name.as_str().into()),
-            ("enabled", self.enabled.into()),
-            ("command", self.command.as_str().into()),
-            ("cwd", self.cwd.as_str().into()),
-            ("port", self.port.map(u32::from).into()),
-            ("pid", self.pid.into()),
-            ("state", self.state.as_str().into()),
-            ("running", self.running().into()),
-            ("managed", self.managed.into()),
-            ("stale_pid", self.stale_pid().into()),
-            ("started_at", self.started_at.map(|at| at.to_string()).into()),
-            ("pid_path", self.pid_path.as_str().into()),
-            ("metadata_path", self.metadata_path.as_str().into()),
-            ("stdout_log_path", self.stdout_log_path.as_str().into()),
-            ("stderr_log_path", self.stderr_log_path.as_str().into()),
-            ("health_path", self.health_path.clone().into()),
-            ("health_ok", health_ok.into()),
-            ("health_detail", health_detail.into()),
-            ("health_checked_at", health.map(|health| health.checked_at.to_string()).into()),
-            ("last_health", self.last_health.as_ref().map_or(Json::Null, Health::to_json)),
-            ("metadata", self.metadata.clone().into()),
-            ("issue_count", issues.len().into()),
-            ("issues", Json::Array(issues)),
-        ];
-        members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+        let metadata = |members: &Object| RuntimeMetadata::from_members(members.clone()).ok();
+        RuntimeStatus {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            enabled: self.enabled,
+            command: self.command.clone(),
+            cwd: Some(self.cwd.clone()),
+            port: self.port.map(u32::from),
+            pid: self.pid,
+            state: self.state.as_str().to_owned(),
+            running: self.running(),
+            managed: self.managed,
+            stale_pid: self.stale_pid(),
+            started_at: self.started_at,
+            pid_path: self.pid_path.clone(),
+            metadata_path: self.metadata_path.clone(),
+            stdout_log_path: Some(self.stdout_log_path.clone()),
+            stderr_log_path: Some(self.stderr_log_path.clone()),
+            health_path: self.health_path.clone(),
+            health_ok,
+            health_detail: Some(health_detail),
+            health_checked_at: health.map(|health| health.checked_at),
+            last_health: self.last_health.as_ref().map(Health::to_record),
+            metadata: self.metadata.as_ref().and_then(metadata),
+            issues: self.issues.iter().map(RuntimeIssue::to_record).collect(),
+            issue_count: self.issues.len() as u64,
+            extra: Extra::default(),
+        }
     }
 }
 
@@ -214,18 +218,20 @@ impl StateCounts {
         }
     }
 
-    /// Returns the members `running`, `stopped` and `stale`; those that are zero are left out, as 0.30.0 did.
-    pub fn to_json(&self) -> Object {
+    /// Returns how many are `running`, `stopped` and `stale`; those that are zero are left out, as 0.30.0 did.
+    pub fn by_state(&self) -> BTreeMap<String, u64> {
         [("running", self.running), ("stopped", self.stopped), ("stale", self.stale)]
             .into_iter()
             .filter(|(_, count)| *count != 0)
-            .map(|(state, count)| (state.to_owned(), count.into()))
+            .map(|(state, count)| (state.to_owned(), count as u64))
             .collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::Json;
+
     use super::*;
 
     #[test]
@@ -233,7 +239,7 @@ mod tests {
         let mut runtime = Runtime::new("r", "x").unwrap();
         runtime.port = Some(8765);
         let facts = RuntimeFacts::of(&runtime);
-        let json = facts.to_json();
+        let json = facts.status().to_members();
         let keys = "id name enabled command cwd port pid state running managed stale_pid pid_path metadata_path \
             stdout_log_path stderr_log_path health_path health_ok health_detail metadata issues issue_count";
         for key in keys.split_whitespace() {
@@ -246,12 +252,9 @@ mod tests {
         );
         let last = Health { ok: true, detail: "fine".to_owned(), checked_at: Timestamp::from_unix_micros(0) };
         let known = RuntimeFacts { last_health: Some(last), ..facts.clone() };
-        assert_eq!(known.to_json()["health_ok"], Json::Null, "what does not run is not healthy");
+        assert_eq!(known.status().health_ok, None, "what does not run is not healthy");
         let running = RuntimeFacts { state: RuntimeState::Running, ..known };
-        assert_eq!(running.to_json()["health_ok"], Json::from(true));
-        assert_eq!(
-            StateCounts::of(&[facts]).to_json(),
-            Object::from([("stopped".to_owned(), Json::from(1))])
-        );
+        assert_eq!(running.status().health_ok, Some(true));
+        assert_eq!(StateCounts::of(&[facts]).by_state(), BTreeMap::from([("stopped".to_owned(), 1)]));
     }
 }

@@ -353,19 +353,18 @@ pub struct RunState {
 impl RunState {
     /// Takes what a receipt says; logs and replay are not looked at.
     pub fn of(receipt: &Receipt) -> RunState {
-        let document = receipt.document();
         RunState {
             id: receipt.id().to_owned(),
             call_id: receipt.call_id().to_owned(),
             tool_id: receipt.tool_id().to_owned(),
-            family: receipt.text("family").unwrap_or_default().to_owned(),
+            family: receipt.family.clone(),
             status: receipt.status().to_owned(),
             started_at: receipt.started_at(),
-            timed_out: document.get("timed_out").and_then(Json::as_bool).unwrap_or(false),
-            failure: receipt.text("failure").map(str::to_owned),
-            exit_code: document.get("exit_code").and_then(Json::as_i64),
-            mcp_fault: receipt.text("mcp_error_kind").map(str::to_owned),
-            asks: asks(receipt.tool_id(), document.get("args").unwrap_or(&Json::Null)),
+            timed_out: receipt.timed_out,
+            failure: receipt.failure.clone(),
+            exit_code: receipt.exit_code,
+            mcp_fault: receipt.mcp_error_kind.clone(),
+            asks: asks(receipt.tool_id(), &receipt.args),
             missing_logs: Vec::new(),
             replay_blockers: Vec::new(),
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use brigade_core::Json;
+use brigade_call::SandboxUsed;
 use brigade_policy::{Decision, SandboxMode};
 use brigade_process::{
     Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, Repositories, SandboxProfile,
@@ -129,21 +129,18 @@ fn expand(path: &String, folders: &RunFolders<'_>) -> PathBuf {
     }
 }
 
-/// Writes the profile and what the kernel made of it, as the receipt holds it.
-pub(crate) fn to_json(
+/// Returns the profile and what the kernel made of it, as the receipt holds it.
+pub(crate) fn used(
     confinement: Option<&Confinement>,
     enforcement: Option<&Enforcement>,
     workspace: &Path,
-) -> Json {
+) -> SandboxUsed {
     let Some(Confinement { profile, extent }) = confinement else {
-        return Json::object([("mode", Json::from("off"))]);
+        return SandboxUsed { mode: "off".to_owned(), ..SandboxUsed::default() };
     };
     let missing = |enforcement: &Enforcement| {
-        let mut missing = enforcement.missing.clone();
-        if *extent == Extent::Part {
-            missing.push(PART.to_owned());
-        }
-        missing
+        let part = (*extent == Extent::Part).then(|| PART.to_owned());
+        enforcement.missing.iter().cloned().chain(part).collect()
     };
     let paths = |paths: &[PathBuf]| {
         let shown = paths.iter().map(|path| match path.strip_prefix(workspace) {
@@ -151,19 +148,21 @@ pub(crate) fn to_json(
             Ok(inside) => inside.display().to_string(),
             Err(_) => path.display().to_string(),
         });
-        Json::from(shown.collect::<Vec<_>>())
+        Some(shown.collect())
     };
-    let labels =
-        |labels: &[&str]| Json::from(labels.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>());
-    Json::object([
-        ("mode", Json::from(profile.mode.name())),
-        ("read", paths(&profile.read)),
-        ("write", paths(&profile.write)),
-        ("deny_write", paths(&profile.deny_write)),
-        ("network", Json::from(profile.network == Network::Allowed)),
-        ("local_sockets", Json::from(profile.local_sockets == LocalSockets::Allowed)),
-        ("landlock_abi", Json::from(enforcement.map(|enforcement| enforcement.landlock))),
-        ("enforced", enforcement.map_or(Json::Null, |enforcement| labels(&enforcement.enforced))),
-        ("missing", Json::from(enforcement.map(missing))),
-    ])
+    let labels = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
+    let mut used = SandboxUsed {
+        mode: profile.mode.name().to_owned(),
+        read: paths(&profile.read),
+        write: paths(&profile.write),
+        deny_write: paths(&profile.deny_write),
+        network: Some(profile.network == Network::Allowed),
+        local_sockets: Some(profile.local_sockets == LocalSockets::Allowed),
+        landlock_abi: enforcement.map(|enforcement| enforcement.landlock.into()),
+        enforced: enforcement.map(|enforcement| labels(&enforcement.enforced)),
+        missing: enforcement.map(missing),
+        ..SandboxUsed::default()
+    };
+    used.extra.show(&["landlock_abi", "enforced", "missing"]);
+    used
 }

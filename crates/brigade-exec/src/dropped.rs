@@ -2,7 +2,9 @@
 
 use brigade_call::{Checkpoint, CheckpointStatus};
 use brigade_core::text::short;
-use brigade_core::{CheckpointId, Dialect, Fingerprint, Json, JsonErrorKind, Object, RunId, Timestamp};
+use brigade_core::{
+    CheckpointId, Dialect, Extra, Fingerprint, Json, JsonErrorKind, Object, RunId, Timestamp,
+};
 use brigade_fs::{DirEntry, FileKind, Fs, FsError, RelPath};
 use brigade_redact::Redactor;
 use thiserror::Error;
@@ -153,7 +155,8 @@ fn read_one(name: &str, json: &Json, owner: &Owner<'_>, redactor: &Redactor) -> 
         reviewed_at: None,
         review_reason: None,
         resume_run_id: None,
-        extra: Object::new(),
+        checkpoint_path: None,
+        extra: Extra::default(),
     })
 }
 

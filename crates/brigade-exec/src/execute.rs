@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use brigade_call::{CallStatus, Checkpoint, Receipt, VerifiedCall};
+use brigade_call::{CallStatus, Checkpoint, Receipt, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, Json, RunId, Timestamp};
+use brigade_core::{Clock, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{CancelToken, Control, Input, Outcome, PrivateFolder, RunError, Spec, Stream, run};
 use brigade_redact::{Redactor, SecretValue};
@@ -137,7 +137,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         failures = failures.len(),
         "the run has ended, and its receipt is made"
     );
-    let receipt = receipt(&ReceiptParts {
+    let receipt = receipt(ReceiptParts {
         call: execution.call,
         run_id: execution.run_id,
         status: status.as_str(),
@@ -151,7 +151,6 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         paths: &execution.paths,
         directory: &shown_directory(execution),
         sandbox,
-        runtime: execution.call.runtime().clone(),
         bound_labels: execution.environment.bound(execution.call).into_keys().collect(),
         redactor: &redactor,
         spoken: peer.map(|peer| peer.receipt_keys(&redactor)),
@@ -173,7 +172,7 @@ struct Started {
     outcome: Option<Outcome>,
     /// Whether it was spoken to, and answered; `None` for a program that was only waited for.
     spoken: Option<Answered>,
-    sandbox: Json,
+    sandbox: Option<SandboxUsed>,
     /// What ended it early, or failed.
     problem: Option<String>,
 }
@@ -187,7 +186,7 @@ enum Answered {
 
 impl Started {
     fn not(problem: String) -> Started {
-        Started { outcome: None, spoken: None, sandbox: Json::Null, problem: Some(problem) }
+        Started { outcome: None, spoken: None, sandbox: None, problem: Some(problem) }
     }
 }
 
@@ -251,8 +250,8 @@ fn start(
         },
     };
     let enforcement = outcome.as_ref().and_then(|outcome| outcome.enforcement.as_ref());
-    let sandbox = confinement::to_json(confinement.as_ref(), enforcement, execution.fs.root());
-    Ok(Started { outcome, spoken, sandbox, problem })
+    let sandbox = confinement::used(confinement.as_ref(), enforcement, execution.fs.root());
+    Ok(Started { outcome, spoken, sandbox: Some(sandbox), problem })
 }
 
 /// Lists the programs of the command that its approval binds.

@@ -1,17 +1,17 @@
-//! The receipt of a run, key by key.
+//! The receipt of a run.
 
 use std::time::Duration;
 
-use brigade_call::{Checkpoint, Receipt, VerifiedCall};
+use brigade_call::{
+    Checkpoint, OutputCompaction, Receipt, Resume, RunOutput, RunProcess, RunReview, SandboxUsed,
+    StreamOutput, VerifiedCall,
+};
 use brigade_core::text::short;
-use brigade_core::{Json, Object, RunId, Timestamp};
+use brigade_core::{Number, Object, RunId, Timestamp};
 use brigade_process::{Exit, Outcome};
 use brigade_redact::Redactor;
 
 use crate::output::Summary;
-
-/// The schema id of receipts.
-const SCHEMA: &str = "brigade.receipt.v1";
 
 /// The folder of stored checkpoints, relative to the workspace.
 const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
@@ -42,8 +42,7 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) stderr: &'a Summary,
     pub(crate) paths: &'a RunPaths,
     pub(crate) directory: &'a str,
-    pub(crate) sandbox: Json,
-    pub(crate) runtime: Json,
+    pub(crate) sandbox: Option<SandboxUsed>,
     pub(crate) bound_labels: Vec<String>,
     pub(crate) redactor: &'a Redactor,
     /// What only the receipt of a program that was spoken to has.
@@ -51,111 +50,106 @@ pub(crate) struct ReceiptParts<'a> {
 }
 
 /// Puts a receipt together.
-pub(crate) fn receipt(parts: &ReceiptParts<'_>) -> Receipt {
+pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     let call = parts.call.call();
     let plan = parts.call.plan();
     let contract = plan.contract();
-    let label = |key: &str| contract.get(key).cloned().unwrap_or_default();
-    let argv = parts.redactor.redact_argv(parts.call.argv().words());
-    let argv: Vec<String> = argv.iter().map(|word| word.short(160).as_str().to_owned()).collect();
-    let outcome = parts.outcome;
-    let duration = outcome.map_or(Duration::ZERO, |outcome| outcome.duration);
-    let mut document = Object::new();
-    let mut put = |key: &str, value: Json| drop(document.insert(key.to_owned(), value));
-    put("schema", Json::from(SCHEMA));
-    put("id", Json::from(parts.run_id.as_str()));
-    put("call_id", Json::from(call.id.as_str()));
-    put("tool_id", Json::from(call.tool_id.as_str()));
-    put("family", Json::from(call.family.as_str()));
-    put("caller", Json::from(call.caller.as_record()));
-    put("status", Json::from(parts.status));
-    put("started_at", Json::from(parts.started_at.to_string()));
-    put("completed_at", Json::from(parts.completed_at.to_string()));
-    put("duration_seconds", Json::from((duration.as_secs_f64() * 1000.0).round() / 1000.0));
-    put("exit_code", Json::from(exit_code(outcome)));
-    put("timed_out", Json::from(outcome.is_some_and(Outcome::timed_out)));
-    put("timeout", Json::from(parts.call.decision().effective_timeout.get()));
-    put("command_label", Json::from(plan.command()));
-    put("argv", Json::from(argv));
-    put("cwd", Json::from(parts.directory));
-    put("args", plan.args().clone());
-    put(
-        "arguments",
-        Json::object(plan.arguments().iter().map(|(name, word)| (name.clone(), Json::from(word.as_str())))),
-    );
-    put("failure", Json::from(parts.failure));
-    if !parts.warnings.is_empty() {
-        put("warnings", Json::from(parts.warnings.to_vec()));
-    }
-    put("stdout_summary", Json::from(parts.stdout.text.as_str()));
-    put("stderr_summary", Json::from(stderr_summary(parts)));
-    put("stdout_log_path", Json::from(parts.paths.stdout_log.as_str()));
-    put("stderr_log_path", Json::from(parts.paths.stderr_log.as_str()));
-    put("receipt_path", Json::from(parts.paths.receipt.as_str()));
-    put("output", output(parts));
-    put("process", process(outcome));
-    put("sandbox", parts.sandbox.clone());
     let binding = parts.call.binding();
-    put("binding", binding.to_json());
-    put("contract_fingerprint", Json::from(binding.contract.to_hex()));
-    put("source_fingerprint", Json::from(binding.source.as_str()));
-    put("call_fingerprint", Json::from(plan.call_fingerprint().to_hex()));
-    let approval = call.approval.as_ref();
-    put("approval_fingerprint", Json::from(approval.map(|approval| approval.fingerprint.to_hex())));
-    put(
-        "approval",
-        Json::object([
-            ("reviewed_at", Json::from(call.reviewed_at.map(|at| at.to_string()))),
-            ("review_reason", Json::from(call.review_reason.clone())),
-        ]),
-    );
-    put("permissions", label("permissions"));
-    put("effects", label("effects"));
-    put("runtime_id", label("runtime_id"));
-    put("mcp_server_id", label("mcp_server_id"));
-    put("mcp_tool_name", label("mcp_tool_name"));
-    put("runtime", parts.runtime.clone());
-    put("policy", plan.policy().clone());
-    put("env_labels_used", Json::from(parts.bound_labels.clone()));
-    put("projection_summary", plan.projection_summary().clone());
-    if let Some(compaction) = compaction(parts.stdout, parts.stderr, outcome) {
-        put("output_compaction", compaction);
+    let outcome = parts.outcome;
+    let argv = parts.redactor.redact_argv(parts.call.argv().words());
+    let duration = outcome.map_or(Duration::ZERO, |outcome| outcome.duration);
+    let receipt = Receipt {
+        tool_id: call.tool_id.clone(),
+        family: call.family.clone(),
+        caller: Some(call.caller.as_record()),
+        started_at: Some(parts.started_at),
+        completed_at: Some(parts.completed_at),
+        duration_seconds: Some(seconds(duration)),
+        exit_code: exit_code(outcome),
+        timed_out: outcome.is_some_and(Outcome::timed_out),
+        timeout: Some(Number::from(parts.call.decision().effective_timeout.get())),
+        command_label: plan.command().map(str::to_owned),
+        argv: argv.iter().map(|word| word.short(160).as_str().to_owned()).collect(),
+        cwd: Some(parts.directory.to_owned()),
+        args: plan.args().clone(),
+        arguments: plan.arguments().clone(),
+        failure: parts.failure.map(str::to_owned),
+        warnings: Some(parts.warnings.to_vec()).filter(|warnings| !warnings.is_empty()),
+        stdout_summary: parts.stdout.text.clone(),
+        stderr_summary: stderr_summary(&parts),
+        stdout_log_path: Some(parts.paths.stdout_log.clone()),
+        stderr_log_path: Some(parts.paths.stderr_log.clone()),
+        receipt_path: Some(parts.paths.receipt.clone()),
+        output: Some(output(&parts)),
+        process: outcome.map(process),
+        binding: Some(binding.clone()),
+        contract_fingerprint: Some(binding.contract.to_hex()),
+        source_fingerprint: Some(binding.source.clone()),
+        call_fingerprint: Some(plan.call_fingerprint().to_hex()),
+        approval_fingerprint: call.approval.as_ref().map(|approval| approval.fingerprint.to_hex()),
+        approval: Some(RunReview {
+            reviewed_at: call.reviewed_at,
+            review_reason: call.review_reason.clone(),
+            ..RunReview::default()
+        }),
+        permissions: contract.permissions.clone(),
+        effects: contract.effects.clone(),
+        runtime_id: contract.runtime_id.clone(),
+        mcp_server_id: contract.mcp_server_id.clone(),
+        mcp_tool_name: contract.mcp_tool_name.clone(),
+        runtime: parts.call.runtime().cloned(),
+        policy: Some(plan.policy().clone()),
+        env_labels_used: parts.bound_labels,
+        projection_summary: Some(plan.projection_summary().clone()),
+        output_compaction: compaction(parts.stdout, parts.stderr, outcome),
+        sandbox: parts.sandbox,
+        ..Receipt::new(parts.run_id.as_str(), call.id.as_str(), parts.status)
+    };
+    let receipt = match parts.call.resume() {
+        Some(resume) => resumed(receipt, resume),
+        None => receipt,
+    };
+    match parts.spoken {
+        Some(members) => {
+            let mut document = receipt.to_members();
+            document.extend(members);
+            Receipt::from_members(document).expect("a receipt with more members is one")
+        }
+        None => receipt,
     }
-    if let Some(resume) = parts.call.resume() {
-        let checkpoint = &resume.checkpoint;
-        put("resumed_checkpoint_id", Json::from(checkpoint.id.as_str()));
-        put("checkpoint_id", Json::from(checkpoint.id.as_str()));
-        put("original_call_id", Json::from(call.id.as_str()));
-        put("original_run_id", Json::from(checkpoint.run_id.as_str()));
-        put("resume_run_id", Json::from(parts.run_id.as_str()));
-        put(
-            "resume",
-            Json::object([
-                ("checkpoint_id", Json::from(checkpoint.id.as_str())),
-                ("selected_choice", Json::from(checkpoint.selected_choice.clone())),
-                ("reviewed_at", Json::from(checkpoint.reviewed_at.map(|at| at.to_string()))),
-                ("review_reason", Json::from(checkpoint.review_reason.clone())),
-                ("choices", resume.checkpoints().map(Checkpoint::to_choice).collect::<Vec<_>>().into()),
-            ]),
-        );
+}
+
+/// Adds what a run went on behind.
+fn resumed(receipt: Receipt, resume: &Resume) -> Receipt {
+    let checkpoint = &resume.checkpoint;
+    Receipt {
+        resumed_checkpoint_id: Some(checkpoint.id.to_string()),
+        checkpoint_id: Some(checkpoint.id.to_string()),
+        original_call_id: Some(receipt.call_id.clone()),
+        original_run_id: Some(checkpoint.run_id.clone()),
+        resume_run_id: Some(receipt.id.clone()),
+        resume: Some(checkpoint.to_choices(resume.checkpoints())),
+        ..receipt
     }
-    document.extend(parts.spoken.clone().unwrap_or_default());
-    Receipt::from_json(Json::Object(document)).expect("id, call id and status were just put in")
 }
 
 /// Adds the checkpoints that a run left, as they are stored, to its receipt.
 pub fn with_checkpoints(receipt: &Receipt, checkpoints: &[Checkpoint]) -> Receipt {
-    let mut document = receipt.document().clone();
-    if let Some(first) = checkpoints.first() {
-        let ids: Vec<&str> = checkpoints.iter().map(|checkpoint| checkpoint.id.as_str()).collect();
-        document.insert("checkpoint_id".to_owned(), Json::from(first.id.as_str()));
-        let mut shown = first.to_document();
-        let path = format!("{CHECKPOINTS}/{}.json", first.id);
-        shown.insert("checkpoint_path".to_owned(), Json::from(path));
-        document.insert("checkpoint".to_owned(), Json::Object(shown));
-        document.insert("checkpoint_ids".to_owned(), Json::from(ids));
+    let Some(first) = checkpoints.first() else {
+        return receipt.clone();
+    };
+    let path = format!("{CHECKPOINTS}/{}.json", first.id);
+    Receipt {
+        checkpoint_id: Some(first.id.to_string()),
+        checkpoint: Some(Box::new(Checkpoint { checkpoint_path: Some(path), ..first.clone() })),
+        checkpoint_ids: Some(checkpoints.iter().map(|checkpoint| checkpoint.id.to_string()).collect()),
+        ..receipt.clone()
     }
-    Receipt::from_json(Json::Object(document)).expect("a receipt with more keys is one")
+}
+
+/// Returns a length of time in seconds, to the millisecond.
+fn seconds(duration: Duration) -> Number {
+    Number::from((duration.as_secs_f64() * 1000.0).round() / 1000.0)
 }
 
 /// Returns the exit code of a run; negative for a signal, absent when it timed out or was never seen.
@@ -177,36 +171,37 @@ fn stderr_summary(parts: &ReceiptParts<'_>) -> String {
 }
 
 /// What was printed, what of it was dropped, and what is in the logs: the sha256 is that of the log's file.
-fn output(parts: &ReceiptParts<'_>) -> Json {
-    let stream = |captured: brigade_process::Captured, summary: &Summary| {
-        Json::object([
-            ("bytes", Json::from(captured.bytes)),
-            ("dropped", Json::from(captured.dropped)),
-            ("log_bytes", Json::from(summary.log.map(|(bytes, _)| bytes))),
-            ("log_sha256", Json::from(summary.log.map(|(_, sha256)| sha256.to_hex()))),
-        ])
+fn output(parts: &ReceiptParts<'_>) -> RunOutput {
+    let stream = |captured: brigade_process::Captured, summary: &Summary| StreamOutput {
+        bytes: captured.bytes,
+        dropped: captured.dropped,
+        log_bytes: summary.log.map(|(bytes, _)| bytes),
+        log_sha256: summary.log.map(|(_, sha256)| sha256),
+        ..StreamOutput::default()
     };
     let captured = |outcome: &Outcome| (outcome.stdout, outcome.stderr);
     let (stdout, stderr) = parts.outcome.map_or_else(Default::default, captured);
-    Json::object([("stdout", stream(stdout, parts.stdout)), ("stderr", stream(stderr, parts.stderr))])
+    RunOutput {
+        stdout: stream(stdout, parts.stdout),
+        stderr: stream(stderr, parts.stderr),
+        ..RunOutput::default()
+    }
 }
 
-fn process(outcome: Option<&Outcome>) -> Json {
-    let Some(outcome) = outcome else {
-        return Json::Null;
-    };
-    Json::object([
-        ("pid", Json::from(outcome.identity.pid())),
-        ("kill_method", Json::from(outcome.method.name())),
-        ("outlived", Json::from(outcome.outlived)),
-        ("survivors", Json::from(outcome.survivors.len())),
-        ("cancelled", Json::from(outcome.cancelled())),
-        ("peak_memory_bytes", Json::from(outcome.usage.peak_memory)),
-    ])
+fn process(outcome: &Outcome) -> RunProcess {
+    RunProcess {
+        pid: outcome.identity.pid(),
+        kill_method: outcome.method.name().to_owned(),
+        outlived: outcome.outlived,
+        survivors: outcome.survivors.len() as u64,
+        cancelled: outcome.cancelled(),
+        peak_memory_bytes: Some(outcome.usage.peak_memory),
+        ..RunProcess::default()
+    }
 }
 
 /// Says how much the summaries leave out, in the form of the Python program.
-fn compaction(stdout: &Summary, stderr: &Summary, outcome: Option<&Outcome>) -> Option<Json> {
+fn compaction(stdout: &Summary, stderr: &Summary, outcome: Option<&Outcome>) -> Option<OutputCompaction> {
     let omitted = stdout.omitted + stderr.omitted;
     if omitted == 0 {
         return None;
@@ -214,12 +209,13 @@ fn compaction(stdout: &Summary, stderr: &Summary, outcome: Option<&Outcome>) -> 
     let is_whole = outcome.is_none_or(|outcome| outcome.stdout.dropped == 0 && outcome.stderr.dropped == 0);
     let streams = [("stdout", stdout.omitted), ("stderr", stderr.omitted)];
     let by_stream = streams.into_iter().filter(|(_, omitted)| 0 < *omitted);
-    Some(Json::object([
-        ("reducer_id", Json::from("brigade.tool-output-summary.v1")),
-        ("rule_hash", Json::from("012dbb08b3f82a142eb152ce1c7ef1e018183e46e92375d1134421ffaa1a64ac")),
-        ("omitted_count", Json::from(omitted)),
-        ("omitted_by_stream", Json::object(by_stream.map(|(name, omitted)| (name, Json::from(omitted))))),
-        ("unit", Json::from("characters")),
-        ("raw_retrievable", Json::from(is_whole)),
-    ]))
+    Some(OutputCompaction {
+        reducer_id: "brigade.tool-output-summary.v1".to_owned(),
+        rule_hash: "012dbb08b3f82a142eb152ce1c7ef1e018183e46e92375d1134421ffaa1a64ac".to_owned(),
+        omitted_count: omitted as u64,
+        omitted_by_stream: by_stream.map(|(name, omitted)| (name.to_owned(), omitted as u64)).collect(),
+        unit: "characters".to_owned(),
+        raw_retrievable: is_whole,
+        ..OutputCompaction::default()
+    })
 }

@@ -17,7 +17,6 @@ use brigade_projection::{ProjectionItem, blocking, summarise};
 use crate::files::ToolReader;
 use crate::host::bound_values;
 use crate::named::{NamedFiles, named_files};
-use crate::policy_json::decision_json;
 use crate::tool::{Depth, FactReader, ToolFacts};
 
 /// The facts of plans of a tool, with arguments still to come, and what was opened for them.
@@ -103,7 +102,7 @@ impl<'c> FactReader<'_, 'c> {
     ) -> Result<PlanFacts<'c>, FsError> {
         let (config, tool) = (self.config, read.tool);
         let mut decision = decide(&config.policy, &CallFacts::of(tool), &|name: &str| self.host.is_set(name));
-        let policy = decision_json(&config.policy, &decision, tool);
+        let policy = decision.to_document(&config.policy, tool);
         let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);
         decision.blockers.extend(files.blockers(tool));
@@ -189,7 +188,7 @@ fn errors_of<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIssue> {
 
 /// Returns what a plan needs to know of projections.
 fn projection_facts(items: &[ProjectionItem]) -> ProjectionFacts {
-    let summary = summarise(items);
+    let (summary, fingerprint) = summarise(items);
     let blockers = blocking(items).into_iter().map(|item| {
         let path = item.projection_path.as_deref().unwrap_or_default();
         let message = format!(
@@ -202,9 +201,5 @@ fn projection_facts(items: &[ProjectionItem]) -> ProjectionFacts {
             .field(format!("projections.{}", item.harness))
             .hint(Hint::from(NextStep::ApplyForced(item.tool_id.to_string())).then(" replaces it"))
     });
-    ProjectionFacts {
-        blockers: blockers.collect(),
-        summary: summary.to_json(str::to_owned),
-        fingerprint: summary.fingerprint,
-    }
+    ProjectionFacts { blockers: blockers.collect(), summary, fingerprint }
 }

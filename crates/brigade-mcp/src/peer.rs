@@ -1,7 +1,7 @@
 //! The two things that a server is asked for: its tools, or a call of one of them.
 
 use brigade_call::VerifiedCall;
-use brigade_core::{Json, Object};
+use brigade_core::Object;
 use brigade_exec::{Peer, Spoken, Talk, talk};
 use brigade_process::{Control, Sink, Spec};
 use brigade_redact::Redactor;
@@ -26,11 +26,12 @@ impl<'a> ToolCall<'a> {
     /// Takes what a verified call asks a server for; `None` when it is no call of an MCP tool.
     pub fn of(call: &'a VerifiedCall, pin: PinRule<'a>) -> Option<ToolCall<'a>> {
         let plan = call.plan();
-        let label = |key: &str| plan.contract().get(key).and_then(Json::as_str);
+        let contract = plan.contract();
+        let server_id = contract.mcp_server_id.as_deref().or(contract.runtime_id.as_deref());
         (plan.family() == MCP).then(|| ToolCall {
             request: McpRequest {
-                server_id: label("mcp_server_id").or_else(|| label("runtime_id")).unwrap_or_default(),
-                tool_name: label("mcp_tool_name").unwrap_or_default(),
+                server_id: server_id.unwrap_or_default(),
+                tool_name: contract.mcp_tool_name.as_deref().unwrap_or_default(),
                 arguments: plan.args(),
                 pin,
             },

@@ -25,6 +25,7 @@ use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{ListedTool, McpErrorKind, Pin, PinRule, ToolCall, list_live};
 use brigade_policy::{CallFacts, PolicyState, decide};
 use brigade_process::Discard;
+use brigade_projection::ProjectionSummary;
 use brigade_schema::Schema;
 use common::python;
 
@@ -37,8 +38,8 @@ struct Ran {
 }
 
 impl Ran {
-    fn key(&self, key: &str) -> &Json {
-        self.finished.receipt.document().get(key).unwrap_or(&Json::Null)
+    fn key(&self, key: &str) -> Json {
+        self.finished.receipt.to_members().remove(key).unwrap_or_default()
     }
 }
 
@@ -96,12 +97,12 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         files: BTreeMap::new(),
         pin: PinFact::None,
         projections: ProjectionFacts {
-            summary: Json::Null,
+            summary: ProjectionSummary::default(),
             blockers: Vec::new(),
             fingerprint: Fingerprint::of_bytes(b""),
         },
+        policy: decision.to_document(&policy, tool),
         decision,
-        policy: Json::Null,
         bound_values: Vec::new(),
         caller: Caller::CommandLine,
     });
@@ -149,12 +150,12 @@ fn an_approved_call_is_answered_and_receipted() {
     let ran = run("trace", "echo", r#"{"text": "good morning"}"#, POLICY, None);
     assert_eq!(ran.finished.failure, None);
     assert_eq!(ran.finished.status, CallStatus::Completed);
-    assert_eq!(ran.key("mcp_response_text"), &Json::from("good morning"));
-    assert_eq!(ran.key("mcp_server_id"), &Json::from("voice"));
-    assert_eq!(ran.key("mcp_request_id"), &Json::from(3));
-    assert_eq!(ran.key("mcp_error_type"), &Json::Null);
-    assert_eq!(ran.key("status"), &Json::from("completed"));
-    assert_eq!(ran.key("exit_code"), &Json::from(0));
+    assert_eq!(ran.key("mcp_response_text"), Json::from("good morning"));
+    assert_eq!(ran.key("mcp_server_id"), Json::from("voice"));
+    assert_eq!(ran.key("mcp_request_id"), Json::from(3));
+    assert_eq!(ran.key("mcp_error_type"), Json::Null);
+    assert_eq!(ran.key("status"), Json::from("completed"));
+    assert_eq!(ran.key("exit_code"), Json::from(0));
     assert!(!ran.key("argv").to_compact().contains("good morning"), "arguments are sent, not appended");
     assert_eq!(ran.stdout.lines().count(), 3);
     assert!(ran.stderr.ends_with("tools/call 3\n"));
@@ -188,8 +189,8 @@ fn a_server_may_not_write_in_its_sandbox() {
     let policy = format!("{POLICY}[sandbox]\nmode = \"enforce\"\n");
     let ran = run("mark=written", "echo", r#"{"text": "x"}"#, &policy, None);
     assert_eq!(ran.finished.status, CallStatus::Failed);
-    assert_eq!(ran.key("mcp_error_kind"), &Json::from("server_ended"));
-    assert_eq!(ran.key("mcp_error_type"), &Json::from("mcp_execution_failed"));
+    assert_eq!(ran.key("mcp_error_kind"), Json::from("server_ended"));
+    assert_eq!(ran.key("mcp_error_type"), Json::from("mcp_execution_failed"));
     assert!(ran.stderr.contains("OSError") || ran.stderr.contains("PermissionError"), "{}", ran.stderr);
     assert_eq!(ran.key("sandbox").get("mode"), Some(&Json::from("enforce")));
     let ran = run("", "echo", r#"{"text": "x"}"#, &policy, None);
@@ -202,9 +203,9 @@ fn a_failure_is_one_sentence_everywhere() {
     assert_eq!(ran.finished.status, CallStatus::Failed);
     let sentence = "the call was answered with error -32602: the argument is bad";
     assert_eq!(ran.finished.failure.as_deref(), Some(sentence));
-    assert_eq!(ran.key("failure"), &Json::from(sentence));
-    assert_eq!(ran.key("mcp_response_text"), &Json::from(sentence));
-    assert_eq!(ran.key("mcp_error_kind"), &Json::from("json_rpc_error"));
+    assert_eq!(ran.key("failure"), Json::from(sentence));
+    assert_eq!(ran.key("mcp_response_text"), Json::from(sentence));
+    assert_eq!(ran.key("mcp_error_kind"), Json::from("json_rpc_error"));
 }
 
 #[test]
@@ -215,8 +216,8 @@ fn a_changed_tool_is_not_called_until_it_is_pinned_again() {
     assert_eq!(ran.finished.status, CallStatus::Completed);
     let ran = run("added-parameter", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
     assert_eq!(ran.finished.status, CallStatus::Failed);
-    assert_eq!(ran.key("mcp_error_kind"), &Json::from("pin_changed"));
-    assert_eq!(ran.key("mcp_request_id"), &Json::Null);
+    assert_eq!(ran.key("mcp_error_kind"), Json::from("pin_changed"));
+    assert_eq!(ran.key("mcp_request_id"), Json::Null);
     let pin = Pin::of(&ran.listed_tool.unwrap(), Timestamp::from_unix_micros(0));
     let ran = run("added-parameter", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
     assert_eq!(ran.finished.status, CallStatus::Completed);
@@ -226,7 +227,7 @@ fn a_changed_tool_is_not_called_until_it_is_pinned_again() {
 fn a_server_that_stays_is_ended_without_failing_the_call() {
     let ran = run("stays", "echo", r#"{"text": "x"}"#, POLICY, None);
     assert_eq!(ran.finished.status, CallStatus::Completed);
-    assert_eq!(ran.key("mcp_server_exit"), &Json::from("ended: did not exit when its input was closed"));
+    assert_eq!(ran.key("mcp_server_exit"), Json::from("ended: did not exit when its input was closed"));
 }
 
 #[test]

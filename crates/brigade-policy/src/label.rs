@@ -2,7 +2,7 @@
 
 use brigade_command::is_dangerous_variable;
 use brigade_core::Label;
-use brigade_redact::looks_secret_value;
+use brigade_redact::{MARK, looks_secret_value};
 use thiserror::Error;
 
 /// Why a label must not be used.
@@ -38,6 +38,14 @@ pub fn check_label(text: &str) -> Result<Label, LabelProblem> {
 fn looks_like_token(text: &str) -> bool {
     let hash = 32 <= text.len() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     hash || looks_secret_value(text).is_some()
+}
+
+/// Returns a label as it is shown and stored: one that looks like a value is taken out, because it may be the secret itself.
+pub fn shown_label(label: &str) -> &str {
+    match check_label(label) {
+        Err(LabelProblem::LooksLikeValue) => MARK,
+        Ok(_) | Err(LabelProblem::NotAName | LabelProblem::Dangerous) => label,
+    }
 }
 
 #[cfg(test)]
@@ -92,5 +100,14 @@ mod tests {
         ] {
             check(text, Some(LabelProblem::Dangerous));
         }
+    }
+
+    #[test]
+    fn a_label_that_looks_like_a_value_is_not_shown() {
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        assert_eq!(
+            ["GITHUB_TOKEN", "local-user", "PATH", "A=secret", &token].map(shown_label),
+            ["GITHUB_TOKEN", "local-user", "PATH", MARK, MARK]
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Decides by host policy what a call may do.
 //!
-//! Owns `policy.toml` (what it says and where), the decision on one call, and [`Blocker`], the reason why a call may not
+//! Owns `policy.toml` (what it says and where), the decision on one call and its document, and [`Blocker`], the reason why a call may not
 //! run. Knows nothing of arguments, the queue, files on disk or processes: it is given bytes, and is told which variables
 //! are set but not their values.
 //!
@@ -60,6 +60,7 @@ mod document;
 mod facts;
 mod label;
 mod policy;
+mod record;
 mod ruling;
 
 pub use blocker::Blocker;
@@ -69,6 +70,7 @@ pub use decision::{
 };
 pub use document::Located;
 pub use facts::{CallFacts, Environment};
-pub use label::{LabelProblem, check_label};
+pub use label::{LabelProblem, check_label, shown_label};
 pub use policy::{Limits, Policy, PolicyState, Rule, SandboxMode, SandboxRules, Standing};
+pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic};

@@ -195,7 +195,8 @@ pub struct SandboxRules {
 }
 
 /// `[limits]`: upper bounds for each process of a run; absent ones are not set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Limits {
     /// How many processes the user may have.
     pub processes: Option<u64>,

@@ -11,7 +11,9 @@
 //! Reading accepts every comment in every file, so headers that the Python program wrote (`<!-- -->` on line 1 of any file,
 //! `# …` inside front matter) are found. The fingerprints in it are of the file's text without the header line.
 
+use brigade_core::json::{from_json, to_json};
 use brigade_core::{Json, StoredFingerprint};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::comment::Comment;
 use crate::front_matter;
@@ -27,20 +29,27 @@ const LONGEST: usize = 64 * 1024;
 const PROLOGUE: usize = 3;
 
 /// The metadata of a managed file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Header {
-    /// The tool it was written for.
-    pub tool_id: String,
     /// The tool's family at that time.
     pub family: String,
+    /// When it was written, as the file says.
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    pub generated_at: String,
     /// The harness it was written for.
     pub harness: String,
-    /// The fingerprint of the source's text.
-    pub source_fingerprint: StoredFingerprint,
     /// The fingerprint of the body, which is the file without the header line.
     pub projection_fingerprint: StoredFingerprint,
-    /// When it was written, as the file says.
-    pub generated_at: String,
+    /// The fingerprint of the source's text.
+    pub source_fingerprint: StoredFingerprint,
+    /// The tool it was written for.
+    pub tool_id: String,
+}
+
+/// Reads a text; anything else is an empty one.
+fn text_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(Json::deserialize(deserializer)?.as_str().unwrap_or_default().to_owned())
 }
 
 /// A managed file taken apart.
@@ -85,34 +94,9 @@ impl Header {
         Some((managed.header, body))
     }
 
-    /// Returns the members as JSON.
-    pub fn to_json(&self) -> Json {
-        Json::object([
-            ("family", Json::from(self.family.as_str())),
-            ("generated_at", Json::from(self.generated_at.as_str())),
-            ("harness", Json::from(self.harness.as_str())),
-            ("projection_fingerprint", Json::from(self.projection_fingerprint.as_str())),
-            ("source_fingerprint", Json::from(self.source_fingerprint.as_str())),
-            ("tool_id", Json::from(self.tool_id.as_str())),
-        ])
-    }
-
-    fn from_json(json: &Json) -> Option<Header> {
-        let text = |key| json.get(key).and_then(Json::as_str).map(str::to_owned);
-        let fingerprint = |key| json.get(key).and_then(Json::as_str)?.parse().ok();
-        Some(Header {
-            tool_id: text("tool_id")?,
-            family: text("family")?,
-            harness: text("harness")?,
-            source_fingerprint: fingerprint("source_fingerprint")?,
-            projection_fingerprint: fingerprint("projection_fingerprint")?,
-            generated_at: text("generated_at").unwrap_or_default(),
-        })
-    }
-
     /// Writes the header's line with its line feed.
     pub(crate) fn line(&self, comment: Comment) -> String {
-        let json = guarded(&self.to_json().to_compact());
+        let json = guarded(&to_json(self).expect("a header is JSON").to_compact());
         let mut line = comment.write(&format!("{MARKER} {json}"));
         line.push('\n');
         line
@@ -202,7 +186,7 @@ fn parse_line(line: &str, comments: &[Comment]) -> Option<(Header, Comment)> {
     }
     comments.iter().find_map(|comment| {
         let json = comment.read(line)?.strip_prefix(MARKER)?;
-        Some((Header::from_json(&Json::parse(json.trim()).ok()?)?, *comment))
+        Some((from_json(&Json::parse(json.trim()).ok()?).ok()?, *comment))
     })
 }
 

@@ -1,10 +1,9 @@
 //! What is said of one projection.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use brigade_catalog::{Family, ToolId};
-use brigade_core::{Fingerprint, Json};
+use brigade_core::Fingerprint;
 
 use crate::{Header, Lossiness};
 
@@ -179,42 +178,4 @@ impl ProjectionItem {
             | ProjectionStatus::Invalid => false,
         }
     }
-
-    /// Writes the item with the keys of reports; `absolute` makes a path as reports have it.
-    pub fn to_json(&self, absolute: impl Fn(&str) -> String) -> Json {
-        let path = |path: &Option<String>| Json::from(path.as_deref().map(&absolute));
-        let text = |text: &str| Json::from(text);
-        let mut members = BTreeMap::from([
-            ("tool_id".to_owned(), text(self.tool_id.as_str())),
-            ("name".to_owned(), text(&self.name)),
-            ("family".to_owned(), Json::from(self.family.map(Family::as_str))),
-            ("harness".to_owned(), text(&self.harness)),
-            ("source_path".to_owned(), path(&self.source_path)),
-            ("projection_path".to_owned(), path(&self.projection_path)),
-            ("managed".to_owned(), Json::from(self.is_managed())),
-            ("metadata".to_owned(), self.header.as_ref().map_or(Json::Null, Header::to_json)),
-            ("status".to_owned(), text(self.status.as_str())),
-            ("action".to_owned(), text(self.action.as_str())),
-            ("reason".to_owned(), Json::from(self.reason)),
-            ("detail".to_owned(), text(&self.detail)),
-            ("lossiness".to_owned(), Json::from(self.lossiness.map(Lossiness::as_str))),
-            ("advice".to_owned(), self.advice.iter().map(advice_json).collect::<Vec<_>>().into()),
-        ]);
-        let fingerprints = [
-            ("source_fingerprint", self.source_fingerprint),
-            ("expected_fingerprint", self.expected_fingerprint),
-            ("expected_projection_fingerprint", self.expected_fingerprint),
-            ("actual_projection_fingerprint", self.actual_fingerprint),
-        ];
-        for (key, fingerprint) in fingerprints {
-            if let Some(fingerprint) = fingerprint {
-                members.insert(key.to_owned(), Json::from(fingerprint.to_hex()));
-            }
-        }
-        Json::Object(members)
-    }
-}
-
-fn advice_json(advice: &Advice) -> Json {
-    Json::object([("code", Json::from(advice.code)), ("message", Json::from(advice.message.as_str()))])
 }

@@ -2,39 +2,52 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Extra, Fingerprint, record};
+use serde::{Deserialize, Serialize};
 
-use crate::item::{ProjectionAction, ProjectionItem, ProjectionStatus};
+use crate::item::{ProjectionItem, ProjectionStatus};
 
 /// One projection in a summary.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
 pub struct SummaryRow {
     /// The harness.
     pub harness: String,
     /// How it stands.
-    pub status: ProjectionStatus,
+    pub status: String,
     /// What applying would do.
-    pub action: ProjectionAction,
-    /// The path, relative to the workspace.
+    pub action: String,
+    /// The path; in records relative to the workspace.
     pub projection_path: Option<String>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
 }
 
-/// The projections of one tool, in short.
-#[derive(Clone, Debug, PartialEq, Eq)]
+record!(SummaryRow);
+
+/// The projections of one tool, in short: what records keep and reports show.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
 pub struct ProjectionSummary {
     /// How many projections stand how; only what occurs.
-    pub counts: BTreeMap<&'static str, usize>,
+    pub counts: BTreeMap<String, u64>,
     /// Each projection, in the order of the entry.
     pub projections: Vec<SummaryRow>,
-    /// What an approval binds; see [`summarise`].
-    pub fingerprint: Fingerprint,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
 }
 
-/// Summarises the projections of one tool.
+record!(ProjectionSummary);
+
+/// Summarises the projections of one tool, and returns what an approval binds of them beside it.
 ///
 /// The fingerprint is of every projection's harness, path relative to the workspace, status, fingerprint on disk, and, where the file is
 /// managed, expected fingerprint. It does not depend on where the workspace is, on how deep the plan went, on forcing, or on times.
-pub fn summarise(items: &[ProjectionItem]) -> ProjectionSummary {
+pub fn summarise(items: &[ProjectionItem]) -> (ProjectionSummary, Fingerprint) {
     let mut fingerprint = Fingerprint::builder("brigade.projection-summary.v1");
     for item in items {
         let expected = match item.status {
@@ -55,15 +68,18 @@ pub fn summarise(items: &[ProjectionItem]) -> ProjectionSummary {
     }
     let row = |item: &ProjectionItem| SummaryRow {
         harness: item.harness.clone(),
-        status: item.status,
-        action: item.action,
+        status: item.status.as_str().to_owned(),
+        action: item.action.as_str().to_owned(),
         projection_path: item.projection_path.clone(),
+        extra: Extra::default(),
     };
-    ProjectionSummary {
-        counts: counts(items),
+    let counts = counts(items).into_iter().map(|(status, count)| (status.to_owned(), count as u64));
+    let summary = ProjectionSummary {
+        counts: counts.collect(),
         projections: items.iter().map(row).collect(),
-        fingerprint: fingerprint.finish(),
-    }
+        extra: Extra::default(),
+    };
+    (summary, fingerprint.finish())
 }
 
 /// Lists the projections that block a call of their tool: those where somebody's own words stand.
@@ -78,24 +94,6 @@ pub fn counts(items: &[ProjectionItem]) -> BTreeMap<&'static str, usize> {
         *counts.entry(item.status.as_str()).or_insert(0) += 1;
     }
     counts
-}
-
-impl ProjectionSummary {
-    /// Writes the summary with the keys of records; `path` makes a path as the record has it.
-    pub fn to_json(&self, path: impl Fn(&str) -> String) -> Json {
-        let row = |row: &SummaryRow| {
-            Json::object([
-                ("harness", Json::from(row.harness.as_str())),
-                ("status", Json::from(row.status.as_str())),
-                ("action", Json::from(row.action.as_str())),
-                ("projection_path", Json::from(row.projection_path.as_deref().map(&path))),
-            ])
-        };
-        Json::object([
-            ("counts", Json::object(self.counts.iter().map(|(status, count)| (*status, Json::from(*count))))),
-            ("projections", Json::Array(self.projections.iter().map(row).collect())),
-        ])
-    }
 }
 
 #[cfg(test)]

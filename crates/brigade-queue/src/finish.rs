@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 
 use brigade_call::{
     Call, CallStatus, Checkpoint, CheckpointStatus, Claim, LedgerLink, Receipt, ReceiptLink, RecordVersion,
-    RunEnd, Runner, WrongStep,
+    RunEnd, RunReview, WrongStep,
 };
-use brigade_core::{CallId, Fingerprint, Json, Object, RunId, Timestamp};
+use brigade_core::{CallId, Fingerprint, Json, Number, RunId, Timestamp};
 use brigade_redact::shown_command;
 
 use crate::error::QueueError;
@@ -28,10 +28,9 @@ pub(crate) fn run_end(
     ledger: Option<LedgerLink>,
     now: Timestamp,
 ) -> Result<RunEnd, &'static str> {
-    let document = receipt.document();
-    let ids = match document.get("checkpoint_ids").and_then(|ids| ids.as_array()) {
-        Some(ids) => ids.iter().map(|id| id.as_str()?.parse().ok()).collect::<Option<Vec<_>>>(),
-        None => Some(receipt.text("checkpoint_id").and_then(|id| id.parse().ok()).into_iter().collect()),
+    let ids = match &receipt.checkpoint_ids {
+        Some(ids) => ids.iter().map(|id| id.parse().ok()).collect::<Option<Vec<_>>>(),
+        None => Some(receipt.checkpoint_id.as_ref().and_then(|id| id.parse().ok()).into_iter().collect()),
     };
     let checkpoint_ids = ids.ok_or("its checkpoint ids are not all ids")?;
     let status = match receipt.status() {
@@ -53,10 +52,10 @@ pub(crate) fn run_end(
         | CallStatus::Other(_) => return Err("no run ends with its status"),
     };
     Ok(RunEnd {
-        timed_out: document.get("timed_out").and_then(|json| json.as_bool()).unwrap_or(false),
+        timed_out: receipt.timed_out,
         status,
         completed_at: receipt.completed_at().unwrap_or(now),
-        exit_code: receipt.exit_code(),
+        exit_code: receipt.exit_code,
         checkpoint_ids,
         receipt: ReceiptLink { path, ledger },
     })
@@ -317,12 +316,12 @@ pub(crate) fn checkpoints_of(
     snapshot: &dyn Snapshot,
     receipt: &Receipt,
 ) -> Result<Vec<StoredCheckpoint>, QueueError> {
-    let named = receipt.document().get("checkpoint_ids").and_then(Json::as_array).unwrap_or_default();
+    let named = receipt.checkpoint_ids.as_deref().unwrap_or_default();
     if named.is_empty() {
         return Ok(Vec::new());
     }
     let mut added = snapshot.checkpoints(Checkpoints::AddedFor(receipt.id()))?.checkpoints;
-    added.retain(|stored| named.iter().any(|id| id.as_str() == Some(stored.checkpoint.id.as_str())));
+    added.retain(|stored| named.iter().any(|id| id == stored.checkpoint.id.as_str()));
     Ok(added)
 }
 
@@ -333,84 +332,62 @@ pub(crate) const RUNS: &str = ".brigade/tools/runs";
 /// it. A log that the runner did not come to create is not named.
 pub fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
     let call = &stored.call;
-    let text = |text: &str| Json::from(text);
-    let time = |at: Option<Timestamp>| Json::from(at.map(|at| at.to_string()));
-    let label = |name: &str| call.contract.get(name).cloned().unwrap_or_default();
-    let record = call.to_record();
-    let stored_member = |name: &str| record.get(name).cloned().unwrap_or_default();
+    let contract = &call.contract;
     let path = |suffix: &str| format!("{RUNS}/{run}{suffix}");
     let log = |suffix: &str| {
         let path = path(suffix);
-        Json::from(host.has_log(&path).then_some(path))
+        host.has_log(&path).then_some(path)
     };
     // When it ended is not known, only when that was found.
     let duration = call.started_at.map_or(0.0, |started_at| now.since(started_at).as_secs_f64());
-    let runner = call.claim.as_ref().and_then(|claim| claim.runner.as_ref());
-    let mut document: Object = [
-        ("schema", text("brigade.receipt.v1")),
-        ("id", text(run.as_str())),
-        ("call_id", text(call.id.as_str())),
-        ("tool_id", text(&call.tool_id)),
-        ("family", text(&call.family)),
-        ("status", text(CallStatus::Interrupted.as_str())),
-        ("started_at", time(call.started_at)),
-        ("completed_at", time(Some(now))),
-        ("duration_seconds", Json::from((duration * 1000.0).round() / 1000.0)),
-        ("exit_code", Json::Null),
-        ("timed_out", Json::from(false)),
-        ("timeout", label("timeout")),
-        (
-            "command_label",
-            Json::from(call.command.as_deref().map(|command| shown_command(command).into_owned())),
-        ),
-        ("argv", Json::Array(Vec::new())),
-        ("cwd", text(call.contract.get("cwd").and_then(Json::as_str).unwrap_or("."))),
-        ("stdout_summary", text("")),
-        ("stderr_summary", text("")),
-        ("stdout_log_path", log(".stdout.log")),
-        ("stderr_log_path", log(".stderr.log")),
-        ("receipt_path", Json::from(path(".json"))),
-        (
-            "approval",
-            Json::object([
-                ("reviewed_at", time(call.reviewed_at)),
-                ("review_reason", Json::from(call.review_reason.clone())),
-            ]),
-        ),
-        ("permissions", label("permissions")),
-        ("effects", label("effects")),
-        ("runtime_id", label("runtime_id")),
-        ("mcp_server_id", label("mcp_server_id")),
-        ("mcp_tool_name", label("mcp_tool_name")),
-        ("runtime", Json::Null),
-        ("env_labels_used", Json::Array(Vec::new())),
-        ("runner", runner.map_or(Json::Null, runner_json)),
-    ]
-    .into_iter()
-    .map(|(key, value)| (key.to_owned(), value))
-    .collect();
-    for name in [
-        "args",
-        "arguments",
-        "contract_fingerprint",
-        "source_fingerprint",
-        "call_fingerprint",
-        "approval_fingerprint",
-        "policy",
-        "projection_summary",
-    ] {
-        document.insert(name.to_owned(), stored_member(name));
-    }
-    document.extend(resume_members(stored, run));
-    Receipt::from_json(Json::Object(document)).expect("it has id, call id and status")
+    let mut receipt = Receipt {
+        tool_id: call.tool_id.clone(),
+        family: call.family.clone(),
+        started_at: call.started_at,
+        completed_at: Some(now),
+        duration_seconds: Some(Number::from((duration * 1000.0).round() / 1000.0)),
+        timeout: contract.timeout.clone(),
+        command_label: call.command.as_deref().map(|command| shown_command(command).into_owned()),
+        cwd: Some(contract.cwd.clone().unwrap_or_else(|| ".".to_owned())),
+        args: call.args.clone(),
+        arguments: call.arguments.clone(),
+        stdout_log_path: log(".stdout.log"),
+        stderr_log_path: log(".stderr.log"),
+        receipt_path: Some(path(".json")),
+        contract_fingerprint: call.contract_fingerprint.clone(),
+        source_fingerprint: call.source_fingerprint.clone(),
+        call_fingerprint: call.call_fingerprint.clone(),
+        approval_fingerprint: match &call.approval {
+            Some(approval) => Some(approval.fingerprint.to_hex()),
+            None => call.extra.get("approval_fingerprint").and_then(Json::as_str).map(str::to_owned),
+        },
+        approval: Some(RunReview {
+            reviewed_at: call.reviewed_at,
+            review_reason: call.review_reason.clone(),
+            ..RunReview::default()
+        }),
+        permissions: contract.permissions.clone(),
+        effects: contract.effects.clone(),
+        runtime_id: contract.runtime_id.clone(),
+        mcp_server_id: contract.mcp_server_id.clone(),
+        mcp_tool_name: contract.mcp_tool_name.clone(),
+        policy: call.policy.clone(),
+        projection_summary: call.projection_summary.clone(),
+        runner: call.claim.as_ref().and_then(|claim| claim.runner.clone()),
+        ..Receipt::new(run.as_str(), call.id.as_str(), CallStatus::Interrupted.as_str())
+    };
+    // What nobody saw is not said.
+    receipt.extra.leave_out(&["failure", "output", "process", "sandbox", "binding"]);
+    receipt.extra.show(&["runner"]);
+    resumed(receipt, stored)
 }
 
-/// What the receipt of a run says that went on behind checkpoints: which, and what was chosen.
-fn resume_members(stored: &StoredCall, run: &RunId) -> Object {
+/// Adds which checkpoints a run went on behind, and what was chosen.
+fn resumed(receipt: Receipt, stored: &StoredCall) -> Receipt {
     let is_behind = |checkpoint: &Checkpoint| match checkpoint.status {
         CheckpointStatus::Approved => true,
         // As the next writer is going to record it.
-        CheckpointStatus::Resumed => checkpoint.resume_run_id.as_deref() == Some(run.as_str()),
+        CheckpointStatus::Resumed => checkpoint.resume_run_id.as_deref() == Some(receipt.id.as_str()),
         CheckpointStatus::Pending
         | CheckpointStatus::Rejected
         | CheckpointStatus::Failed
@@ -422,27 +399,14 @@ fn resume_members(stored: &StoredCall, run: &RunId) -> Object {
     behind.sort_by_key(|checkpoint| {
         stored.call.checkpoint_ids.iter().position(|id| *id == checkpoint.id).unwrap_or(usize::MAX)
     });
-    let Some(first) = behind.first() else { return Object::new() };
-    let Json::Object(mut resume) = first.to_choice() else { return Object::new() };
-    resume.insert("choices".to_owned(), behind.iter().map(Checkpoint::to_choice).collect::<Vec<_>>().into());
-    let text = |text: &str| Json::from(text);
-    [
-        ("resumed_checkpoint_id", text(first.id.as_str())),
-        ("checkpoint_id", text(first.id.as_str())),
-        ("original_call_id", text(stored.call.id.as_str())),
-        ("original_run_id", text(&first.run_id)),
-        ("resume_run_id", text(run.as_str())),
-        ("resume", Json::Object(resume)),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect()
-}
-
-fn runner_json(runner: &Runner) -> Json {
-    Json::object([
-        ("pid", Json::from(runner.pid)),
-        ("start_time", Json::from(runner.start_time)),
-        ("boot_id", Json::from(runner.boot_id.as_str())),
-    ])
+    let Some(first) = behind.first() else { return receipt };
+    Receipt {
+        resumed_checkpoint_id: Some(first.id.to_string()),
+        checkpoint_id: Some(first.id.to_string()),
+        original_call_id: Some(receipt.call_id.clone()),
+        original_run_id: Some(first.run_id.clone()),
+        resume_run_id: Some(receipt.id.clone()),
+        resume: Some(first.to_choices(&behind)),
+        ..receipt
+    }
 }

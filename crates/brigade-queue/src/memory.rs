@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, Receipt};
-use brigade_core::{CallId, Fingerprint, Json, Object, RunId, Timestamp};
+use brigade_core::{CallId, Fingerprint, Json, RunId, Timestamp};
 
 use crate::error::QueueError;
 use crate::finish::RUNS;
@@ -77,12 +77,8 @@ fn created(stored: &StoredCall) -> i64 {
 
 fn some_members(receipt: &Receipt, members: &[&str]) -> Receipt {
     let is_wanted = |key: &str| ["id", "call_id", "status"].contains(&key) || members.contains(&key);
-    let document: Object = receipt
-        .document()
-        .iter()
-        .filter(|(key, _)| is_wanted(key))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
+    let mut document = receipt.to_members();
+    document.retain(|key, _| is_wanted(key));
     Receipt::from_json(Json::Object(document)).expect("it has the members that make it a receipt")
 }
 
@@ -164,7 +160,7 @@ impl Snapshot for Moment {
 
     fn receipts(&self, limit: usize) -> Result<RunList, QueueError> {
         let mut receipts: Vec<&StoredReceipt> = self.0.receipts.values().collect();
-        receipts.sort_by_key(|stored| Reverse(stored.receipt.sort_key()));
+        receipts.sort_by_cached_key(|stored| Reverse(stored.receipt.sort_key()));
         receipts.truncate(limit);
         Ok(RunList { receipts: receipts.into_iter().cloned().collect(), errors: Vec::new() })
     }

@@ -95,7 +95,7 @@ fn the_first_write_adopts_everything_and_keeps_the_original() {
     let ledger =
         String::from_utf8(fs.read(&path(".brigade/tools/runs/ledger.jsonl"), 1 << 20).unwrap()).unwrap();
     assert!(ledger.lines().next().unwrap().contains("\"adopted\":true"));
-    let policy = completed.call.policy.get("policy_path").and_then(Json::as_str).map(str::to_owned);
+    let policy = completed.call.policy.map(|policy| policy.policy_path);
     assert_eq!(
         policy.as_deref(),
         Some("/home/someone/project/.brigade/tools/policy.toml"),

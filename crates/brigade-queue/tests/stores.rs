@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use brigade_call::CallStatus;
 use brigade_core::IdPrefix;
-use brigade_core::Json;
+use brigade_core::Number;
 use brigade_fs::{Fs, MemoryFs};
 use brigade_queue::{
     Answer, Calls, Enqueued, Match, MemoryStore, OnDuplicate, Queue, QueueError, Review, Store,
@@ -256,9 +256,8 @@ fn a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_th
     let run = &view.receipts(5).unwrap().receipts[0];
     assert_eq!((run.receipt.id(), run.receipt.status()), ("run-a", "interrupted"));
     // Readers of receipts count on a number and a text there, however the run ended.
-    let document = run.receipt.document();
-    assert_eq!(document.get("duration_seconds"), Some(&Json::from(6.0)));
-    assert_eq!(document.get("cwd"), Some(&Json::from(".")));
+    assert_eq!(run.receipt.duration_seconds.as_ref().map(Number::as_str), Some("6.0"));
+    assert_eq!(run.receipt.cwd.as_deref(), Some("."));
     assert!(view.verify(1).unwrap().findings.is_empty());
     let late = finish(&living, "call-a", "run-a", "completed", 10, Vec::new());
     assert!(matches!(late, Err(QueueError::NotThisRun { .. })));

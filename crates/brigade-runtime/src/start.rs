@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use brigade_call::VerifiedStart;
 use brigade_catalog::Runtime;
-use brigade_core::{Fingerprint, Json, Object};
-use brigade_doctor::{Health, RuntimeFacts, RuntimeIssue};
+use brigade_core::Fingerprint;
+use brigade_doctor::{Health, RuntimeIssue};
 use brigade_fs::{FileMode, RelPath};
 use brigade_process::{CancelToken, Detached, Logs, ProcessIdentity, kill_detached, spawn_detached};
 
@@ -18,7 +18,7 @@ use crate::logs::{LOG_CAP, LogEnd, open_log};
 use crate::record::{Record, Start};
 use crate::standing::Standing;
 use crate::stop::{GRACE, await_log_writer};
-use crate::supervisor::{Seen, Supervisor, object, standing_issue};
+use crate::supervisor::{Seen, Supervisor, standing_issue};
 use crate::system;
 
 /// What a lock says of who holds it, before the action.
@@ -133,55 +133,6 @@ impl fmt::Display for NotReady {
             }
             NotReady::Interrupted => f.write_str("interrupted; stopped again"),
         }
-    }
-}
-
-impl StartOutcome {
-    /// Returns the members of the report, around the runtime as it is now.
-    pub fn to_json(&self, runtime: &RuntimeFacts) -> Object {
-        let mut members = object([("runtime", Json::Object(runtime.to_json()))]);
-        let counts =
-            |started: u32, skipped: u32| object([("started", started.into()), ("skipped", skipped.into())]);
-        match self {
-            StartOutcome::Started { process, health, ready_after } => {
-                members.extend(counts(1, 0));
-                members.extend(object([
-                    ("pid", process.pid().into()),
-                    ("pid_path", runtime.pid_path.as_str().into()),
-                    ("metadata_path", runtime.metadata_path.as_str().into()),
-                    ("health", health.to_json()),
-                    ("ready_after_seconds", ready_after.as_secs_f64().into()),
-                ]));
-            }
-            StartOutcome::AlreadyRunning { process } => {
-                members.extend(counts(0, 1));
-                members.extend(object([
-                    ("pid", process.pid().into()),
-                    ("reason", "the runtime is running already".into()),
-                ]));
-            }
-            StartOutcome::Refused { blockers } => {
-                let details: Vec<Json> = blockers.iter().map(|issue| issue.to_json().into()).collect();
-                let texts: Vec<Json> = blockers.iter().map(|issue| issue.detail.as_str().into()).collect();
-                members.extend(counts(0, 0));
-                members.extend(object([
-                    ("blockers", Json::Array(texts)),
-                    ("blocker_details", Json::Array(details)),
-                    ("error", "the runtime may not be started".into()),
-                ]));
-            }
-            StartOutcome::Failed { reason, log, survivors } => {
-                members.extend(counts(0, 0));
-                members.extend(object([
-                    ("blockers", Json::Array(Vec::new())),
-                    ("error", reason.to_string().into()),
-                    ("stdout", log.stdout.as_str().into()),
-                    ("stderr", log.stderr.as_str().into()),
-                    ("survivors", survivors.iter().map(|pid| Json::from(*pid)).collect::<Vec<_>>().into()),
-                ]));
-            }
-        }
-        members
     }
 }
 

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use brigade_catalog::Runtime;
-use brigade_core::{Json, Object};
-use brigade_doctor::{RuntimeFacts, RuntimeIssue};
+use brigade_doctor::RuntimeIssue;
 use brigade_fs::{FileMode, RelPath};
 use brigade_process::{Ended, KillMethod, ProcessIdentity, Signal, kill_detached};
 
@@ -13,7 +12,7 @@ use crate::logs::make_room_locked;
 use crate::record::{LIMIT, PidFile, Record, Source};
 use crate::standing::Standing;
 use crate::start::{StartOptions, StartOutcome, StartProgress, mark};
-use crate::supervisor::{Seen, Supervisor, object, standing_issue};
+use crate::supervisor::{Seen, Supervisor, standing_issue};
 use crate::system;
 
 /// How long the processes of a runtime may take to end when they are asked to.
@@ -62,35 +61,6 @@ impl StopOutcome {
             StopOutcome::Stopped { .. } | StopOutcome::NotRunning { .. } => true,
             StopOutcome::Refused { .. } | StopOutcome::Survived { .. } => false,
         }
-    }
-
-    /// Returns the members of the report, around the runtime as it is now.
-    pub fn to_json(&self, runtime: &RuntimeFacts) -> Object {
-        let mut members = object([("runtime", Json::Object(runtime.to_json()))]);
-        members.extend(match self {
-            StopOutcome::Stopped { process, processes, killed, method } => object([
-                ("stopped", 1.into()),
-                ("pid", process.pid().into()),
-                ("processes", (*processes).into()),
-                ("killed", (*killed).into()),
-                ("method", method.name().into()),
-            ]),
-            StopOutcome::NotRunning { reason } => {
-                object([("stopped", 0.into()), ("reason", reason.as_str().into())])
-            }
-            StopOutcome::Refused { issue } => object([
-                ("stopped", 0.into()),
-                ("error", issue.detail.as_str().into()),
-                ("fix", issue.fix.as_ref().map(ToString::to_string).into()),
-            ]),
-            StopOutcome::Survived { process, survivors } => object([
-                ("stopped", 0.into()),
-                ("pid", process.pid().into()),
-                ("error", "some of its processes could not be ended".into()),
-                ("survivors", survivors.iter().map(|pid| Json::from(*pid)).collect::<Vec<_>>().into()),
-            ]),
-        });
-        members
     }
 }
 

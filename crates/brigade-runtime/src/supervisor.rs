@@ -8,7 +8,7 @@ use std::time::Duration;
 use brigade_call::{Objection, StartPurpose, VerifiedStart};
 use brigade_catalog::Runtime;
 use brigade_command::argv::Argv;
-use brigade_core::{Clock, Object, Severity};
+use brigade_core::{Clock, Severity};
 use brigade_doctor::{Health, IssueType, RuntimeFacts, RuntimeIssue, RuntimeState};
 use brigade_fs::{Fs, RelPath};
 use brigade_process::{CancelToken, ProcessIdentity};
@@ -470,11 +470,6 @@ fn port_issue(runtime: &Runtime, standing: &Standing, holders: &Holders) -> Opti
         RuntimeIssue::of_field(runtime, IssueType::RuntimePortConflict, "port", detail)
             .with_severity(Severity::Warning)
     })
-}
-
-/// Returns an object of these members.
-pub(crate) fn object<const N: usize>(members: [(&str, brigade_core::Json); N]) -> Object {
-    members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// Says in one sentence why a health command is not run.

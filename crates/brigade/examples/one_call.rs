@@ -17,12 +17,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let context = Env::of_process().caller(Caller::Program("one-call".to_owned()));
     let workspace = Workspace::discover(Path::new(&folder), context)?;
     let queued = workspace.calls().queue(Request::new(tool))?;
-    let id = queued.call.get("id").and_then(|id| id.as_str()).ok_or("the call is blocked")?;
+    let id = queued.call.id.as_str();
     workspace.calls().approve(id)?;
     let run = workspace.calls().run(id)?;
 
-    let line =
-        format!("{}\n", run.receipt.get("stdout_summary").and_then(|text| text.as_str()).unwrap_or_default());
+    let line = format!("{}\n", run.receipt.stdout_summary);
     std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes())?;
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! signature under `sig`. The signature is over `DSSEv1 LEN(type) TYPE LEN(payload) PAYLOAD`, with single spaces and lengths in
 //! decimal bytes. A host without a key writes an envelope without signatures.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -18,7 +19,7 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _, Verifying
 
 use crate::error::{Error, ErrorKind};
 use crate::history::Runs;
-use crate::report::{EnvelopeReport, KeyReport, Report as _};
+use crate::report::{EnvelopeReport, KeyReport, Report as _, Statement, Subject};
 use crate::room::{Room, rel};
 use crate::setup::Existing;
 use brigade_facts::{DOCUMENT_LIMIT, parse_json};
@@ -84,17 +85,19 @@ impl Runs {
             let message = format!("the receipt is not what was recorded: {}", finding.detail);
             return Err(Error::new(ErrorKind::Refused, message).hint(NextStep::VerifyRuns));
         }
-        let subject = Json::object([
-            ("name", Json::from(stored.path.as_str())),
-            ("digest", Json::object([("sha256", Json::from(stored.sha256.to_hex()))])),
-        ]);
-        let statement = Json::object([
-            ("_type", Json::from(STATEMENT_TYPE)),
-            ("subject", Json::Array(vec![subject])),
-            ("predicateType", Json::from(PREDICATE_TYPE)),
-            ("predicate", Json::Object(stored.receipt.into_document())),
-        ]);
-        let payload = statement.to_canonical().into_bytes();
+        let subject = Subject {
+            name: stored.path,
+            digest: BTreeMap::from([("sha256".to_owned(), stored.sha256.to_hex())]),
+            ..Subject::default()
+        };
+        let statement = Statement {
+            _type: STATEMENT_TYPE.to_owned(),
+            subject: vec![subject],
+            predicate_type: PREDICATE_TYPE.to_owned(),
+            predicate: stored.receipt,
+            ..Statement::default()
+        };
+        let payload = Json::Object(statement.to_members()).to_canonical().into_bytes();
         let signatures = match self.room.signing_key()? {
             Some(key) => {
                 let signature = key.sign(&signed_bytes(&payload));
@@ -138,7 +141,7 @@ impl Runs {
             envelope_path: envelope_path.display().to_string(),
             valid: checked.is_ok(),
             problem: checked.as_ref().err().map(|problem| (*problem).to_owned()),
-            statement: checked.unwrap_or_default(),
+            statement: checked.ok().and_then(statement).map(Box::new),
         })
     }
 }
@@ -219,6 +222,11 @@ fn make_folder(folder: &Path) -> Result<DiskFs, Error> {
         }
     }
     Err(Error::new(ErrorKind::Environment, "the folder of keys cannot be made"))
+}
+
+/// Reads what an envelope says.
+fn statement(payload: Json) -> Option<Statement> {
+    Statement::from_members(payload.as_object()?.clone()).ok()
 }
 
 /// Returns the name of a key: the sha256 of its 32 bytes.

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 
-use brigade_call::{Plan, PlanFacts, blocker_to_json, plan};
+use brigade_call::{Plan, PlanFacts, plan};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object, closest};
 use brigade_queue::{Enqueued, OnDuplicate};
 
 use crate::calls::Calls;
-use crate::calls::{messages, not_to_be_queued};
+use crate::calls::{details, messages, not_to_be_queued};
 use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
 use crate::report::{BatchReport, BatchRow, Report as _};
@@ -72,7 +72,7 @@ impl Calls {
                     None => Line::Planned(number, Box::new(plan)),
                     Some(reason) => Line::Refused(BatchRow {
                         blockers: messages(plan.blockers()),
-                        blocker_details: plan.blockers().iter().map(blocker_to_json).collect(),
+                        blocker_details: details(plan.blockers()),
                         ..refused(number, reason)
                     }),
                 },
@@ -167,7 +167,7 @@ impl Room {
                 status: Some(call.call.status.as_str().to_owned()),
                 error: None,
                 blockers: messages(plan.blockers()),
-                blocker_details: plan.blockers().iter().map(blocker_to_json).collect(),
+                blocker_details: details(plan.blockers()),
             });
         }
         Ok(())

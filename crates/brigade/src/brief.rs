@@ -42,8 +42,9 @@ impl Doctor {
             .filter(|checkpoint| checkpoint.status == CheckpointStatus::Pending);
         let pending_checkpoints: Vec<_> = checkpoint.collect();
         let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
-        let top =
-            |areas: &[Area]| self.room.top_json(issues.iter().filter(|issue| areas.contains(&issue.area())));
+        let top = |areas: &[Area]| {
+            self.room.top_issue_of(issues.iter().filter(|issue| areas.contains(&issue.area())))
+        };
         let pending_rows =
             inbox.rows().filter(|row| row.get("status").and_then(Json::as_str) == Some("pending")).count();
         let waiting = Waiting {
@@ -61,13 +62,11 @@ impl Doctor {
             valid: config.catalog.is_valid(),
             tool_count: enabled(&config.catalog).len(),
             pending_approval_count: count("pending"),
-            oldest_pending_call: oldest.as_ref().map_or(Json::Null, |call| self.room.call_json(call)),
+            oldest_pending_call: oldest.as_ref().map(|call| Box::new(self.room.shown_call(call))),
             approved_count: count("approved"),
             stale_approval_count: stale,
             pending_checkpoint_count: pending_checkpoints.len(),
-            call_counts: Json::object(
-                queue.call_counts.iter().map(|(status, count)| (status.as_str(), Json::from(*count))),
-            ),
+            call_counts: queue.call_counts.clone(),
             top_tool_issue: top(&[Area::Catalog, Area::Tool, Area::State]),
             top_projection_issue: top(&[Area::Projection]),
             top_policy_issue: top(&[Area::Policy]),

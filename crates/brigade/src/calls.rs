@@ -1,14 +1,14 @@
 //! Operations on calls: plan, queue, look, decide.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_call::{Call, CallStatus, Change, Plan, Purpose, RuntimeFact, blocker_to_json, verify};
+use brigade_call::{Call, CallStatus, Change, Plan, Purpose, RuntimeFact, verify};
 use brigade_core::json::{Shown, reprint};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Hint, IdPrefix, Json, NextStep, Object, Severity, Timestamp};
-use brigade_policy::Blocker;
+use brigade_core::{Hint, IdPrefix, NextStep, Severity, Timestamp};
+use brigade_policy::{Blocker, BlockerDetail};
 use brigade_projection::blocking;
 use brigade_queue::{
     Calls as Which, Enqueued, ListedCall, Match, OWN_MEMBERS, OnDuplicate, QueueError, Review, StoredCall,
@@ -20,7 +20,9 @@ use crate::error::{Error, ErrorKind, if_any};
 use crate::gather::{Config, Planned};
 use crate::load::shown_id;
 use crate::refusal::Refusal;
-use crate::report::{CallReport, PlanReport, QueueReport, Report as _, ReviewReport, Unfilled};
+use crate::report::{
+    CallReport, PlanReport, ProjectionReport, QueueReport, Report as _, ReviewReport, Unfilled,
+};
 use crate::request::{Blocked, Request};
 use crate::room::{CALLS, CATALOG, Room};
 
@@ -81,7 +83,7 @@ impl Calls {
         let planned = self.room.plan_tool(&config, tool, self.room.args(args))?;
         let plan = &planned.plan;
         if let Some(reason) = not_to_be_queued(plan, *blocked) {
-            let call = self.room.call_json(&plan.shown_call(self.room.now()));
+            let call = Box::new(self.room.shown_call(&plan.shown_call(self.room.now())));
             return Err(Error::new(ErrorKind::Refused, reason)
                 .because(plan.blockers().iter().cloned())
                 .refusing(&self.room, Refusal::Queue { call }));
@@ -94,16 +96,16 @@ impl Calls {
             locked.enqueue_all(1, OnDuplicate::Skip, &mut |_, is_taken| plan.to_call(now, None, is_taken))?;
         Ok(match stored.pop() {
             Some(Enqueued::Queued(call)) => {
-                self.room.queue_report(plan, self.room.call_json(&call.call), None, [1, 0])
+                self.room.queue_report(plan, self.room.shown_call(&call.call), None, [1, 0])
             }
             Some(Enqueued::Duplicate(call)) => {
                 let reason = format!("a call that asks for the same is {}", call.call.status);
-                self.room.queue_report(plan, self.room.call_json(&call.call), Some(reason), [0, 1])
+                self.room.queue_report(plan, self.room.shown_call(&call.call), Some(reason), [0, 1])
             }
             Some(Enqueued::Rejected(call)) => {
                 let reason =
                     "the same call was rejected; change its arguments or the tool's contract".to_owned();
-                self.room.queue_report(plan, self.room.call_json(&call.call), Some(reason), [0, 1])
+                self.room.queue_report(plan, self.room.shown_call(&call.call), Some(reason), [0, 1])
             }
             None => unreachable!("one call was handed in, so one comes back"),
         })
@@ -153,9 +155,9 @@ impl Calls {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when no call can have this status; when the disk fails.
-    pub fn check_filter(&self, filter: &CallFilter, counts: &Json) -> Result<(), Error> {
+    pub fn check_filter(&self, filter: &CallFilter, counts: &BTreeMap<String, u64>) -> Result<(), Error> {
         let Some(status) = &filter.status else { return Ok(()) };
-        let found = counts.as_object().into_iter().flatten().map(|(word, _)| word.as_str());
+        let found = counts.keys().map(String::as_str);
         check_status(status, CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))
     }
 
@@ -170,8 +172,8 @@ impl Calls {
         let target = self.room.target();
         let mut text = Vec::new();
         let write = |stored: StoredCall, text: &mut Vec<u8>| {
-            let json = self.room.call_json(&stored.call);
-            let pretty = serde_json::to_string_pretty(&json).unwrap_or_default();
+            let call = self.room.shown_call(&stored.call);
+            let pretty = serde_json::to_string_pretty(&call).unwrap_or_default();
             let indented = pretty.replace('\n', &format!("\n{}", "  ".repeat(LISTED_DEPTH)));
             text.extend_from_slice(indented.as_bytes());
         };
@@ -215,9 +217,8 @@ impl Calls {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn counts(&self) -> Result<Json, Error> {
-        let counts = self.room.queue().read()?.call_counts()?;
-        Ok(Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count)))))
+    pub fn counts(&self) -> Result<BTreeMap<String, u64>, Error> {
+        Ok(self.room.queue().read()?.call_counts()?)
     }
 
     /// Shows one call.
@@ -237,7 +238,7 @@ impl Calls {
                 _ => Vec::new(),
             },
             next: self.room.next_of_call(&stored.call)?,
-            call: self.room.call_json(&stored.call),
+            call: self.room.shown_call(&stored.call),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
         })
@@ -258,7 +259,7 @@ impl Calls {
         if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
             return Err(refused(room.hinted(Error::caused(ErrorKind::Refused, wrong), call)));
         }
-        let of_call = || Refusal::Review { call: Some(room.call_json(call)), pin: None };
+        let of_call = || Refusal::Review { call: Some(Box::new(room.shown_call(call))), pin: None };
         let (_, planned) = room.plan_again(call).map_err(|error| error.missing(room, of_call()))?;
         let binding = planned.plan.approvable(call).map_err(|blockers| {
             let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id))
@@ -297,9 +298,9 @@ impl Calls {
         self.room.calls_path()
     }
 
-    /// Returns a call as reports have it.
-    pub fn json(&self, call: &Call) -> Json {
-        self.room.call_json(call)
+    /// Returns a call as reports have it, with absolute paths.
+    pub fn shown(&self, call: &Call) -> Call {
+        self.room.shown_call(call)
     }
 
     /// Says that a tool whose calls or runs were asked for is not in the catalog, when it is not.
@@ -369,7 +370,7 @@ impl Room {
         let error = Error::new(ErrorKind::Refused, message)
             .because(told)
             .hint(Hint::from(NextStep::Approve(call.id.clone())).then(" takes it as it is now"));
-        Ok(error.refusing(self, Refusal::Review { call: Some(report.call), pin: report.pin }))
+        Ok(error.refusing(self, Refusal::Review { call: Some(Box::new(report.call)), pin: report.pin }))
     }
 
     fn decline(&self, prefix: &IdPrefix, review: Review) -> Result<ReviewReport, Error> {
@@ -425,7 +426,7 @@ impl Room {
                 schema: ReviewReport::SCHEMA,
                 target: self.target(),
                 calls_path: self.calls_path(),
-                call: self.call_json(&stored.call),
+                call: self.shown_call(&stored.call),
                 pin: self.pin_beside(&stored.call)?.map(|pin| self.pin_summary(&pin)),
                 accepted_changes: Vec::new(),
                 error: Unfilled::default(),
@@ -446,7 +447,10 @@ impl Room {
     }
 
     fn review_refused(&self, call: Option<&Call>, error: Error) -> Error {
-        error.refusing(self, Refusal::Review { call: call.map(|call| self.call_json(call)), pin: None })
+        error.refusing(
+            self,
+            Refusal::Review { call: call.map(|call| Box::new(self.shown_call(call))), pin: None },
+        )
     }
 
     /// Finds the call that is meant, for a change of it: how its run ended is recorded first, when its runner is gone.
@@ -516,7 +520,7 @@ impl Room {
             plan: plan.summary().clone(),
             blockers: messages(plan.blockers()),
             blocker_details: details(plan.blockers()),
-            policy: self.policy_with_paths(plan.policy()),
+            policy: self.shown_policy(plan.policy().clone()),
             warnings: config
                 .policy
                 .issues()
@@ -527,9 +531,9 @@ impl Room {
             validation_errors: plan.violations().to_vec(),
             projection_blockers: blocking(&planned.projections)
                 .into_iter()
-                .map(|item| item.to_json(absolute))
+                .map(|item| ProjectionReport::of(item.clone(), absolute))
                 .collect(),
-            projection_summary: self.projections_with_paths(plan.projection_summary()),
+            projection_summary: self.shown_projections(plan.projection_summary().clone()),
             contract_fingerprint: Some(plan.binding().contract.to_hex()),
             source_fingerprint: Some(plan.binding().source.clone()),
             call_fingerprint: Some(plan.call_fingerprint().to_hex()),
@@ -541,7 +545,7 @@ impl Room {
     pub(crate) fn queue_report(
         &self,
         plan: &Plan,
-        call: Json,
+        call: Call,
         reason: Option<String>,
         [created, skipped]: [u8; 2],
     ) -> QueueReport {
@@ -556,51 +560,6 @@ impl Room {
             reason,
             blockers: messages(plan.blockers()),
             blocker_details: details(plan.blockers()),
-        }
-    }
-
-    /// Writes a call as reports have it: the record, with absolute paths.
-    pub(crate) fn call_json(&self, call: &Call) -> Json {
-        let mut record = call.to_record();
-        record.remove("record_version");
-        if let Some(Json::String(path)) = record.get("receipt_path") {
-            let path = self.absolute(path);
-            record.insert("receipt_path".to_owned(), Json::from(path));
-        }
-        for (key, with_paths) in [
-            ("policy", self.policy_with_paths(&call.policy)),
-            ("projection_summary", self.projections_with_paths(&call.projection_summary)),
-        ] {
-            record.insert(key.to_owned(), with_paths);
-        }
-        Json::Object(record)
-    }
-
-    pub(crate) fn policy_with_paths(&self, policy: &Json) -> Json {
-        let mut policy = policy.clone();
-        if let Json::Object(members) = &mut policy {
-            self.make_absolute(members, "policy_path");
-        }
-        policy
-    }
-
-    pub(crate) fn projections_with_paths(&self, summary: &Json) -> Json {
-        let mut summary = summary.clone();
-        if let Json::Object(members) = &mut summary
-            && let Some(Json::Array(rows)) = members.get_mut("projections")
-        {
-            for row in rows {
-                if let Json::Object(row) = row {
-                    self.make_absolute(row, "projection_path");
-                }
-            }
-        }
-        summary
-    }
-
-    pub(crate) fn make_absolute(&self, members: &mut Object, key: &str) {
-        if let Some(Json::String(path)) = members.get_mut(key) {
-            *path = self.absolute(path);
         }
     }
 }
@@ -662,8 +621,8 @@ pub(crate) fn messages(blockers: &[Blocker]) -> Vec<String> {
 }
 
 /// Returns reasons with code, place and the way to change them.
-pub(crate) fn details(blockers: &[Blocker]) -> Vec<Json> {
-    blockers.iter().map(blocker_to_json).collect()
+pub(crate) fn details(blockers: &[Blocker]) -> Vec<BlockerDetail> {
+    blockers.iter().map(BlockerDetail::from).collect()
 }
 
 /// Returns how long ago something was, for sorting the oldest first.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_catalog::{ApprovalMode, Catalog, Level, Tool};
-use brigade_core::{Fingerprint, Json, NextStep, Object};
+use brigade_core::{Fingerprint, NextStep};
 use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
 use brigade_schema::Requirement;
 
@@ -14,8 +14,8 @@ use crate::gather::Config;
 use crate::refusal::Refusal;
 use crate::report::{
     ArgumentDescription, Contract, ContractHealth, ContractsReport, DescribeReport, DescribedTool,
-    McpSummary, Origin, Report as _, SearchReport, ShowReport, ToolLine, ToolLinesReport, ToolSummary,
-    Unfilled,
+    IssueReport, McpSummary, Origin, Report as _, SearchReport, ShowReport, ToolLine, ToolLinesReport,
+    ToolSummary, Unfilled,
 };
 use crate::room::{CATALOG, Room};
 use crate::survey::Keep;
@@ -123,7 +123,7 @@ impl Tools {
         let (mut read, issues) = self.room.examine_tools(&config, &[tool], Vec::new(), Keep::All);
         let read = read.remove(0);
         let reader = ToolReader { host: self.room.host(), tool, outside: &[] };
-        let issues = self.room.issues_json(issues.iter().filter(|issue| concerns(issue, tool)));
+        let issues = self.room.shown_issues(issues.iter().filter(|issue| concerns(issue, tool)));
         Ok(DescribeReport {
             schema: DescribeReport::SCHEMA,
             target: self.room.target(),
@@ -166,7 +166,7 @@ impl Tools {
             ContractHealth {
                 contract: self.room.contract(tool),
                 issue_count: own.len(),
-                issues: self.room.issues_json(own),
+                issues: self.room.shown_issues(own),
             }
         };
         let contracts: Vec<ContractHealth> = tools.iter().map(health).collect();
@@ -179,7 +179,7 @@ impl Tools {
             contract_count: contracts.len(),
             contracts,
             issue_count: issues.len(),
-            issues: self.room.issues_json(&issues),
+            issues: self.room.shown_issues(&issues),
             live: None,
         })
     }
@@ -200,9 +200,14 @@ impl Room {
         (examined.read, diagnose(Snapshot { catalog, tools, pins, ..Snapshot::new(self.now()) }))
     }
 
-    /// Writes issues as reports have them.
-    pub(crate) fn issues_json<'i>(&self, issues: impl IntoIterator<Item = &'i Issue>) -> Vec<Json> {
-        issues.into_iter().map(|issue| self.issue_json(issue)).collect()
+    /// Shows issues.
+    pub(crate) fn shown_issues<'i>(&self, issues: impl IntoIterator<Item = &'i Issue>) -> Vec<IssueReport> {
+        issues.into_iter().map(|issue| self.shown_issue(issue)).collect()
+    }
+
+    /// Shows an issue.
+    pub(crate) fn shown_issue(&self, issue: &Issue) -> IssueReport {
+        IssueReport::of(issue, |path| self.absolute(path), |step| self.words(step))
     }
 
     fn tool_summary(&self, read: ToolFacts<'_>) -> ToolSummary {
@@ -245,7 +250,7 @@ pub(crate) fn tool_summary(
             .collect(),
         schema_available: facts.schema_available,
         manifest_available: facts.manifest_available,
-        auth_label: tool.auth_label.as_deref().map(|label| brigade_call::shown_label(label).to_owned()),
+        auth_label: tool.auth_label.as_deref().map(|label| brigade_policy::shown_label(label).to_owned()),
         tool_count: facts.tool_count,
         contract: shown_contract(tool, &absolute),
         origin: origin(tool),
@@ -278,7 +283,7 @@ fn shown_contract(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
         description: tool.description.clone().unwrap_or_default(),
         command: tool.command.clone(),
         timeout: tool.timeout.map(|timeout| timeout.get()),
-        auth_label: tool.auth_label.as_deref().map(|label| brigade_call::shown_label(label).to_owned()),
+        auth_label: tool.auth_label.as_deref().map(|label| brigade_policy::shown_label(label).to_owned()),
         cwd: tool.cwd.clone(),
         runtime_id: tool.runtime_id.clone(),
         requires_runtime: tool.requires_runtime,
@@ -288,7 +293,11 @@ fn shown_contract(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
         approval_mode: tool.approval_mode.unwrap_or(ApprovalMode::Never).as_str().to_owned(),
         permissions: tool.permissions.clone(),
         effects: tool.effects.clone(),
-        env_labels: tool.env_labels.iter().map(|label| brigade_call::shown_label(label).to_owned()).collect(),
+        env_labels: tool
+            .env_labels
+            .iter()
+            .map(|label| brigade_policy::shown_label(label).to_owned())
+            .collect(),
         argument_template: tool.argument_template.clone(),
         input_schema_path: named(&tool.input_schema_path),
         output_schema_path: named(&tool.output_schema_path),
@@ -330,13 +339,11 @@ fn arguments(read: &ToolFacts<'_>) -> Vec<ArgumentDescription> {
     schema.properties().map(describe).collect()
 }
 
-/// Counts words, as reports have it.
-pub(crate) fn counts<'w>(words: impl IntoIterator<Item = &'w str>) -> Json {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+/// Counts words.
+pub(crate) fn counts<'w>(words: impl IntoIterator<Item = &'w str>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
     for word in words {
-        *counts.entry(word).or_default() += 1;
+        *counts.entry(word.to_owned()).or_default() += 1;
     }
-    let members: Object =
-        counts.into_iter().map(|(word, count)| (word.to_owned(), Json::from(count))).collect();
-    Json::Object(members)
+    counts
 }

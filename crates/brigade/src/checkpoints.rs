@@ -2,7 +2,7 @@
 
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
 use brigade_core::text::escape_terminal;
-use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, Json, NextStep};
+use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep};
 use brigade_queue::{Answer, Match, QueueError, StoredCheckpoint};
 use brigade_redact::Redactor;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::codes;
 use crate::error::{Error, ErrorKind, if_any};
 use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{
-    CheckpointListReport, CheckpointReport, CheckpointReviewReport, Report as _, ResumeReport, Unfilled,
+    BrokenCheckpoint, CheckpointListReport, CheckpointReport, CheckpointReviewReport, Report as _,
+    ResumeReport, Unfilled,
 };
 use crate::room::{CHECKPOINTS, RUNS, Room};
 
@@ -30,16 +31,14 @@ impl Checkpoints {
     /// When the disk fails.
     pub fn list(&self) -> Result<CheckpointListReport, Error> {
         let list = self.room.queue().read()?.checkpoints()?;
-        let checkpoints: Vec<Json> =
-            list.checkpoints.iter().map(|stored| self.room.checkpoint_json(stored)).collect();
-        let errors: Vec<Json> = list
+        let checkpoints: Vec<Checkpoint> =
+            list.checkpoints.iter().map(|stored| self.room.shown_checkpoint(stored)).collect();
+        let errors: Vec<BrokenCheckpoint> = list
             .errors
             .iter()
-            .map(|bad| {
-                Json::object([
-                    ("checkpoint_path", Json::from(self.room.absolute(&bad.path))),
-                    ("error", Json::from(bad.problem.as_str())),
-                ])
+            .map(|bad| BrokenCheckpoint {
+                checkpoint_path: self.room.absolute(&bad.path),
+                error: bad.problem.clone(),
             })
             .collect();
         Ok(CheckpointListReport {
@@ -70,7 +69,7 @@ impl Checkpoints {
             schema: CheckpointReport::SCHEMA,
             target: self.room.target(),
             checkpoints_path: self.room.absolute(CHECKPOINTS),
-            checkpoint: self.room.checkpoint_json(&stored),
+            checkpoint: Box::new(self.room.shown_checkpoint(&stored)),
             call_status: call.map(|stored| stored.call.status.as_str().to_owned()),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
@@ -106,7 +105,7 @@ impl Checkpoints {
         let none = || Refusal::Resume { checkpoint: None, run: RunRefusal::default() };
         let stored = room.find_checkpoint(prefix).map_err(|error| error.missing(room, none()))?;
         let refusal = || Refusal::Resume {
-            checkpoint: Some(room.checkpoint_json(&stored)),
+            checkpoint: Some(Box::new(room.shown_checkpoint(&stored))),
             run: RunRefusal::default(),
         };
         if let Err(refused) = stored.checkpoint.check_resumable(room.now()) {
@@ -158,7 +157,8 @@ impl Room {
     fn answer(&self, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointReviewReport, Error> {
         let none = || Refusal::CheckpointReview { checkpoint: None };
         let stored = self.find_checkpoint(prefix).map_err(|error| error.missing(self, none()))?;
-        let refusal = || Refusal::CheckpointReview { checkpoint: Some(self.checkpoint_json(&stored)) };
+        let refusal =
+            || Refusal::CheckpointReview { checkpoint: Some(Box::new(self.shown_checkpoint(&stored))) };
         let now = self.now();
         let queue = self.queue();
         let checked = queue.read()?.check_answer(&stored.checkpoint, answer);
@@ -178,16 +178,16 @@ impl Room {
             schema: CheckpointReviewReport::SCHEMA,
             target: self.target(),
             checkpoints_path: self.absolute(CHECKPOINTS),
-            checkpoint: self.checkpoint_json(&checkpoint),
-            call: self.call_json(&call.call),
+            checkpoint: Box::new(self.shown_checkpoint(&checkpoint)),
+            call: self.shown_call(&call.call),
             error: Unfilled::default(),
         })
     }
 
     /// Shows a checkpoint as it stands by now.
-    fn checkpoint_now(&self, stored: &StoredCheckpoint) -> Result<Json, Error> {
+    fn checkpoint_now(&self, stored: &StoredCheckpoint) -> Result<Box<Checkpoint>, Error> {
         let now = if_any(self.find_checkpoint(&IdPrefix::new(stored.checkpoint.id.as_str())))?;
-        Ok(self.checkpoint_json(now.as_ref().unwrap_or(stored)))
+        Ok(Box::new(self.shown_checkpoint(now.as_ref().unwrap_or(stored))))
     }
 
     /// Names the command that ends the call of a checkpoint, when nothing takes it further behind that.
@@ -236,13 +236,6 @@ impl Room {
             }
             Match::Ambiguous(candidates) => Err(ambiguous("checkpoint", prefix, candidates)),
         }
-    }
-
-    /// Writes a checkpoint as reports have it.
-    pub(crate) fn checkpoint_json(&self, stored: &StoredCheckpoint) -> Json {
-        let mut document = stored.checkpoint.to_document();
-        document.insert("checkpoint_path".to_owned(), Json::from(self.absolute(&stored.path)));
-        Json::Object(document)
     }
 }
 

@@ -10,12 +10,12 @@ mod runtimes;
 mod sandbox;
 mod sarif;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_catalog::Catalog;
-use brigade_core::{Json, NextStep, closest};
+use brigade_core::{NextStep, closest};
 use brigade_doctor::{Area, Issue, IssueType, Quieted, quiet, top_issue};
+use brigade_policy::Policy;
 use brigade_runtime::{Checks, StateCounts};
 
 use crate::catalog::Tools;
@@ -24,9 +24,12 @@ use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
 use crate::policies::Policies;
 use crate::policies::errors;
-use crate::report::{CatalogReport, IssueReport, PolicyHealthReport, Report as _, Rows, ToolSummary};
+use crate::report::{
+    CallSection, CatalogReport, CheckpointSection, IssueReport, ParitySection, PolicyHealthReport,
+    PolicySection, Report as _, Rows, RunSection, RuntimeSection, ToolSummary,
+};
 use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Room};
-use brigade_facts::{SummaryFacts, policy_json};
+use brigade_facts::SummaryFacts;
 
 pub(crate) use gathered::{Gathered, Ledger, Parts};
 pub(crate) use queue::FoundCall;
@@ -125,7 +128,7 @@ impl Policies {
         let mut gathered = self.room.gather(&config, &Parts { sandbox: true, ..Parts::none() })?;
         let mut found = self.room.diagnose(&mut gathered);
         found.retain(|issue| issue.area() == Area::Policy);
-        let issues = self.room.issues_json(&found);
+        let issues = self.room.shown_issues(&found);
         let state = &config.policy;
         Ok(PolicyHealthReport {
             schema: PolicyHealthReport::SCHEMA,
@@ -134,10 +137,10 @@ impl Policies {
             enabled: is_enabled(state),
             valid: state.policy().is_some(),
             errors: errors(state),
-            policy: state.shown().map_or(Json::Null, policy_json),
+            policy: state.shown().map(Policy::rules),
             issue_count: issues.len(),
             issues,
-            top_issue: self.room.top_json(&found),
+            top_issue: self.room.top_issue_of(&found),
             tool_errors: Room::errors_of(&config.catalog),
         })
     }
@@ -157,16 +160,16 @@ impl Room {
         };
         let Quieted { issues: remaining, quieted, changed } = quieted;
         let sections = self.sections(&gathered, &remaining);
-        let top_issue = self.top_json(&remaining);
+        let top_issue = self.top_issue_of(&remaining);
         let issues = self.issue_rows(remaining);
         let raw_issues = raw.map_or_else(|| issues.clone(), |raw| self.issue_rows(raw));
-        let parity = Json::object([
-            ("latest_closeout", closeouts.latest.unwrap_or_default()),
-            ("quieted_issue_count", Json::from(quieted.len())),
-            ("quieted_issues", Json::Array(self.issues_json(&quieted))),
-            ("changed_issue_count", Json::from(changed.len())),
-            ("changed_issues", Json::Array(self.issues_json(&changed))),
-        ]);
+        let parity = ParitySection {
+            latest_closeout: closeouts.latest,
+            quieted_issue_count: quieted.len(),
+            quieted_issues: self.shown_issues(&quieted),
+            changed_issue_count: changed.len(),
+            changed_issues: self.shown_issues(&changed),
+        };
         let facts = gathered.summaries;
         Ok(CatalogReport {
             schema: CatalogReport::SCHEMA,
@@ -193,57 +196,49 @@ impl Room {
 
     /// Sums up each area.
     fn sections(&self, gathered: &Gathered<'_>, issues: &[Issue]) -> Sections {
-        let section = |area: Area, members: Vec<(&'static str, Json)>| {
-            let own = || issues.iter().filter(|issue| issue.area() == area);
-            let counted = [("issue_count", Json::from(own().count())), ("top_issue", self.top_json(own()))];
-            Json::object(members.into_iter().chain(counted))
-        };
+        let count = |area: Area| issues.iter().filter(|issue| issue.area() == area).count();
+        let top = |area: Area| self.top_issue_of(issues.iter().filter(|issue| issue.area() == area));
         let (queue, policy) = (&gathered.queue, &gathered.config.policy);
         let latest = queue.checkpoints.first();
         Sections {
-            call_queue: section(
-                Area::Call,
-                vec![
-                    ("calls_path", Json::from(self.absolute(CALLS))),
-                    ("counts", numbers(&queue.call_counts)),
-                    ("pending_count", Json::from(queue.call_counts.get("pending").copied().unwrap_or(0))),
-                ],
-            ),
-            run_history: section(
-                Area::Run,
-                vec![
-                    ("runs_path", Json::from(self.absolute(RUNS))),
-                    ("counts", numbers(&queue.run_counts)),
-                    ("run_count", Json::from(queue.runs.len())),
-                    ("latest", queue.latest_run.clone()),
-                ],
-            ),
-            checkpoints: section(
-                Area::Checkpoint,
-                vec![
-                    ("checkpoints_path", Json::from(self.absolute(CHECKPOINTS))),
-                    ("counts", numbers(&queue.checkpoint_counts())),
-                    ("checkpoint_count", Json::from(queue.checkpoints.len())),
-                    ("latest", latest.map_or(Json::Null, |found| self.checkpoint_json(&found.stored))),
-                ],
-            ),
-            runtimes: section(
-                Area::Runtime,
-                vec![
-                    ("config_path", Json::from(self.absolute(RUNTIMES))),
-                    ("state_path", Json::from(self.absolute(runtimes::STATE))),
-                    ("counts", Json::Object(StateCounts::of(gathered.runtime_facts()).to_json())),
-                    ("runtime_count", Json::from(gathered.runtime_facts().len())),
-                ],
-            ),
-            policy: section(
-                Area::Policy,
-                vec![
-                    ("policy_path", Json::from(self.absolute(POLICY))),
-                    ("enabled", Json::from(is_enabled(policy))),
-                    ("valid", Json::from(policy.policy().is_some())),
-                ],
-            ),
+            call_queue: CallSection {
+                calls_path: self.absolute(CALLS),
+                counts: queue.call_counts.clone(),
+                pending_count: queue.call_counts.get("pending").copied().unwrap_or(0),
+                issue_count: count(Area::Call),
+                top_issue: top(Area::Call),
+            },
+            run_history: RunSection {
+                runs_path: self.absolute(RUNS),
+                counts: queue.run_counts.clone(),
+                run_count: queue.runs.len(),
+                latest: queue.latest_run.clone(),
+                issue_count: count(Area::Run),
+                top_issue: top(Area::Run),
+            },
+            checkpoints: CheckpointSection {
+                checkpoints_path: self.absolute(CHECKPOINTS),
+                counts: queue.checkpoint_counts(),
+                checkpoint_count: queue.checkpoints.len(),
+                latest: latest.map(|found| Box::new(self.shown_checkpoint(&found.stored))),
+                issue_count: count(Area::Checkpoint),
+                top_issue: top(Area::Checkpoint),
+            },
+            runtimes: RuntimeSection {
+                config_path: self.absolute(RUNTIMES),
+                state_path: self.absolute(runtimes::STATE),
+                counts: StateCounts::of(gathered.runtime_facts()).by_state(),
+                runtime_count: gathered.runtime_facts().len(),
+                issue_count: count(Area::Runtime),
+                top_issue: top(Area::Runtime),
+            },
+            policy: PolicySection {
+                policy_path: self.absolute(POLICY),
+                enabled: is_enabled(policy),
+                valid: policy.policy().is_some(),
+                issue_count: count(Area::Policy),
+                top_issue: top(Area::Policy),
+            },
         }
     }
 
@@ -262,32 +257,26 @@ impl Room {
         })
     }
 
-    /// Writes an issue as reports have it.
-    pub(crate) fn issue_json(&self, issue: &Issue) -> Json {
-        IssueReport::of(issue, |path| self.absolute(path), |step| self.words(step)).to_json()
-    }
-
     /// Returns the worst issue as reports have it.
-    pub(crate) fn top_json<'i>(&self, issues: impl IntoIterator<Item = &'i Issue>) -> Json {
-        top_issue(issues).map_or(Json::Null, |issue| self.issue_json(issue))
+    pub(crate) fn top_issue_of<'i>(
+        &self,
+        issues: impl IntoIterator<Item = &'i Issue>,
+    ) -> Option<IssueReport> {
+        top_issue(issues).map(|issue| self.shown_issue(issue))
     }
 }
 
 /// The parts of the catalog report that sum up one area each.
 struct Sections {
-    call_queue: Json,
-    run_history: Json,
-    checkpoints: Json,
-    runtimes: Json,
-    policy: Json,
+    call_queue: CallSection,
+    run_history: RunSection,
+    checkpoints: CheckpointSection,
+    runtimes: RuntimeSection,
+    policy: PolicySection,
 }
 
 fn is_enabled(state: &brigade_policy::PolicyState) -> bool {
     !matches!(state, brigade_policy::PolicyState::Missing { .. })
-}
-
-fn numbers(counts: &BTreeMap<String, u64>) -> Json {
-    Json::object(counts.iter().map(|(word, count)| (word.as_str(), Json::from(*count))))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use brigade_core::{Hint, Json, NextStep, Place, Spell};
+use brigade_call::Checkpoint;
+use brigade_core::{Hint, NextStep, Place, Spell};
 use brigade_fs::{FsError, FsErrorKind};
 use brigade_policy::Blocker;
 use brigade_queue::QueueError;
@@ -164,7 +165,7 @@ impl Error {
     }
 
     /// Makes the refusal of a run one of going on behind a checkpoint.
-    pub(crate) fn resuming(mut self, checkpoint: Json) -> Error {
+    pub(crate) fn resuming(mut self, checkpoint: Box<Checkpoint>) -> Error {
         if let Some(Refused { refusal, .. }) = &mut self.0.refused
             && let Refusal::Run(run) = refusal
         {

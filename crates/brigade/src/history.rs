@@ -13,37 +13,10 @@ use crate::error::{Error, ErrorKind};
 use crate::logs::{MeantRun, RunningRun};
 use crate::refusal::Refusal;
 use crate::report::{
-    LedgerFinding, LedgerReport, ReplayReport, Report as _, Rows, RunListReport, RunShowReport, Unfilled,
+    BrokenReceipt, LedgerFinding, LedgerReport, ReplayReport, Report as _, Rows, RunListReport,
+    RunShowReport, RunSummary, Unfilled,
 };
 use crate::room::{CALLS, RUNS, Room};
-
-/// The keys of a receipt that its summary has.
-const SUMMARY_KEYS: &[&str] = &[
-    "id",
-    "status",
-    "call_id",
-    "tool_id",
-    "family",
-    "started_at",
-    "completed_at",
-    "duration_seconds",
-    "exit_code",
-    "timed_out",
-    "timeout",
-    "policy",
-    "runtime",
-    "mcp_server_id",
-    "mcp_tool_name",
-    "mcp_request_id",
-    "mcp_response_summary",
-    "mcp_response_text",
-    "stdout_summary",
-    "stderr_summary",
-    "stdout_log_path",
-    "stderr_log_path",
-    "output_compaction",
-    "receipt_path",
-];
 
 /// The statuses that Brigade gives runs.
 const RUN_STATUSES: [CallStatus; 5] = [
@@ -86,7 +59,7 @@ impl ListedRun {
             id: receipt.id().to_owned(),
             status: receipt.status().to_owned(),
             tool_id: receipt.tool_id().to_owned(),
-            sort_key: receipt.sort_key().to_owned(),
+            sort_key: receipt.sort_key(),
             path: path.to_owned(),
         }
     }
@@ -147,14 +120,12 @@ impl Runs {
         let shown: Vec<ListedRun> = fitting.by_ref().take(limit).cloned().collect();
         let last = shown.last().filter(|_| fitting.next().is_some());
         let next_before = last.map(|run| run.id.clone());
-        let latest = listed.first().map_or(Json::Null, |run| self.room.listed_summary(&view, run));
-        let errors: Vec<Json> = bad
+        let latest = listed.first().map(|run| self.room.listed_summary(&view, run));
+        let errors: Vec<BrokenReceipt> = bad
             .iter()
-            .map(|bad| {
-                Json::object([
-                    ("receipt_path", Json::from(self.room.absolute(&bad.path))),
-                    ("error", Json::from(bad.problem.as_str())),
-                ])
+            .map(|bad| BrokenReceipt {
+                error: bad.problem.clone(),
+                receipt_path: self.room.absolute(&bad.path),
             })
             .collect();
         let room = self.room.clone();
@@ -169,7 +140,7 @@ impl Runs {
             target: self.room.target(),
             runs_path: self.room.absolute(RUNS),
             run_count: usize::try_from(total).unwrap_or(usize::MAX),
-            counts: Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count)))),
+            counts,
             error_count: errors.len(),
             errors,
             next_before,
@@ -216,19 +187,18 @@ impl Runs {
             .map_err(|error| error.missing(room, Refusal::Replay { run: None, plan: None }))?;
         let receipt = &stored.receipt;
         let run = room.run_summary(&stored);
-        let refused = |plan: Option<Json>| Refusal::Replay { run: Some(run.clone()), plan };
+        let refused = |plan| Refusal::Replay { run: Some(Box::new(run.clone())), plan };
         let config = room.config()?;
         let tool = room
             .tool(&config.catalog, receipt.tool_id())
             .map_err(|error| error.missing(room, refused(None)))?;
-        let args = receipt.document().get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
-        let planned = room.plan_tool(&config, tool, Ok(args))?;
+        let planned = room.plan_tool(&config, tool, Ok(args_of(receipt)))?;
         let plan = &planned.plan;
-        let plan_json = json_of(&room.plan_report(&config, &planned))?;
+        let plan_report = Box::new(room.plan_report(&config, &planned));
         if !plan.blockers().is_empty() || plan.holds_secret() {
             return Err(Error::new(ErrorKind::Refused, "the run cannot be replayed as things are")
                 .because(plan.blockers().iter().cloned())
-                .refusing(room, refused(Some(plan_json))));
+                .refusing(room, refused(Some(plan_report))));
         }
         let now = room.now();
         let replay = ReplayOf {
@@ -250,12 +220,12 @@ impl Runs {
             runs_path: room.absolute(RUNS),
             calls_path: room.absolute(CALLS),
             run,
-            plan: plan_json,
+            plan: plan_report,
             blockers: Unfilled::default(),
             blocker_details: Unfilled::default(),
             created: 1,
             executed: 0,
-            call: room.call_json(&call.call),
+            call: Box::new(room.shown_call(&call.call)),
             error: Unfilled::default(),
         })
     }
@@ -323,26 +293,22 @@ impl Room {
         let host = ThisHost::new(self.fs.clone());
         let receipt = interrupted_receipt(&host, &stored, &claim.run_id, self.now());
         let next = self.next_of_run(&receipt);
-        let mut document = receipt.into_document();
-        document.insert("recorded".to_owned(), Json::from(false));
-        Ok(self.shown_run(document, next))
+        Ok(self.shown_run(Receipt { recorded: Some(false), ..receipt }, next))
     }
 
     fn run_report(&self, stored: StoredReceipt) -> RunShowReport {
         let next = self.next_of_run(&stored.receipt);
-        let mut document = stored.receipt.into_document();
-        for key in SUMMARY_KEYS {
-            document.entry((*key).to_owned()).or_default();
-        }
-        self.shown_run(document, next)
+        let mut receipt = stored.receipt;
+        receipt.extra.show(RunSummary::MEMBERS);
+        self.shown_run(receipt, next)
     }
 
-    fn shown_run(&self, receipt: Object, next: Option<NextStep>) -> RunShowReport {
+    fn shown_run(&self, receipt: Receipt, next: Option<NextStep>) -> RunShowReport {
         RunShowReport {
             schema: RunShowReport::SCHEMA,
             target: self.target(),
             runs_path: self.absolute(RUNS),
-            run: self.receipt_json(Json::Object(receipt)),
+            run: Box::new(self.shown_receipt(receipt)),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
             next,
@@ -351,24 +317,24 @@ impl Room {
 
     /// Returns what would be accepted after a run as things are.
     fn next_of_run(&self, receipt: &Receipt) -> Option<NextStep> {
-        match receipt.status() {
-            "waiting" => {
-                let id = receipt.text("checkpoint_id").and_then(|id| id.parse().ok());
+        match CallStatus::from_word(&receipt.status) {
+            CallStatus::Waiting => {
+                let id = receipt.checkpoint_id.as_ref().and_then(|id| id.parse().ok());
                 Some(id.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint))
             }
-            "failed" | "timed-out" | "interrupted" => {
+            CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
                 let config = self.config().ok()?;
-                let tool = self.tool(&config.catalog, receipt.tool_id()).ok()?;
-                let args =
-                    receipt.document().get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
-                let planned = self.plan_tool(&config, tool, Ok(args)).ok()?;
+                let tool = self.tool(&config.catalog, &receipt.tool_id).ok()?;
+                let planned = self.plan_tool(&config, tool, Ok(args_of(receipt))).ok()?;
                 let can_be = planned.plan.blockers().is_empty() && !planned.plan.holds_secret();
-                receipt.id().parse().ok().filter(|_| can_be).map(NextStep::Replay)
+                receipt.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
             }
             _ => None,
         }
     }
+}
 
+impl Room {
     /// Lists runs, newest first, and what cannot be read. All of them when `wanted` is the greatest number.
     fn listed_runs(
         &self,
@@ -402,32 +368,18 @@ impl Room {
     }
 
     /// Reads a receipt of a list and summarises it. One that was removed meanwhile has only its id.
-    fn listed_summary(&self, view: &View<'_>, run: &ListedRun) -> Json {
+    fn listed_summary(&self, view: &View<'_>, run: &ListedRun) -> RunSummary {
         match view.receipt(run.stored_id()) {
             Ok(Some(Ok(stored))) => self.run_summary(&stored),
-            _ => {
-                let mut summary: Object =
-                    SUMMARY_KEYS.iter().map(|key| ((*key).to_owned(), Json::Null)).collect();
-                summary.insert("id".to_owned(), Json::from(run.id.as_str()));
-                Json::Object(summary)
-            }
+            _ => RunSummary { id: run.id.clone(), ..RunSummary::default() },
         }
-    }
-
-    /// Writes the part of a receipt that lists show; every key is there.
-    pub(crate) fn run_summary(&self, stored: &StoredReceipt) -> Json {
-        let document = stored.receipt.document();
-        let value = |key: &&str| ((*key).to_owned(), document.get(*key).cloned().unwrap_or_default());
-        let mut summary: Object = SUMMARY_KEYS.iter().map(value).collect();
-        summary.insert("receipt_path".to_owned(), Json::from(stored.path.as_str()));
-        self.receipt_json(Json::Object(summary))
     }
 }
 
-/// Turns a report into the value that another report holds.
-pub(crate) fn json_of(report: &impl serde::Serialize) -> Result<Json, Error> {
-    let value = serde_json::to_value(report).map_err(|error| {
-        Error::new(ErrorKind::Environment, format!("a report cannot be written: {error}"))
-    })?;
-    Ok(Json::from(&value))
+/// Returns the arguments of a run.
+pub(crate) fn args_of(receipt: &Receipt) -> Json {
+    match &receipt.args {
+        Json::Null => Json::Object(Object::new()),
+        args => args.clone(),
+    }
 }

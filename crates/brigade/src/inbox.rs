@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_core::{IdPrefix, Json, NextStep};
-use brigade_doctor::{Import, InboxRow, import, quiet};
+use brigade_doctor::{Import, InboxItem, InboxRow, import, quiet};
 use brigade_runtime::Checks;
 
 use crate::calls::ambiguous;
@@ -98,7 +98,7 @@ impl Inbox {
             created: imported.created.len(),
             skipped: imported.skipped,
             dismissed: imported.dismissed,
-            imports: imported.created,
+            imports: imported.created.iter().map(item).collect(),
             quarantined: set_aside.lines,
             quarantine_path: set_aside.file.map(|file| self.room.absolute(&file)),
         })
@@ -114,7 +114,7 @@ impl Inbox {
             wanted.as_deref().is_none_or(|wanted| row.get(key).and_then(Json::as_str) == Some(wanted))
         };
         let fits = |row: &&Json| is(row, "status", &filter.status) && is(row, "source", &filter.source);
-        let items: Vec<Json> = inbox.rows().filter(fits).cloned().collect();
+        let items: Vec<InboxItem> = inbox.rows().filter(fits).map(item).collect();
         Ok(InboxReport {
             schema: InboxReport::SCHEMA,
             target: self.room.target(),
@@ -134,7 +134,7 @@ impl Inbox {
         let inbox = self.room.read_inbox()?;
         let index = find(&inbox, prefix)
             .map_err(|error| error.refusing(&self.room, Refusal::InboxItem { item: None }))?;
-        Ok(self.room.item_report(inbox.row(index).cloned().unwrap_or_default()))
+        Ok(self.room.item_report(inbox.row(index).unwrap_or(&Json::Null)))
     }
 
     /// Records what a person decided about a row. Starts nothing.
@@ -161,7 +161,7 @@ impl Inbox {
             };
             if members.get("status").and_then(Json::as_str) == Some(status) {
                 let error = Error::new(ErrorKind::Refused, format!("the row is {status} already"));
-                return Err(refused(Some(row))(error));
+                return Err(refused(Some(Box::new(item(&row))))(error));
             }
             members.insert("status".to_owned(), Json::from(status));
             members.insert("updated_at".to_owned(), Json::from(now.to_string()));
@@ -172,25 +172,31 @@ impl Inbox {
             inbox.replace(index, row.clone());
             Ok(row)
         })?;
-        decided.map(|row| self.room.item_report(row))
+        decided.map(|row| self.room.item_report(&row))
     }
 }
 
 impl Room {
-    fn item_report(&self, item: Json) -> InboxItemReport {
+    fn item_report(&self, row: &Json) -> InboxItemReport {
         InboxItemReport {
             schema: InboxItemReport::SCHEMA,
             target: self.target(),
             imports_path: self.absolute(INBOX),
-            item,
+            item: item(row),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
         }
     }
 }
 
+/// Shows a row.
+fn item(row: &Json) -> InboxItem {
+    let members = row.as_object().cloned().unwrap_or_default();
+    InboxItem::from_members(members).expect("a row needs no member")
+}
+
 /// Counts the rows by status, as reports have it.
-pub(crate) fn inbox_counts(inbox: &InboxFile) -> Json {
+pub(crate) fn inbox_counts(inbox: &InboxFile) -> BTreeMap<String, u64> {
     counts(inbox.rows().map(|row| row.get("status").and_then(Json::as_str).unwrap_or("unknown")))
 }
 

@@ -15,15 +15,14 @@
 //! # let files = [brigade::NewFile::new(".brigade/tools.toml", catalog), brigade::NewFile::new("greet.json", schema)];
 //! # let path = folder.path();
 //! # Workspace::with_files(path, &files, Env::of_process())?;
-//! use brigade::core::{IdPrefix, Json};
 //! use brigade::{Env, Request, Workspace};
 //!
 //! let workspace = Workspace::open(path, Env::of_process())?;
 //! let queued = workspace.calls().queue(Request::new("greet").arg("name", "world"))?;
-//! let id = IdPrefix::new(queued.call.get("id").and_then(Json::as_str).unwrap_or_default());
-//! workspace.calls().approve(&id)?;
+//! let id = queued.call.id.as_str();
+//! workspace.calls().approve(id)?;
 //! let run = workspace.calls().run(id)?;
-//! assert_eq!(run.receipt.get("stdout_summary").and_then(Json::as_str), Some("hello world"));
+//! assert_eq!(run.receipt.stdout_summary, "hello world");
 //! # Ok(())
 //! # }
 //! ```
@@ -67,6 +66,7 @@ mod running;
 mod runtimes;
 mod sample;
 mod setup;
+mod shown;
 mod sources;
 mod state;
 mod survey;
@@ -81,13 +81,18 @@ pub mod paths {
     pub use brigade_mcp::PINS;
 }
 
-pub use brigade_call::{Call, Caller};
+pub use brigade_call::{
+    Binding, Call, CallStatus, Caller, Checkpoint, CheckpointChoice, CheckpointStatus, ContractLabels,
+    OutputCompaction, PlanSummary, Receipt, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata,
+    RuntimeStatus,
+};
 pub use brigade_command as command;
 pub use brigade_core as core;
-pub use brigade_doctor::{Area, IssueType, Remedy};
+pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy};
 pub use brigade_fs::{Fs, MemoryFs};
-pub use brigade_policy::Blocker;
+pub use brigade_policy::{Blocker, BlockerDetail, PolicyDecision, PolicyRules};
 pub use brigade_process::{CancelSignal, CancelToken, survive_file_size_limit};
+pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
 pub use brigade_redact as redact;
 pub use brigade_runtime::{LogStream, StartProgress};
 

@@ -1,6 +1,6 @@
 //! Plans of tools that are not there: the whole document, with the one reason that counts.
 
-use brigade_call::Plan;
+use brigade_call::{Call, Plan, PlanSummary};
 use brigade_catalog::{Family, Tool};
 use brigade_core::Json;
 use brigade_policy::Blocker;
@@ -13,9 +13,6 @@ use crate::load::shown_id;
 use crate::refusal::Refusal;
 use crate::report::PlanReport;
 use crate::room::Room;
-
-/// What a plan and a record say of a tool, and of one that is not there cannot say.
-const OF_THE_TOOL: [&str; 3] = ["family", "contract_fingerprint", "source_fingerprint"];
 
 impl Room {
     /// Makes the document of `call plan` for a tool that is missing or disabled.
@@ -31,8 +28,7 @@ impl Room {
         let planned = self.plan_tool(config, &tool, self.args(args))?;
         let report = self.plan_report(config, &planned);
         let blockers = [blocker(&missing)];
-        let mut plan = report.plan;
-        forget(&mut plan, &tool_id);
+        let plan = PlanSummary { family: None, tool_id: tool_id.clone(), ..report.plan };
         let report = PlanReport {
             valid: false,
             tool_id,
@@ -61,13 +57,15 @@ impl Room {
         let tool = nameless(&tool_id);
         let plan: Plan = self.plan_tool(config, &tool, self.args(args))?.plan;
         let blockers = [blocker(&missing)];
-        let mut call = self.call_json(&plan.shown_call(self.now()));
-        forget(&mut call, &tool_id);
-        if let Json::Object(members) = &mut call {
-            members.insert("blockers".to_owned(), Json::from(messages(&blockers)));
-            members.insert("blocker_details".to_owned(), Json::Array(details(&blockers)));
-        }
-        Ok(missing.because(blockers).refusing(self, Refusal::Queue { call }))
+        let mut call = Call {
+            tool_id,
+            contract_fingerprint: None,
+            source_fingerprint: None,
+            blockers: blockers.to_vec(),
+            ..self.shown_call(&plan.shown_call(self.now()))
+        };
+        call.extra.insert("family".to_owned(), Json::Null);
+        Ok(missing.because(blockers).refusing(self, Refusal::Queue { call: Box::new(call) }))
     }
 }
 
@@ -84,16 +82,5 @@ fn blocker(missing: &Error) -> Blocker {
     match missing.hints().first() {
         Some(hint) => blocker.hint(hint.clone()),
         None => blocker,
-    }
-}
-
-fn forget(document: &mut Json, tool_id: &str) {
-    if let Json::Object(members) = document {
-        for key in OF_THE_TOOL {
-            if let Some(value) = members.get_mut(key) {
-                *value = Json::Null;
-            }
-        }
-        members.insert("tool_id".to_owned(), Json::from(tool_id));
     }
 }

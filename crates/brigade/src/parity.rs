@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use brigade_core::{Json, Timestamp};
-use brigade_doctor::{ConfigFile, Issue, Snapshot, ToolIssues, ToolState, diagnose, diagnose_tool, quiet};
+use brigade_doctor::{
+    Closeout, ConfigFile, Issue, Snapshot, ToolIssues, ToolState, diagnose, diagnose_tool, quiet,
+};
 use brigade_fs::RelPath;
 use brigade_projection::Depth;
 use brigade_redact::Redactor;
@@ -36,7 +38,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Closeouts {
     /// The last one as it stands in its file, with its `path`.
-    pub(crate) latest: Option<Json>,
+    pub(crate) latest: Option<Closeout>,
     /// Those that cannot be read.
     pub(crate) errors: Vec<ErrorLine>,
 }
@@ -44,8 +46,7 @@ pub(crate) struct Closeouts {
 impl Closeouts {
     /// Returns the fingerprints that the last closeout lists.
     pub(crate) fn fingerprints(&self) -> Option<BTreeSet<String>> {
-        let listed = self.latest.as_ref()?.get("source_fingerprints").and_then(Json::as_array);
-        Some(listed.unwrap_or_default().iter().filter_map(Json::as_str).map(str::to_owned).collect())
+        Some(self.latest.as_ref()?.source_fingerprints.iter().cloned().collect())
     }
 }
 
@@ -64,13 +65,13 @@ impl Parity {
         let closeouts = self.room.closeouts()?;
         let listed = closeouts.fingerprints();
         let divided = quiet(self.room.projection_issues()?, listed.as_ref(), &self.room.target());
-        let [issues, quieted_issues, changed_issues] =
-            [&divided.issues, &divided.quieted, &divided.changed].map(|issues| self.room.issues_json(issues));
+        let [issues, quieted_issues, changed_issues] = [&divided.issues, &divided.quieted, &divided.changed]
+            .map(|issues| self.room.shown_issues(issues));
         Ok(ParityReport {
             schema: ParityReport::SCHEMA,
             target: self.room.target(),
             closeouts_path: self.room.absolute(CLOSEOUTS),
-            latest_closeout: closeouts.latest.unwrap_or_default(),
+            latest_closeout: closeouts.latest,
             projection_issue_count: issues.len(),
             quieted_issue_count: quieted_issues.len(),
             changed_issue_count: changed_issues.len(),
@@ -98,20 +99,18 @@ impl Parity {
             Redactor::new(&self.room.telling_values()?).redact_str(reason.unwrap_or_default().trim());
         let safe_summary = format!("{} tool projection parity issue(s) {status}", issues.len());
         let (closeout_id, folder) = self.room.new_closeout(now)?;
-        let record = Json::object([
-            ("closeout_id", Json::from(closeout_id.as_str())),
-            ("created_at", Json::from(now.to_string())),
-            ("status", Json::from(status)),
-            ("reason", Json::from(reason.as_str())),
-            ("issue_count", Json::from(issues.len())),
-            (
-                "source_fingerprints",
-                Json::Array(source_fingerprints.iter().map(|hex| Json::from(hex.as_str())).collect()),
-            ),
-            ("safe_summary", Json::from(safe_summary.as_str())),
-        ]);
+        let record = Closeout {
+            closeout_id: closeout_id.clone(),
+            created_at: now.to_string(),
+            status: status.to_owned(),
+            reason: Some(reason.clone()),
+            issue_count: issues.len() as u64,
+            source_fingerprints: source_fingerprints.clone(),
+            safe_summary: safe_summary.clone(),
+            ..Closeout::default()
+        };
         let file = closeout_file(&folder);
-        self.room.fs.create_new_durable(&file, format!("{}\n", record.to_pretty().trim_end()).as_bytes())?;
+        self.room.fs.create_new_durable(&file, Json::Object(record.to_members()).to_pretty().as_bytes())?;
         Ok(CloseoutReport {
             schema: CloseoutReport::SCHEMA,
             target: self.room.target(),
@@ -152,19 +151,19 @@ impl Room {
                     continue;
                 }
             };
-            let Some(mut members) = parse_json(&bytes).ok().and_then(|json| json.as_object().cloned()) else {
+            let members = parse_json(&bytes).ok().and_then(|json| json.as_object().cloned());
+            let Some(closeout) = members.and_then(|members| Closeout::from_members(members).ok()) else {
                 found.errors.push(ErrorLine::new(
                     codes::CLOSEOUT_INVALID.as_str(),
                     format!("`{shown}` is no closeout"),
                 ));
                 continue;
             };
-            let made = members.get("created_at").and_then(Json::as_str);
-            let key = (made.and_then(|text| text.parse().ok()), entry.name);
+            let key = (closeout.created_at.parse().ok(), entry.name);
             if latest.as_ref().is_none_or(|latest| *latest < key) {
                 latest = Some(key);
-                members.insert("path".to_owned(), Json::from(self.absolute(file.as_str())));
-                found.latest = Some(Json::Object(members));
+                let path = Some(self.absolute(file.as_str()));
+                found.latest = Some(Closeout { path, ..closeout });
             }
         }
         Ok(found)

@@ -1,7 +1,7 @@
 //! Operations on the policy.
 
-use brigade_core::{Json, Severity};
-use brigade_policy::{CallFacts, PolicyState, explain};
+use brigade_core::Severity;
+use brigade_policy::{CallFacts, Policy, PolicyState, explain};
 use std::sync::Arc;
 
 use crate::codes;
@@ -10,7 +10,6 @@ use crate::fault::ErrorLine;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
 use crate::room::POLICY;
 use crate::room::Room;
-use brigade_facts::{decision_json, policy_json};
 
 /// Shows and explains the policy.
 #[derive(Clone)]
@@ -31,7 +30,7 @@ impl Policies {
             policy_path: self.room.absolute(POLICY),
             valid: state.policy().is_some(),
             errors: errors(&state),
-            policy: state.shown().map_or(Json::Null, policy_json),
+            policy: state.shown().map(Policy::rules),
         })
     }
 
@@ -61,7 +60,7 @@ impl Policies {
             tool_id: tool.id.as_str().to_owned(),
             allowed: explanation.decision.is_allowed(),
             rulings: explanation.rulings.iter().map(ruling).collect(),
-            policy: decision_json(&state, &explanation.decision, tool),
+            policy: explanation.decision.to_document(&state, tool),
         })
     }
 }

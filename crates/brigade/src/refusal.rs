@@ -1,9 +1,12 @@
 //! What was found on the way to a refusal: the data of the documents that a face writes then.
 
-use brigade_core::Json;
+use brigade_call::{Call, Checkpoint, RuntimeStatus};
+use brigade_doctor::InboxItem;
 
 use crate::fault::ErrorLine;
-use crate::report::{PassedOver, PinReport, PinSummary, PlanReport, RuntimeStopReport, RuntimesSummary};
+use crate::report::{
+    PassedOver, PinReport, PinSummary, PlanReport, RunSummary, RuntimeStopReport, RuntimesSummary,
+};
 
 /// A refusal and the workspace that it concerns.
 #[derive(Debug)]
@@ -21,14 +24,14 @@ pub enum Refusal {
     /// A call cannot be queued.
     Queue {
         /// The call that would have been stored, without secrets.
-        call: Json,
+        call: Box<Call>,
     },
     /// A call cannot be shown.
     Call,
     /// A call cannot be approved, rejected or held.
     Review {
         /// The call as it stands; `None` when there is none.
-        call: Option<Json>,
+        call: Option<Box<Call>>,
         /// The pin of the MCP tool that it asks for.
         pin: Option<PinSummary>,
     },
@@ -39,21 +42,21 @@ pub enum Refusal {
     /// A run cannot be repeated.
     Replay {
         /// The run; `None` when there is none.
-        run: Option<Json>,
+        run: Option<Box<RunSummary>>,
         /// The plan of the new call; `None` when there is no such tool any more.
-        plan: Option<Json>,
+        plan: Option<Box<PlanReport>>,
     },
     /// A checkpoint cannot be shown.
     Checkpoint,
     /// A checkpoint cannot be answered.
     CheckpointReview {
         /// The checkpoint; `None` when there is none.
-        checkpoint: Option<Json>,
+        checkpoint: Option<Box<Checkpoint>>,
     },
     /// A call cannot go on behind a checkpoint.
     Resume {
         /// The checkpoint; `None` when there is none.
-        checkpoint: Option<Json>,
+        checkpoint: Option<Box<Checkpoint>>,
         /// Why the call cannot run.
         run: RunRefusal,
     },
@@ -62,7 +65,7 @@ pub enum Refusal {
     /// A row of the inbox cannot be shown or decided.
     InboxItem {
         /// The row; `None` when there is none.
-        item: Option<Json>,
+        item: Option<Box<InboxItem>>,
     },
     /// A tool cannot be shown.
     Tool,
@@ -78,7 +81,7 @@ pub enum Refusal {
         /// The id that was asked for.
         runtime_id: String,
         /// The runtime; `None` when there is none of that id.
-        runtime: Option<Json>,
+        runtime: Option<Box<RuntimeStatus>>,
         /// The end of what it wrote to standard output, without secrets.
         stdout: String,
         /// The same of standard error.
@@ -91,7 +94,7 @@ pub enum Refusal {
         /// The id that was asked for.
         runtime_id: String,
         /// The runtime; `None` when there is none of that id.
-        runtime: Option<Json>,
+        runtime: Option<Box<RuntimeStatus>>,
         /// The process that it is.
         pid: Option<u32>,
         /// What to do about it.
@@ -115,7 +118,7 @@ pub enum Refusal {
 #[non_exhaustive]
 pub struct RunRefusal {
     /// The call as it stands; `None` when there is none.
-    pub call: Option<Json>,
+    pub call: Option<Box<Call>>,
     /// The names of what changed since the approval.
     pub changed: Vec<String>,
     /// Approved calls that were passed over, and why.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use brigade_call::{
     Call, CallStatus, Checkpoint, Claim, Purpose, Refusal as NotVerified, Runner, VerifiedCall, verify,
 };
-use brigade_core::{CallId, Fingerprint, Hint, IdPrefix, Json, NextStep, RunId, Timestamp};
+use brigade_core::{CallId, Fingerprint, Hint, IdPrefix, NextStep, RunId, Timestamp};
 use brigade_exec::{Execution, Logs, Peer, RunPaths, execute, with_checkpoints};
 use brigade_fs::{FileKind, RelPath, WriteFile};
 use brigade_mcp::{ListedTool, PinRule, ToolCall};
@@ -263,14 +263,13 @@ impl Room {
         self.remove_incoming(&dropped);
         let changed_pin = kept?;
         let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
-        let receipt = Json::Object(recorded.receipt.receipt.into_document());
         Ok(Attempt::Ran(Box::new(RunReport {
             schema: RunReport::SCHEMA,
             target: self.target(),
             calls_path: self.calls_path(),
             runs_path: self.absolute(RUNS),
-            call: self.call_json(&recorded.call.call),
-            receipt: self.receipt_json(receipt),
+            call: self.shown_call(&recorded.call.call),
+            receipt: Box::new(self.shown_receipt(recorded.receipt.receipt)),
             blockers: Unfilled::default(),
             blocker_details: Unfilled::default(),
             changed: Unfilled::default(),
@@ -344,34 +343,8 @@ impl Room {
     }
 
     fn not_run(&self, call: Option<&Call>, error: Error, known: RunRefusal) -> Error {
-        let call = call.map(|call| self.call_json(call));
+        let call = call.map(|call| Box::new(self.shown_call(call)));
         error.refusing(self, Refusal::Run(RunRefusal { call, ..known }))
-    }
-
-    /// Writes a receipt as reports have it, with absolute paths.
-    pub(crate) fn receipt_json(&self, receipt: Json) -> Json {
-        let Json::Object(mut members) = receipt else {
-            return receipt;
-        };
-        for key in ["receipt_path", "stdout_log_path", "stderr_log_path", "cwd"] {
-            self.make_absolute(&mut members, key);
-        }
-        if members.get("cwd").and_then(Json::as_str).is_some_and(|cwd| cwd.ends_with("/.")) {
-            members.insert("cwd".to_owned(), Json::from(self.target()));
-        }
-        self.receipt_runtime(&mut members);
-        if let Some(Json::Object(checkpoint)) = members.get_mut("checkpoint") {
-            self.make_absolute(checkpoint, "checkpoint_path");
-        }
-        if let Some(policy) = members.get("policy").map(|policy| self.policy_with_paths(policy)) {
-            members.insert("policy".to_owned(), policy);
-        }
-        if let Some(summary) =
-            members.get("projection_summary").map(|summary| self.projections_with_paths(summary))
-        {
-            members.insert("projection_summary".to_owned(), summary);
-        }
-        Json::Object(members)
     }
 
     /// Says what is wrong with the chain that a receipt was put at the end of.

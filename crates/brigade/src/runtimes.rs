@@ -7,8 +7,9 @@ mod logs;
 mod needed;
 mod shown;
 
+use brigade_call::RuntimeIssueRecord;
 use brigade_catalog::{Level, Runtime, Runtimes as RuntimeFile, starter};
-use brigade_core::{ConfigIssue, Json, NextStep, Severity, closest, text::escape_terminal};
+use brigade_core::{ConfigIssue, NextStep, Severity, closest, text::escape_terminal};
 use brigade_facts::read_config;
 use brigade_fs::Location;
 use brigade_policy::PolicyState;
@@ -116,7 +117,7 @@ impl Runtimes {
         }
         Ok(RuntimeReport {
             schema: RuntimeReport::SCHEMA,
-            runtime: facts.first().map_or(Json::Null, |facts| self.room.runtime_json(facts)),
+            runtime: Box::new(facts.first().map(|facts| self.room.runtime_status(facts)).unwrap_or_default()),
             summary,
             error: Unfilled::default(),
         })
@@ -143,7 +144,7 @@ impl Room {
         let of_config =
             runtimes.issues().iter().map(|issue| (issue.severity, shown::config_issue(issue, &words)));
         let of_facts = facts.iter().flat_map(|facts| &facts.issues);
-        let all: Vec<(Severity, Json)> =
+        let all: Vec<(Severity, RuntimeIssueRecord)> =
             of_config.chain(of_facts.map(|issue| (issue.severity, shown::issue(issue, &words)))).collect();
         // The first of the worst.
         let top = all.iter().rev().max_by_key(|(severity, _)| *severity).map(|(_, issue)| issue.clone());
@@ -153,12 +154,12 @@ impl Room {
             state_path: self.absolute(STATE),
             valid: runtimes.is_valid(),
             errors: errors.map(ErrorLine::from).collect(),
-            runtimes: facts.iter().map(|facts| self.runtime_json(facts)).collect(),
+            runtimes: facts.iter().map(|facts| self.runtime_status(facts)).collect(),
             runtime_count: facts.len(),
-            counts: Json::Object(StateCounts::of(facts).to_json()),
+            counts: StateCounts::of(facts).by_state(),
             issue_count: all.len(),
             issues: all.into_iter().map(|(_, issue)| issue).collect(),
-            top_issue: top.unwrap_or(Json::Null),
+            top_issue: top,
         }
     }
 

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
-use brigade_call::Call;
-use brigade_core::{Json, NextStep};
+use brigade_call::{Call, Receipt};
+use brigade_core::NextStep;
 use brigade_queue::{BadReceipt, Calls, Chain, Check, Compaction, Mending, View};
 
 use crate::error::Error;
-use crate::report::{CompactReport, DamageReport, Report as _, StateReport};
+use crate::report::{CompactReport, DamageReport, Quarantine, Report as _, StateReport};
 use crate::room::Room;
 
 /// One line of an export.
@@ -19,7 +19,7 @@ pub enum Exported<'e> {
     /// A call, as it stands.
     Call(&'e Call),
     /// A receipt.
-    Receipt(Json),
+    Receipt(Box<Receipt>),
 }
 
 /// Checks, compacts and exports what is stored.
@@ -92,15 +92,12 @@ impl State {
         temporary.extend(left.map(|path| path.to_string()));
         temporary.sort();
         temporary.dedup();
-        let counts = |counts: BTreeMap<String, u64>| {
-            Json::object(counts.into_iter().map(|(status, count)| (status, Json::from(count))))
-        };
         Ok(StateReport {
             schema: StateReport::SCHEMA,
             target: self.room.target(),
             valid: damage.is_empty(),
-            calls: counts(view.call_counts()?),
-            runs: counts(view.run_counts()?),
+            calls: view.call_counts()?,
+            runs: view.run_counts()?,
             journal_bytes: check.journal_bytes,
             segments: check.segments,
             adopted: !check.is_unadopted,
@@ -108,12 +105,7 @@ impl State {
             quarantined: check
                 .quarantined
                 .iter()
-                .map(|(file, lines)| {
-                    Json::object([
-                        ("file", Json::from(self.room.absolute(file))),
-                        ("lines", Json::from(*lines)),
-                    ])
-                })
+                .map(|(file, lines)| Quarantine { file: self.room.absolute(file), lines: *lines })
                 .collect(),
             unreadable_when_adopted: check
                 .bad_when_adopted
@@ -144,8 +136,8 @@ impl State {
             return Ok(());
         }
         for stored in view.receipts(usize::MAX)?.receipts {
-            let receipt = Json::Object(stored.receipt.into_document());
-            if found(Exported::Receipt(self.room.receipt_json(receipt))).is_break() {
+            let receipt = Box::new(self.room.shown_receipt(stored.receipt));
+            if found(Exported::Receipt(receipt)).is_break() {
                 break;
             }
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cases::{Case, after, json, mark};
 use crate::facts::PinFact;
-use crate::{Caller, Duplicate, ProgramFact, find_duplicate};
+use crate::{Caller, ContractLabels, Duplicate, ProgramFact, find_duplicate};
 
 /// Checks what stands in the way of an approval when one fact changes after the call was queued, by the codes.
 #[track_caller]
@@ -42,7 +42,7 @@ fn a_queued_call_is_what_was_planned() {
     assert_eq!((call.status, call.created_at), (CallStatus::Pending, Some(after(0))));
     assert_eq!((&*call.tool_id, &*call.family, call.command.as_deref()), ("greet", "script", plan.command()));
     assert_eq!((&call.args, &call.arguments), (plan.args(), plan.arguments()));
-    assert_eq!((&call.contract, &call.policy), (plan.contract(), plan.policy()));
+    assert_eq!((&call.contract, call.policy.as_ref()), (plan.contract(), Some(plan.policy())));
     assert_eq!(call.planned_binding, Some(plan.binding().fingerprint()));
     assert_eq!(call.planned_code, Some(plan.binding().code_fingerprint()));
     assert_eq!((call.blockers, call.approval, call.claim), (Vec::new(), None, None));
@@ -180,7 +180,7 @@ fn a_record_of_v030_is_compared_by_what_it_shows() {
     let plan = Case::new().plan();
     assert_eq!(plan.changes_since_queued(&adopted()), []);
     assert_eq!(plan.to_be_told(&adopted()), []);
-    let other = Call { contract: json("{}"), ..adopted() };
+    let other = Call { contract: ContractLabels::default(), ..adopted() };
     assert_eq!(plan.changes_since_queued(&other), [Change::Contract]);
     // One of ours must have its fingerprints.
     let bare = Call { contract_fingerprint: None, source_fingerprint: None, ..Case::new().queued() };

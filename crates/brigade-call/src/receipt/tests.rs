@@ -1,3 +1,5 @@
+use brigade_core::Dialect;
+
 use super::*;
 use crate::cases::json;
 
@@ -7,10 +9,10 @@ use crate::cases::json;
 fn check(text: &str, ids: [&str; 3], status: &str, started_at: Option<&str>, exit_code: Option<i64>) {
     let receipt = Receipt::from_json(json(text)).unwrap();
     assert_eq!([receipt.id(), receipt.call_id(), receipt.tool_id()], ids);
-    assert_eq!((receipt.status(), receipt.exit_code()), (status, exit_code));
+    assert_eq!((receipt.status(), receipt.exit_code), (status, exit_code));
     assert_eq!(receipt.started_at().map(|at| at.to_string()).as_deref(), started_at);
     assert_eq!(String::from_utf8(receipt.to_bytes()).unwrap().trim_end(), text.trim_end());
-    assert_eq!(Json::Object(receipt.into_document()), json(text));
+    assert_eq!(Json::Object(receipt.to_members()), json(text));
 }
 
 /// Checks which text a list is sorted by.
@@ -86,4 +88,29 @@ fn lists_are_sorted_by_start_else_end_else_id() {
     check_sort_key(r#","started_at":"2027","completed_at":"2028""#, "2027");
     check_sort_key(r#","started_at":null,"completed_at":"2028""#, "2028");
     check_sort_key("", "run-1");
+}
+
+#[track_caller]
+fn unchanged(text: &str) -> Receipt {
+    let json = Json::parse_bytes(text.as_bytes(), Dialect::Lenient).unwrap();
+    let receipt = Receipt::from_json(json.clone()).unwrap();
+    assert_eq!(Json::Object(receipt.to_members()), json);
+    receipt
+}
+
+#[test]
+fn receipts_of_any_program_are_written_as_they_were_read() {
+    unchanged(r#"{"id":"r","call_id":"c","status":"done"}"#);
+    unchanged(r#"{"id":"r","call_id":"c","status":"","exit_code":null,"mcp_pin":null,"theirs":{"a":NaN}}"#);
+    unchanged(
+        r#"{"id":"r","call_id":"c","status":"s","timeout":30,"duration_seconds":1.50,"policy":{"allowed":true},
+           "sandbox":{"mode":"off"},"runtime":"gone","mcp_request_id":"a-1","argv":7,"resume":{"checkpoint_id":"k"}}"#,
+    );
+}
+
+#[test]
+fn a_time_in_another_form_stays_as_it_is_and_is_understood() {
+    let receipt = unchanged(r#"{"id":"r","call_id":"c","status":"s","started_at":"2026-01-31T12:00:00Z"}"#);
+    assert_eq!(receipt.started_at().unwrap().to_string(), "2026-01-31T12:00:00+00:00");
+    assert_eq!(receipt.sort_key(), "2026-01-31T12:00:00Z");
 }

@@ -4,10 +4,10 @@ use brigade_core::{Fingerprint, Json, Object};
 
 use super::*;
 use crate::binding::Caller;
-use crate::cases::{Case, after, json, mark};
+use crate::cases::{Case, after, mark};
 use crate::checkpoint::CheckpointStatus;
 use crate::facts::{DirectoryFact, FileFact, PinFact, ProgramFact};
-use crate::{Claim, ProgramBinding, RunEnd};
+use crate::{Claim, ContractLabels, ProgramBinding, RunEnd};
 
 /// Verifies a call for its first run against a case, and returns the codes of the reasons against it.
 fn codes(call: Call, case: &Case) -> Vec<String> {
@@ -86,7 +86,7 @@ fn what_was_approved_runs() {
     assert_eq!(verified.argv().words(), ["sh", "bin/greet.sh", "Ada"]);
     assert_eq!(verified.binding(), &call.approval.unwrap().binding);
     assert_eq!(verified.env_labels(), ["GREETING"]);
-    assert_eq!((verified.directory(), verified.runtime(), verified.resume()), (None, &Json::Null, None));
+    assert_eq!((verified.directory(), verified.runtime(), verified.resume()), (None, None, None));
 }
 
 #[test]
@@ -206,11 +206,11 @@ fn a_call_of_a_family_that_is_not_executed_does_not_run() {
 fn a_runtime_must_be_ready() {
     let verified = |runtime| {
         verify(Case::mcp().approved(), Case::mcp().plan(), runtime, Purpose::Run, after(9))
-            .map(|verified| verified.runtime().clone())
+            .map(|verified| verified.runtime().cloned())
             .map_err(|refusal| refusal.blockers)
     };
-    let ready = json(r#"{"id":"voice"}"#);
-    assert_eq!(verified(RuntimeFact::Ready(ready.clone())), Ok(ready));
+    let ready = RuntimeStatus { id: "voice".to_owned(), ..RuntimeStatus::default() };
+    assert_eq!(verified(RuntimeFact::Ready(Box::new(ready.clone()))), Ok(Some(ready)));
     let reasons = vec![Blocker::new("runtime_stopped", "x"), Blocker::new("runtime_unhealthy", "y")];
     assert_eq!(verified(RuntimeFact::NotReady(reasons.clone())), Err(reasons));
 }
@@ -223,15 +223,15 @@ fn a_record_that_was_edited_contradicts_its_approval() {
     check_record(|call| call.tool_id = "other".to_owned(), &["changed_args", "changed_approval"]);
     check_record(|call| call.command = Some("sh bin/nice.sh".to_owned()), &["changed_contract"]);
     check_record(|call| call.family = "skill".to_owned(), &["changed_contract"]);
-    check_record(|call| call.contract = json("{}"), &["changed_contract"]);
+    check_record(|call| call.contract = ContractLabels::default(), &["changed_contract"]);
     check_record(|call| call.contract_fingerprint = other(), &["changed_contract"]);
     check_record(|call| call.source_fingerprint = other(), &["changed_source"]);
     check_record(|call| call.caller = Caller::Program("agent".to_owned()), &["changed_caller"]);
     check_record(|call| call.reviewed_at = Some(after(2)), approval);
     check_record(|call| call.review_reason = Some("fine".to_owned()), approval);
     check_record(|call| call.call_fingerprint = other(), approval);
-    check_record(|call| call.policy = json("{}"), approval);
-    check_record(|call| call.projection_summary = json(r#"{"count":7}"#), approval);
+    check_record(|call| call.policy = None, approval);
+    check_record(|call| call.projection_summary = None, approval);
     check_record(|call| call.approval = None, approval);
     check_record(|call| call.approval.as_mut().unwrap().fingerprint = mark("forged"), approval);
     check_record(

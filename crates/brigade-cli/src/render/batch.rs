@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 
 use super::json;
 use super::text::{Colour, Text, Tone};
-use super::values;
+use super::words;
 
 /// A batch that is queued while it is written.
 pub(crate) struct Batch<'a> {
@@ -71,7 +71,7 @@ fn line(row: &BatchRow) -> Text {
         (Some(call), _) => start
             .then(Tone::Accent, call)
             .then(Tone::Plain, " ")
-            .and(values::status(row.status.as_deref().unwrap_or("")))
+            .and(words::status(row.status.as_deref().unwrap_or("")))
             .then(Tone::Plain, if row.created { "" } else { " (there already)" }),
         (None, error) => {
             let reasons = std::iter::once(error.as_deref().unwrap_or("refused"));

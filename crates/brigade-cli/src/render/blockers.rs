@@ -1,44 +1,29 @@
 //! Reasons why a call may not run: what, which line decided, and how to change it.
 
-use brigade::core::{Hint, Json, Place};
-use brigade::{Blocker, Fault};
+use brigade::core::{Hint, Place};
+use brigade::{Blocker, BlockerDetail, Fault};
 
 use super::fault;
 use super::next::hint_text;
 use super::page::Sheet;
-use super::values;
 
 /// Lists every reason, each with its line and its way out.
-pub(crate) fn show(details: &[Json], sheet: &mut Sheet) {
+pub(crate) fn show(details: &[BlockerDetail], sheet: &mut Sheet) {
     fault::list(details.iter().map(fault).collect(), sheet);
 }
 
 /// Makes the document of one reason.
-pub(crate) fn detail(blocker: &Blocker) -> Json {
-    let place = blocker.place.as_ref();
-    Json::object([
-        ("code", Json::from(blocker.code.as_ref())),
-        ("message", Json::from(blocker.message.as_str())),
-        ("file", Json::from(place.map(|place| place.file.clone()))),
-        ("line", Json::from(place.and_then(|place| place.line))),
-        ("field", Json::from(blocker.field.clone())),
-        ("hint", Json::from(blocker.hint.as_ref().map(hint_text))),
-    ])
+pub(crate) fn detail(blocker: &Blocker) -> BlockerDetail {
+    BlockerDetail { hint: blocker.hint.as_ref().map(hint_text), ..BlockerDetail::from(blocker) }
 }
 
 /// Reads the document of one reason.
-fn fault(detail: &Json) -> Fault {
-    let number = |key| values::integer(detail, key).and_then(|number| usize::try_from(number).ok());
-    let place = values::some_text(detail, "file").map(|file| Place {
-        line: number("line"),
-        column: number("column"),
-        ..Place::file(file)
-    });
-    let text = |key| values::some_text(detail, key).map(str::to_owned);
-    Fault::new(values::text(detail, "code").to_owned(), values::text(detail, "message"))
+fn fault(detail: &BlockerDetail) -> Fault {
+    let place = detail.file.clone().map(|file| Place { line: detail.line, ..Place::file(file) });
+    Fault::new(detail.code.clone().unwrap_or_default(), &detail.message)
         .at(place)
-        .field(text("field"))
-        .help(text("hint").map(Hint::from))
+        .field(detail.field.clone())
+        .help(detail.hint.clone().map(Hint::from))
 }
 
 #[cfg(test)]
@@ -50,12 +35,21 @@ mod tests {
     #[test]
     fn a_reason_comes_with_its_line_and_the_way_to_change_it() {
         let details = [
-            Json::parse(
-                r#"{"code":"effect_denied","message":"effect `network` is denied","file":"policy.toml","line":3,
-                    "field":"denied_effects","hint":"strike it off the list"}"#,
-            )
-            .unwrap(),
-            Json::parse(r#"{"code":"x","message":"$.paths: required","field":"$.paths"}"#).unwrap(),
+            BlockerDetail {
+                code: Some("effect_denied".to_owned()),
+                message: "effect `network` is denied".to_owned(),
+                file: Some("policy.toml".to_owned()),
+                line: Some(3),
+                field: Some("denied_effects".to_owned()),
+                hint: Some("strike it off the list".to_owned()),
+                ..BlockerDetail::default()
+            },
+            BlockerDetail {
+                code: Some("x".to_owned()),
+                message: "$.paths: required".to_owned(),
+                field: Some("$.paths".to_owned()),
+                ..BlockerDetail::default()
+            },
         ];
         let mut sheet = Sheet::default();
         show(&details, &mut sheet);

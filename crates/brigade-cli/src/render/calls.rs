@@ -1,16 +1,17 @@
 //! Lists of calls, shown while they are read: there may be very many.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use brigade::core::{Json, Timestamp};
-use brigade::{CallFilter, Error, Workspace};
+use brigade::core::Timestamp;
+use brigade::{Call, CallFilter, CallStatus, Error, Workspace};
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 
 use super::page::Page;
 use super::table::{Fit, Table};
 use super::text::{Text, Tone};
-use super::{values, when};
+use super::{when, words};
 
 /// The schema id of the list of calls.
 pub(crate) const CALL_LIST: &str = "brigade.call-list.v1";
@@ -19,13 +20,17 @@ pub(crate) const CALL_LIST: &str = "brigade.call-list.v1";
 pub(crate) struct CallList<'a> {
     workspace: &'a Workspace,
     filter: &'a CallFilter,
-    counts: &'a Json,
+    counts: &'a BTreeMap<String, u64>,
     failure: RefCell<Option<Error>>,
     found: Cell<bool>,
 }
 
 impl<'a> CallList<'a> {
-    pub(crate) fn new(workspace: &'a Workspace, filter: &'a CallFilter, counts: &'a Json) -> CallList<'a> {
+    pub(crate) fn new(
+        workspace: &'a Workspace,
+        filter: &'a CallFilter,
+        counts: &'a BTreeMap<String, u64>,
+    ) -> CallList<'a> {
         CallList { workspace, filter, counts, failure: RefCell::new(None), found: Cell::new(false) }
     }
 
@@ -64,7 +69,7 @@ impl Serialize for Calls<'_> {
         let mut unwritten = None;
         let read = list.workspace.calls().for_each(list.filter, &mut |call| {
             list.found.set(true);
-            match elements.serialize_element(&list.workspace.calls().json(call)) {
+            match elements.serialize_element(&list.workspace.calls().shown(call)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     unwritten = Some(error);
@@ -93,7 +98,7 @@ pub(crate) struct CallRows {
 }
 
 impl CallRows {
-    pub(crate) fn new(counts: &Json) -> CallRows {
+    pub(crate) fn new(counts: &BTreeMap<String, u64>) -> CallRows {
         let table = Table::new([
             ("call", Fit::Whole),
             ("tool", Fit::Whole),
@@ -102,25 +107,23 @@ impl CallRows {
             ("queued", Fit::Cut),
         ]);
         let heading =
-            values::counts(counts).map(|counts| Text::new(Tone::Faint, "calls: ").then(Tone::Plain, &counts));
+            words::counts(counts).map(|counts| Text::new(Tone::Faint, "calls: ").then(Tone::Plain, &counts));
         CallRows { table, heading, shown: 0, pending: None }
     }
 
     /// Adds one call.
-    pub(crate) fn add(&mut self, call: &Json, now: Timestamp) {
-        let id = values::text(call, "id");
-        let status = values::text(call, "status");
-        let blockers = values::list(call, "blockers").len();
-        if status == "pending" && blockers == 0 && self.pending.is_none() {
-            self.pending = Some(id.to_owned());
+    pub(crate) fn add(&mut self, call: &Call, now: Timestamp) {
+        let blockers = call.blockers.len();
+        if call.status == CallStatus::Pending && blockers == 0 && self.pending.is_none() {
+            self.pending = Some(call.id.to_string());
         }
         let tone = if blockers == 0 { Tone::Faint } else { Tone::Bad };
         self.table.row([
-            Text::new(Tone::Accent, id),
-            Text::from(values::text(call, "tool_id")),
-            values::status(status),
+            Text::new(Tone::Accent, call.id.as_str()),
+            Text::from(&call.tool_id),
+            words::status(call.status.as_str()),
             Text::new(tone, &blockers.to_string()),
-            when::moment(values::text(call, "created_at"), now),
+            call.created_at.map_or_else(Text::default, |at| when::at(at, now)),
         ]);
     }
 

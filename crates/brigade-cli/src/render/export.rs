@@ -4,9 +4,18 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use brigade::core::Json;
-use brigade::{Error, Exported, Workspace};
-use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
+use brigade::core::json::to_json;
+use brigade::{Call, Error, Exported, Receipt, Workspace};
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, SerializeSeq as _, Serializer};
+
+/// One record of an export.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Record {
+    Call(Box<Call>),
+    Receipt(Box<Receipt>),
+}
 
 /// The document of `state export`, whose records are read while it is written.
 pub(crate) struct Export<'a> {
@@ -26,16 +35,16 @@ impl<'a> Export<'a> {
 
     /// Writes one record on each line.
     pub(crate) fn write_lines(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.for_each(|record| writeln!(out, "{}", record.to_compact()))
+        self.for_each(|record| writeln!(out, "{}", to_json(&record).unwrap_or_default().to_compact()))
     }
 
     /// Hands out records until they end or cannot be taken.
-    fn for_each<E>(&self, mut take: impl FnMut(Json) -> Result<(), E>) -> Result<(), E> {
+    fn for_each<E>(&self, mut take: impl FnMut(Record) -> Result<(), E>) -> Result<(), E> {
         let mut untaken = None;
         let read = self.workspace.state().export(&mut |exported| {
             let record = match exported {
-                Exported::Call(call) => Json::object([("call", self.workspace.calls().json(call))]),
-                Exported::Receipt(receipt) => Json::object([("receipt", receipt)]),
+                Exported::Call(call) => Record::Call(Box::new(self.workspace.calls().shown(call))),
+                Exported::Receipt(receipt) => Record::Receipt(receipt),
             };
             match take(record) {
                 Ok(()) => ControlFlow::Continue(()),

@@ -1,8 +1,7 @@
 //! Errors: what went wrong, every reason, and what to do next.
 
-use brigade::core::Json;
 use brigade::redact::Redactor;
-use brigade::{Diagnosis, Error, ErrorKind, Exit, Fault, SourceFiles};
+use brigade::{BlockerDetail, Diagnosis, Error, ErrorKind, Exit, Fault, SourceFiles};
 use serde::Serialize;
 
 use super::blockers;
@@ -20,7 +19,7 @@ pub(crate) struct ErrorReport {
     kind: &'static str,
     exit_code: u8,
     blockers: Vec<String>,
-    blocker_details: Vec<Json>,
+    blocker_details: Vec<BlockerDetail>,
     candidates: Vec<String>,
     hints: Vec<String>,
     #[serde(flatten)]

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use brigade::core::json::to_json;
 use brigade::paths::{CALLS, CATALOG, CHECKPOINTS, INBOX, PINS, RUNS};
 use brigade::{
     CallReport, CheckpointReport, CheckpointReviewReport, DescribeReport, Diagnosis, Error, InboxItemReport,
@@ -11,7 +12,7 @@ use brigade::{
     RunShowReport, RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport, ShowReport,
 };
 use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::{Error as _, SerializeMap, Serializer};
 
 use super::next::CommandLine;
 use super::page::Page;
@@ -102,7 +103,7 @@ impl Serialize for Refused<'_> {
             ),
             Refusal::Replay { run, plan } => members!(map:
                 "schema": ReplayReport::SCHEMA, "target": target, "runs_path": self.path(RUNS),
-                "calls_path": self.path(CALLS), "run": run, "plan": plan,
+                "calls_path": self.path(CALLS), "run": run, "plan": to_json(plan).map_err(S::Error::custom)?,
                 "blockers": reasons, "blocker_details": details, "created": 0, "executed": 0, "error": text,
             ),
             Refusal::Checkpoint => members!(map:

@@ -6,10 +6,12 @@ use super::text::{Text, Tone};
 
 /// Writes a stored point in time with its distance from now; text that is no time is shown as it is.
 pub(crate) fn moment(stored: &str, now: Timestamp) -> Text {
-    match stored.parse::<Timestamp>() {
-        Ok(at) => Text::from(clock(at)).then(Tone::Faint, &format!(" ({})", distance(at, now))),
-        Err(_) => Text::from(stored),
-    }
+    stored.parse().map_or_else(|_| Text::from(stored), |time| at(time, now))
+}
+
+/// Writes a point in time with its distance from now.
+pub(crate) fn at(time: Timestamp, now: Timestamp) -> Text {
+    Text::from(clock(time)).then(Tone::Faint, &format!(" ({})", distance(time, now)))
 }
 
 /// Writes `2026-01-31 12:00:00 UTC`.

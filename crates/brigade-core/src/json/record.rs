@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use serde::de::{Deserialize as _, DeserializeOwned, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::de::Members;
@@ -18,6 +18,8 @@ pub struct Extra {
     members: Object,
     /// Known members that the record did not have.
     absent: Vec<&'static str>,
+    /// Known members that are `null`, and are written although they may be left out.
+    nulls: Vec<&'static str>,
 }
 
 impl Extra {
@@ -31,9 +33,20 @@ impl Extra {
         &mut self.members
     }
 
-    /// Lets members be written that the record did not have.
+    /// Lets all members be written that the record did not have.
     pub fn complete(&mut self) {
         self.absent.clear();
+    }
+
+    /// Keeps known members from being written for as long as they have no value.
+    pub fn leave_out(&mut self, members: &[&'static str]) {
+        self.absent.extend(members);
+    }
+
+    /// Lets known members be written even if they have no value, as `null`.
+    pub fn show(&mut self, members: &[&'static str]) {
+        self.absent.retain(|absent| !members.contains(absent));
+        self.nulls.extend(members);
     }
 }
 
@@ -45,7 +58,7 @@ impl PartialEq for Extra {
 
 impl From<Object> for Extra {
     fn from(members: Object) -> Extra {
-        Extra { members, absent: Vec::new() }
+        Extra { members, ..Extra::default() }
     }
 }
 
@@ -63,9 +76,13 @@ pub fn from_record<T>(
         let error = match read(RecordDeserializer { members: &members, fields: &fields }) {
             Ok(value) => {
                 let known = fields.get();
-                let absent = known.iter().copied().filter(|name| !members.contains_key(*name)).collect();
+                let which = |is: &dyn Fn(Option<&Json>) -> bool| {
+                    known.iter().copied().filter(|name| is(members.get(*name))).collect::<Vec<_>>()
+                };
+                let absent = which(&|member| member.is_none());
+                let nulls = which(&|member| member.is_some_and(Json::is_null));
                 members.retain(|name, _| !known.contains(&name.as_str()));
-                let mut extra = Extra { members, absent };
+                let mut extra = Extra { members, absent, nulls };
                 extra.members.append(&mut set_aside);
                 return Ok((value, extra));
             }
@@ -84,17 +101,34 @@ pub fn to_record(derived: Json, extra: &Extra) -> Object {
         unreachable!("the derived form of a record is an object");
     };
     for name in &extra.absent {
-        if members.get(*name).is_some_and(Json::is_null) {
+        if members.get(*name).is_some_and(is_empty) {
             members.remove(*name);
+        }
+    }
+    for name in &extra.nulls {
+        if !members.contains_key(*name) {
+            members.insert((*name).to_owned(), Json::Null);
         }
     }
     for (name, value) in &extra.members {
         // A known member that held a value of another type keeps it until there is one of its own.
-        if members.get(name).is_none_or(Json::is_null) {
+        if members.get(name).is_none_or(is_empty) {
             members.insert(name.clone(), value.clone());
         }
     }
     members
+}
+
+/// Tells whether a value says no more than that there is none.
+fn is_empty(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::Bool(value) => !value,
+        Json::Number(number) => number.as_str() == "0",
+        Json::String(text) => text.is_empty(),
+        Json::Array(elements) => elements.is_empty(),
+        Json::Object(members) => members.is_empty(),
+    }
 }
 
 const NO_FIELDS: &[&str] = &[];
@@ -173,6 +207,35 @@ macro_rules! record {
     };
 }
 
+/// Reads a value through its text, and only if it is written as we write it: `#[serde(deserialize_with = "exact")]`. In a
+/// record, another text is set aside and stays as it is.
+///
+/// # Errors
+/// When the value is not such a text.
+pub fn exact<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: std::str::FromStr + std::fmt::Display,
+    D: Deserializer<'de>,
+{
+    let Some(text) = Option::<String>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let value = text.parse::<T>().ok().filter(|value| value.to_string() == text);
+    value.map(Some).ok_or_else(|| serde::de::Error::custom("expected the usual form"))
+}
+
+/// Reads a member that may be absent or `null`, and tells the two apart: `#[serde(deserialize_with = "present")]`.
+///
+/// # Errors
+/// When the value has not the form of the type.
+pub fn present<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    T: serde::Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Option::deserialize(deserializer).map(Some)
+}
+
 /// Serialises a member of a document with sorted keys, as stored documents have them: `#[serde(with = "sorted")]`.
 pub mod sorted {
     use super::*;
@@ -212,6 +275,8 @@ mod tests {
         #[serde(default)]
         words: Vec<String>,
         seconds: Option<Number>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        later: Option<u8>,
         inner: Option<Inner>,
         #[serde(default)]
         args: Json,
@@ -247,6 +312,9 @@ mod tests {
             r#"{"args":{"n":NaN,"x":1.50},"at":null,"id":"c","inner":{"path":"p","theirs":-0},"words":["a"]}"#,
         );
         unchanged(r#"{"args":null,"id":"c","seconds":30,"words":[]}"#);
+        unchanged(r#"{"id":"c","words":null}"#);
+        unchanged(r#"{"id":"c"}"#);
+        unchanged(r#"{"id":"c","later":null}"#);
         let sample = unchanged(r#"{"args":[],"at":7,"id":"c","inner":{"path":1},"words":["a"],"zzz":null}"#);
         assert_eq!((sample.at, sample.inner), (None, None));
     }

@@ -1,7 +1,8 @@
 //! What is wrong with one runtime.
 
+use brigade_call::RuntimeIssueRecord;
 use brigade_catalog::Runtime;
-use brigade_core::{Hint, Json, Object, Place, Severity};
+use brigade_core::{Hint, Place, Severity};
 
 use crate::IssueType;
 
@@ -73,23 +74,21 @@ impl RuntimeIssue {
         RuntimeIssue { severity, ..self }
     }
 
-    /// Returns the members that issues have in reports.
-    pub fn to_json(&self) -> Object {
-        Object::from([
-            ("status".to_owned(), Json::from("warn")),
-            ("name".to_owned(), self.issue_type.name().into()),
-            ("tool_id".to_owned(), self.runtime_id.as_str().into()),
-            ("family".to_owned(), "runtime".into()),
-            ("issue_type".to_owned(), self.issue_type.code().into()),
-            ("harness".to_owned(), Json::Null),
-            ("projection_target".to_owned(), Json::Null),
-            ("description".to_owned(), Json::Null),
-            ("detail".to_owned(), self.detail.as_str().into()),
-            ("severity".to_owned(), self.severity.as_str().into()),
-            ("file".to_owned(), self.place.file.as_str().into()),
-            ("line".to_owned(), self.place.line.into()),
-            ("field".to_owned(), self.field.into()),
-            ("fix".to_owned(), self.fix.as_ref().map(ToString::to_string).into()),
-        ])
+    /// Returns the issue as lists and receipts have it.
+    pub fn to_record(&self) -> RuntimeIssueRecord {
+        RuntimeIssueRecord {
+            status: "warn".to_owned(),
+            name: self.issue_type.name(),
+            tool_id: Some(self.runtime_id.clone()),
+            family: Some("runtime".to_owned()),
+            issue_type: self.issue_type.code().to_owned(),
+            detail: self.detail.clone(),
+            severity: Some(self.severity.as_str().to_owned()),
+            file: Some(self.place.file.clone()),
+            line: self.place.line,
+            field: self.field.map(str::to_owned),
+            fix: self.fix.as_ref().map(ToString::to_string),
+            ..RuntimeIssueRecord::default()
+        }
     }
 }

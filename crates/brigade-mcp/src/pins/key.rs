@@ -4,6 +4,7 @@
 //! with different commands. A pin records the command that it was made with; when that command belongs to another entry, a
 //! tool has a pin of its own, whose name ends in a fingerprint. An entry whose command is edited keeps its pin.
 
+use brigade_call::ContractLabels;
 use brigade_catalog::{Catalog, Family, Tool};
 use brigade_core::{Fingerprint, Json};
 
@@ -57,15 +58,13 @@ pub struct McpTool {
 
 impl McpTool {
     /// Returns what a call with this contract asks for; none when it is no MCP call.
-    pub fn of_contract(family: &str, contract: &Json) -> Option<McpTool> {
-        let label = |key: &str| {
-            contract.get(key).and_then(Json::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
-        };
+    pub fn of_contract(family: &str, contract: &ContractLabels) -> Option<McpTool> {
+        let label = |label: &Option<String>| label.clone().filter(|text| !text.is_empty());
         if family != Family::Mcp.as_str() {
             return None;
         }
-        let server = label("mcp_server_id").or_else(|| label("runtime_id"))?;
-        Some(McpTool { server, tool: label("mcp_tool_name")?, variant: None })
+        let server = label(&contract.mcp_server_id).or_else(|| label(&contract.runtime_id))?;
+        Some(McpTool { server, tool: label(&contract.mcp_tool_name)?, variant: None })
     }
 
     /// Returns what a tool of the catalog asks for, by its names alone; none when it is no whole MCP tool.

@@ -242,37 +242,6 @@ fn only_a_full_plan_renders_what_is_not_there() {
     assert_eq!(expected(Depth::Full), Some(Fingerprint::of_bytes(b"a\n")));
 }
 
-#[test]
-fn reports_have_the_keys_of_the_python_program() {
-    let written = projected(&claude(), "a");
-    let json = one(&claude(), &source("a"), &file(&written), Overwrite::Never)
-        .to_json(|path| format!("/project/{path}"));
-    let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-    let expect = [
-        "action",
-        "actual_projection_fingerprint",
-        "advice",
-        "detail",
-        "expected_fingerprint",
-        "expected_projection_fingerprint",
-        "family",
-        "harness",
-        "lossiness",
-        "managed",
-        "metadata",
-        "name",
-        "projection_path",
-        "reason",
-        "source_fingerprint",
-        "source_path",
-        "status",
-        "tool_id",
-    ];
-    assert_eq!(keys, expect);
-    assert_eq!(json.get("projection_path").unwrap().as_str(), Some("/project/.claude/commands/simplify.md"));
-    assert_eq!(json.get("metadata").unwrap().get("tool_id").unwrap().as_str(), Some("simplify"));
-}
-
 proptest! {
     #[test]
     fn what_was_applied_is_current_and_an_edit_conflicts(

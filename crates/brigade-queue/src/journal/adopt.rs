@@ -41,8 +41,11 @@ impl Links {
         {
             call.receipt = Some(ReceiptLink { path: path.to_string(), ledger: Some(link.clone()) });
         }
-        for json in [&mut call.policy, &mut call.projection_summary] {
-            self.make_relative(json);
+        if let Some(policy) = &mut call.policy {
+            self.make_relative(&mut policy.policy_path);
+        }
+        for row in call.projection_summary.iter_mut().flat_map(|summary| &mut summary.projections) {
+            row.projection_path.iter_mut().for_each(|path| self.make_relative(path));
         }
         if let Some(checkpoints) = self.checkpoints.get(call.id.as_str()) {
             stored.checkpoints = checkpoints.clone();
@@ -53,21 +56,11 @@ impl Links {
         line
     }
 
-    /// Cuts the workspace off the paths in a value, so that the workspace can be moved.
-    fn make_relative(&self, json: &mut Json) {
-        match json {
-            Json::String(text) => {
-                let inside = text.strip_prefix(&self.root).and_then(|rest| rest.strip_prefix('/'));
-                if let Some(inside) = inside.filter(|_| !self.root.is_empty()).map(str::to_owned) {
-                    *text = inside;
-                }
-            }
-            Json::Array(elements) => elements.iter_mut().for_each(|element| self.make_relative(element)),
-            Json::Object(members) => members
-                .iter_mut()
-                .filter(|(key, _)| key.ends_with("_path") || matches!(key.as_str(), "projections"))
-                .for_each(|(_, member)| self.make_relative(member)),
-            Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    /// Cuts the workspace off a path, so that the workspace can be moved.
+    fn make_relative(&self, path: &mut String) {
+        let inside = path.strip_prefix(&self.root).and_then(|rest| rest.strip_prefix('/'));
+        if let Some(inside) = inside.filter(|_| !self.root.is_empty()).map(str::to_owned) {
+            *path = inside;
         }
     }
 }
@@ -170,11 +163,9 @@ fn adopt_receipts(
         let sha256 = Fingerprint::of_bytes(bytes.as_deref().unwrap_or_default());
         let read = receipts::read_receipt(&paths[index], bytes);
         let (started_at, status, record_id) = match read {
-            Ok(StoredReceipt { receipt, .. }) => (
-                receipt.sort_key().to_owned(),
-                receipt.status().to_owned(),
-                Some(receipt.call_id().to_owned()),
-            ),
+            Ok(StoredReceipt { receipt, .. }) => {
+                (receipt.sort_key(), receipt.status().to_owned(), Some(receipt.call_id().to_owned()))
+            }
             // Before all others, because it has no time.
             Err(_) => (String::new(), UNREADABLE.to_owned(), None),
         };

@@ -79,7 +79,7 @@ fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp)
     if !end.status.is_finished() {
         return None;
     }
-    let document = receipt.receipt.document();
+    let document = receipt.receipt.to_members();
     let member = |name: &str| document.get(name).cloned().unwrap_or_default();
     let reviewed = |name: &str| document.get("approval").and_then(|approval| approval.get(name)).cloned();
     let mut record: Object = SHARED.iter().map(|name| ((*name).to_owned(), member(name))).collect();
@@ -90,7 +90,7 @@ fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp)
         ("run_id", member("id")),
         ("command", member("command_label")),
         ("created_at", member("started_at")),
-        ("contract", contract_of_receipt(document)),
+        ("contract", contract_of_receipt(&document)),
         ("approval_binding", member("binding")),
         ("reviewed_at", reviewed("reviewed_at").unwrap_or_default()),
         ("review_reason", reviewed("review_reason").unwrap_or_default()),

@@ -1,5 +1,6 @@
 //! Receipts: finding and listing them by the ledger, or by their folder where there is no ledger yet.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use brigade_call::{LedgerLink, Receipt};
@@ -248,7 +249,7 @@ pub(crate) fn enter(
                 run_id: run_id.to_owned(),
                 record_id: Some(receipt.receipt.call_id().to_owned()),
                 sha256: receipt.sha256,
-                started_at: receipt.receipt.sort_key().to_owned(),
+                started_at: receipt.receipt.sort_key(),
                 status: receipt.receipt.status().to_owned(),
                 is_adopted: false,
             };
@@ -327,7 +328,7 @@ fn read(fs: &dyn Fs, paths: &[RelPath]) -> RunList {
             Err(error) => list.errors.push(error),
         }
     }
-    list.receipts.sort_by(|left, right| right.receipt.sort_key().cmp(left.receipt.sort_key()));
+    list.receipts.sort_by_cached_key(|stored| Reverse(stored.receipt.sort_key()));
     list
 }
 
@@ -344,12 +345,12 @@ mod tests {
         let path = layout::runs().join("run-1.json").unwrap();
         let bytes = || Ok(text.as_bytes().to_vec());
         let whole = read_receipt(&path, bytes()).map(|stored| {
-            let mut document = stored.receipt.into_document();
+            let mut document = stored.receipt.to_members();
             document.retain(|key, _| NEEDED.contains(&key.as_str()) || WANTED.contains(&key.as_str()));
             document
         });
         let some = examined(&path, bytes(), WANTED).map(|found| {
-            let mut document = found.receipt.into_document();
+            let mut document = found.receipt.to_members();
             document.retain(|key, _| NEEDED.contains(&key.as_str()) || WANTED.contains(&key.as_str()));
             document
         });

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use brigade_call::{Binding, Call, Caller, Checkpoint, CheckpointStatus, Claim, Receipt, Runner};
 use brigade_core::json::{Shown, reprint};
-use brigade_core::{CallId, Dialect, Fingerprint, IdPrefix, Json, Object, RunId, Timestamp};
+use brigade_core::{CallId, Dialect, Extra, Fingerprint, IdPrefix, Json, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{
     Calls, Check, Compaction, Damage, Enqueued, Finished, Host, JournalStore, ListedCall, LockedQueue, Match,
@@ -75,20 +75,19 @@ pub fn claim(run: &str) -> Claim {
 }
 
 pub fn receipt(call: &str, run: &str, status: &str, second: i64, checkpoints: &[Checkpoint]) -> Receipt {
-    let mut document = Object::from([
-        ("id".to_owned(), Json::from(run)),
-        ("call_id".to_owned(), Json::from(call)),
-        ("status".to_owned(), Json::from(status)),
-        ("tool_id".to_owned(), Json::from("greet")),
-        ("started_at".to_owned(), Json::from(at(second).to_string())),
-        ("completed_at".to_owned(), Json::from(at(second + 1).to_string())),
-        ("exit_code".to_owned(), Json::from(0)),
-    ]);
+    let mut receipt = Receipt {
+        schema: None,
+        tool_id: "greet".to_owned(),
+        started_at: Some(at(second)),
+        completed_at: Some(at(second + 1)),
+        exit_code: Some(0),
+        ..Receipt::new(run, call, status)
+    };
     if !checkpoints.is_empty() {
-        let ids: Vec<&str> = checkpoints.iter().map(|checkpoint| checkpoint.id.as_str()).collect();
-        document.insert("checkpoint_ids".to_owned(), ids.into());
+        receipt.checkpoint_ids =
+            Some(checkpoints.iter().map(|checkpoint| checkpoint.id.to_string()).collect());
     }
-    Receipt::from_json(Json::Object(document)).unwrap()
+    receipt
 }
 
 pub fn checkpoint(id: &str, call: &str, run: &str) -> Checkpoint {
@@ -109,7 +108,8 @@ pub fn checkpoint(id: &str, call: &str, run: &str) -> Checkpoint {
         reviewed_at: None,
         review_reason: None,
         resume_run_id: None,
-        extra: Object::new(),
+        checkpoint_path: None,
+        extra: Extra::default(),
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use brigade_call::{Call, CallStatus, CheckpointStatus, Receipt};
-use brigade_core::{CallId, Fingerprint, Json, Object};
+use brigade_call::{Call, CallStatus, CheckpointStatus, ContractLabels, Receipt};
+use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
 use brigade_facts::ToolFacts;
 use brigade_fs::{FileKind, Lines};
@@ -16,7 +16,9 @@ use super::gathered::Ledger;
 use super::replan::Replanner;
 use crate::error::Error;
 use crate::gather::Config;
+use crate::history::args_of;
 use crate::inbox::INBOX;
+use crate::report::RunSummary;
 use crate::room::{CHECKPOINTS, RUNS, Room, rel};
 
 /// The statuses of calls that may need somebody, the finished ones last.
@@ -60,8 +62,8 @@ pub(crate) struct QueueFacts {
     /// All runs, newest first.
     pub(crate) runs: Vec<RunState>,
     pub(crate) run_counts: BTreeMap<String, u64>,
-    /// The summary of the newest run; `null` without one.
-    pub(crate) latest_run: Json,
+    /// The summary of the newest run.
+    pub(crate) latest_run: Option<RunSummary>,
     pub(crate) broken_receipts: Vec<BrokenFile>,
     pub(crate) ledger: Vec<BrokenFile>,
     /// Newest first.
@@ -139,7 +141,7 @@ impl Room {
             && let Some(run) = newest.path.rsplit('/').next().and_then(|name| name.strip_suffix(".json"))
             && let Some(Ok(stored)) = view.receipt(run)?
         {
-            facts.latest_run = self.run_summary(&stored);
+            facts.latest_run = Some(self.run_summary(&stored));
         }
         let mut settled: HashSet<Fingerprint> = HashSet::new();
         let mut replays = 0;
@@ -249,9 +251,9 @@ fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec
 
 /// Drops what no diagnosis looks at: there may be very many calls.
 fn keep_little(call: &mut Call) {
-    for json in [&mut call.contract, &mut call.policy, &mut call.projection_summary] {
-        *json = Json::Null;
-    }
+    call.contract = ContractLabels::default();
+    call.policy = None;
+    call.projection_summary = None;
     call.arguments.clear();
     call.extra.clear();
 }
@@ -284,11 +286,10 @@ impl LookedRun {
         let receipt = &found.receipt;
         let run = RunState { missing_logs: missing_logs(receipt, files), ..RunState::of(receipt) };
         let failed = matches!(run.status.as_str(), "failed" | "timed-out" | "interrupted");
-        let args = || receipt.document().get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
         LookedRun {
             run,
-            sort_key: receipt.sort_key().to_owned(),
-            failed_with: failed.then(args),
+            sort_key: receipt.sort_key(),
+            failed_with: failed.then(|| args_of(receipt)),
             path: found.path,
         }
     }
@@ -379,12 +380,12 @@ fn broken_chain(verification: Verification) -> Vec<BrokenFile> {
 
 /// Names the logs of a receipt that are gone. They lie beside it, whatever absolute path an older receipt has.
 fn missing_logs(receipt: &Receipt, files: &HashSet<String>) -> Vec<&'static str> {
-    let is_missing = |key: &str| {
-        let path = receipt.text(key).filter(|path| !path.is_empty());
+    let is_missing = |path: &Option<String>| {
+        let path = path.as_deref().filter(|path| !path.is_empty());
         path.is_some_and(|path| !files.contains(path.rsplit('/').next().unwrap_or(path)))
     };
-    let streams = [("stdout_log_path", "stdout"), ("stderr_log_path", "stderr")];
-    streams.into_iter().filter(|(key, _)| is_missing(key)).map(|(_, stream)| stream).collect()
+    let streams = [(&receipt.stdout_log_path, "stdout"), (&receipt.stderr_log_path, "stderr")];
+    streams.into_iter().filter(|(path, _)| is_missing(path)).map(|(_, stream)| stream).collect()
 }
 
 fn add_checkpoints(

@@ -27,8 +27,8 @@ fn check(workspace: &Workspace, created: usize, skipped: usize, dismissed: usize
     report
 }
 
-fn id(row: &Json) -> IdPrefix {
-    IdPrefix::new(row.get("id").and_then(Json::as_str).unwrap())
+fn id(row: &InboxItem) -> IdPrefix {
+    IdPrefix::new(row.id.as_deref().unwrap())
 }
 
 fn bytes(workspace: &Workspace) -> Vec<u8> {

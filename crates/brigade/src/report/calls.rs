@@ -1,9 +1,13 @@
 //! Documents about calls.
 
-use brigade_core::{Json, NextStep};
+use brigade_call::{Call, PlanSummary, Receipt};
+use brigade_core::NextStep;
+use brigade_core::json::sorted;
+use brigade_policy::{BlockerDetail, PolicyDecision};
+use brigade_projection::ProjectionSummary;
 use serde::Serialize;
 
-use super::{PinSummary, Report, Unfilled};
+use super::{PinSummary, ProjectionReport, Report, Unfilled};
 use crate::exit::Exit;
 
 /// `call plan`: what a call would be, and every reason why it may not run.
@@ -21,21 +25,23 @@ pub struct PlanReport {
     /// The tool.
     pub tool_id: String,
     /// The plan, without secrets; of a tool that is not there it says nothing.
-    pub plan: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub plan: PlanSummary,
     /// Every reason against the call, as sentences.
     pub blockers: Vec<String>,
     /// The same reasons with code, place and the way to change them.
-    pub blocker_details: Vec<Json>,
+    pub blocker_details: Vec<BlockerDetail>,
     /// What the policy decides.
-    pub policy: Json,
+    pub policy: PolicyDecision,
     /// What the policy's author probably did not mean, such as a key that has no effect; none of it stops the call.
     pub warnings: Vec<String>,
     /// What the input schema has against the arguments.
     pub validation_errors: Vec<String>,
     /// The projections that block the call.
-    pub projection_blockers: Vec<Json>,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub projection_blockers: Vec<ProjectionReport>,
     /// Counts and places of the projections.
-    pub projection_summary: Json,
+    pub projection_summary: ProjectionSummary,
     /// The contract's fingerprint.
     pub contract_fingerprint: Option<String>,
     /// The source's fingerprint.
@@ -74,13 +80,13 @@ pub struct QueueReport {
     /// 1 when the call has blockers.
     pub blocked: u8,
     /// The stored call, or the one that was there, or, when nothing was stored, the one that would have been, without secrets.
-    pub call: Json,
+    pub call: Call,
     /// Why nothing was stored.
     pub reason: Option<String>,
     /// Every reason against the call, as sentences.
     pub blockers: Vec<String>,
     /// The same reasons with code, place and the way to change them.
-    pub blocker_details: Vec<Json>,
+    pub blocker_details: Vec<BlockerDetail>,
 }
 
 impl Report for QueueReport {
@@ -98,7 +104,8 @@ pub struct CallReport {
     /// The queue's file.
     pub calls_path: String,
     /// The call; `null` when there is none.
-    pub call: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Call>"))]
+    pub call: Call,
     /// What changed since the call was approved, so that it cannot run; empty when nothing did.
     pub changed: Vec<String>,
     /// The pin of the MCP tool that it asks for, and what the server changed since; `null` without one.
@@ -127,7 +134,8 @@ pub struct ReviewReport {
     /// The queue's file.
     pub calls_path: String,
     /// The call as it stands now; `null` when there is none.
-    pub call: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Call>"))]
+    pub call: Call,
     /// The pin of the MCP tool that it asks for, as it is now; `null` without one.
     pub pin: Option<PinSummary>,
     /// What the server changed of that tool and this approval took, in sentences: the pin was renewed to exactly that.
@@ -138,7 +146,7 @@ pub struct ReviewReport {
     /// Every reason against it, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same reasons with code, place and the way to change them.
-    pub(crate) blocker_details: Unfilled<Vec<Json>>,
+    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
     /// What could be meant, when more than one call could.
     pub(crate) candidates: Unfilled<Vec<String>>,
 }
@@ -160,13 +168,15 @@ pub struct RunReport {
     /// The folder of receipts and logs.
     pub runs_path: String,
     /// The call as it stands now; `null` when there is none.
-    pub call: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Call>"))]
+    pub call: Call,
     /// The receipt; `null` when nothing ran.
-    pub receipt: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Receipt>"))]
+    pub receipt: Box<Receipt>,
     /// Every reason why nothing ran, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same reasons with code, place and the way to change them.
-    pub(crate) blocker_details: Unfilled<Vec<Json>>,
+    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
     /// The names of what changed since the approval.
     pub(crate) changed: Unfilled<Vec<String>>,
     /// Approved calls that `--next` passed over, and why.
@@ -218,7 +228,7 @@ pub struct BatchRow {
     /// Every reason against the call, as sentences.
     pub blockers: Vec<String>,
     /// The same reasons with code, place and the way to change them.
-    pub blocker_details: Vec<Json>,
+    pub blocker_details: Vec<BlockerDetail>,
 }
 
 /// `call queue --stdin`: how many calls were stored.

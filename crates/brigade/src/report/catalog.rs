@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use brigade_call::Checkpoint;
+use brigade_core::json::sorted;
 use brigade_core::{Json, NextStep};
+use brigade_doctor::Closeout;
 use serde::Serialize;
 use serde::ser::{Error as _, Serializer};
 use serde_json::Value;
 
-use super::{IssueReport, LiveReport, Report, Rows, Unfilled};
+use super::{IssueReport, LiveReport, Report, Rows, RunSummary, Unfilled};
 use crate::exit::Exit;
 use crate::fault::ErrorLine;
 
@@ -171,19 +174,26 @@ pub struct CatalogReport {
     /// How many.
     pub issue_count: usize,
     /// The first of them.
-    pub top_issue: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_issue: Option<IssueReport>,
     /// What the last closeout quiets.
-    pub parity: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub parity: ParitySection,
     /// Counts of the queue.
-    pub call_queue: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub call_queue: CallSection,
     /// Counts of the runs.
-    pub run_history: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub run_history: RunSection,
     /// Counts of the checkpoints.
-    pub checkpoints: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub checkpoints: CheckpointSection,
     /// Counts of the runtimes.
-    pub runtimes: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub runtimes: RuntimeSection,
     /// State of the policy.
-    pub policy: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub policy: PolicySection,
     /// Whether issues fail the command (`--strict`); not part of the document.
     #[serde(skip)]
     pub strict: bool,
@@ -195,6 +205,108 @@ impl Report for CatalogReport {
     fn exit(&self) -> Exit {
         if self.valid && !(self.strict && 0 < self.issue_count) { Exit::Done } else { Exit::Refused }
     }
+}
+
+/// What the last parity closeout quiets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ParitySection {
+    /// The last closeout, with its `path`.
+    pub latest_closeout: Option<Closeout>,
+    /// How many issues it quiets.
+    pub quieted_issue_count: usize,
+    /// Those issues.
+    pub quieted_issues: Vec<IssueReport>,
+    /// How many issues came or changed after it.
+    pub changed_issue_count: usize,
+    /// Those issues.
+    pub changed_issues: Vec<IssueReport>,
+}
+
+/// Counts of the queue.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct CallSection {
+    /// The queue's file.
+    pub calls_path: String,
+    /// How many calls of each status.
+    pub counts: BTreeMap<String, u64>,
+    /// How many wait for a decision.
+    pub pending_count: u64,
+    /// How many issues there are.
+    pub issue_count: usize,
+    /// The issue that matters most.
+    pub top_issue: Option<IssueReport>,
+}
+
+/// Counts of the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RunSection {
+    /// The folder of receipts and logs.
+    pub runs_path: String,
+    /// How many runs of each status.
+    pub counts: BTreeMap<String, u64>,
+    /// How many runs there are.
+    pub run_count: usize,
+    /// The newest one.
+    pub latest: Option<RunSummary>,
+    /// How many issues there are.
+    pub issue_count: usize,
+    /// The issue that matters most.
+    pub top_issue: Option<IssueReport>,
+}
+
+/// Counts of the checkpoints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct CheckpointSection {
+    /// The folder of checkpoints.
+    pub checkpoints_path: String,
+    /// How many checkpoints of each status.
+    pub counts: BTreeMap<String, u64>,
+    /// How many checkpoints there are.
+    pub checkpoint_count: usize,
+    /// The newest one.
+    pub latest: Option<Box<Checkpoint>>,
+    /// How many issues there are.
+    pub issue_count: usize,
+    /// The issue that matters most.
+    pub top_issue: Option<IssueReport>,
+}
+
+/// Counts of the runtimes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RuntimeSection {
+    /// The file of the runtimes.
+    pub config_path: String,
+    /// The folder of their state.
+    pub state_path: String,
+    /// How many are `running`, `stopped` and `stale`.
+    pub counts: BTreeMap<String, u64>,
+    /// How many runtimes there are.
+    pub runtime_count: usize,
+    /// How many issues there are.
+    pub issue_count: usize,
+    /// The issue that matters most.
+    pub top_issue: Option<IssueReport>,
+}
+
+/// State of the policy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct PolicySection {
+    /// The policy's file.
+    pub policy_path: String,
+    /// Whether there is one.
+    pub enabled: bool,
+    /// Whether it is understood.
+    pub valid: bool,
+    /// How many issues there are.
+    pub issue_count: usize,
+    /// The issue that matters most.
+    pub top_issue: Option<IssueReport>,
 }
 
 /// `tools list` for people: what the catalog alone says.
@@ -307,7 +419,8 @@ pub struct DescribeReport {
     /// Example arguments from the examples file, as JSON.
     pub examples: Json,
     /// The tool's issues.
-    pub issues: Vec<Json>,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub issues: Vec<IssueReport>,
     /// How many.
     pub issue_count: usize,
     /// Why there is no tool, and what may have been meant.
@@ -386,7 +499,8 @@ pub struct ContractsReport {
     /// How many issues they have together.
     pub issue_count: usize,
     /// Those issues.
-    pub issues: Vec<Json>,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub issues: Vec<IssueReport>,
     /// What the servers say now, when they were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveReport>,
@@ -414,5 +528,6 @@ pub struct ContractHealth {
     /// How many issues the tool has.
     pub issue_count: usize,
     /// Those issues.
-    pub issues: Vec<Json>,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub issues: Vec<IssueReport>,
 }

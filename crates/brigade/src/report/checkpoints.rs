@@ -1,6 +1,9 @@
 //! Documents about checkpoints.
 
-use brigade_core::Json;
+use std::collections::BTreeMap;
+
+use brigade_call::{Call, Checkpoint, Receipt};
+use brigade_policy::BlockerDetail;
 use serde::Serialize;
 
 use super::{Report, Unfilled};
@@ -17,19 +20,29 @@ pub struct CheckpointListReport {
     /// The folder of checkpoints.
     pub checkpoints_path: String,
     /// The checkpoints, newest first.
-    pub checkpoints: Vec<Json>,
+    pub checkpoints: Vec<Checkpoint>,
     /// How many.
     pub checkpoint_count: usize,
     /// How many of each status.
-    pub counts: Json,
+    pub counts: BTreeMap<String, u64>,
     /// Files that cannot be read.
-    pub errors: Vec<Json>,
+    pub errors: Vec<BrokenCheckpoint>,
     /// How many.
     pub error_count: usize,
 }
 
 impl Report for CheckpointListReport {
     const SCHEMA: &'static str = "brigade.checkpoint-list.v1";
+}
+
+/// A checkpoint that cannot be read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct BrokenCheckpoint {
+    /// The file.
+    pub checkpoint_path: String,
+    /// What is wrong.
+    pub error: String,
 }
 
 /// `checkpoint show`.
@@ -43,7 +56,8 @@ pub struct CheckpointReport {
     /// The folder of checkpoints.
     pub checkpoints_path: String,
     /// The checkpoint; `null` when there is none.
-    pub checkpoint: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Checkpoint>"))]
+    pub checkpoint: Box<Checkpoint>,
     /// Where its call stands; `null` when there is none.
     pub call_status: Option<String>,
     /// Why there is none.
@@ -67,9 +81,11 @@ pub struct CheckpointReviewReport {
     /// The folder of checkpoints.
     pub checkpoints_path: String,
     /// The checkpoint as it stands now; `null` when there is none.
-    pub checkpoint: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Checkpoint>"))]
+    pub checkpoint: Box<Checkpoint>,
     /// Its call as it stands now; `null` when nothing was decided.
-    pub call: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Call>"))]
+    pub call: Call,
     /// Why nothing was decided.
     #[serde(skip_serializing_if = "Unfilled::is_left_out")]
     pub(crate) error: Unfilled<Option<String>>,
@@ -94,15 +110,18 @@ pub struct ResumeReport {
     /// The folder of receipts and logs.
     pub runs_path: String,
     /// The checkpoint as it stands now; `null` when there is none.
-    pub checkpoint: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Checkpoint>"))]
+    pub checkpoint: Box<Checkpoint>,
     /// Its call as it stands now.
-    pub call: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Call>"))]
+    pub call: Call,
     /// The receipt; `null` when nothing ran.
-    pub receipt: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Receipt>"))]
+    pub receipt: Box<Receipt>,
     /// Every reason why nothing ran, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same reasons with code, place and the way to change them.
-    pub(crate) blocker_details: Unfilled<Vec<Json>>,
+    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
     /// The names of what changed since the approval.
     pub(crate) changed: Unfilled<Vec<String>>,
     /// Why nothing ran, or why the run failed.

@@ -1,6 +1,7 @@
 //! Documents about health and what mends it.
 
-use brigade_core::{Hint, Json};
+use brigade_core::Hint;
+use brigade_doctor::InboxItem;
 use serde::Serialize;
 
 use super::Report;
@@ -70,7 +71,7 @@ pub struct ImportReport {
     /// How many were dismissed and have not changed since.
     pub dismissed: usize,
     /// The new rows.
-    pub imports: Vec<Json>,
+    pub imports: Vec<InboxItem>,
     /// How many lines of the inbox could not be read and were set aside.
     pub quarantined: usize,
     /// The file that they are in now.

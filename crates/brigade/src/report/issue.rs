@@ -1,6 +1,6 @@
 //! Issues in documents.
 
-use brigade_core::{Fingerprint, Json, NextStep};
+use brigade_core::{Fingerprint, NextStep};
 use brigade_doctor::Issue;
 use serde::Serialize;
 
@@ -108,10 +108,5 @@ impl IssueReport {
             }),
             fingerprint,
         }
-    }
-
-    /// Returns the value that the document has.
-    pub fn to_json(&self) -> Json {
-        serde_json::to_value(self).map(|value| Json::from(&value)).unwrap_or_default()
     }
 }

@@ -1,9 +1,10 @@
 //! Documents about the policy.
 
-use brigade_core::Json;
+use brigade_core::json::sorted;
+use brigade_policy::{PolicyDecision, PolicyRules};
 use serde::Serialize;
 
-use super::Report;
+use super::{IssueReport, Report};
 use crate::exit::Exit;
 use crate::fault::ErrorLine;
 
@@ -22,7 +23,8 @@ pub struct PolicyReport {
     /// What is wrong with it.
     pub errors: Vec<ErrorLine>,
     /// What it says; `null` when it is missing or not understood.
-    pub policy: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub policy: Option<PolicyRules>,
 }
 
 impl Report for PolicyReport {
@@ -50,13 +52,16 @@ pub struct PolicyHealthReport {
     /// What is wrong with it.
     pub errors: Vec<ErrorLine>,
     /// What it says; `null` when it is missing or not understood.
-    pub policy: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub policy: Option<PolicyRules>,
     /// The issues of the policy and of the tools under it.
-    pub issues: Vec<Json>,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub issues: Vec<IssueReport>,
     /// How many.
     pub issue_count: usize,
     /// The first of them.
-    pub top_issue: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_issue: Option<IssueReport>,
     /// The errors of the catalog.
     pub tool_errors: Vec<ErrorLine>,
 }
@@ -86,7 +91,7 @@ pub struct ExplainReport {
     /// What each rule says, and where it stands.
     pub rulings: Vec<RulingReport>,
     /// What the policy decides.
-    pub policy: Json,
+    pub policy: PolicyDecision,
 }
 
 impl Report for ExplainReport {

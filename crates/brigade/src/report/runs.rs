@@ -1,9 +1,14 @@
 //! Documents about runs.
 
-use brigade_core::{Json, NextStep};
-use serde::Serialize;
+use std::collections::BTreeMap;
 
-use super::{Report, Rows, Unfilled};
+use brigade_call::{Call, McpRequestId, OutputCompaction, Receipt, RuntimeStatus};
+use brigade_core::json::{exact, sorted};
+use brigade_core::{Extra, NextStep, Number, Object, Timestamp, record};
+use brigade_policy::{BlockerDetail, PolicyDecision};
+use serde::{Deserialize, Serialize};
+
+use super::{PlanReport, Report, Rows, Unfilled};
 use crate::exit::Exit;
 
 /// `run list`.
@@ -17,18 +22,18 @@ pub struct RunListReport {
     /// The folder of receipts and logs.
     pub runs_path: String,
     /// Summaries, newest first.
-    #[cfg_attr(feature = "schemas", schemars(with = "Vec<Json>"))]
-    pub runs: Rows<Json>,
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<RunSummary>"))]
+    pub runs: Rows<RunSummary>,
     /// How many runs there are in all.
     pub run_count: usize,
     /// How many of each status.
-    pub counts: Json,
+    pub counts: BTreeMap<String, u64>,
     /// Receipts that cannot be read.
-    pub errors: Vec<Json>,
+    pub errors: Vec<BrokenReceipt>,
     /// How many.
     pub error_count: usize,
     /// The newest run; `null` when there is none.
-    pub latest: Json,
+    pub latest: Option<RunSummary>,
     /// The run that the next page comes before, when there are more than were asked for.
     pub next_before: Option<String>,
     /// Why nothing may be listed, such as a tool that is not there.
@@ -37,6 +42,141 @@ pub struct RunListReport {
 
 impl Report for RunListReport {
     const SCHEMA: &'static str = "brigade.run-list.v1";
+}
+
+/// The part of a receipt that lists show; every member is there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct RunSummary {
+    /// The run.
+    pub id: String,
+    /// How the run ended.
+    pub status: String,
+    /// The call.
+    pub call_id: String,
+    /// The tool.
+    pub tool_id: String,
+    /// Its family.
+    pub family: String,
+    /// When the run started.
+    #[serde(deserialize_with = "exact")]
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(deserialize_with = "exact")]
+    pub completed_at: Option<Timestamp>,
+    /// How long it took.
+    pub duration_seconds: Option<Number>,
+    /// The exit code; negative for a signal.
+    pub exit_code: Option<i64>,
+    /// Whether the timeout ended it.
+    pub timed_out: bool,
+    /// Seconds that it might take.
+    pub timeout: Option<Number>,
+    /// What the policy decided.
+    pub policy: Option<PolicyDecision>,
+    /// The runtime as it stood when the run started.
+    pub runtime: Option<RuntimeStatus>,
+    /// The MCP server.
+    pub mcp_server_id: Option<String>,
+    /// The tool's name at that server.
+    pub mcp_tool_name: Option<String>,
+    /// The id of the request to the server.
+    pub mcp_request_id: Option<McpRequestId>,
+    /// The response, shortened and without secrets.
+    pub mcp_response_summary: Option<Object>,
+    /// Its text.
+    pub mcp_response_text: Option<String>,
+    /// The end of standard output, without secrets.
+    pub stdout_summary: String,
+    /// The end of standard error, without secrets.
+    pub stderr_summary: String,
+    /// The log of standard output.
+    pub stdout_log_path: Option<String>,
+    /// The log of standard error.
+    pub stderr_log_path: Option<String>,
+    /// How much the summaries leave out.
+    pub output_compaction: Option<OutputCompaction>,
+    /// The receipt.
+    pub receipt_path: Option<String>,
+    /// Members whose value has another type.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(RunSummary);
+
+impl RunSummary {
+    /// The members of a summary that a receipt may lack.
+    pub(crate) const MEMBERS: &[&str] = &[
+        "id",
+        "status",
+        "call_id",
+        "tool_id",
+        "family",
+        "started_at",
+        "completed_at",
+        "duration_seconds",
+        "exit_code",
+        "timed_out",
+        "timeout",
+        "policy",
+        "runtime",
+        "mcp_server_id",
+        "mcp_tool_name",
+        "mcp_request_id",
+        "mcp_response_summary",
+        "mcp_response_text",
+        "stdout_summary",
+        "stderr_summary",
+        "stdout_log_path",
+        "stderr_log_path",
+        "output_compaction",
+        "receipt_path",
+    ];
+
+    /// Takes what lists show of a receipt.
+    pub(crate) fn of(receipt: Receipt) -> RunSummary {
+        let mut other = receipt.extra.members().clone();
+        other.retain(|name, _| RunSummary::MEMBERS.contains(&name.as_str()));
+        RunSummary {
+            id: receipt.id,
+            status: receipt.status,
+            call_id: receipt.call_id,
+            tool_id: receipt.tool_id,
+            family: receipt.family,
+            started_at: receipt.started_at,
+            completed_at: receipt.completed_at,
+            duration_seconds: receipt.duration_seconds,
+            exit_code: receipt.exit_code,
+            timed_out: receipt.timed_out,
+            timeout: receipt.timeout,
+            policy: receipt.policy,
+            runtime: receipt.runtime,
+            mcp_server_id: receipt.mcp_server_id,
+            mcp_tool_name: receipt.mcp_tool_name,
+            mcp_request_id: receipt.mcp_request_id,
+            mcp_response_summary: receipt.mcp_response_summary,
+            mcp_response_text: receipt.mcp_response_text,
+            stdout_summary: receipt.stdout_summary,
+            stderr_summary: receipt.stderr_summary,
+            stdout_log_path: receipt.stdout_log_path,
+            stderr_log_path: receipt.stderr_log_path,
+            output_compaction: receipt.output_compaction,
+            receipt_path: receipt.receipt_path,
+            extra: Extra::from(other),
+        }
+    }
+}
+
+/// A receipt that cannot be read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct BrokenReceipt {
+    /// What is wrong.
+    pub error: String,
+    /// The file.
+    pub receipt_path: String,
 }
 
 /// `run show` and `run latest`.
@@ -50,7 +190,8 @@ pub struct RunShowReport {
     /// The folder of receipts and logs.
     pub runs_path: String,
     /// The receipt; `null` when there is none.
-    pub run: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Receipt>"))]
+    pub run: Box<Receipt>,
     /// Why there is none.
     pub(crate) error: Unfilled<Option<String>>,
     /// What could be meant, when more than one run could.
@@ -77,20 +218,22 @@ pub struct ReplayReport {
     /// The queue's file.
     pub calls_path: String,
     /// The run that is replayed; `null` when there is none.
-    pub run: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<RunSummary>"))]
+    pub run: RunSummary,
     /// The plan of the new call; `null` when there is none.
-    pub plan: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<PlanReport>"))]
+    pub plan: Box<PlanReport>,
     /// Every reason against the new call, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same reasons with code, place and the way to change them.
-    pub(crate) blocker_details: Unfilled<Vec<Json>>,
+    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
     /// 1 when a pending call was stored.
     pub created: u8,
     /// Always 0: a replay never runs by itself.
     pub executed: u8,
     /// The stored call.
-    #[serde(skip_serializing_if = "Json::is_null")]
-    pub call: Json,
+    pub call: Box<Call>,
     /// Why nothing was stored.
     #[serde(skip_serializing_if = "Unfilled::is_left_out")]
     pub(crate) error: Unfilled<Option<String>>,

@@ -1,6 +1,9 @@
 //! Documents about runtimes.
 
-use brigade_core::Json;
+use std::collections::BTreeMap;
+
+use brigade_call::{RuntimeHealth, RuntimeIssueRecord, RuntimeStatus};
+use brigade_policy::BlockerDetail;
 use serde::Serialize;
 
 use super::{Report, Unfilled};
@@ -22,17 +25,17 @@ pub struct RuntimesSummary {
     /// The errors of the file.
     pub errors: Vec<ErrorLine>,
     /// The runtimes, disabled and broken ones too.
-    pub runtimes: Vec<Json>,
+    pub runtimes: Vec<RuntimeStatus>,
     /// How many.
     pub runtime_count: usize,
     /// How many are `running`, `stopped` and `stale`.
-    pub counts: Json,
+    pub counts: BTreeMap<String, u64>,
     /// What is wrong: with the file first, then with each runtime.
-    pub issues: Vec<Json>,
+    pub issues: Vec<RuntimeIssueRecord>,
     /// How many.
     pub issue_count: usize,
     /// The first of the worst.
-    pub top_issue: Json,
+    pub top_issue: Option<RuntimeIssueRecord>,
 }
 
 impl RuntimesSummary {
@@ -124,7 +127,8 @@ pub struct RuntimeReport {
     #[serde(flatten)]
     pub summary: RuntimesSummary,
     /// The runtime; `null` when there is none of that id.
-    pub runtime: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<RuntimeStatus>"))]
+    pub runtime: Box<RuntimeStatus>,
     /// Why there is no runtime, and what may have been meant.
     pub(crate) error: Unfilled<Option<String>>,
 }
@@ -148,7 +152,8 @@ pub struct RuntimeStartReport {
     /// The id that was asked for.
     pub runtime_id: String,
     /// The runtime as it is now; `null` when there is none of that id.
-    pub runtime: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<RuntimeStatus>"))]
+    pub runtime: Box<RuntimeStatus>,
     /// 1 when it was started, else 0.
     pub started: u8,
     /// 1 when it was running already, else 0.
@@ -163,7 +168,7 @@ pub struct RuntimeStartReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_path: Option<String>,
     /// What its first health check found: `ok`, `detail` and `checked_at`; `null` when it was not started.
-    pub health: Json,
+    pub health: Option<RuntimeHealth>,
     /// Seconds until it was ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_after_seconds: Option<f64>,
@@ -173,7 +178,7 @@ pub struct RuntimeStartReport {
     /// Every reason why it may not be started.
     pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same with code, place and the way to change them.
-    pub(crate) blocker_details: Unfilled<Vec<Json>>,
+    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
     /// Why it does not run.
     #[serde(skip_serializing_if = "Unfilled::is_left_out")]
     pub(crate) error: Unfilled<Option<String>>,
@@ -203,7 +208,8 @@ pub struct RuntimeStopReport {
     /// The id that was asked for.
     pub runtime_id: String,
     /// The runtime as it is now; `null` when there is none of that id.
-    pub runtime: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<RuntimeStatus>"))]
+    pub runtime: Box<RuntimeStatus>,
     /// 1 when it was stopped, else 0.
     pub stopped: u8,
     /// The process that it was.
@@ -251,7 +257,8 @@ pub struct RuntimeRestartReport {
     /// What came of the start; `null` when the stop failed.
     pub start: Option<RuntimeStartReport>,
     /// The runtime as it is now; `null` when there is none of that id.
-    pub runtime: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<RuntimeStatus>"))]
+    pub runtime: Box<RuntimeStatus>,
     /// Why it does not run, or still runs as before.
     #[serde(skip_serializing_if = "Unfilled::is_left_out")]
     pub(crate) error: Unfilled<Option<String>>,

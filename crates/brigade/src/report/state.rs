@@ -1,7 +1,10 @@
 //! Documents about the state as a whole, keys and attestations.
 
-use brigade_core::{Hint, Json};
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use brigade_call::Receipt;
+use brigade_core::{Extra, Hint, record};
+use serde::{Deserialize, Serialize};
 
 use super::Report;
 use crate::exit::Exit;
@@ -17,9 +20,9 @@ pub struct StateReport {
     /// Whether everything can be read and nothing is missing.
     pub valid: bool,
     /// How many calls of each status.
-    pub calls: Json,
+    pub calls: BTreeMap<String, u64>,
     /// How many runs of each status.
-    pub runs: Json,
+    pub runs: BTreeMap<String, u64>,
     /// Bytes of the journal.
     pub journal_bytes: u64,
     /// Files of finished calls.
@@ -29,7 +32,7 @@ pub struct StateReport {
     /// What cannot be read.
     pub damage: Vec<DamageReport>,
     /// Quarantine files and their number of lines.
-    pub quarantined: Vec<Json>,
+    pub quarantined: Vec<Quarantine>,
     /// Receipts of the Python program that could not be read when they were adopted, and are as they were then.
     pub unreadable_when_adopted: Vec<String>,
     /// Files that a crash left, or that are being written.
@@ -42,6 +45,16 @@ impl Report for StateReport {
     fn exit(&self) -> Exit {
         if self.valid { Exit::Done } else { Exit::Refused }
     }
+}
+
+/// A file of what could not be read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Quarantine {
+    /// The file.
+    pub file: String,
+    /// How many lines it has.
+    pub lines: u64,
 }
 
 /// One thing that cannot be read.
@@ -102,6 +115,43 @@ impl Report for KeyReport {
     const SCHEMA: &'static str = "brigade.key.v1";
 }
 
+/// What an envelope says: an in-toto statement about a receipt.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct Statement {
+    /// The type of the statement.
+    pub _type: String,
+    /// The receipt's file and its sha256.
+    pub subject: Vec<Subject>,
+    /// What the statement says of its subject.
+    #[serde(rename = "predicateType")]
+    pub predicate_type: String,
+    /// The receipt.
+    pub predicate: Receipt,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(Statement);
+
+/// A file that a statement is about.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct Subject {
+    /// The file, relative to the workspace.
+    pub name: String,
+    /// The digests of its bytes by algorithm, such as `sha256`.
+    pub digest: BTreeMap<String, String>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(Subject);
+
 /// `run verify --envelope`.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -113,7 +163,7 @@ pub struct EnvelopeReport {
     /// Whether the signature is of this key and over this content.
     pub valid: bool,
     /// The statement; `null` unless the signature is valid.
-    pub statement: Json,
+    pub statement: Option<Box<Statement>>,
     /// Why it is not valid.
     #[serde(rename = "error")]
     pub problem: Option<String>,

@@ -1,9 +1,14 @@
 //! Documents about work: the inbox and the brief.
 
-use brigade_core::{Hint, Json};
+use std::collections::BTreeMap;
+
+use brigade_call::Call;
+use brigade_core::Hint;
+use brigade_core::json::sorted;
+use brigade_doctor::InboxItem;
 use serde::Serialize;
 
-use super::{Report, Unfilled};
+use super::{IssueReport, Report, Unfilled};
 
 /// `work inbox list`.
 #[derive(Clone, Debug, Serialize)]
@@ -16,11 +21,11 @@ pub struct InboxReport {
     /// The inbox.
     pub imports_path: String,
     /// The rows, in the order of the file.
-    pub items: Vec<Json>,
+    pub items: Vec<InboxItem>,
     /// How many.
     pub item_count: usize,
     /// How many rows of each status the inbox has, listed or not.
-    pub counts: Json,
+    pub counts: BTreeMap<String, u64>,
     /// How many lines cannot be read; the next change sets them aside.
     pub unreadable_count: usize,
 }
@@ -40,7 +45,8 @@ pub struct InboxItemReport {
     /// The inbox.
     pub imports_path: String,
     /// The row as it stands now; `null` when there is none.
-    pub item: Json,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<InboxItem>"))]
+    pub item: InboxItem,
     /// Why there is none, or why it was not changed.
     pub(crate) error: Unfilled<Option<String>>,
     /// What could be meant, when more than one row could.
@@ -66,7 +72,7 @@ pub struct BriefReport {
     /// How many calls wait for a decision.
     pub pending_approval_count: u64,
     /// The oldest of them; `null` when there is none.
-    pub oldest_pending_call: Json,
+    pub oldest_pending_call: Option<Box<Call>>,
     /// How many approved calls wait to be run.
     pub approved_count: u64,
     /// How many of them are no longer what was approved, so that they do not run.
@@ -74,27 +80,34 @@ pub struct BriefReport {
     /// How many checkpoints wait for an answer.
     pub pending_checkpoint_count: usize,
     /// Calls by status.
-    pub call_counts: Json,
+    pub call_counts: BTreeMap<String, u64>,
     /// The issue of the catalog or a tool that matters most.
-    pub top_tool_issue: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_tool_issue: Option<IssueReport>,
     /// The issue of a projection that matters most.
-    pub top_projection_issue: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_projection_issue: Option<IssueReport>,
     /// The issue of the policy that matters most.
-    pub top_policy_issue: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_policy_issue: Option<IssueReport>,
     /// The issue of a runtime that matters most.
-    pub top_runtime_issue: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_runtime_issue: Option<IssueReport>,
     /// The issue of a call that matters most.
-    pub top_call_issue: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_call_issue: Option<IssueReport>,
     /// The issue of a run that matters most.
-    pub top_run_issue: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_run_issue: Option<IssueReport>,
     /// The issue of a checkpoint that matters most.
-    pub top_checkpoint_issue: Json,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_checkpoint_issue: Option<IssueReport>,
     /// How many issues there are in all.
     pub issue_count: usize,
     /// The enabled runtimes that do not run.
     pub runtimes_down: Vec<String>,
     /// Rows of the inbox by status.
-    pub inbox: Json,
+    pub inbox: BTreeMap<String, u64>,
     /// The next command to type.
     pub next_command: Hint,
     /// Why that one.

@@ -1,7 +1,7 @@
 //! Starting and stopping runtimes.
 
+use brigade_call::RuntimeStatus;
 use brigade_catalog::{Runtime, Runtimes as RuntimeFile};
-use brigade_core::Json;
 use brigade_doctor::IssueType;
 use brigade_policy::Blocker;
 use brigade_runtime::{
@@ -133,13 +133,13 @@ impl Room {
             schema: RuntimeStartReport::SCHEMA,
             target: self.target(),
             runtime_id: shown_id(runtime.id.as_str()),
-            runtime: self.runtime_json(&facts),
+            runtime: Box::new(self.runtime_status(&facts)),
             started: 0,
             skipped: 0,
             pid: None,
             pid_path: None,
             metadata_path: None,
-            health: Json::Null,
+            health: None,
             ready_after_seconds: None,
             reason: None,
             blockers: Unfilled::default(),
@@ -155,7 +155,7 @@ impl Room {
                 pid: Some(process.pid()),
                 pid_path: Some(self.absolute(&facts.pid_path)),
                 metadata_path: Some(self.absolute(&facts.metadata_path)),
-                health: health.to_json(),
+                health: Some(health.to_record()),
                 ready_after_seconds: Some(ready_after.as_secs_f64()),
                 ..report
             },
@@ -192,7 +192,7 @@ impl Room {
         Error::new(ErrorKind::Refused, "the runtime may not be started")
             .coded(codes::RUNTIME_BLOCKED)
             .because(blockers)
-            .refusing(self, no_start(runtime.id.as_str(), Some(self.runtime_json(facts))))
+            .refusing(self, no_start(runtime.id.as_str(), Some(Box::new(self.runtime_status(facts)))))
     }
 
     fn stop_report(
@@ -206,7 +206,7 @@ impl Room {
             schema: RuntimeStopReport::SCHEMA,
             target: self.target(),
             runtime_id: shown_id(runtime.id.as_str()),
-            runtime: self.runtime_json(&facts),
+            runtime: Box::new(self.runtime_status(&facts)),
             stopped: 0,
             pid: None,
             processes: None,
@@ -251,7 +251,7 @@ impl Room {
     }
 }
 
-fn no_start(id: &str, runtime: Option<Json>) -> Refusal {
+fn no_start(id: &str, runtime: Option<Box<RuntimeStatus>>) -> Refusal {
     Refusal::RuntimeStart {
         runtime_id: shown_id(id),
         runtime,
@@ -261,7 +261,7 @@ fn no_start(id: &str, runtime: Option<Json>) -> Refusal {
     }
 }
 
-fn no_stop(id: &str, runtime: Option<Json>) -> Refusal {
+fn no_stop(id: &str, runtime: Option<Box<RuntimeStatus>>) -> Refusal {
     Refusal::RuntimeStop { runtime_id: shown_id(id), runtime, pid: None, fix: None, survivors: Vec::new() }
 }
 

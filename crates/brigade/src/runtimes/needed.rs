@@ -3,11 +3,11 @@
 use brigade_call::RuntimeFact;
 use brigade_catalog::{Family, Runtime, Tool};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Hint, Json, NextStep, closest};
+use brigade_core::{Hint, NextStep, closest};
 use brigade_policy::Blocker;
 use brigade_runtime::{Checks, RuntimeFacts, RuntimeState};
 
-use super::shown::receipt_json;
+use super::shown::recorded;
 use crate::gather::Config;
 use crate::room::{RUNTIMES, Room, rel};
 
@@ -27,7 +27,7 @@ impl Room {
                 Ok(facts) => {
                     let reasons = reasons(tool, &facts);
                     if reasons.is_empty() {
-                        RuntimeFact::Ready(receipt_json(&facts, &*self.env.speller))
+                        RuntimeFact::Ready(Box::new(recorded(&facts, &*self.env.speller)))
                     } else {
                         RuntimeFact::NotReady(reasons)
                     }
@@ -35,7 +35,7 @@ impl Room {
                 Err(blocker) => RuntimeFact::NotReady(vec![*blocker]),
             },
             (Some(id), false) => match self.look_at_runtime(tool, id, config, Checks::Skip) {
-                Ok(facts) => RuntimeFact::Ready(receipt_json(&facts, &*self.env.speller)),
+                Ok(facts) => RuntimeFact::Ready(Box::new(recorded(&facts, &*self.env.speller))),
                 Err(_) => RuntimeFact::NotNeeded,
             },
         }
@@ -129,14 +129,6 @@ impl Room {
             Ok(tool) => self.runtime_fact(tool, config),
             // A call whose tool is gone is refused for that.
             Err(_) => RuntimeFact::NotNeeded,
-        }
-    }
-
-    /// Makes the paths absolute of the runtime that a receipt records.
-    pub(crate) fn receipt_runtime(&self, receipt: &mut brigade_core::Object) {
-        if let Some(runtime) = receipt.get("runtime").filter(|runtime| **runtime != Json::Null) {
-            let runtime = self.runtime_with_paths(runtime);
-            receipt.insert("runtime".to_owned(), runtime);
         }
     }
 }

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use brigade::core::{Json, NextStep};
-use brigade::{CallReport, PlanReport, QueueReport, ReviewReport, RunReport};
+use brigade::{
+    BlockerDetail, Call, CallReport, CallStatus, ContractLabels, PlanReport, QueueReport, ReviewReport,
+    RunReport,
+};
 
 use super::runs;
 use crate::render::blockers;
@@ -11,22 +14,22 @@ use crate::render::next::step_text;
 use crate::render::page::{Page, Sheet};
 use crate::render::shell::quoted;
 use crate::render::text::{Text, Tone};
-use crate::render::{View, values, when};
+use crate::render::{View, when, words};
 
 impl View for PlanReport {
     fn show(&self, page: &mut Page) {
         let sheet = &mut page.data;
         sheet.field("tool", Text::new(Tone::Strong, &self.tool_id));
-        show_contract(&self.plan, sheet);
+        show_contract(self.plan.family.as_deref(), self.plan.command.as_deref(), &self.plan.contract, sheet);
         sheet.field_if("command line", command_line(&self.argv));
-        sheet.field("can be queued", values::yes_no(self.valid));
-        show_arguments(self.plan.get("args"), sheet);
+        sheet.field("can be queued", words::yes_no(self.valid));
+        show_arguments(&self.plan.args, sheet);
         show_blockers(&self.blocker_details, sheet);
         for warning in &self.warnings {
             page.note(warning);
         }
         if self.valid {
-            page.next(&queue_command(&self.tool_id, self.plan.get("args")));
+            page.next(&queue_command(&self.tool_id, &self.plan.args));
         } else {
             page.next(&format!("brigade tools describe {}", self.tool_id));
         }
@@ -34,9 +37,9 @@ impl View for PlanReport {
 }
 
 /// Returns the command that queues what was planned.
-fn queue_command(tool_id: &str, arguments: Option<&Json>) -> String {
+fn queue_command(tool_id: &str, arguments: &Json) -> String {
     let command = format!("brigade tools call queue {}", quoted(tool_id));
-    match arguments.and_then(Json::as_object).filter(|arguments| !arguments.is_empty()) {
+    match arguments.as_object().filter(|arguments| !arguments.is_empty()) {
         Some(arguments) => {
             let json = Json::Object(arguments.clone()).to_compact();
             if LONG < json.len() {
@@ -67,24 +70,21 @@ fn command_line(argv: &[String]) -> Option<Text> {
 }
 
 /// Shows what a call may do; for plans and for the contract of a stored call.
-fn show_contract(contract: &Json, sheet: &mut Sheet) {
-    sheet.field_if("family", values::some_text(contract, "family"));
-    sheet.field_if("command", values::some_text(contract, "command"));
-    sheet.field_if("cwd", values::some_text(contract, "cwd"));
-    sheet.field_if("approval mode", values::some_text(contract, "approval_mode"));
-    sheet.field_if("permissions", Some(values::words(contract, "permissions")));
-    sheet.field_if("effects", Some(values::words(contract, "effects")));
-    sheet.field_if("env labels", Some(values::words(contract, "env_labels")));
-    sheet.field_if("timeout", values::number(contract, "timeout").map(when::limit));
-    sheet.field_if("runtime", values::some_text(contract, "runtime_id"));
-    sheet.field_if("mcp tool", values::some_text(contract, "mcp_tool_name"));
+fn show_contract(family: Option<&str>, command: Option<&str>, contract: &ContractLabels, sheet: &mut Sheet) {
+    sheet.field_if("family", family);
+    sheet.field_if("command", command);
+    sheet.field_if("cwd", contract.cwd.as_deref());
+    sheet.field_if("approval mode", contract.approval_mode.as_deref());
+    sheet.field_if("permissions", Some(contract.permissions.join(", ")));
+    sheet.field_if("effects", Some(contract.effects.join(", ")));
+    sheet.field_if("env labels", Some(contract.env_labels.join(", ")));
+    sheet.field_if("timeout", contract.timeout.as_ref().map(|timeout| when::limit(timeout.as_f64())));
+    sheet.field_if("runtime", contract.runtime_id.as_deref());
+    sheet.field_if("mcp tool", contract.mcp_tool_name.as_deref());
 }
 
-fn show_arguments(arguments: Option<&Json>, sheet: &mut Sheet) {
-    let Some(arguments) = arguments.and_then(Json::as_object).filter(|arguments| !arguments.is_empty())
-    else {
-        return;
-    };
+fn show_arguments(arguments: &Json, sheet: &mut Sheet) {
+    let Some(arguments) = arguments.as_object().filter(|arguments| !arguments.is_empty()) else { return };
     sheet.line(Text::new(Tone::Faint, "arguments:"));
     for (name, value) in arguments {
         sheet.indented(
@@ -96,7 +96,7 @@ fn show_arguments(arguments: Option<&Json>, sheet: &mut Sheet) {
 }
 
 /// Shows how many reasons there are, and each.
-fn show_blockers(details: &[Json], sheet: &mut Sheet) {
+fn show_blockers(details: &[BlockerDetail], sheet: &mut Sheet) {
     if details.is_empty() {
         return;
     }
@@ -106,10 +106,9 @@ fn show_blockers(details: &[Json], sheet: &mut Sheet) {
 
 impl View for QueueReport {
     fn show(&self, page: &mut Page) {
-        let id = values::text(&self.call, "id");
-        page.data.field("call", Text::new(Tone::Accent, id));
-        page.data.field("tool", values::text(&self.call, "tool_id"));
-        page.data.field("status", values::status(values::text(&self.call, "status")));
+        page.data.field("call", Text::new(Tone::Accent, self.call.id.as_str()));
+        page.data.field("tool", &self.call.tool_id);
+        page.data.field("status", words::status(self.call.status.as_str()));
         page.data.field("queued", if self.created == 1 { "yes" } else { "no, it was there already" });
         page.data.field_if("reason", self.reason.as_ref());
         show_blockers(&self.blocker_details, &mut page.data);
@@ -118,27 +117,27 @@ impl View for QueueReport {
 }
 
 /// Says what can be done with a call as it stands.
-fn next_step(call: &Json, page: &mut Page) {
-    let id = values::text(call, "id");
-    match values::text(call, "status") {
-        "pending" if values::list(call, "blockers").is_empty() => {
+fn next_step(call: &Call, page: &mut Page) {
+    let id = &call.id;
+    match &call.status {
+        CallStatus::Pending if call.blockers.is_empty() => {
             page.next(&format!("brigade tools call approve {id}"));
         }
         // What it binds may have changed since it was put aside.
-        "held" => page.next(&format!("brigade tools call show {id}")),
-        "approved" => page.next(&format!("brigade tools call run {id}")),
-        "waiting" => page.next("brigade tools checkpoint list"),
-        "resume-pending" => {
-            if let Some(checkpoint) = values::some_text(call, "checkpoint_id") {
+        CallStatus::Held => page.next(&format!("brigade tools call show {id}")),
+        CallStatus::Approved => page.next(&format!("brigade tools call run {id}")),
+        CallStatus::Waiting => page.next("brigade tools checkpoint list"),
+        CallStatus::ResumePending => {
+            if let Some(checkpoint) = call.checkpoint_ids.first() {
                 page.next(&format!("brigade tools checkpoint resume {checkpoint}"));
             }
         }
-        "completed" | "failed" | "timed-out" | "interrupted" => {
-            if let Some(run) = values::some_text(call, "run_id") {
-                page.next(&format!("brigade tools run show {run}"));
+        CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+            if let Some(claim) = &call.claim {
+                page.next(&format!("brigade tools run show {}", claim.run_id));
             }
         }
-        _ => {}
+        CallStatus::Pending | CallStatus::Running | CallStatus::Rejected | CallStatus::Other(_) => {}
     }
 }
 
@@ -153,57 +152,49 @@ impl View for CallReport {
             page.note("changed since it was approved, so it does not run; queue it again and approve that");
         }
         match &self.next {
-            Some(NextStep::QueueCall(tool)) => page.next(&queue_command(tool, self.call.get("args"))),
+            Some(NextStep::QueueCall(tool)) => page.next(&queue_command(tool, &self.call.args)),
             Some(step) => page.next(&step_text(step)),
             None => {}
         }
     }
 }
 
-fn show_call(call: &Json, page: &mut Page) {
+fn show_call(call: &Call, page: &mut Page) {
     let now = page.now;
     let sheet = &mut page.data;
-    sheet.field("call", Text::new(Tone::Accent, values::text(call, "id")));
-    sheet.field("tool", Text::new(Tone::Strong, values::text(call, "tool_id")));
-    sheet.field("status", values::status(values::text(call, "status")));
-    for (key, name) in [
-        ("created_at", "created"),
-        ("reviewed_at", "reviewed"),
-        ("started_at", "started"),
-        ("completed_at", "completed"),
+    sheet.field("call", Text::new(Tone::Accent, call.id.as_str()));
+    sheet.field("tool", Text::new(Tone::Strong, &call.tool_id));
+    sheet.field("status", words::status(call.status.as_str()));
+    for (at, name) in [
+        (call.created_at, "created"),
+        (call.reviewed_at, "reviewed"),
+        (call.started_at, "started"),
+        (call.completed_at, "completed"),
     ] {
-        sheet.field_if(name, values::some_text(call, key).map(|at| when::moment(at, now)));
+        sheet.field_if(name, at.map(|at| when::at(at, now)));
     }
-    sheet.field_if("reason", values::some_text(call, "review_reason"));
-    sheet.field_if("replay of", values::some_text(call, "replay_of_run_id"));
-    sheet.field_if("family", values::some_text(call, "family"));
-    sheet.field_if("command", values::some_text(call, "command"));
-    if let Some(contract) = call.get("contract") {
-        show_contract(contract, sheet);
-    }
-    sheet.field_if("exit code", values::integer(call, "exit_code").map(|code| code.to_string()));
-    sheet.field_if("run", values::some_text(call, "run_id"));
-    sheet.field_if("receipt", values::some_text(call, "receipt_path"));
-    let waits = matches!(values::text(call, "status"), "waiting" | "resume-pending");
-    sheet.field_if("waits on", values::some_text(call, "checkpoint_id").filter(|_| waits));
-    show_arguments(call.get("args"), sheet);
-    match values::list(call, "blocker_details") {
-        [] => show_blockers(&as_details(values::list(call, "blockers")), sheet),
-        details => show_blockers(details, sheet),
-    }
-}
-
-/// Makes details of reasons that are sentences alone, as older records have them.
-fn as_details(sentences: &[Json]) -> Vec<Json> {
-    sentences.iter().map(|sentence| Json::object([("message", sentence.clone())])).collect()
+    sheet.field_if("reason", call.review_reason.as_deref());
+    sheet.field_if("replay of", call.replay.as_ref().map(|replay| &replay.run_id));
+    sheet.field_if("family", Some(&call.family));
+    sheet.field_if("command", call.command.as_deref());
+    show_contract(None, None, &call.contract, sheet);
+    sheet.field_if("exit code", Some(words::number(call.exit_code)));
+    sheet.field_if("run", call.claim.as_ref().map(|claim| claim.run_id.as_str()));
+    sheet.field_if("receipt", call.receipt.as_ref().map(|receipt| &receipt.path));
+    let waits = matches!(call.status, CallStatus::Waiting | CallStatus::ResumePending);
+    let checkpoint = call.checkpoint_ids.first().filter(|_| waits);
+    sheet.field_if("waits on", checkpoint.map(|id| id.as_str()));
+    show_arguments(&call.args, sheet);
+    let details: Vec<BlockerDetail> = call.blockers.iter().map(BlockerDetail::from).collect();
+    show_blockers(&details, sheet);
 }
 
 impl View for ReviewReport {
     fn show(&self, page: &mut Page) {
-        page.data.field("call", Text::new(Tone::Accent, values::text(&self.call, "id")));
-        page.data.field("tool", values::text(&self.call, "tool_id"));
-        page.data.field("status", values::status(values::text(&self.call, "status")));
-        page.data.field_if("reason", values::some_text(&self.call, "review_reason"));
+        page.data.field("call", Text::new(Tone::Accent, self.call.id.as_str()));
+        page.data.field("tool", &self.call.tool_id);
+        page.data.field("status", words::status(self.call.status.as_str()));
+        page.data.field_if("reason", self.call.review_reason.as_deref());
         if let Some(pin) = &self.pin {
             super::mcp::accepted_change(pin, &self.accepted_changes, page);
         }

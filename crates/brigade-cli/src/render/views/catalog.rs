@@ -11,7 +11,7 @@ use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
-use crate::render::{View, fault, values, when};
+use crate::render::{View, fault, when, words};
 
 /// Says what is wrong with the catalog.
 pub(super) fn config_errors(errors: &[ErrorLine], page: &mut Page) {
@@ -105,7 +105,7 @@ fn show_tool(tool: &ToolSummary, page: &mut Page) {
     sheet.field("harnesses", tool.supported_harnesses.join(", "));
     sheet.field("tools", tool.tool_count.to_string());
     sheet.field_if("auth label", tool.auth_label.as_ref());
-    sheet.field("schema file", values::yes_no(tool.schema_available));
+    sheet.field("schema file", words::yes_no(tool.schema_available));
     if let Some(mcp) = &tool.mcp {
         sheet.field("mcp servers", mcp.server_ids.join(", "));
     }
@@ -116,7 +116,7 @@ fn show_tool(tool: &ToolSummary, page: &mut Page) {
             let path = tool.projection_paths.as_ref().and_then(|paths| paths.get(harness));
             table.row([
                 Text::from(harness),
-                values::status(status),
+                words::status(status),
                 Text::from(path.map_or("", String::as_str)),
             ]);
         }
@@ -183,7 +183,7 @@ fn show_arguments(arguments: &[ArgumentDescription], page: &mut Page) {
         table.row([
             Text::new(Tone::Strong, &argument.name),
             Text::from(&argument.kind),
-            values::yes_no(argument.required),
+            words::yes_no(argument.required),
             Text::from(argument.description.as_deref().unwrap_or("")),
         ]);
     }
@@ -196,7 +196,7 @@ fn show_examples(examples: &Json, page: &mut Page) {
     page.data.gap();
     page.data.line("examples:");
     for example in examples {
-        if let Some(description) = values::some_text(example, "description") {
+        if let Some(description) = example.get("description").and_then(Json::as_str) {
             page.data.indented(2, Text::new(Tone::Faint, description));
         }
         let arguments = example.get("args").unwrap_or(example);
@@ -221,7 +221,7 @@ impl View for ContractsReport {
             table.row([
                 Text::new(Tone::Strong, &contract.tool_id),
                 Text::from(contract.family.as_deref().unwrap_or("unknown")),
-                if is_ready { values::status("ready") } else { Text::new(Tone::Warning, "needs-review") },
+                if is_ready { words::status("ready") } else { Text::new(Tone::Warning, "needs-review") },
                 Text::from(health.issue_count.to_string()),
                 Text::from(&contract.approval_mode),
                 Text::from(contract.input_schema_path.as_deref().unwrap_or("")),

@@ -1,22 +1,25 @@
 //! Checkpoints: what a program asks before it goes on.
 
 use brigade::core::Json;
-use brigade::{CheckpointListReport, CheckpointReport, CheckpointReviewReport, ResumeReport};
+use brigade::{
+    Checkpoint, CheckpointListReport, CheckpointReport, CheckpointReviewReport, CheckpointStatus,
+    ResumeReport,
+};
 
 use super::runs;
 use crate::render::page::Page;
 use crate::render::shell::quoted;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
-use crate::render::{View, values, when};
+use crate::render::{View, when, words};
 
 impl View for CheckpointListReport {
     fn show(&self, page: &mut Page) {
         for error in &self.errors {
             page.trouble.line(
                 Text::new(Tone::Bad, "unreadable: ")
-                    .then(Tone::Accent, values::text(error, "checkpoint_path"))
-                    .then(Tone::Plain, &format!(": {}", values::text(error, "error"))),
+                    .then(Tone::Accent, &error.checkpoint_path)
+                    .then(Tone::Plain, &format!(": {}", error.error)),
             );
         }
         if self.checkpoints.is_empty() {
@@ -33,13 +36,12 @@ impl View for CheckpointListReport {
         ]);
         for checkpoint in &self.checkpoints {
             table.row([
-                Text::new(Tone::Accent, values::text(checkpoint, "id")),
-                Text::from(values::text(checkpoint, "tool_id")),
-                values::status(values::text(checkpoint, "status")),
-                when::moment(values::text(checkpoint, "created_at"), page.now),
-                values::some_text(checkpoint, "expires_at")
-                    .map_or_else(|| Text::from("no end"), |until| when::moment(until, page.now)),
-                Text::from(values::text(checkpoint, "reason")),
+                Text::new(Tone::Accent, checkpoint.id.as_str()),
+                Text::from(&checkpoint.tool_id),
+                words::status(checkpoint.status.as_str()),
+                checkpoint.created_at.map_or_else(Text::default, |at| when::at(at, page.now)),
+                checkpoint.expires_at.map_or_else(|| Text::from("no end"), |until| when::at(until, page.now)),
+                Text::from(checkpoint.reason.as_deref().unwrap_or_default()),
             ]);
         }
         page.data.table(table);
@@ -54,59 +56,70 @@ impl View for CheckpointReport {
     }
 }
 
-fn show_checkpoint(checkpoint: &Json, page: &mut Page) {
+fn show_checkpoint(checkpoint: &Checkpoint, page: &mut Page) {
     let now = page.now;
     let sheet = &mut page.data;
-    sheet.field("checkpoint", Text::new(Tone::Accent, values::text(checkpoint, "id")));
-    sheet.field("tool", Text::new(Tone::Strong, values::text(checkpoint, "tool_id")));
-    sheet.field("status", values::status(values::text(checkpoint, "status")));
-    sheet.field_if("call", values::some_text(checkpoint, "call_id"));
-    sheet.field_if("run", values::some_text(checkpoint, "run_id"));
-    sheet.field_if("reason", values::some_text(checkpoint, "reason"));
-    sheet.field_if("wants to", values::some_text(checkpoint, "requested_action"));
-    sheet.field_if("asks", values::some_text(checkpoint, "prompt"));
-    sheet.field_if("choices", Some(values::words(checkpoint, "choices")));
-    sheet.field_if("chosen", values::some_text(checkpoint, "selected_choice"));
-    for (key, name) in [("created_at", "created"), ("expires_at", "expires"), ("reviewed_at", "reviewed")] {
-        sheet.field_if(name, values::some_text(checkpoint, key).map(|at| when::moment(at, now)));
+    sheet.field("checkpoint", Text::new(Tone::Accent, checkpoint.id.as_str()));
+    sheet.field("tool", Text::new(Tone::Strong, &checkpoint.tool_id));
+    sheet.field("status", words::status(checkpoint.status.as_str()));
+    sheet.field_if("call", Some(&checkpoint.call_id));
+    sheet.field_if("run", Some(&checkpoint.run_id));
+    sheet.field_if("reason", checkpoint.reason.as_deref());
+    sheet.field_if("wants to", checkpoint.requested_action.as_deref());
+    sheet.field_if("asks", checkpoint.prompt.as_deref());
+    sheet.field_if("choices", Some(checkpoint.choices.join(", ")));
+    sheet.field_if("chosen", checkpoint.selected_choice.as_deref());
+    for (at, name) in [
+        (checkpoint.created_at, "created"),
+        (checkpoint.expires_at, "expires"),
+        (checkpoint.reviewed_at, "reviewed"),
+    ] {
+        sheet.field_if(name, at.map(|at| when::at(at, now)));
     }
-    sheet.field_if("review", values::some_text(checkpoint, "review_reason"));
-    sheet.field_if("resumed by", values::some_text(checkpoint, "resume_run_id"));
-    if let Some(context) = checkpoint.get("context").filter(|context| !context.is_null()) {
-        sheet.field("context", values::short(context));
+    sheet.field_if("review", checkpoint.review_reason.as_deref());
+    sheet.field_if("resumed by", checkpoint.resume_run_id.as_deref());
+    match &checkpoint.context {
+        Json::Null => {}
+        Json::String(text) => sheet.field("context", text),
+        context => sheet.field("context", context.to_compact()),
     }
 }
 
 /// Says what can be done with a checkpoint as it stands.
-fn next_step(checkpoint: &Json, call_status: Option<&str>, page: &mut Page) {
-    let id = values::text(checkpoint, "id");
-    match values::text(checkpoint, "status") {
-        "pending" => {
-            let choices = values::list(checkpoint, "choices");
-            let choice = choices.first().and_then(Json::as_str).unwrap_or("continue");
+fn next_step(checkpoint: &Checkpoint, call_status: Option<&str>, page: &mut Page) {
+    let id = &checkpoint.id;
+    match checkpoint.status {
+        CheckpointStatus::Pending => {
+            let choice = checkpoint.choices.first().map_or("continue", String::as_str);
             page.next(&format!("brigade tools checkpoint approve {id} --choice {}", quoted(choice)));
         }
         // Others of the same run are still to be answered.
-        "approved" if call_status == Some("waiting") => page.next("brigade tools checkpoint list"),
-        "approved" => page.next(&format!("brigade tools checkpoint resume {id}")),
-        "rejected" if matches!(call_status, Some("waiting" | "resume-pending")) => {
-            let call = values::text(checkpoint, "call_id");
-            page.next(&format!("brigade tools call reject {call} --reason WHY"));
+        CheckpointStatus::Approved if call_status == Some("waiting") => {
+            page.next("brigade tools checkpoint list");
         }
-        _ => {}
+        CheckpointStatus::Approved => page.next(&format!("brigade tools checkpoint resume {id}")),
+        CheckpointStatus::Rejected if matches!(call_status, Some("waiting" | "resume-pending")) => {
+            page.next(&format!("brigade tools call reject {} --reason WHY", checkpoint.call_id));
+        }
+        CheckpointStatus::Rejected
+        | CheckpointStatus::Resumed
+        | CheckpointStatus::Failed
+        | CheckpointStatus::Other(_) => {}
     }
 }
 
 impl View for CheckpointReviewReport {
     fn show(&self, page: &mut Page) {
+        let (checkpoint, call) = (&self.checkpoint, &self.call);
+        let call_status = call.status.as_str();
         let sheet = &mut page.data;
-        sheet.field("checkpoint", Text::new(Tone::Accent, values::text(&self.checkpoint, "id")));
-        sheet.field("status", values::status(values::text(&self.checkpoint, "status")));
-        sheet.field_if("chosen", values::some_text(&self.checkpoint, "selected_choice"));
-        sheet.field_if("reason", values::some_text(&self.checkpoint, "review_reason"));
-        sheet.field_if("call", values::some_text(&self.call, "id"));
-        sheet.field_if("call status", values::some_text(&self.call, "status").map(values::status));
-        next_step(&self.checkpoint, values::some_text(&self.call, "status"), page);
+        sheet.field("checkpoint", Text::new(Tone::Accent, checkpoint.id.as_str()));
+        sheet.field("status", words::status(checkpoint.status.as_str()));
+        sheet.field_if("chosen", checkpoint.selected_choice.as_deref());
+        sheet.field_if("reason", checkpoint.review_reason.as_deref());
+        sheet.field("call", call.id.as_str());
+        sheet.field("call status", words::status(call_status));
+        next_step(checkpoint, Some(call_status), page);
     }
 }
 

@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use brigade::core::{Hint, Json, Place, Severity};
-use brigade::{CatalogReport, Fault, Fix, FixReport, ImportReport, PolicyHealthReport, Rows};
+use brigade::core::{Hint, Place, Severity};
+use brigade::{
+    CatalogReport, Fault, Fix, FixReport, ImportReport, IssueReport, PolicyHealthReport, Rows,
+    RuntimeIssueRecord,
+};
 
 use super::catalog::config_errors;
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};
-use crate::render::{View, json, values};
+use crate::render::{View, json, words};
 
 impl View for CatalogReport {
     fn show(&self, page: &mut Page) {
@@ -17,11 +20,11 @@ impl View for CatalogReport {
         let sheet = &mut page.data;
         sheet.field("workspace", &self.target);
         sheet.field("tools", self.tool_count.to_string());
-        sheet.field_if("calls", self.call_queue.get("counts").and_then(values::counts));
-        sheet.field_if("runs", self.run_history.get("counts").and_then(values::counts));
-        sheet.field_if("checkpoints", self.checkpoints.get("counts").and_then(values::counts));
-        sheet.field_if("runtimes", self.runtimes.get("counts").and_then(values::counts));
-        let policy = match (values::flag(&self.policy, "enabled"), values::flag(&self.policy, "valid")) {
+        sheet.field_if("calls", words::counts(&self.call_queue.counts));
+        sheet.field_if("runs", words::counts(&self.run_history.counts));
+        sheet.field_if("checkpoints", words::counts(&self.checkpoints.counts));
+        sheet.field_if("runtimes", words::counts(&self.runtimes.counts));
+        let policy = match (self.policy.enabled, self.policy.valid) {
             (false, _) => Text::new(Tone::Warning, "none"),
             (true, false) => Text::new(Tone::Bad, "broken"),
             (true, true) => Text::new(Tone::Good, "ok"),
@@ -33,7 +36,7 @@ impl View for CatalogReport {
             (count, quiet) => Text::from(format!("{count}, and {quiet} quieted by the last closeout")),
         };
         sheet.field("issues", count);
-        let issues: Vec<Json> = self.issues.iter().map(|issue| issue.to_json()).collect();
+        let issues: Vec<IssueReport> = self.issues.iter().collect();
         show_issues(&issues, page);
     }
 
@@ -64,16 +67,64 @@ const SEVERITIES: [(Severity, &str, Tone); 3] = [
     (Severity::Info, "notes", Tone::Faint),
 ];
 
-/// Lists issues with their line and the command that helps: the worst first, those of a type beside each other.
-pub(super) fn show_issues(issues: &[Json], page: &mut Page) {
+/// What is shown of an issue.
+pub(super) struct IssueLine<'a> {
+    severity: &'a str,
+    issue_type: &'a str,
+    tool_id: &'a str,
+    harness: &'a str,
+    detail: &'a str,
+    fix: Option<&'a str>,
+    file: Option<&'a str>,
+    line: Option<usize>,
+    column: Option<usize>,
+}
+
+impl<'a> From<&'a IssueReport> for IssueLine<'a> {
+    fn from(issue: &'a IssueReport) -> IssueLine<'a> {
+        IssueLine {
+            severity: issue.severity,
+            issue_type: issue.issue_type,
+            tool_id: issue.tool_id.as_deref().unwrap_or_default(),
+            harness: issue.harness.as_deref().unwrap_or_default(),
+            detail: &issue.detail,
+            fix: Some(issue.fix.as_str()).filter(|fix| !fix.is_empty()),
+            file: issue.file.as_deref(),
+            line: issue.line,
+            column: issue.column,
+        }
+    }
+}
+
+impl<'a> From<&'a RuntimeIssueRecord> for IssueLine<'a> {
+    fn from(issue: &'a RuntimeIssueRecord) -> IssueLine<'a> {
+        IssueLine {
+            severity: issue.severity.as_deref().unwrap_or_default(),
+            issue_type: &issue.issue_type,
+            tool_id: issue.tool_id.as_deref().unwrap_or_default(),
+            harness: "",
+            detail: &issue.detail,
+            fix: issue.fix.as_deref(),
+            file: issue.file.as_deref(),
+            line: issue.line,
+            column: None,
+        }
+    }
+}
+
+/// Lists issues with their place and the command that helps: the worst first, those of a type beside each other.
+pub(super) fn show_issues<'i, I>(issues: &'i [I], page: &mut Page)
+where
+    IssueLine<'i>: From<&'i I>,
+{
+    let issues: Vec<IssueLine<'_>> = issues.iter().map(IssueLine::from).collect();
     for (severity, many, tone) in SEVERITIES {
-        let of_severity = issues.iter().filter(|issue| values::text(issue, "severity") == severity.as_str());
-        let mut types: Vec<(&str, Vec<&Json>)> = Vec::new();
+        let of_severity = issues.iter().filter(|issue| issue.severity == severity.as_str());
+        let mut types: Vec<(&str, Vec<&IssueLine<'_>>)> = Vec::new();
         for issue in of_severity {
-            let kind = values::text(issue, "issue_type");
-            match types.iter_mut().find(|(known, _)| *known == kind) {
+            match types.iter_mut().find(|(known, _)| *known == issue.issue_type) {
                 Some((_, list)) => list.push(issue),
-                None => types.push((kind, vec![issue])),
+                None => types.push((issue.issue_type, vec![issue])),
             }
         }
         let count: usize = types.iter().map(|(_, list)| list.len()).sum();
@@ -89,12 +140,12 @@ pub(super) fn show_issues(issues: &[Json], page: &mut Page) {
 }
 
 /// Puts issues together that differ in nothing but the harness: the projections of a tool often share their fate.
-fn alike<'i>(issues: &[&'i Json]) -> Vec<Vec<&'i Json>> {
-    let mut found: Vec<Vec<&Json>> = Vec::new();
+fn alike<'i, 'l>(issues: &[&'l IssueLine<'i>]) -> Vec<Vec<&'l IssueLine<'i>>> {
+    let mut found: Vec<Vec<&IssueLine<'_>>> = Vec::new();
     let mut known: HashMap<[&str; 3], usize> = HashMap::new();
     for issue in issues {
-        let is_new = values::some_text(issue, "harness").is_none();
-        let key = [values::text(issue, "tool_id"), values::text(issue, "fix"), common_detail(issue)];
+        let is_new = issue.harness.is_empty();
+        let key = [issue.tool_id, issue.fix.unwrap_or_default(), issue.common_detail()];
         match known.get(&key).filter(|_| !is_new) {
             Some(place) => found[*place].push(issue),
             None => {
@@ -106,52 +157,47 @@ fn alike<'i>(issues: &[&'i Json]) -> Vec<Vec<&'i Json>> {
     found
 }
 
-/// Returns what is wrong without the harness, with which the sentence of a projection begins.
-fn common_detail(issue: &Json) -> &str {
-    let (harness, detail) = (values::text(issue, "harness"), values::text(issue, "detail"));
-    let rest = detail.strip_prefix(harness).and_then(|rest| rest.strip_prefix(": "));
-    rest.filter(|_| !harness.is_empty()).unwrap_or(detail)
+impl<'a> IssueLine<'a> {
+    /// Returns what is wrong without the harness, with which the sentence of a projection begins.
+    fn common_detail(&self) -> &'a str {
+        let rest = self.detail.strip_prefix(self.harness).and_then(|rest| rest.strip_prefix(": "));
+        rest.filter(|_| !self.harness.is_empty()).unwrap_or(self.detail)
+    }
+
+    /// Names what the issue is about, behind a space; empty when that is the workspace.
+    fn about(&self) -> String {
+        let about = [self.tool_id, self.harness];
+        let about = about.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
+        if about.is_empty() { about } else { format!(" {about}") }
+    }
 }
 
 /// Makes one fault of issues that are alike, at the place of the first.
-fn fault(issues: &[&Json], severity: Severity) -> Fault {
+fn fault(issues: &[&IssueLine<'_>], severity: Severity) -> Fault {
     let issue = issues[0];
     let message = match issues {
-        [_] => format!("{}: {}", about(issue), values::text(issue, "detail")),
+        [_] => format!("{}: {}", issue.about(), issue.detail),
         _ => {
-            let harnesses: Vec<&str> = issues.iter().map(|issue| values::text(issue, "harness")).collect();
-            let (tool, detail) = (values::text(issue, "tool_id"), common_detail(issue));
+            let harnesses: Vec<&str> = issues.iter().map(|issue| issue.harness).collect();
+            let (tool, detail) = (issue.tool_id, issue.common_detail());
             format!("{tool}: {detail} (for {} harnesses: {})", harnesses.len(), harnesses.join(", "))
         }
     };
-    let number = |key| values::integer(issue, key).and_then(|number| usize::try_from(number).ok());
-    let place = values::some_text(issue, "file").map(|file| Place {
-        line: number("line"),
-        column: number("column"),
-        ..Place::file(file)
-    });
-    Fault::new(values::text(issue, "issue_type").to_owned(), message.trim_start_matches([':', ' ']))
+    let place = issue.file.map(|file| Place { line: issue.line, column: issue.column, ..Place::file(file) });
+    Fault::new(issue.issue_type.to_owned(), message.trim_start_matches([':', ' ']))
         .severity(severity)
         .at(place)
-        .help(values::some_text(issue, "fix").map(|fix| Hint::from(fix.to_owned())))
-}
-
-/// Names what an issue is about, behind a space; empty when that is the workspace.
-fn about(issue: &Json) -> String {
-    let about = [values::text(issue, "tool_id"), values::text(issue, "harness")];
-    let about = about.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
-    if about.is_empty() { about } else { format!(" {about}") }
+        .help(issue.fix.map(|fix| Hint::from(fix.to_owned())))
 }
 
 /// Says in one line what is wrong, for a row of a table.
-pub(super) fn issue_line(issue: &Json) -> [Text; 2] {
-    let severity = values::text(issue, "severity");
+pub(super) fn issue_line(issue: &IssueLine<'_>) -> [Text; 2] {
+    let severity = issue.severity;
     let tone = SEVERITIES
         .iter()
         .find(|(word, ..)| word.as_str() == severity)
         .map_or(Tone::Plain, |(.., tone)| *tone);
-    let kind = values::text(issue, "issue_type");
-    let text = format!("{kind}{}: {}", about(issue), values::text(issue, "detail"));
+    let text = format!("{}{}: {}", issue.issue_type, issue.about(), issue.detail);
     [Text::new(tone, severity), Text::from(text)]
 }
 
@@ -166,7 +212,7 @@ impl View for PolicyHealthReport {
         config_errors(&self.errors, page);
         config_errors(&self.tool_errors, page);
         page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
-        page.data.field("valid", values::yes_no(self.valid));
+        page.data.field("valid", words::yes_no(self.valid));
         page.data.field("issues", self.issue_count.to_string());
         show_issues(&self.issues, page);
         if !self.enabled {

@@ -1,21 +1,24 @@
 //! The policy and what it decides.
 
 use brigade::core::Json;
+use brigade::core::json::to_json;
 use brigade::{ExplainReport, PolicyReport};
 
 use super::catalog::config_errors;
+use crate::render::View;
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};
-use crate::render::{View, values};
 
 impl View for PolicyReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
         page.data.field("policy", Text::new(Tone::Accent, &self.policy_path));
-        show_rules(&self.policy, "", page);
+        if let Some(policy) = &self.policy {
+            show_rules(&to_json(policy).unwrap_or_default(), "", page);
+        }
         if self.errors.iter().any(|error| error.fault().code == "policy_missing") {
             page.next("brigade tools policy init");
-        } else if self.policy.is_null() {
+        } else if self.policy.is_none() {
             page.next("brigade tools policy doctor");
         } else {
             page.next("brigade tools policy explain ID");
@@ -31,12 +34,17 @@ fn show_rules(rules: &Json, above: &str, page: &mut Page) {
             Json::Null => {}
             Json::Array(elements) if elements.is_empty() => {}
             Json::Array(elements) => {
-                page.data.field(&name, elements.iter().map(values::short).collect::<Vec<_>>().join(", "));
+                page.data.field(&name, elements.iter().map(short).collect::<Vec<_>>().join(", "));
             }
             Json::Object(_) => show_rules(value, &name, page),
-            Json::Bool(_) | Json::Number(_) | Json::String(_) => page.data.field(&name, values::short(value)),
+            Json::Bool(_) | Json::Number(_) | Json::String(_) => page.data.field(&name, short(value)),
         }
     }
+}
+
+/// Writes a value in one line: texts as they are, everything else as JSON.
+fn short(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_compact(), str::to_owned)
 }
 
 impl View for ExplainReport {

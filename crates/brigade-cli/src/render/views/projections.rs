@@ -11,7 +11,7 @@ use crate::render::page::{Page, Sheet};
 use crate::render::shell::quoted;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
-use crate::render::{View, values};
+use crate::render::{View, words};
 
 impl View for ProjectionPlanReport {
     fn show(&self, page: &mut Page) {
@@ -27,7 +27,7 @@ impl View for ProjectionPlanReport {
             page.note("not every folder could be searched for projections that nobody wants any more");
         }
         page.data.gap();
-        page.data.field_if("status", values::counts(&self.counts));
+        page.data.field_if("status", words::counts(&self.counts));
         let is_due = self.projections.iter().any(|item| matches!(item.action, "create" | "update"));
         let which = which(self.tool_id.as_deref());
         if is_due {
@@ -72,7 +72,7 @@ fn table(items: &[ProjectionReport], target: &str) -> Table {
         table.row([
             Text::new(Tone::Strong, &item.tool_id),
             Text::from(&item.harness),
-            values::status(item.status),
+            words::status(item.status),
             action(item.action),
             lossiness(item.lossiness),
             Text::from(relative(item.projection_path.as_deref().unwrap_or(""), target)),

@@ -2,23 +2,23 @@
 
 use std::io::{self, Write};
 
-use brigade::core::Json;
-use brigade::{LedgerReport, ReplayReport, Rows, RunListReport, RunShowReport};
+use brigade::{
+    CallStatus, LedgerReport, Receipt, ReplayReport, Rows, RunListReport, RunShowReport, RunSummary,
+};
 
 use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
-use crate::render::{View, json, values, when};
+use crate::render::{View, json, when, words};
 
 impl View for RunListReport {
     fn show(&self, page: &mut Page) {
         for error in &self.errors {
-            let path = values::text(error, "receipt_path");
             page.trouble.line(
                 Text::new(Tone::Bad, "unreadable: ")
-                    .then(Tone::Accent, path)
-                    .then(Tone::Plain, &format!(": {}", values::text(error, "error"))),
+                    .then(Tone::Accent, &error.receipt_path)
+                    .then(Tone::Plain, &format!(": {}", error.error)),
             );
         }
         if self.runs.is_empty() {
@@ -30,7 +30,7 @@ impl View for RunListReport {
             return;
         }
         page.data.field("runs", self.run_count.to_string());
-        page.data.field_if("status", values::counts(&self.counts));
+        page.data.field_if("status", words::counts(&self.counts));
         page.data.gap();
         page.data.table(runs_table(&self.runs, page));
         page.next("brigade tools run show RUN");
@@ -45,7 +45,7 @@ impl View for RunListReport {
     }
 }
 
-fn runs_table(runs: &Rows<Json>, page: &Page) -> Table {
+fn runs_table(runs: &Rows<RunSummary>, page: &Page) -> Table {
     let mut table = Table::new([
         ("run", Fit::Whole),
         ("tool", Fit::Whole),
@@ -57,12 +57,12 @@ fn runs_table(runs: &Rows<Json>, page: &Page) -> Table {
     for run in runs.iter() {
         let run = &run;
         table.row([
-            Text::new(Tone::Accent, values::text(run, "id")),
-            Text::from(values::text(run, "tool_id")),
-            values::status(values::text(run, "status")),
-            Text::from(values::integer(run, "exit_code").map_or_else(String::new, |code| code.to_string())),
-            Text::from(values::number(run, "duration_seconds").map_or_else(String::new, when::measured)),
-            when::moment(values::text(run, "started_at"), page.now),
+            Text::new(Tone::Accent, &run.id),
+            Text::from(&run.tool_id),
+            words::status(&run.status),
+            words::number(run.exit_code),
+            words::number(run.duration_seconds.as_ref().map(|took| when::measured(took.as_f64()))),
+            run.started_at.map_or_else(Text::default, |at| when::at(at, page.now)),
         ]);
     }
     table
@@ -79,59 +79,59 @@ impl View for RunShowReport {
 }
 
 /// Shows what a receipt says.
-pub(super) fn show_receipt(receipt: &Json, page: &mut Page) {
+pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
     let now = page.now;
     let sheet = &mut page.data;
-    sheet.field("run", Text::new(Tone::Accent, values::text(receipt, "id")));
-    sheet.field_if("call", values::some_text(receipt, "call_id"));
-    sheet.field("tool", Text::new(Tone::Strong, values::text(receipt, "tool_id")));
-    sheet.field("status", values::status(values::text(receipt, "status")));
-    sheet.field_if("started", values::some_text(receipt, "started_at").map(|at| when::moment(at, now)));
-    sheet.field_if("took", values::number(receipt, "duration_seconds").map(when::measured));
-    sheet.field_if("exit code", values::integer(receipt, "exit_code").map(|code| code.to_string()));
-    if values::flag(receipt, "timed_out") {
-        let limit = values::number(receipt, "timeout").map_or_else(String::new, when::limit);
+    sheet.field("run", Text::new(Tone::Accent, &receipt.id));
+    sheet.field_if("call", Some(&receipt.call_id));
+    sheet.field("tool", Text::new(Tone::Strong, &receipt.tool_id));
+    sheet.field("status", words::status(&receipt.status));
+    sheet.field_if("started", receipt.started_at().map(|at| when::at(at, now)));
+    sheet.field_if("took", receipt.duration_seconds.as_ref().map(|took| when::measured(took.as_f64())));
+    sheet.field_if("exit code", Some(words::number(receipt.exit_code)));
+    if receipt.timed_out {
+        let limit = receipt.timeout.as_ref().map_or_else(String::new, |limit| when::limit(limit.as_f64()));
         sheet.field("timed out", Text::new(Tone::Bad, &format!("yes, after {limit}")));
     }
-    sheet.field_if("command", values::some_text(receipt, "command_label"));
-    sheet.field_if("effects", Some(values::words(receipt, "effects")));
-    sheet.field_if("env labels", Some(values::words(receipt, "env_labels_used")));
-    if let Some(tool) = values::some_text(receipt, "mcp_tool_name") {
-        let server = values::text(receipt, "mcp_server_id");
+    sheet.field_if("command", receipt.command_label.as_deref());
+    sheet.field_if("effects", Some(receipt.effects.join(", ")));
+    sheet.field_if("env labels", Some(receipt.env_labels_used.join(", ")));
+    if let Some(tool) = receipt.mcp_tool_name.as_deref().filter(|tool| !tool.is_empty()) {
+        let server = receipt.mcp_server_id.as_deref().unwrap_or_default();
         sheet.field("mcp tool", format!("{tool} of {server}"));
-        sheet.field_if("answer", values::some_text(receipt, "mcp_response_text"));
-        for change in values::list(receipt, "mcp_pin_changes").iter().filter_map(Json::as_str) {
+        sheet.field_if("answer", receipt.mcp_response_text.as_deref());
+        for change in receipt.mcp_pin_changes.iter().flatten() {
             sheet.field("changed", Text::new(Tone::Warning, change));
         }
     } else {
         // What a server writes are messages of the protocol; its answer says it better.
-        sheet.field_if("output", values::some_text(receipt, "stdout_summary"));
+        sheet.field_if("output", Some(&receipt.stdout_summary));
     }
-    sheet.field_if("errors", values::some_text(receipt, "stderr_summary"));
-    sheet.field_if("full output", values::some_text(receipt, "stdout_log_path"));
-    sheet.field_if("full errors", values::some_text(receipt, "stderr_log_path"));
-    if receipt.get("recorded").and_then(Json::as_bool) != Some(false) {
-        sheet.field_if("receipt", values::some_text(receipt, "receipt_path"));
+    sheet.field_if("errors", Some(&receipt.stderr_summary));
+    sheet.field_if("full output", receipt.stdout_log_path.as_deref());
+    sheet.field_if("full errors", receipt.stderr_log_path.as_deref());
+    if receipt.recorded != Some(false) {
+        sheet.field_if("receipt", receipt.receipt_path.as_deref());
     }
-    sheet.field_if("checkpoint", values::some_text(receipt, "checkpoint_id"));
+    sheet.field_if("checkpoint", receipt.checkpoint_id.as_deref());
 }
 
-fn note_unrecorded(receipt: &Json, page: &mut Page) {
-    if receipt.get("recorded").and_then(Json::as_bool) == Some(false) {
+fn note_unrecorded(receipt: &Receipt, page: &mut Page) {
+    if receipt.recorded == Some(false) {
         page.note("the runner was ended before the run was; its receipt is written by the next command that changes a call");
     }
 }
 
 /// Says what can be done after a run.
-pub(super) fn next_step(receipt: &Json, page: &mut Page) {
+pub(super) fn next_step(receipt: &Receipt, page: &mut Page) {
     note_unrecorded(receipt, page);
-    match values::text(receipt, "status") {
-        "waiting" => match values::some_text(receipt, "checkpoint_id") {
+    match CallStatus::from_word(&receipt.status) {
+        CallStatus::Waiting => match &receipt.checkpoint_id {
             Some(checkpoint) => page.next(&format!("brigade tools checkpoint show {checkpoint}")),
             None => page.next("brigade tools checkpoint list"),
         },
-        "failed" | "timed-out" | "interrupted" => {
-            page.next(&format!("brigade tools run replay {}", values::text(receipt, "id")));
+        CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+            page.next(&format!("brigade tools run replay {}", receipt.id));
         }
         _ => {}
     }
@@ -139,12 +139,12 @@ pub(super) fn next_step(receipt: &Json, page: &mut Page) {
 
 impl View for ReplayReport {
     fn show(&self, page: &mut Page) {
-        let id = values::text(&self.call, "id");
-        page.data.field("replay of", values::text(&self.run, "id"));
-        page.data.field("call", Text::new(Tone::Accent, id));
-        page.data.field("status", values::status(values::text(&self.call, "status")));
+        let call = &self.call;
+        page.data.field("replay of", &self.run.id);
+        page.data.field("call", Text::new(Tone::Accent, call.id.as_str()));
+        page.data.field("status", words::status(call.status.as_str()));
         page.data.field("executed", "no");
-        page.next(&format!("brigade tools call approve {id}"));
+        page.next(&format!("brigade tools call approve {}", call.id));
     }
 }
 

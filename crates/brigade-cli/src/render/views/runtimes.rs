@@ -1,10 +1,9 @@
 //! Runtimes: how they stand, and what came of starting and stopping them.
 
 use brigade::command::argv::Argv;
-use brigade::core::Json;
 use brigade::{
     RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
-    RuntimeStartReport, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary,
+    RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary,
 };
 
 use super::catalog::config_errors;
@@ -12,7 +11,7 @@ use super::doctor::show_issues;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
-use crate::render::{View, values, when};
+use crate::render::{View, when, words};
 
 impl View for RuntimeListReport {
     fn show(&self, page: &mut Page) {
@@ -26,11 +25,11 @@ impl View for RuntimeListReport {
             ]);
             for runtime in &self.summary.runtimes {
                 table.row([
-                    Text::new(Tone::Accent, values::text(runtime, "id")),
+                    Text::new(Tone::Accent, &runtime.id),
                     state(runtime),
-                    number(runtime, "port"),
-                    number(runtime, "pid"),
-                    Text::from(values::text(runtime, "command")),
+                    words::number(runtime.port),
+                    words::number(runtime.pid),
+                    Text::from(&runtime.command),
                 ]);
             }
             page.data.table(table);
@@ -52,14 +51,13 @@ impl View for RuntimeStatusReport {
                 ("detail", Fit::Cut),
             ]);
             for runtime in &self.summary.runtimes {
-                let started = values::some_text(runtime, "started_at");
                 table.row([
-                    Text::new(Tone::Accent, values::text(runtime, "id")),
+                    Text::new(Tone::Accent, &runtime.id),
                     state(runtime),
                     healthy(runtime),
-                    number(runtime, "pid"),
-                    started.map_or_else(Text::default, |at| when::moment(at, page.now)),
-                    Text::from(values::text(runtime, "health_detail")),
+                    words::number(runtime.pid),
+                    runtime.started_at.map_or_else(Text::default, |at| when::at(at, page.now)),
+                    Text::from(runtime.health_detail.as_deref().unwrap_or_default()),
                 ]);
             }
             page.data.table(table);
@@ -72,7 +70,7 @@ impl View for RuntimeHealthReport {
     fn show(&self, page: &mut Page) {
         let summary = &self.summary;
         page.data.field("runtimes", Text::new(Tone::Accent, &summary.config_path));
-        page.data.field_if("state", values::counts(&summary.counts));
+        page.data.field_if("state", words::counts(&summary.counts));
         let count = match summary.issue_count {
             0 => Text::new(Tone::Good, "none"),
             count => Text::from(count.to_string()),
@@ -88,36 +86,33 @@ impl View for RuntimeReport {
         let runtime = &self.runtime;
         let now = page.now;
         let sheet = &mut page.data;
-        sheet.field("runtime", Text::new(Tone::Strong, values::text(runtime, "id")));
-        sheet.field_if("name", values::some_text(runtime, "name"));
+        sheet.field("runtime", Text::new(Tone::Strong, &runtime.id));
+        sheet.field_if("name", Some(&runtime.name));
         sheet.field("state", state(runtime));
-        if !values::flag(runtime, "enabled") {
+        if !runtime.enabled {
             sheet.field("enabled", "no");
         }
-        if values::flag(runtime, "running") {
-            sheet.field("managed", values::yes_no(values::flag(runtime, "managed")));
+        if runtime.running {
+            sheet.field("managed", words::yes_no(runtime.managed));
         }
-        sheet.field_if("pid", Some(number(runtime, "pid")));
-        sheet.field_if("started", values::some_text(runtime, "started_at").map(|at| when::moment(at, now)));
-        if let Some(last) = runtime.get("last_health").filter(|last| !last.is_null()) {
-            let word = Text::new(
-                if values::flag(last, "ok") { Tone::Good } else { Tone::Bad },
-                if values::flag(last, "ok") { "healthy" } else { "not healthy" },
-            );
-            let about = word.then(Tone::Plain, &format!(": {} ", values::text(last, "detail")));
-            sheet.field("last check", about.and(when::moment(values::text(last, "checked_at"), now)));
+        sheet.field_if("pid", Some(words::number(runtime.pid)));
+        sheet.field_if("started", runtime.started_at.map(|at| when::at(at, now)));
+        if let Some(last) = &runtime.last_health {
+            let (tone, word) = if last.ok { (Tone::Good, "healthy") } else { (Tone::Bad, "not healthy") };
+            let about = Text::new(tone, word).then(Tone::Plain, &format!(": {} ", last.detail));
+            let checked = last.checked_at.map_or_else(Text::default, |at| when::at(at, now));
+            sheet.field("last check", about.and(checked));
         }
-        sheet.field("command", values::text(runtime, "command"));
-        sheet.field("folder", values::text(runtime, "cwd"));
-        sheet.field_if("port", Some(number(runtime, "port")));
-        sheet.field_if("pid file", values::some_text(runtime, "pid_path"));
-        sheet.field_if("metadata", values::some_text(runtime, "metadata_path"));
-        sheet.field_if("output", values::some_text(runtime, "stdout_log_path"));
-        sheet.field_if("errors", values::some_text(runtime, "stderr_log_path"));
-        show_issues(values::list(runtime, "issues"), page);
-        let id = values::text(runtime, "id");
-        let action = if values::flag(runtime, "running") { "logs" } else { "start" };
-        page.next(&command_line(action, id));
+        sheet.field("command", &runtime.command);
+        sheet.field("folder", runtime.cwd.as_deref().unwrap_or_default());
+        sheet.field_if("port", Some(words::number(runtime.port)));
+        sheet.field_if("pid file", Some(&runtime.pid_path));
+        sheet.field_if("metadata", Some(&runtime.metadata_path));
+        sheet.field_if("output", runtime.stdout_log_path.as_deref());
+        sheet.field_if("errors", runtime.stderr_log_path.as_deref());
+        show_issues(&runtime.issues, page);
+        let action = if runtime.running { "logs" } else { "start" };
+        page.next(&command_line(action, &runtime.id));
     }
 }
 
@@ -137,9 +132,9 @@ fn show_start(report: &RuntimeStartReport, page: &mut Page) {
     page.data.field("state", state);
     page.data.field_if("pid", report.pid.map(|pid| pid.to_string()));
     page.data.field_if("ready after", report.ready_after_seconds.map(when::measured));
-    page.data.field_if("health", values::some_text(&report.health, "detail"));
-    page.data.field_if("output", values::some_text(&report.runtime, "stdout_log_path"));
-    page.data.field_if("errors", values::some_text(&report.runtime, "stderr_log_path"));
+    page.data.field_if("health", report.health.as_ref().map(|health| &health.detail));
+    page.data.field_if("output", report.runtime.stdout_log_path.as_deref());
+    page.data.field_if("errors", report.runtime.stderr_log_path.as_deref());
 }
 
 impl View for RuntimeStopReport {
@@ -200,7 +195,7 @@ fn show_counts(summary: &RuntimesSummary, page: &mut Page) -> bool {
         return false;
     }
     page.data.field("runtimes", summary.runtime_count.to_string());
-    page.data.field_if("state", values::counts(&summary.counts));
+    page.data.field_if("state", words::counts(&summary.counts));
     page.data.gap();
     true
 }
@@ -216,24 +211,20 @@ fn note_issues(summary: &RuntimesSummary, page: &mut Page) {
     page.note(&format!("{count} {word}: see brigade tools runtime doctor"));
 }
 
-fn state(runtime: &Json) -> Text {
-    let word = values::status(values::text(runtime, "state"));
-    if values::flag(runtime, "running") && !values::flag(runtime, "managed") {
+fn state(runtime: &RuntimeStatus) -> Text {
+    let word = words::status(&runtime.state);
+    if runtime.running && !runtime.managed {
         return word.then(Tone::Warning, ", not managed");
     }
-    if values::flag(runtime, "enabled") { word } else { word.then(Tone::Faint, ", disabled") }
+    if runtime.enabled { word } else { word.then(Tone::Faint, ", disabled") }
 }
 
-fn healthy(runtime: &Json) -> Text {
-    match runtime.get("health_ok").and_then(Json::as_bool) {
+fn healthy(runtime: &RuntimeStatus) -> Text {
+    match runtime.health_ok {
         Some(true) => Text::new(Tone::Good, "yes"),
         Some(false) => Text::new(Tone::Bad, "no"),
         None => Text::default(),
     }
-}
-
-fn number(runtime: &Json, key: &str) -> Text {
-    Text::from(values::integer(runtime, key).map_or_else(String::new, |number| number.to_string()))
 }
 
 pub(in crate::render) fn numbers(pids: &[u32]) -> String {

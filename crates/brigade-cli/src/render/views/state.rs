@@ -2,20 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use brigade::core::Json;
 use brigade::{CompactReport, EnvelopeReport, KeyReport, StateReport};
 
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};
-use crate::render::{View, values};
+use crate::render::{View, words};
 
 impl View for StateReport {
     fn show(&self, page: &mut Page) {
         let sheet = &mut page.data;
         sheet.field("workspace", &self.target);
-        sheet.field("sound", values::yes_no(self.valid));
-        sheet.field("calls", values::counts(&self.calls).unwrap_or_else(|| "none".to_owned()));
-        sheet.field("runs", values::counts(&self.runs).unwrap_or_else(|| "none".to_owned()));
+        sheet.field("sound", words::yes_no(self.valid));
+        sheet.field("calls", words::counts(&self.calls).unwrap_or_else(|| "none".to_owned()));
+        sheet.field("runs", words::counts(&self.runs).unwrap_or_else(|| "none".to_owned()));
         sheet.field(
             "journal",
             format!("{} bytes, {} files of finished calls", self.journal_bytes, self.segments),
@@ -31,12 +30,8 @@ impl View for StateReport {
             );
         }
         for file in &self.quarantined {
-            let lines = file.get("lines").and_then(Json::as_i64).unwrap_or(0);
-            let path = values::text(file, "file");
-            page.data.field(
-                "quarantine",
-                if lines == 1 { format!("{path}, 1 line") } else { format!("{path}, {lines} lines") },
-            );
+            let lines = if file.lines == 1 { "1 line".to_owned() } else { format!("{} lines", file.lines) };
+            page.data.field("quarantine", format!("{}, {lines}", file.file));
         }
         for file in &self.unreadable_when_adopted {
             page.note(&format!("{file} could not be read when it was taken over, and is as it was then"));
@@ -97,10 +92,11 @@ impl View for EnvelopeReport {
         let valid = if self.valid { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") };
         page.data.field("envelope", Text::new(Tone::Accent, &self.envelope_path));
         page.data.field("valid", valid);
-        if let Some(receipt) = self.statement.get("predicate") {
-            page.data.field_if("run", values::some_text(receipt, "id"));
-            page.data.field_if("tool", values::some_text(receipt, "tool_id"));
-            page.data.field_if("status", values::some_text(receipt, "status").map(values::status));
+        if let Some(statement) = &self.statement {
+            let receipt = &statement.predicate;
+            page.data.field_if("run", Some(&receipt.id));
+            page.data.field_if("tool", Some(&receipt.tool_id));
+            page.data.field_if("status", Some(words::status(&receipt.status)));
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use brigade::{BriefReport, InboxItemReport, InboxReport};
 
-use super::doctor::issue_line;
+use super::doctor::{IssueLine, issue_line};
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
-use crate::render::{View, values, when};
+use crate::render::{View, when, words};
 
 impl View for InboxReport {
     fn show(&self, page: &mut Page) {
@@ -18,7 +18,7 @@ impl View for InboxReport {
             page.next("brigade tools import-issues");
             return;
         }
-        page.data.field_if("rows", values::counts(&self.counts));
+        page.data.field_if("rows", words::counts(&self.counts));
         page.data.gap();
         let mut table = Table::new([
             ("row", Fit::Whole),
@@ -28,14 +28,15 @@ impl View for InboxReport {
             ("text", Fit::Cut),
         ]);
         for item in &self.items {
-            let created = values::text(item, "created_at");
+            let text = |text: &Option<String>| Text::from(text.as_deref().unwrap_or_default());
+            let created = item.created_at.as_deref().unwrap_or_default();
             let age = created.parse().map_or_else(|_| created.to_owned(), |at| when::distance(at, page.now));
             table.row([
-                Text::new(Tone::Accent, values::text(item, "id")),
-                values::status(values::text(item, "status")),
-                Text::from(values::text(item, "source")),
+                Text::new(Tone::Accent, item.id.as_deref().unwrap_or_default()),
+                words::status(item.status.as_deref().unwrap_or_default()),
+                text(&item.source),
                 Text::from(age),
-                Text::from(values::text(item, "text")),
+                text(&item.text),
             ]);
         }
         page.data.table(table);
@@ -45,19 +46,21 @@ impl View for InboxReport {
 
 impl View for InboxItemReport {
     fn show(&self, page: &mut Page) {
+        let item = &self.item;
+        let (id, status) =
+            (item.id.as_deref().unwrap_or_default(), item.status.as_deref().unwrap_or_default());
         let now = page.now;
         let sheet = &mut page.data;
-        sheet.field("row", Text::new(Tone::Accent, values::text(&self.item, "id")));
-        sheet.field("status", values::status(values::text(&self.item, "status")));
-        sheet.field_if("source", values::some_text(&self.item, "source"));
-        sheet.field_if("text", values::some_text(&self.item, "text"));
-        for (key, name) in [("created_at", "created"), ("updated_at", "updated")] {
-            sheet.field_if(name, values::some_text(&self.item, key).map(|at| when::moment(at, now)));
-        }
-        sheet.field_if("priority", values::some_text(&self.item, "priority"));
-        sheet.field_if("done when", Some(values::words(&self.item, "acceptance")));
-        if values::text(&self.item, "status") == "pending" {
-            page.next(&format!("brigade work inbox promote {}", values::text(&self.item, "id")));
+        sheet.field("row", Text::new(Tone::Accent, id));
+        sheet.field("status", words::status(status));
+        sheet.field_if("source", item.source.as_deref());
+        sheet.field_if("text", item.text.as_deref());
+        sheet.field_if("created", item.created_at.as_deref().map(|at| when::moment(at, now)));
+        sheet.field_if("updated", item.updated_at.as_deref().map(|at| when::moment(at, now)));
+        sheet.field_if("priority", item.priority.as_deref());
+        sheet.field_if("done when", Some(item.acceptance.join(", ")));
+        if status == "pending" {
+            page.next(&format!("brigade work inbox promote {id}"));
         }
     }
 }
@@ -70,10 +73,9 @@ impl View for BriefReport {
         sheet.short_field("workspace", &self.target);
         sheet.short_field("tools", self.tool_count.to_string());
         let mut undecided = Text::from(self.pending_approval_count.to_string());
-        if let Some(id) = values::some_text(&self.oldest_pending_call, "id") {
-            let age = values::text(&self.oldest_pending_call, "created_at").parse();
-            let age = age.map_or_else(|_| String::new(), |at| format!(", {}", when::distance(at, now)));
-            undecided = undecided.then(Tone::Faint, &format!(" (the oldest: {id}{age})"));
+        if let Some(call) = &self.oldest_pending_call {
+            let age = call.created_at.map_or_else(String::new, |at| format!(", {}", when::distance(at, now)));
+            undecided = undecided.then(Tone::Faint, &format!(" (the oldest: {}{age})", call.id));
         }
         sheet.short_field("calls to decide on", undecided);
         let stale = match self.stale_approval_count {
@@ -86,7 +88,7 @@ impl View for BriefReport {
             let names = format!("{} ({})", self.runtimes_down.len(), self.runtimes_down.join(", "));
             sheet.short_field("runtimes that are down", names);
         }
-        if let Some(counts) = values::counts(&self.inbox) {
+        if let Some(counts) = words::counts(&self.inbox) {
             sheet.short_field("inbox", counts);
         }
         sheet.short_field("issues", self.issue_count.to_string());
@@ -100,8 +102,8 @@ impl View for BriefReport {
             ("checkpoints", &self.top_checkpoint_issue),
         ];
         let mut table = Table::new([("worst of", Fit::Whole), ("severity", Fit::Whole), ("issue", Fit::Cut)]);
-        for (area, issue) in top.into_iter().filter(|(_, issue)| !issue.is_null()) {
-            let [severity, line] = issue_line(issue);
+        for (area, issue) in top.into_iter().filter_map(|(area, issue)| Some((area, issue.as_ref()?))) {
+            let [severity, line] = issue_line(&IssueLine::from(issue));
             table.row([Text::from(area), severity, line]);
         }
         if 0 < table.len() {
@@ -116,42 +118,56 @@ impl View for BriefReport {
 
 #[cfg(test)]
 mod tests {
-    use brigade::core::{Hint, Json, Timestamp};
+    use std::collections::BTreeMap;
+
+    use brigade::IssueReport;
+    use brigade::core::{Hint, Timestamp};
     use unicode_width::UnicodeWidthStr as _;
 
     use super::*;
     use crate::render::page::Look;
     use crate::render::text::Colour;
 
-    fn issue(kind: &str) -> Json {
-        Json::object([
-            ("severity", Json::from("warning")),
-            ("issue_type", Json::from(kind)),
-            ("tool_id", Json::from("a-tool-with-a-long-name")),
-            (
-                "detail",
-                Json::from("something is wrong, and it takes many words to say what it is: ".repeat(5)),
-            ),
-        ])
+    fn issue(kind: &'static str) -> Option<IssueReport> {
+        Some(IssueReport {
+            status: "warn",
+            name: format!("tool_{kind}"),
+            tool_id: Some("a-tool-with-a-long-name".to_owned()),
+            family: None,
+            issue_type: kind,
+            harness: None,
+            projection_target: None,
+            description: None,
+            detail: "something is wrong, and it takes many words to say what it is: ".repeat(5),
+            severity: "warning",
+            fingerprint: String::new(),
+            fix: String::new(),
+            file: None,
+            line: None,
+            column: None,
+            call_id: None,
+            run_id: None,
+            checkpoint_id: None,
+            projection: None,
+        })
     }
 
     /// A brief of a workspace that has everything, and much of it.
     fn full() -> BriefReport {
-        let counts = |words: &[&str]| Json::object(words.iter().map(|word| (*word, Json::from(12_345_u64))));
+        let counts = |words: &[&str]| words.iter().map(|word| ((*word).to_owned(), 12_345)).collect();
+        let call = r#"{"id":"call-0123456789abcdef","status":"pending","tool_id":"t",
+            "created_at":"2026-01-01T00:00:00+00:00"}"#;
         BriefReport {
             schema: "",
             target: format!("/home/someone/{}", "a-long-folder/".repeat(12)),
             valid: true,
             tool_count: 10_000,
             pending_approval_count: 10_000,
-            oldest_pending_call: Json::object([
-                ("id", Json::from("call-0123456789abcdef")),
-                ("created_at", Json::from("2026-01-01T00:00:00+00:00")),
-            ]),
+            oldest_pending_call: Some(serde_json::from_str(call).unwrap()),
             approved_count: 10_000,
             stale_approval_count: 10_000,
             pending_checkpoint_count: 10_000,
-            call_counts: Json::Null,
+            call_counts: BTreeMap::new(),
             top_tool_issue: issue("invalid_output_schema"),
             top_projection_issue: issue("conflicted_projection"),
             top_policy_issue: issue("policy_denied_effect"),

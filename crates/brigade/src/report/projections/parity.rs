@@ -1,11 +1,13 @@
 //! Documents about closeouts, defaults and harnesses.
 
-use brigade_core::{Hint, Json};
+use brigade_core::Hint;
+use brigade_core::json::sorted;
+use brigade_doctor::Closeout;
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::fault::ErrorLine;
-use crate::report::Report;
+use crate::report::{IssueReport, Report};
 
 /// `tools parity status`: the issues of projections, divided by the last closeout.
 #[derive(Clone, Debug, Serialize)]
@@ -18,7 +20,7 @@ pub struct ParityReport {
     /// The folder of closeouts.
     pub closeouts_path: String,
     /// The last closeout, with its `path`; `null` when there is none.
-    pub latest_closeout: Json,
+    pub latest_closeout: Option<Closeout>,
     /// How many issues count.
     pub projection_issue_count: usize,
     /// How many the closeout quiets.
@@ -26,11 +28,14 @@ pub struct ParityReport {
     /// How many came or changed after it.
     pub changed_issue_count: usize,
     /// The issues that count.
-    pub issues: Vec<Json>,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub issues: Vec<IssueReport>,
     /// The issues that the closeout quiets.
-    pub quieted_issues: Vec<Json>,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub quieted_issues: Vec<IssueReport>,
     /// The issues that came or changed after it; they are among `issues` too.
-    pub changed_issues: Vec<Json>,
+    #[serde(serialize_with = "sorted::serialize")]
+    pub changed_issues: Vec<IssueReport>,
     /// Closeouts that cannot be read.
     pub errors: Vec<ErrorLine>,
 }

@@ -1,10 +1,13 @@
 //! `brigade tools call list`
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use brigade::core::Json;
+use brigade::core::json::to_json;
 use brigade::{CallFilter, Error, Exit, Workspace};
 use clap::Args;
+use serde::Serialize;
 
 use crate::arguments::count;
 use crate::output::Output;
@@ -61,7 +64,7 @@ fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>)
     let mut rows = CallRows::new(&counts);
     let mut exit = Exit::Done;
     workspace.calls().for_each(filter, &mut |call| {
-        rows.add(&workspace.calls().json(call), now);
+        rows.add(call, now);
         if rows.is_full() {
             exit = exit.max(output.page(&rows.part(now), Exit::Done));
         }
@@ -76,15 +79,24 @@ fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>)
     Ok(exit.max(output.page(&page, Exit::Done)))
 }
 
+/// What the document of all calls begins with.
+#[derive(Serialize)]
+struct Head<'a> {
+    calls_path: &'a str,
+    counts: &'a BTreeMap<String, u64>,
+    schema: &'static str,
+    target: &'a str,
+}
+
 /// Writes the document of all calls while they are read.
-fn write_all(workspace: &Workspace, counts: &Json, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
-    let head = Json::object([
-        ("schema", Json::from(CALL_LIST)),
-        ("target", Json::from(workspace.root().display().to_string())),
-        ("calls_path", Json::from(workspace.calls().path())),
-        ("counts", counts.clone()),
-    ]);
-    let head = head.to_pretty();
+fn write_all(
+    workspace: &Workspace,
+    counts: &BTreeMap<String, u64>,
+    output: &mut Output<'_, '_>,
+) -> Result<Exit, Error> {
+    let (target, calls_path) = (workspace.root().display().to_string(), workspace.calls().path());
+    let head = Head { calls_path: &calls_path, counts, schema: CALL_LIST, target: &target };
+    let head = to_json(&head).unwrap_or_default().to_pretty();
     let head = head.trim_end().trim_end_matches('}').trim_end();
     let mut failed = None;
     let exit = output.write(Exit::Done, |out| {

@@ -8,16 +8,16 @@ use super::relative;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
-use crate::render::{View, values, when};
+use crate::render::{View, when, words};
 
 impl View for ParityReport {
     fn show(&self, page: &mut Page) {
         config_errors(&self.errors, page);
         let now = page.now;
-        let closeout = &self.latest_closeout;
-        page.data.field("last closeout", values::some_text(closeout, "closeout_id").unwrap_or("none"));
-        page.data.field_if("made", values::some_text(closeout, "created_at").map(|at| when::moment(at, now)));
-        page.data.field_if("reason", values::some_text(closeout, "reason"));
+        let closeout = self.latest_closeout.as_ref();
+        page.data.field("last closeout", closeout.map_or("none", |closeout| &closeout.closeout_id));
+        page.data.field_if("made", closeout.map(|closeout| when::moment(&closeout.created_at, now)));
+        page.data.field_if("reason", closeout.and_then(|closeout| closeout.reason.as_deref()));
         page.data.field("quieted", self.quieted_issue_count.to_string());
         page.data.field("changed since", self.changed_issue_count.to_string());
         page.data.field("issues", self.projection_issue_count.to_string());
@@ -53,7 +53,7 @@ impl View for DefaultsReport {
         }
         let sheet = &mut page.data;
         sheet.field("catalog", Text::new(Tone::Accent, &self.config_path));
-        sheet.field("created", values::yes_no(self.created));
+        sheet.field("created", words::yes_no(self.created));
         sheet.field(if self.dry_run { "would add" } else { "added" }, listed(&self.added));
         sheet.field(if self.dry_run { "would update" } else { "updated" }, listed(&self.updated));
         sheet.field("there already", listed(&self.skipped));

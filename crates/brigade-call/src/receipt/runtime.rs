@@ -1,0 +1,232 @@
+//! The runtime that a call depended on, as its receipt and reports show it.
+
+use brigade_core::json::exact;
+use brigade_core::{Extra, Fingerprint, Timestamp, record};
+use serde::{Deserialize, Serialize};
+
+/// How a runtime stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct RuntimeStatus {
+    /// The id.
+    pub id: String,
+    /// The name for people.
+    pub name: String,
+    /// Whether it may be started.
+    pub enabled: bool,
+    /// The command, without secrets.
+    pub command: String,
+    /// The directory that it starts in.
+    pub cwd: Option<String>,
+    /// The port that it listens on.
+    pub port: Option<u32>,
+    /// The process.
+    pub pid: Option<u32>,
+    /// `running`, `stopped` or `stale`.
+    pub state: String,
+    /// Whether a process of it runs.
+    pub running: bool,
+    /// Whether that process is known to be the runtime.
+    pub managed: bool,
+    /// Whether a pid file is left of a process that has ended.
+    pub stale_pid: bool,
+    /// When it was started.
+    #[serde(deserialize_with = "exact")]
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub started_at: Option<Timestamp>,
+    /// The pid file.
+    pub pid_path: String,
+    /// The metadata file.
+    pub metadata_path: String,
+    /// The log of standard output.
+    pub stdout_log_path: Option<String>,
+    /// The log of standard error.
+    pub stderr_log_path: Option<String>,
+    /// The health file, when configured.
+    pub health_path: Option<String>,
+    /// Whether it is healthy, as far as that is known.
+    pub health_ok: Option<bool>,
+    /// Why.
+    pub health_detail: Option<String>,
+    /// When that was checked.
+    #[serde(deserialize_with = "exact")]
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub health_checked_at: Option<Timestamp>,
+    /// What the last check found, perhaps of an earlier process.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub last_health: Option<RuntimeHealth>,
+    /// What the metadata file holds.
+    pub metadata: Option<RuntimeMetadata>,
+    /// What is wrong.
+    pub issues: Vec<RuntimeIssueRecord>,
+    /// How many issues there are.
+    pub issue_count: u64,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(RuntimeStatus);
+
+/// What a health check found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct RuntimeHealth {
+    /// Whether it is healthy.
+    pub ok: bool,
+    /// Why, in a sentence without secrets.
+    pub detail: String,
+    /// When it was checked.
+    #[serde(deserialize_with = "exact")]
+    pub checked_at: Option<Timestamp>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(RuntimeHealth);
+
+/// The metadata file of a runtime.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct RuntimeMetadata {
+    /// The version of the file; absent in those of 0.30.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<i64>,
+    /// The runtime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime_id: Option<String>,
+    /// The command that was started, without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The directory that it was started in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// When it was started.
+    #[serde(deserialize_with = "exact", skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// The process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// When the process started, in the kernel's clock ticks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_time: Option<u64>,
+    /// The boot that the process belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
+    /// The mark in the environment of everything that this start brought up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+    /// When the starter itself started, while a process is being created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starting: Option<u64>,
+    /// The process that writes the logs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_writer: Option<LogWriter>,
+    /// The pid file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid_path: Option<String>,
+    /// The metadata file, where another program names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_path: Option<String>,
+    /// The log of standard output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout_log_path: Option<String>,
+    /// The log of standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr_log_path: Option<String>,
+    /// The health file, where another program names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health_path: Option<String>,
+    /// When it was stopped.
+    #[serde(deserialize_with = "exact", skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<Timestamp>,
+    /// Why it was stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// Whether the last check found it healthy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health_ok: Option<bool>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health_detail: Option<String>,
+    /// When that was checked.
+    #[serde(deserialize_with = "exact", skip_serializing_if = "Option::is_none")]
+    pub health_checked_at: Option<Timestamp>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(RuntimeMetadata);
+
+/// The process that writes the logs of a runtime.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct LogWriter {
+    /// The process id.
+    pub pid: u32,
+    /// When it started, in the kernel's clock ticks.
+    pub start_time: u64,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(LogWriter);
+
+/// Something that is wrong with a runtime.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct RuntimeIssueRecord {
+    /// `warn`, as 0.30.0 has it for every issue; `severity` tells more.
+    pub status: String,
+    /// `tool_` and the type.
+    pub name: String,
+    /// The runtime.
+    pub tool_id: Option<String>,
+    /// `runtime`.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub family: Option<String>,
+    /// The type.
+    pub issue_type: String,
+    /// Always absent: an issue of a runtime concerns no harness.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub harness: Option<String>,
+    /// Always absent.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub projection_target: Option<String>,
+    /// Always absent.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub description: Option<String>,
+    /// What is wrong, in a sentence without a final stop.
+    pub detail: String,
+    /// `error`, `warning` or `info`.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub severity: Option<String>,
+    /// The file where it is mended.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub file: Option<String>,
+    /// The line, from 1.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub line: Option<usize>,
+    /// The field of the entry.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub field: Option<String>,
+    /// The command that mends it.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub fix: Option<String>,
+    /// Stays the same as long as the issue is the same one.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
+    pub fingerprint: Option<Fingerprint>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(RuntimeIssueRecord);

@@ -1,0 +1,46 @@
+//! Words that stand in many places: statuses, counts, yes and no.
+
+use std::collections::BTreeMap;
+
+use super::text::{Text, Tone};
+
+/// Returns `2 pending, 1 approved` of counts; none when nothing is counted.
+pub(super) fn counts(counts: &BTreeMap<String, u64>) -> Option<String> {
+    let counts = counts.iter().filter(|(_, count)| **count != 0);
+    let counts: Vec<String> = counts.map(|(name, count)| format!("{count} {name}")).collect();
+    (!counts.is_empty()).then(|| counts.join(", "))
+}
+
+/// Writes `yes` or `no`.
+pub(super) fn yes_no(value: bool) -> Text {
+    Text::from(if value { "yes" } else { "no" })
+}
+
+/// Writes a number, or nothing.
+pub(super) fn number(number: Option<impl ToString>) -> Text {
+    Text::from(number.map_or_else(String::new, |number| number.to_string()))
+}
+
+/// Shows a status word in the tone that fits it.
+pub(super) fn status(word: &str) -> Text {
+    let tone = match word {
+        "approved" | "completed" | "running" | "ready" | "current" | "ok" | "resumed" => Tone::Good,
+        "pending" | "held" | "waiting" | "resume-pending" | "stale" | "missing" => Tone::Warning,
+        "failed" | "rejected" | "timed-out" | "interrupted" | "conflicted" | "unmanaged" | "invalid"
+        | "blocked" => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    Text::new(tone, word)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_not_there_is_not_counted() {
+        let of = |counts: &[(&str, u64)]| {
+            super::counts(&counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect())
+        };
+        assert_eq!(of(&[("pending", 2), ("held", 0)]), Some("2 pending".to_owned()));
+        assert_eq!(of(&[]), None);
+    }
+}

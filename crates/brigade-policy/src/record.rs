@@ -1,0 +1,284 @@
+//! The policy and its decisions as documents: what reports show and records keep.
+
+use std::collections::BTreeMap;
+
+use brigade_catalog::Tool;
+use brigade_core::json::present;
+use brigade_core::{Extra, Fingerprint, Label, Number, Place, Severity, record};
+use serde::{Deserialize, Serialize};
+
+use crate::{Blocker, Decision, Limits, Located, Policy, PolicyState, Rule, SandboxRequest, shown_label};
+
+/// What the policy decided about a call, with the keys of 0.30.0 and ours.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct PolicyDecision {
+    /// Whether there is a policy, understood or not.
+    pub enabled: bool,
+    /// The policy's file.
+    pub policy_path: String,
+    /// Whether the policy lets the call run.
+    pub allowed: bool,
+    /// Every reason why not, as sentences.
+    pub blockers: Vec<String>,
+    /// What is wrong with the policy.
+    pub errors: Vec<String>,
+    /// The labels that the call uses and that are bound.
+    pub env_labels_used: Vec<String>,
+    /// The labels that the tool names; absent without a policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env_labels_required: Option<Vec<String>>,
+    /// Seconds that the call may take; absent in records of 0.30.0, like the rest of how a call would run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effective_timeout: Option<Number>,
+    /// Bytes of each output stream that are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_bytes: Option<u64>,
+    /// Upper bounds for each process of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// How the run is confined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxDecision>,
+    /// What an approval binds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Fingerprint>,
+    /// Families that may run; absent without a policy, like the other rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_families: Option<Vec<String>>,
+    /// Effects that a call may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_effects: Option<Vec<String>>,
+    /// Effects that a call must not have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied_effects: Option<Vec<String>>,
+    /// Approval modes that a tool must have one of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required_approval_modes: Option<Vec<String>>,
+    /// The longest timeout in seconds.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub max_timeout: Option<Option<Number>>,
+    /// Runtimes that a call may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_runtimes: Option<Vec<String>>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(PolicyDecision);
+
+/// How a run is confined.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct SandboxDecision {
+    /// `off`, `best-effort` or `enforce`.
+    pub mode: String,
+    /// Whether the workspace may be written.
+    pub workspace_write: bool,
+    /// Whether the network is open.
+    pub network: bool,
+    /// Whether sockets of this machine may be connected to.
+    pub local_sockets: bool,
+    /// More to read.
+    pub read_paths: Vec<String>,
+    /// More to write.
+    pub write_paths: Vec<String>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(SandboxDecision);
+
+/// What the policy file says, as `policy show` has it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct PolicyRules {
+    /// Families that may run; all when empty.
+    pub allowed_families: Vec<String>,
+    /// Effects that a call may have; all when empty.
+    pub allowed_effects: Vec<String>,
+    /// Effects that a call must not have.
+    pub denied_effects: Vec<String>,
+    /// Approval modes that a tool must have one of; any when empty.
+    pub required_approval_modes: Vec<String>,
+    /// The longest timeout in seconds, and that of a call that asks for none.
+    pub max_timeout: Option<Number>,
+    /// Runtimes that a call may use; all when empty.
+    pub allowed_runtimes: Vec<String>,
+    /// The variable of the environment that each label stands for.
+    pub env_bindings: BTreeMap<Label, Label>,
+    /// `[sandbox]`
+    pub sandbox: SandboxSettings,
+    /// Folders outside the workspace that a tool's paths may lead to.
+    pub outside_paths: Vec<String>,
+    /// Variables that every run gets besides the usual ones.
+    pub pass: Vec<Label>,
+    /// `[limits]`
+    pub limits: Limits,
+    /// Bytes of each output stream that are kept.
+    pub max_output_bytes: Option<u64>,
+}
+
+/// `[sandbox]` of the policy file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct SandboxSettings {
+    /// `off`, `best-effort` or `enforce`.
+    pub mode: String,
+    /// What may be read besides the system, the program and the workspace.
+    pub read_paths: Vec<String>,
+    /// What may be written besides the workspace.
+    pub write_paths: Vec<String>,
+    /// Tools with a table of their own.
+    pub tools: Vec<String>,
+}
+
+/// A reason against a call with its code, its place and the way to change it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct BlockerDetail {
+    /// The kind of reason; it never changes its meaning.
+    pub code: Option<String>,
+    /// The field that it concerns.
+    pub field: Option<String>,
+    /// The file of the rule that decided.
+    pub file: Option<String>,
+    /// What to change.
+    pub hint: Option<String>,
+    /// The line of that rule, from 1.
+    pub line: Option<usize>,
+    /// The reason, in one sentence.
+    pub message: String,
+}
+
+impl From<&Blocker> for BlockerDetail {
+    fn from(blocker: &Blocker) -> BlockerDetail {
+        let place = blocker.place.as_ref();
+        BlockerDetail {
+            code: Some(blocker.code.to_string()),
+            field: blocker.field.clone(),
+            file: place.map(|place| place.file.clone()),
+            hint: blocker.hint.as_ref().map(ToString::to_string),
+            line: place.and_then(|place| place.line),
+            message: blocker.message.clone(),
+        }
+    }
+}
+
+impl BlockerDetail {
+    /// Returns the place that the detail names.
+    pub fn place(&self) -> Option<Place> {
+        let file = self.file.clone()?;
+        Some(Place { file, line: self.line, column: None })
+    }
+}
+
+impl Decision {
+    /// Returns the document of a decision on one call; its paths are relative to the workspace.
+    pub fn to_document(&self, state: &PolicyState, tool: &Tool) -> PolicyDecision {
+        let used = self.env_bindings.keys().map(Label::as_str);
+        let rules = state.shown().map(Policy::rules);
+        let rule = |get: fn(&PolicyRules) -> &Vec<String>| rules.as_ref().map(|rules| get(rules).clone());
+        let required = tool.env_labels.iter().map(|label| shown_label(label).to_owned());
+        PolicyDecision {
+            enabled: state.policy().is_some() || state.has_error(),
+            policy_path: state.file().to_owned(),
+            allowed: self.is_allowed(),
+            blockers: self.blockers.iter().map(ToString::to_string).collect(),
+            errors: state.errors(),
+            env_labels_used: used.map(|label| shown_label(label).to_owned()).collect(),
+            env_labels_required: rules.as_ref().map(|_| required.collect()),
+            effective_timeout: Some(Number::from(self.effective_timeout.get())),
+            max_output_bytes: Some(self.max_output_bytes),
+            limits: Some(self.limits),
+            sandbox: Some(SandboxDecision::from(&self.sandbox)),
+            fingerprint: Some(self.fingerprint()),
+            allowed_families: rule(|rules| &rules.allowed_families),
+            allowed_effects: rule(|rules| &rules.allowed_effects),
+            denied_effects: rule(|rules| &rules.denied_effects),
+            required_approval_modes: rule(|rules| &rules.required_approval_modes),
+            max_timeout: rules.as_ref().map(|rules| rules.max_timeout.clone()),
+            allowed_runtimes: rule(|rules| &rules.allowed_runtimes),
+            extra: Extra::default(),
+        }
+    }
+}
+
+impl From<&SandboxRequest> for SandboxDecision {
+    fn from(request: &SandboxRequest) -> SandboxDecision {
+        let grants = &request.grants;
+        SandboxDecision {
+            mode: request.mode.as_str().to_owned(),
+            workspace_write: grants.workspace_write,
+            network: grants.network,
+            local_sockets: grants.local_sockets,
+            read_paths: grants.read_paths.clone(),
+            write_paths: grants.write_paths.clone(),
+            extra: Extra::default(),
+        }
+    }
+}
+
+impl Policy {
+    /// Returns what the policy says, with the keys of its file.
+    pub fn rules(&self) -> PolicyRules {
+        PolicyRules {
+            allowed_families: self
+                .allowed_families
+                .values()
+                .map(|family| family.as_str().to_owned())
+                .collect(),
+            allowed_effects: texts(&self.allowed_effects),
+            denied_effects: texts(&self.denied_effects),
+            required_approval_modes: self
+                .required_approval_modes
+                .values()
+                .map(|mode| mode.as_str().to_owned())
+                .collect(),
+            max_timeout: self.max_timeout.as_ref().map(|timeout| Number::from(timeout.value.get())),
+            allowed_runtimes: texts(&self.allowed_runtimes),
+            env_bindings: self
+                .env_bindings
+                .iter()
+                .map(|(label, variable)| (label.clone(), variable.value.clone()))
+                .collect(),
+            sandbox: SandboxSettings {
+                mode: self.sandbox.mode.as_ref().map_or("off", |mode| mode.value.as_str()).to_owned(),
+                read_paths: located(&self.sandbox.read_paths),
+                write_paths: located(&self.sandbox.write_paths),
+                tools: self.tool_sandbox.keys().cloned().collect(),
+            },
+            outside_paths: texts(&self.outside_paths),
+            pass: self.pass.values().cloned().collect(),
+            limits: self.limits,
+            max_output_bytes: self.max_output_bytes.as_ref().map(|bytes| bytes.value),
+        }
+    }
+}
+
+fn texts(rule: &Rule<String>) -> Vec<String> {
+    rule.values().cloned().collect()
+}
+
+fn located(values: &[Located<String>]) -> Vec<String> {
+    values.iter().map(|value| value.value.clone()).collect()
+}
+
+impl PolicyState {
+    /// Returns what is wrong with the policy, as sentences; that it is missing, too.
+    pub fn errors(&self) -> Vec<String> {
+        if let PolicyState::Missing { file } = self {
+            return vec![format!("tool execution policy missing: {file}")];
+        }
+        let errors = self.issues().iter().filter(|issue| issue.severity == Severity::Error);
+        errors.map(ToString::to_string).collect()
+    }
+
+    fn has_error(&self) -> bool {
+        self.issues().iter().any(|issue| issue.severity == Severity::Error)
+    }
+}
