@@ -103,6 +103,7 @@ pub struct Binding {
     /// How the server of an MCP tool lists it. Absent for other tools and before the first use, which pins the tool.
     pub pin: Option<Fingerprint>,
     /// Who asked.
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub caller: Caller,
 }
 

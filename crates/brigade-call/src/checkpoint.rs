@@ -68,6 +68,7 @@ pub struct Checkpoint {
     /// Its id, and the name of its file.
     pub id: CheckpointId,
     /// Where it stands.
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub status: CheckpointStatus,
     /// The tool that asked.
     #[serde(default)]

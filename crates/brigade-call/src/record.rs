@@ -49,6 +49,7 @@ struct CallRecord {
     /// Its id.
     id: CallId,
     /// Where it stands.
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     status: CallStatus,
     /// When it was queued.
     created_at: Option<Timestamp>,
@@ -57,6 +58,7 @@ struct CallRecord {
     /// Why, when it was rejected or held.
     review_reason: Option<String>,
     /// Who asked for it.
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     caller: Option<Caller>,
     /// The tool's id.
     tool_id: String,
