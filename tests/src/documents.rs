@@ -1,7 +1,8 @@
 //! The keys and types that JSON documents promise to scripts; documents may have more.
 //!
-//! `key:type` pairs, where a type is `str`, `bool`, `int`, `num`, `null`, `any`, `[T]` for a list, `{T}` for an object with any
-//! keys, the name of a shape (`SHAPES`), or several of these with `|` between them. A key with `?` may be absent.
+//! `key:type` pairs, where a type is `str`, `bool`, `int`, `num`, `null`, `any`, `[T]` for a list, `{T}` for an object
+//! with any keys, the name of a shape (`SHAPES`), or several of these with `|` between them. A key with `?` may be
+//! absent.
 
 use serde_json::Value;
 

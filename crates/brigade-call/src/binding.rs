@@ -230,7 +230,8 @@ impl Binding {
         fingerprint.finish()
     }
 
-    /// Returns one fingerprint of the code in the workspace that would be executed, and of the folder that it starts in.
+    /// Returns one fingerprint of the code in the workspace that would be executed, and of the folder that it starts
+    /// in.
     ///
     /// What `PATH` leads to is left out: it may be another for who asks and for who approves.
     pub fn code_fingerprint(&self) -> Fingerprint {

@@ -13,8 +13,8 @@ use crate::status::{CallStatus, Step, WrongStep};
 
 /// A call that was planned and stored, with all that has happened to it.
 ///
-/// The fields are what the record of the call says. Steps go through [`Call::approve`] and its siblings, which refuse those
-/// that do not follow from where the call stands.
+/// The fields are what the record of the call says. Steps go through [`Call::approve`] and its siblings, which refuse
+/// those that do not follow from where the call stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// Its id.
@@ -53,13 +53,13 @@ pub struct Call {
     pub source_fingerprint: Option<String>,
     /// The fingerprint of what is asked.
     pub call_fingerprint: Option<String>,
-    /// The fingerprint of everything that an approval would have bound when the call was planned; absent in records of the
-    /// Python program.
+    /// The fingerprint of everything that an approval would have bound when the call was planned; absent in records of
+    /// the Python program.
     pub planned_binding: Option<Fingerprint>,
     /// What that bound of an MCP tool's listing.
     pub planned_pin: Option<Fingerprint>,
-    /// The [fingerprint of the code](Binding::code_fingerprint) that the call would have run when it was planned; absent in
-    /// records that did not hold it yet.
+    /// The [fingerprint of the code](Binding::code_fingerprint) that the call would have run when it was planned;
+    /// absent in records that did not hold it yet.
     pub planned_code: Option<Fingerprint>,
     /// What the last approval bound.
     pub approval: Option<Approval>,
@@ -287,8 +287,8 @@ impl Call {
         Ok(self)
     }
 
-    /// Returns the fingerprint that an approval of this call, as it is, must have: of the review, of what it binds, and of
-    /// what the record shows of policy and projections; what else it shows is compared as it is.
+    /// Returns the fingerprint that an approval of this call, as it is, must have: of the review, of what it binds, and
+    /// of what the record shows of policy and projections; what else it shows is compared as it is.
     pub fn approval_fingerprint(&self, binding: &Binding) -> Fingerprint {
         self.reviewed("brigade.approval.v2", binding)
             .json("policy", &members(self.policy.as_ref().map(PolicyDecision::to_members)))
@@ -316,8 +316,8 @@ impl Call {
             .fingerprint("binding", binding.fingerprint())
     }
 
-    /// Tells whether this call was approved for what is no longer there, such as other bytes of the program, as a newer plan
-    /// of the same call shows. It can never run, so it makes no other call superfluous.
+    /// Tells whether this call was approved for what is no longer there, such as other bytes of the program, as a newer
+    /// plan of the same call shows. It can never run, so it makes no other call superfluous.
     fn is_outdated_beside(&self, newer: &Call) -> bool {
         match (&self.approval, newer.planned_binding) {
             (Some(approval), Some(planned)) => {

@@ -49,8 +49,8 @@ pub fn contract_fingerprint(tool: &Tool, files: &ContractFiles) -> Fingerprint {
         .finish()
 }
 
-/// Tells whether a person is asked in any case. Every call needs an approval before it runs; this is what the tool says of
-/// itself.
+/// Tells whether a person is asked in any case. Every call needs an approval before it runs; this is what the tool says
+/// of itself.
 pub fn approval_required(tool: &Tool) -> bool {
     tool.approval_mode != Some(ApprovalMode::Never)
 }

@@ -5,9 +5,9 @@
 //! and clocks: it is given facts that were read once, and the present.
 //!
 //! [`plan`] makes a [`Plan`] of [`PlanFacts`]; [`Plan::to_call`] makes the [`Call`] that waits for a person;
-//! [`verify`] compares an approved call with a new plan and is the only way to a [`VerifiedCall`], which is the only thing
-//! that is ever executed. What is started without being a call, such as a runtime, passes [`plan_start`], which makes a
-//! [`VerifiedStart`] by the same checks.
+//! [`verify`] compares an approved call with a new plan and is the only way to a [`VerifiedCall`], which is the only
+//! thing that is ever executed. What is started without being a call, such as a runtime, passes [`plan_start`], which
+//! makes a [`VerifiedStart`] by the same checks.
 //!
 //! ```
 //! use brigade_call::{CallStatus, Step};

@@ -96,7 +96,8 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     }
     let empty = Object::new();
     let given = args.and_then(Json::as_object).unwrap_or(&empty);
-    // What is missing in arguments that cannot be read at all is not known, nor what a schema that cannot be read requires.
+    // What is missing in arguments that cannot be read at all is not known, nor what a schema that cannot be read
+    // requires.
     let mut unknown = Vec::new();
     let is_known = args.is_some() && facts.input_schema.schema().is_some();
     let missing = if is_known { &mut blockers } else { &mut unknown };
@@ -559,7 +560,8 @@ impl Plan {
         &self.binding
     }
 
-    /// Returns how the server of an MCP tool lists it by now, when that is not as it is pinned; an approval would take that.
+    /// Returns how the server of an MCP tool lists it by now, when that is not as it is pinned; an approval would take
+    /// that.
     pub(crate) fn waiting_pin(&self) -> Option<Fingerprint> {
         self.waiting_pin
     }
@@ -574,7 +576,8 @@ impl Plan {
         &self.binding.caller
     }
 
-    /// Tells whether an argument, or what the catalog says of the call, looks like a secret; such a plan must not be stored.
+    /// Tells whether an argument, or what the catalog says of the call, looks like a secret; such a plan must not be
+    /// stored.
     pub fn holds_secret(&self) -> bool {
         self.secrets == Secrets::Found
     }

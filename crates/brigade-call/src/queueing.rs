@@ -11,8 +11,8 @@ use crate::status::CallStatus;
 impl Plan {
     /// Makes the pending call of this plan, with an id that `is_taken` does not know.
     ///
-    /// The id is `call-` and the start of the call's fingerprint; when that is taken, a suffix is added that depends on the
-    /// time.
+    /// The id is `call-` and the start of the call's fingerprint; when that is taken, a suffix is added that depends on
+    /// the time.
     ///
     /// # Panics
     /// When the plan [holds a secret](Plan::holds_secret): such a plan must be refused before.
@@ -87,8 +87,8 @@ impl Plan {
         }
     }
 
-    /// Returns what an approval of `call` binds, when this plan, made of the call's arguments and today's facts, is still what
-    /// was queued and nothing speaks against it.
+    /// Returns what an approval of `call` binds, when this plan, made of the call's arguments and today's facts, is
+    /// still what was queued and nothing speaks against it.
     ///
     /// Whether variables are set in this process does not count: the run may have another environment.
     ///
@@ -101,8 +101,8 @@ impl Plan {
         if reasons.is_empty() { Ok(self.binding().clone()) } else { Err(reasons) }
     }
 
-    /// Lists what a person would approve without having seen it. A record of the Python program has other fingerprints, so
-    /// only what it shows is compared.
+    /// Lists what a person would approve without having seen it. A record of the Python program has other fingerprints,
+    /// so only what it shows is compared.
     pub fn changes_since_queued(&self, call: &Call) -> Vec<Change> {
         let mut changes = Vec::new();
         if &call.arguments != self.arguments() || &call.args != self.args() || call.tool_id != self.tool_id()
@@ -123,8 +123,8 @@ impl Plan {
         changes
     }
 
-    /// Lists what else is not as it was when the call was queued or last looked at for an approval: the code that it would
-    /// run, and what the policy decides. A person may take that, having been told.
+    /// Lists what else is not as it was when the call was queued or last looked at for an approval: the code that it
+    /// would run, and what the policy decides. A person may take that, having been told.
     ///
     /// The policy of a call that was queued although it was blocked is expected to change.
     pub fn to_be_told(&self, call: &Call) -> Vec<Change> {

@@ -1,8 +1,9 @@
 //! A call as a JSON record: the keys of the Python program, and ours beside them.
 //!
-//! Reading is lenient: a known key with a value of the wrong type stays among the unknown ones and is written back as it
-//! was. Only a record without a usable `id`, `status` or `tool_id` is no call. A record without `record_version` was
-//! written by the Python program; its approval did not bind the program's bytes, so an approved call of it is pending here.
+//! Reading is lenient: a known key with a value of the wrong type stays among the unknown ones and is written back as
+//! it was. Only a record without a usable `id`, `status` or `tool_id` is no call. A record without `record_version` was
+//! written by the Python program; its approval did not bind the program's bytes, so an approved call of it is pending
+//! here.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

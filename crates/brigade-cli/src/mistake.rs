@@ -13,8 +13,8 @@ use crate::usage;
 /// Where the last panic came from.
 static PLACE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Makes panics of this process quiet: [`run`](crate::run) reports where they came from, without their text, which could
-/// hold anything.
+/// Makes panics of this process quiet: [`run`](crate::run) reports where they came from, without their text, which
+/// could hold anything.
 pub fn report_mistakes() {
     set_hook(Box::new(|panic| {
         let place = panic.location().map(place);

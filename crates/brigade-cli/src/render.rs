@@ -1,7 +1,7 @@
 //! What people and scripts see: the only place that decides how a report looks.
 //!
-//! Pages are made of [`Text`](text::Text), which is escaped when it is made, so nothing that came from a file, an agent or a
-//! tool can act on the terminal.
+//! Pages are made of [`Text`](text::Text), which is escaped when it is made, so nothing that came from a file, an agent
+//! or a tool can act on the terminal.
 
 pub(crate) mod batch;
 pub(crate) mod blockers;

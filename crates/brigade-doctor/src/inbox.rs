@@ -164,10 +164,10 @@ pub struct Import {
 
 /// Decides which issues become new rows, given all rows that there are.
 ///
-/// An issue is there already when a row has its key and fingerprint, wherever that row stands, or, without such a row, when an
-/// open one has its text, and no key of another issue. It stays dismissed as long as the last row with its key and fingerprint is. A row of the Python
-/// program has a fingerprint that cannot be compared, so each such row stands for one issue of its tool and type. Importing
-/// twice never adds a row the second time.
+/// An issue is there already when a row has its key and fingerprint, wherever that row stands, or, without such a row,
+/// when an open one has its text, and no key of another issue. It stays dismissed as long as the last row with its key
+/// and fingerprint is. A row of the Python program has a fingerprint that cannot be compared, so each such row stands
+/// for one issue of its tool and type. Importing twice never adds a row the second time.
 ///
 /// The rows say in the words of `speller` what to do.
 pub fn import(issues: &[Issue], rows: &[InboxRow], speller: &dyn Spell, now: Timestamp) -> Import {
@@ -359,8 +359,8 @@ fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> Js
     ])
 }
 
-/// Says where the text came from, in the envelope that other parts of Brigade read: from files of the workspace, which anybody
-/// may have written. Nobody has looked for instructions to agents in it.
+/// Says where the text came from, in the envelope that other parts of Brigade read: from files of the workspace, which
+/// anybody may have written. Nobody has looked for instructions to agents in it.
 fn provenance(text: &str, key: &str, id: &str, at: &Json) -> Json {
     const REDACTION: &str = "brigade.evidence-redaction.v1";
     let none = || Json::Array(Vec::new());

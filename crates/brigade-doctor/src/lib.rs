@@ -2,9 +2,9 @@
 //!
 //! Owns the kinds of issues ([`IssueType`], one table), the checks that find them ([`diagnose`] on a
 //! [`Snapshot`], [`diagnose_tool`] on one tool), what tells
-//! one issue from another ([`Issue::fingerprint`]), closeouts of projection issues ([`quiet`]), and the rows that issues
-//! become in the work inbox ([`import`]). Knows no disk, clock or process: whoever asks gathers the facts, and parts that
-//! were not gathered give no issues.
+//! one issue from another ([`Issue::fingerprint`]), closeouts of projection issues ([`quiet`]), and the rows that
+//! issues become in the work inbox ([`import`]). Knows no disk, clock or process: whoever asks gathers the facts, and
+//! parts that were not gathered give no issues.
 //!
 //! ```
 //! use brigade_catalog::{Catalog, Level};

@@ -49,8 +49,8 @@ pub struct Quieted {
 
 /// Takes out the issues of projections whose fingerprints a closeout lists; `None` when there is no closeout.
 ///
-/// The fingerprints are those of [`Issue::fingerprint`], the first 16 digits of them, or those that the Python program gave
-/// issues of the same kind in the workspace at `root`.
+/// The fingerprints are those of [`Issue::fingerprint`], the first 16 digits of them, or those that the Python program
+/// gave issues of the same kind in the workspace at `root`.
 pub fn quiet(issues: Vec<Issue>, closeout: Option<&BTreeSet<String>>, root: &str) -> Quieted {
     let has_original = closeout.is_some_and(|listed| listed.iter().any(|listed| listed.len() == SHORT));
     let mut divided = Quieted::default();

@@ -142,8 +142,8 @@ impl RuntimeFacts {
         self.running() && self.managed && self.health.as_ref().is_some_and(|health| health.ok)
     }
 
-    /// Returns what 0.30.0 says of the health of a runtime that was never checked: one that runs is well, unless its health file
-    /// is missing. What nothing proves to be the runtime has no health.
+    /// Returns what 0.30.0 says of the health of a runtime that was never checked: one that runs is well, unless its
+    /// health file is missing. What nothing proves to be the runtime has no health.
     fn unchecked_health(&self) -> (Option<bool>, String) {
         let ok = |ok: bool| (self.running() && self.managed).then_some(ok);
         match (&self.health_path, self.has_health_file) {
@@ -155,8 +155,8 @@ impl RuntimeFacts {
         }
     }
 
-    /// Returns how it stands, for lists and receipts; paths are relative to the workspace. As in 0.30.0, `health_detail`
-    /// is `not configured` when nothing is known of the health.
+    /// Returns how it stands, for lists and receipts; paths are relative to the workspace. As in 0.30.0,
+    /// `health_detail` is `not configured` when nothing is known of the health.
     pub fn status(&self) -> RuntimeStatus {
         // Without a check just now, what was found last of one that runs; its own start checked it.
         let remembered = self.last_health.as_ref().filter(|_| self.running());

@@ -17,8 +17,8 @@ pub struct Snapshot<'a> {
     pub now: Timestamp,
     /// The catalog.
     pub catalog: Option<ConfigFile<'a, Catalog>>,
-    /// What is wrong with the tools, by [`diagnose_tool`](crate::diagnose_tool()) of each in the order of the catalog; when absent, they are
-    /// diagnosed by their entries alone.
+    /// What is wrong with the tools, by [`diagnose_tool`](crate::diagnose_tool()) of each in the order of the catalog;
+    /// when absent, they are diagnosed by their entries alone.
     pub tools: Option<ToolIssues>,
     /// Managed files that no tool asks for.
     pub orphans: &'a [Orphan],
@@ -46,7 +46,8 @@ pub struct Snapshot<'a> {
     pub broken_checkpoints: Vec<BrokenFile>,
     /// What this system cannot enforce of a sandbox, in plain sentences; absent when it was not asked.
     pub sandbox_gaps: Option<Vec<String>>,
-    /// Files and folders of the state that are open to others, relative to the workspace. One may stand for those beside it.
+    /// Files and folders of the state that are open to others, relative to the workspace. One may stand for those
+    /// beside it.
     pub wide_modes: Vec<String>,
     /// Locks of the Python program whose process is gone, relative to the workspace.
     pub left_locks: Vec<String>,

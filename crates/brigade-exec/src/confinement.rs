@@ -41,7 +41,8 @@ pub(crate) struct Confinement {
     extent: Extent,
 }
 
-/// Returns the rules of a run, or none when the policy asks for no sandbox. What the programs are installed in can be read.
+/// Returns the rules of a run, or none when the policy asks for no sandbox. What the programs are installed in can be
+/// read.
 pub(crate) fn confine(
     decision: &Decision,
     programs: &[PathBuf],

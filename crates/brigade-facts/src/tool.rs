@@ -239,7 +239,8 @@ pub struct SummaryFacts {
 
 /// Looks at the MCP config of an MCP tool: its manifest, else its schema, else its source.
 ///
-/// A tool that says itself which runtime and which of its tools it is needs no such config, so its source may be a page of text.
+/// A tool that says itself which runtime and which of its tools it is needs no such config, so its source may be a page
+/// of text.
 fn mcp_config(tool: &Tool, candidates: [&Found; 3]) -> Result<Option<Vec<McpServer>>, JsonError> {
     if tool.family != Some(Family::Mcp) {
         return Ok(None);

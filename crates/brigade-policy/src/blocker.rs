@@ -8,8 +8,8 @@ use miette::Diagnostic;
 
 /// One reason why a call may not run, with the line that decided and the way to change it.
 ///
-/// Shared by every crate that can refuse a call: policy, arguments, schema, projections, runtimes. Never holds the value of
-/// an argument or of a variable.
+/// Shared by every crate that can refuse a call: policy, arguments, schema, projections, runtimes. Never holds the
+/// value of an argument or of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocker {
     /// The kind of reason, in `snake_case`; it never changes its meaning.

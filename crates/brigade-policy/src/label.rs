@@ -21,8 +21,8 @@ pub enum LabelProblem {
 
 /// Checks a label that a tool asks for.
 ///
-/// `GITHUB_TOKEN` is fine: a label is how a secret reaches a script. What is refused are values in the place of names, and
-/// names such as `PATH`, `LD_PRELOAD` or `NODE_OPTIONS`.
+/// `GITHUB_TOKEN` is fine: a label is how a secret reaches a script. What is refused are values in the place of names,
+/// and names such as `PATH`, `LD_PRELOAD` or `NODE_OPTIONS`.
 ///
 /// # Errors
 /// Names the problem, never the text.
@@ -40,7 +40,8 @@ fn looks_like_token(text: &str) -> bool {
     hash || looks_secret_value(text).is_some()
 }
 
-/// Returns a label as it is shown and stored: one that looks like a value is taken out, because it may be the secret itself.
+/// Returns a label as it is shown and stored: one that looks like a value is taken out, because it may be the secret
+/// itself.
 pub fn shown_label(label: &str) -> &str {
     match check_label(label) {
         Err(LabelProblem::LooksLikeValue) => MARK,

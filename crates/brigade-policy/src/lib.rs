@@ -1,8 +1,8 @@
 //! Decides by host policy what a call may do.
 //!
-//! Owns `policy.toml` (what it says and where), the decision on one call and its document, and [`Blocker`], the reason why a call may not
-//! run. Knows nothing of arguments, the queue, files on disk or processes: it is given bytes, and is told which variables
-//! are set but not their values.
+//! Owns `policy.toml` (what it says and where), the decision on one call and its document, and [`Blocker`], the reason
+//! why a call may not run. Knows nothing of arguments, the queue, files on disk or processes: it is given bytes, and is
+//! told which variables are set but not their values.
 //!
 //! A policy fails closed: one that is not understood blocks everything. Only a missing one changes nothing.
 //!

@@ -33,10 +33,10 @@ pub enum PolicyState {
 impl PolicyState {
     /// Reads a policy file; `None` means that there is no file.
     ///
-    /// Never fails: bytes that are no policy give [`PolicyState::Invalid`]. Unknown keys at the top are warnings and leave the
-    /// policy valid, because the Python program ignores them. Unknown keys in `[sandbox]`, `[paths]`, `[environment]` and
-    /// `[limits]`, a table that is named almost like one of them, and a `[sandbox]` that leaves its mode open are errors: a
-    /// restriction that is misspelt must not be none. `file` is the name that places will have.
+    /// Never fails: bytes that are no policy give [`PolicyState::Invalid`]. Unknown keys at the top are warnings and
+    /// leave the policy valid, because the Python program ignores them. Unknown keys in `[sandbox]`, `[paths]`,
+    /// `[environment]` and `[limits]`, a table that is named almost like one of them, and a `[sandbox]` that leaves its
+    /// mode open are errors: a restriction that is misspelt must not be none. `file` is the name that places will have.
     pub fn parse(file: &str, bytes: Option<&[u8]>) -> PolicyState {
         match bytes {
             None => PolicyState::Missing { file: file.to_owned() },

@@ -1,4 +1,5 @@
-//! The header that makes a file a managed projection: writing it where the file's reader passes over it, and finding it.
+//! The header that makes a file a managed projection: writing it where the file's reader passes over it, and finding
+//! it.
 //!
 //! It is one line, a comment of the file's format that holds `brigade-tool-projection: {json}`:
 //!
@@ -8,8 +9,8 @@
 //! | `#!`, an encoding line, `<?xml`, `<!doctype`, a parser directive | a comment behind that line |
 //! | anything else | a comment on line 1 |
 //!
-//! Reading accepts every comment in every file, so headers that the Python program wrote (`<!-- -->` on line 1 of any file,
-//! `# …` inside front matter) are found. The fingerprints in it are of the file's text without the header line.
+//! Reading accepts every comment in every file, so headers that the Python program wrote (`<!-- -->` on line 1 of any
+//! file, `# …` inside front matter) are found. The fingerprints in it are of the file's text without the header line.
 
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Json, StoredFingerprint};
@@ -85,8 +86,8 @@ impl Managed {
 impl Header {
     /// Reads the header of a file.
     ///
-    /// None when the file is not UTF-8 or has no valid header; then it is not managed. Returns the body beside it, with line feeds
-    /// alone and without the header line.
+    /// None when the file is not UTF-8 or has no valid header; then it is not managed. Returns the body beside it, with
+    /// line feeds alone and without the header line.
     pub fn read(bytes: &[u8]) -> Option<(Header, String)> {
         let text = crate::text::decode(bytes)?;
         let managed = find(&text)?;

@@ -45,8 +45,9 @@ record!(ProjectionSummary);
 
 /// Summarises the projections of one tool, and returns what an approval binds of them beside it.
 ///
-/// The fingerprint is of every projection's harness, path relative to the workspace, status, fingerprint on disk, and, where the file is
-/// managed, expected fingerprint. It does not depend on where the workspace is, on how deep the plan went, on forcing, or on times.
+/// The fingerprint is of every projection's harness, path relative to the workspace, status, fingerprint on disk, and,
+/// where the file is managed, expected fingerprint. It does not depend on where the workspace is, on how deep the plan
+/// went, on forcing, or on times.
 pub fn summarise(items: &[ProjectionItem]) -> (ProjectionSummary, Fingerprint) {
     let mut fingerprint = Fingerprint::builder("brigade.projection-summary.v1");
     for item in items {

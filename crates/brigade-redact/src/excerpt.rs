@@ -209,8 +209,8 @@ fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
     fitting.map(char::len_utf8).sum()
 }
 
-/// Masks the strings of a line that are commands with a secret, such as `"curl -u name:password"`: only the order of the
-/// words tells. A line without strings may be such a command as a whole, or from its first `=` or `:` on.
+/// Masks the strings of a line that are commands with a secret, such as `"curl -u name:password"`: only the order of
+/// the words tells. A line without strings may be such a command as a whole, or from its first `=` or `:` on.
 fn without_secret_commands(line: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut rest = line;

@@ -1,7 +1,7 @@
 //! Keeps secrets out of everything that is stored or shown.
 //!
-//! Owns the rules for what a secret looks like, the masking of text, JSON and command lines, and the [lines](Excerpt) of
-//! files that are safe to show. Does not know where files are, tools or calls.
+//! Owns the rules for what a secret looks like, the masking of text, JSON and command lines, and the [lines](Excerpt)
+//! of files that are safe to show. Does not know where files are, tools or calls.
 //!
 //! A [`Redactor`] replaces secrets in text by `[redacted]`, keeps what names them readable (`token=[redacted]`), and
 //! leaves every other byte as it is. It works on a stream: however the input is cut into pieces, the output is the

@@ -164,9 +164,9 @@ impl Supervisor<'_> {
     /// Starts a runtime and waits until it is ready.
     ///
     /// Ready means that its health command succeeds and something of it listens on its port, as far as these are
-    /// configured; else, that it has lived for a moment. When the time is over, a health command that succeeds is enough.
-    /// One that does not become ready is stopped again, so that nothing is left running that a status calls unhealthy from
-    /// its first moment.
+    /// configured; else, that it has lived for a moment. When the time is over, a health command that succeeds is
+    /// enough. One that does not become ready is stopped again, so that nothing is left running that a status calls
+    /// unhealthy from its first moment.
     ///
     /// # Errors
     /// When a file cannot be written, the lock is not free in time, or the metadata is of a newer version.

@@ -91,8 +91,8 @@ pub struct RestartOutcome {
 impl Supervisor<'_> {
     /// Stops a runtime: its whole tree is asked to end, and after 2 s killed. What an earlier process left is removed.
     ///
-    /// Only the recorded process is signalled, what descends from it, what was orphaned within its tree, and what carries the mark
-    /// of its start.
+    /// Only the recorded process is signalled, what descends from it, what was orphaned within its tree, and what
+    /// carries the mark of its start.
     ///
     /// # Errors
     /// When a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
@@ -174,7 +174,8 @@ impl Supervisor<'_> {
         Ok(RestartOutcome { stop: Some(stop), start })
     }
 
-    /// Ends and removes what a process that is gone has left: strays of its tree or with the mark of its start, and the pid file.
+    /// Ends and removes what a process that is gone has left: strays of its tree or with the mark of its start, and the
+    /// pid file.
     pub(crate) fn clear(&self, seen: &Seen) -> Result<Cleared, RuntimeError> {
         let mut cleared = Cleared { processes: 0, pid_file: false };
         let was_stopped = seen.record.json.contains_key("stopped_at");
@@ -235,8 +236,8 @@ impl Supervisor<'_> {
     }
 }
 
-/// Waits until the logs of a runtime of which nothing is left are written. When somebody else holds its output open, the writer
-/// is ended all the same.
+/// Waits until the logs of a runtime of which nothing is left are written. When somebody else holds its output open,
+/// the writer is ended all the same.
 pub(crate) fn await_log_writer(writer: &ProcessIdentity) {
     let since = Instant::now();
     while writer.is_alive() {

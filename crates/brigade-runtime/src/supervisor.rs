@@ -27,8 +27,8 @@ use crate::system::{self, Holders};
 const PARALLEL: usize = 64;
 const PARALLEL_AT_FIRST: usize = 4;
 
-/// How long the first ones may take before there are more, and more again. Every thread makes it dearer to start a command, because a
-/// process is copied for that; so those that answer at once share a few.
+/// How long the first ones may take before there are more, and more again. Every thread makes it dearer to start a
+/// command, because a process is copied for that; so those that answer at once share a few.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Whether health is checked, which may run commands.
@@ -36,8 +36,8 @@ const PATIENCE: Duration = Duration::from_millis(5);
 pub enum Checks {
     /// No command is run; what was found last is told instead.
     Skip,
-    /// Running runtimes are checked, all at the same time, and what was found is remembered. Their logs are cut where they
-    /// are too long.
+    /// Running runtimes are checked, all at the same time, and what was found is remembered. Their logs are cut where
+    /// they are too long.
     Run,
 }
 
@@ -134,8 +134,8 @@ impl<'a> Supervisor<'a> {
         facts.remove(0)
     }
 
-    /// Finds what runs although no entry names it any more: its entry was removed or renamed since it was started. Each is
-    /// made of what was recorded then, so that it can be looked at and stopped.
+    /// Finds what runs although no entry names it any more: its entry was removed or renamed since it was started. Each
+    /// is made of what was recorded then, so that it can be looked at and stopped.
     ///
     /// # Errors
     /// When the folder of the state cannot be listed.
@@ -306,8 +306,8 @@ impl<'a> Supervisor<'a> {
         found
     }
 
-    /// Tells which logs are too long; what checks the health makes room in them. Only a runtime that writes its logs itself has such
-    /// logs, one that 0.30.0 started.
+    /// Tells which logs are too long; what checks the health makes room in them. Only a runtime that writes its logs
+    /// itself has such logs, one that 0.30.0 started.
     fn log_issues(&self, runtime: &Runtime, seen: &Seen) -> Vec<RuntimeIssue> {
         let of_log = |(path, length): (RelPath, u64)| {
             let detail = format!(
@@ -433,7 +433,8 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
     }
 }
 
-/// Returns the issue about who writes the logs, when nobody does any more. What a runtime prints then ends it, or is lost.
+/// Returns the issue about who writes the logs, when nobody does any more. What a runtime prints then ends it, or is
+/// lost.
 fn log_writer_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
     seen.process()?;
     seen.record.log_writer().filter(|writer| !writer.is_alive())?;

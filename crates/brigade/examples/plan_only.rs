@@ -1,4 +1,5 @@
-//! What a call would do, without storing or running anything: `cargo run -p brigade --example plan_only -- FOLDER TOOL`.
+//! What a call would do, without storing or running anything:
+//! `cargo run -p brigade --example plan_only -- FOLDER TOOL`.
 
 #![allow(clippy::disallowed_methods, reason = "an example is a program of its own")]
 

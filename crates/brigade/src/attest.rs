@@ -1,8 +1,8 @@
 //! Receipts for strangers: DSSE envelopes with an in-toto statement, signed with this host's Ed25519 key.
 //!
-//! An envelope is JSON: `payloadType`, the base64 of the statement under `payload`, and `signatures` with `keyid` and the base64 of the
-//! signature under `sig`. The signature is over `DSSEv1 LEN(type) TYPE LEN(payload) PAYLOAD`, with single spaces and lengths in
-//! decimal bytes. A host without a key writes an envelope without signatures.
+//! An envelope is JSON: `payloadType`, the base64 of the statement under `payload`, and `signatures` with `keyid` and
+//! the base64 of the signature under `sig`. The signature is over `DSSEv1 LEN(type) TYPE LEN(payload) PAYLOAD`, with
+//! single spaces and lengths in decimal bytes. A host without a key writes an envelope without signatures.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -75,8 +75,8 @@ impl Runs {
     /// Returns a run's receipt as a DSSE envelope, signed when this host has a key; `signatures` is empty without one.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] when the receipt, its logs or its entry in the ledger is not what was written; when there is no
-    /// such run; when the key cannot be read, or others can read it.
+    /// [`ErrorKind::Refused`] when the receipt, its logs or its entry in the ledger is not what was written; when there
+    /// is no such run; when the key cannot be read, or others can read it.
     pub fn export(&self, prefix: &IdPrefix) -> Result<Json, Error> {
         let stored = self.room.find_run(prefix)?;
         // Nobody is to vouch for what `run verify` rejects.

@@ -24,8 +24,8 @@ const GROUP: usize = 1_000;
 const LINE_LIMIT: usize = 16 << 20;
 
 impl Calls {
-    /// Queues calls that stand one on a line, as `{"tool": ID, "args": {…}}`, in groups that are each durable before they are
-    /// handed to `found`.
+    /// Queues calls that stand one on a line, as `{"tool": ID, "args": {…}}`, in groups that are each durable before
+    /// they are handed to `found`.
     ///
     /// A line that is no call, or whose call is blocked, is a row with its reasons; the others are stored.
     ///

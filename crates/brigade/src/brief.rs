@@ -112,7 +112,8 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// Chooses what is most pressing: what blocks everything, what somebody waits for, what can go on, then what is wrong.
+    /// Chooses what is most pressing: what blocks everything, what somebody waits for, what can go on, then what is
+    /// wrong.
     fn next(&self) -> (NextStep, String) {
         let because = |step: NextStep, reason: &str| (step, reason.to_owned());
         let worst =

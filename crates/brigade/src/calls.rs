@@ -50,7 +50,8 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Plans a call: validates the arguments, renders them, and finds every reason against it. Reads and runs nothing else.
+    /// Plans a call: validates the arguments, renders them, and finds every reason against it. Reads and runs nothing
+    /// else.
     ///
     /// Reasons against the call are in the report.
     ///
@@ -161,8 +162,8 @@ impl Calls {
         check_status(status, CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))
     }
 
-    /// Hands out the JSON of every call in the order of their creation, indented as an element of a list at depth 1 of a
-    /// document. For lists as long as the history: what is stored is copied and not read into values.
+    /// Hands out the JSON of every call in the order of their creation, indented as an element of a list at depth 1 of
+    /// a document. For lists as long as the history: what is stored is copied and not read into values.
     ///
     /// # Errors
     /// When the disk fails.
@@ -246,8 +247,9 @@ impl Calls {
 
     /// Approves a pending or held call: binds everything that decides what would run, as it is now. Runs nothing.
     ///
-    /// When the server of an MCP tool listed it differently than it is pinned, the report says how, and the approval takes that
-    /// change: the pin is renewed to exactly the listing that is bound. A server that changes once more is refused once more.
+    /// When the server of an MCP tool listed it differently than it is pinned, the report says how, and the approval
+    /// takes that change: the pin is renewed to exactly the listing that is bound. A server that changes once more is
+    /// refused once more.
     ///
     /// # Errors
     /// [`Refusal::Review`] when the call cannot be approved as it stands; when the disk fails.
@@ -343,8 +345,8 @@ impl Room {
         })
     }
 
-    /// Says what is not as it was when the call was queued, and keeps in the call what was said, so that the next approval
-    /// takes exactly that.
+    /// Says what is not as it was when the call was queued, and keeps in the call what was said, so that the next
+    /// approval takes exactly that.
     fn tell_changes(&self, stored: &StoredCall, plan: &Plan) -> Result<Error, Error> {
         let call = &stored.call;
         let report = self.review(stored, Review::Replan(Box::new(plan.replan())))?;

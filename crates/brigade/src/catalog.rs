@@ -144,8 +144,8 @@ impl Tools {
         })
     }
 
-    /// Lists the contracts of the enabled tools and what keeps calls of them from being planned or run. What is wrong beside
-    /// contracts, such as projections that were not written, is left to the doctor.
+    /// Lists the contracts of the enabled tools and what keeps calls of them from being planned or run. What is wrong
+    /// beside contracts, such as projections that were not written, is left to the doctor.
     ///
     /// # Errors
     /// When the disk fails.

@@ -204,8 +204,8 @@ impl Room {
             .then(|| Hint::from(NextStep::Reject(call.id.clone())).then(" ends the call")))
     }
 
-    /// Returns all checkpoints that a call waits for, the one that was named first, and of the first whose file was changed by
-    /// somebody, what differs.
+    /// Returns all checkpoints that a call waits for, the one that was named first, and of the first whose file was
+    /// changed by somebody, what differs.
     #[allow(clippy::type_complexity, reason = "two things that are found on one way")]
     fn checkpoints_of(
         &self,

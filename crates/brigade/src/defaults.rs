@@ -34,8 +34,9 @@ pub struct DefaultsRequest {
 }
 
 impl Tools {
-    /// Adds the built-in tools to the catalog, and their sources. What a person wrote in the catalog stays, comments included;
-    /// when an entry of another kind has the id of a built-in tool, or the catalog is invalid, nothing is written.
+    /// Adds the built-in tools to the catalog, and their sources. What a person wrote in the catalog stays, comments
+    /// included; when an entry of another kind has the id of a built-in tool, or the catalog is invalid, nothing is
+    /// written.
     ///
     /// # Errors
     /// When the disk fails.

@@ -88,8 +88,8 @@ impl DoctorRequest {
 }
 
 impl Tools {
-    /// Lists the catalog with its health and counts of everything around it. Runs no health command and does not check the
-    /// chain of receipts; [`Workspace::doctor`] does.
+    /// Lists the catalog with its health and counts of everything around it. Runs no health command and does not check
+    /// the chain of receipts; [`Workspace::doctor`] does.
     ///
     /// # Errors
     /// When the disk fails.
@@ -111,7 +111,8 @@ impl Doctor {
     /// Health commands of running runtimes are run; nothing else is.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when the request names an area, type, tool or runtime that does not exist; otherwise when the disk fails.
+    /// [`ErrorKind::Usage`] when the request names an area, type, tool or runtime that does not exist; otherwise when
+    /// the disk fails.
     pub fn check(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
         request.check()?;
         self.room.catalog_report(&Parts::all(), request)

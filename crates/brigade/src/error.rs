@@ -17,8 +17,8 @@ use crate::room::Room;
 
 /// Why an operation could not be done, and what to do next.
 ///
-/// A refusal is one of these, too: [`Error::kind`] and [`Error::blockers`] say why, [`Error::refusal`] what was found on the
-/// way. The cause, where there is one, is its `source()`.
+/// A refusal is one of these, too: [`Error::kind`] and [`Error::blockers`] say why, [`Error::refusal`] what was found
+/// on the way. The cause, where there is one, is its `source()`.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -154,7 +154,8 @@ impl Error {
         self
     }
 
-    /// Adds what was found on the way when the error is about what was asked for; one about files or the queue stays as it is.
+    /// Adds what was found on the way when the error is about what was asked for; one about files or the queue stays as
+    /// it is.
     #[must_use]
     pub(crate) fn missing(self, room: &Room, refusal: Refusal) -> Error {
         if self.is_about_request() { self.refusing(room, refusal) } else { self }

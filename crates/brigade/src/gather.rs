@@ -63,7 +63,8 @@ impl Room {
         Ok(Planned { plan, projections, program, directory })
     }
 
-    /// Returns the values that the policy binds labels of any tool to, which no argument and no text of a person may carry.
+    /// Returns the values that the policy binds labels of any tool to, which no argument and no text of a person may
+    /// carry.
     pub(crate) fn bound_values(&self, policy: &PolicyState) -> Vec<SecretValue> {
         bound_values(&self.env.environment, policy)
     }

@@ -49,8 +49,8 @@ impl Tools {
     /// Asks the server of a runtime for its tools and adds them to the catalog, disabled, with their input schemas.
     ///
     /// # Errors
-    /// When the disk fails, the runtime cannot be used, its server does not answer or does not list a wanted tool, or the
-    /// catalog is no text.
+    /// When the disk fails, the runtime cannot be used, its server does not answer or does not list a wanted tool, or
+    /// the catalog is no text.
     pub fn import_mcp(&self, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
         let runtimes = self.room.runtimes()?;
         let runtime = self.room.runtime(&runtimes, &request.runtime_id)?;
@@ -199,8 +199,8 @@ fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e Listed
     Ok(wanted.filter(|tool| seen.insert(tool.name.clone())).collect())
 }
 
-/// Finds an id for every tool that is listed, by its name: the one that it has, or one that nobody has. Names that make the same
-/// id are numbered in the order of the list, whichever of them are wanted.
+/// Finds an id for every tool that is listed, by its name: the one that it has, or one that nobody has. Names that make
+/// the same id are numbered in the order of the list, whichever of them are wanted.
 fn ids<'e>(runtime: &Runtime, exchange: &'e Exchange, catalog: &Catalog) -> BTreeMap<&'e str, String> {
     let mut taken: BTreeSet<String> =
         catalog.tools().iter().map(|tool| tool.id.as_str().to_owned()).collect();

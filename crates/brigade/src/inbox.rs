@@ -1,7 +1,8 @@
 //! The work inbox: issues become rows, and people decide about rows.
 //!
-//! The file belongs to other parts of Brigade too, so rows of any source are kept as they are, byte by byte, but for the one that
-//! is changed. Lines that cannot be read are set aside in a quarantine file when something is written, and never before.
+//! The file belongs to other parts of Brigade too, so rows of any source are kept as they are, byte by byte, but for
+//! the one that is changed. Lines that cannot be read are set aside in a quarantine file when something is written, and
+//! never before.
 
 mod file;
 
@@ -61,7 +62,8 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Turns every issue into a row of the inbox, unless it has one, was done, or was dismissed and has not changed since.
+    /// Turns every issue into a row of the inbox, unless it has one, was done, or was dismissed and has not changed
+    /// since.
     ///
     /// Runs no health commands, so what they would find is left out.
     ///
@@ -203,7 +205,8 @@ pub(crate) fn inbox_counts(inbox: &InboxFile) -> BTreeMap<String, u64> {
 /// How many candidates an ambiguous prefix lists at most.
 const CANDIDATES: usize = 20;
 
-/// Finds the row that is meant: an equal id wins over those that only start with the prefix; of two rows with one id the last.
+/// Finds the row that is meant: an equal id wins over those that only start with the prefix; of two rows with one id
+/// the last.
 fn find(inbox: &InboxFile, prefix: &IdPrefix) -> Result<usize, Error> {
     let text = prefix.as_str();
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,8 +1,8 @@
 //! Asking MCP servers what they list now, on explicit request only, and comparing that with what is stored.
 //!
-//! A server is started as a call would start it: the command of its tool, without a shell, in its folder, under the policy's
-//! decision, sandbox and limits. It is asked for its tools and ended; nothing is called. Tools that share a server and a
-//! command are asked for once.
+//! A server is started as a call would start it: the command of its tool, without a shell, in its folder, under the
+//! policy's decision, sandbox and limits. It is asked for its tools and ended; nothing is called. Tools that share a
+//! server and a command are asked for once.
 
 mod compare;
 

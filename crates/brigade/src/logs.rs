@@ -130,12 +130,12 @@ impl Runs {
 
     /// Passes on a log of a run as it is, in pieces cut anywhere.
     ///
-    /// Followed, it ends when the run does, when the token of the context asks for it, or by an error of `sink`, which comes
-    /// back.
+    /// Followed, it ends when the run does, when the token of the context asks for it, or by an error of `sink`, which
+    /// comes back.
     ///
     /// # Errors
-    /// When no run or more than one is meant, the log is gone, the disk fails, or a log is to be followed and nothing in the
-    /// context could end it.
+    /// When no run or more than one is meant, the log is gone, the disk fails, or a log is to be followed and nothing
+    /// in the context could end it.
     pub fn log_bytes(
         &self,
         prefix: &IdPrefix,

@@ -373,8 +373,8 @@ fn unrecorded(error: Error, call: &CallId, run: &RunId) -> Error {
         .hint(Hint::from(NextStep::Replay(run.clone())).then(" asks for it again, once the cause is mended"))
 }
 
-/// Names the next run of a call. Whoever tries to run it gets the same name, so a run that the queue has lost is met again by
-/// its receipt and its logs.
+/// Names the next run of a call. Whoever tries to run it gets the same name, so a run that the queue has lost is met
+/// again by its receipt and its logs.
 fn run_id(call: &Call) -> RunId {
     let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
     let fingerprint = Fingerprint::builder("brigade.run-id.v2")

@@ -27,7 +27,8 @@ impl SourceFiles {
         SourceFiles { fs: room.fs.clone(), redactor, read: RefCell::default() }
     }
 
-    /// Adds to a fault the line that it is about. Nothing is added when the file cannot be read any more or has no such line.
+    /// Adds to a fault the line that it is about. Nothing is added when the file cannot be read any more or has no such
+    /// line.
     pub fn look_up(&self, fault: &mut Fault) {
         fault.line = fault.place.clone().and_then(|place| self.line(place, fault.field.as_deref()));
     }

@@ -169,8 +169,8 @@ impl Room {
         Ok(bad)
     }
 
-    /// Moves finished calls out of the journal, unreadable lines to a quarantine, and removes what crashes left. Adopts the
-    /// state of the Python program.
+    /// Moves finished calls out of the journal, unreadable lines to a quarantine, and removes what crashes left. Adopts
+    /// the state of the Python program.
     ///
     /// # Errors
     /// When the disk fails; everything is as before then.

@@ -207,8 +207,8 @@ macro_rules! record {
     };
 }
 
-/// Reads a value through its text, and only if it is written as we write it: `#[serde(deserialize_with = "exact")]`. In a
-/// record, another text is set aside and stays as it is.
+/// Reads a value through its text, and only if it is written as we write it: `#[serde(deserialize_with = "exact")]`. In
+/// a record, another text is set aside and stays as it is.
 ///
 /// # Errors
 /// When the value is not such a text.

@@ -1,8 +1,9 @@
 //! Whose pin a pin is: which file belongs to which tool of which server.
 //!
-//! A server is named as receipts name it: `mcp_server_id`, else `runtime_id`. Two entries of the catalog may use one name for servers
-//! with different commands. A pin records the command that it was made with; when that command belongs to another entry, a
-//! tool has a pin of its own, whose name ends in a fingerprint. An entry whose command is edited keeps its pin.
+//! A server is named as receipts name it: `mcp_server_id`, else `runtime_id`. Two entries of the catalog may use one
+//! name for servers with different commands. A pin records the command that it was made with; when that command belongs
+//! to another entry, a tool has a pin of its own, whose name ends in a fingerprint. An entry whose command is edited
+//! keeps its pin.
 
 use brigade_call::ContractLabels;
 use brigade_catalog::{Catalog, Family, Tool};
@@ -91,8 +92,8 @@ impl McpTool {
 
 /// Tells whether something has a place of its own beside the common one of its name.
 ///
-/// `all` are the commands of all entries of that name in the order of the catalog; `recorded` is the one that the common
-/// place was made with, as far as that is known.
+/// `all` are the commands of all entries of that name in the order of the catalog; `recorded` is the one that the
+/// common place was made with, as far as that is known.
 pub(crate) fn has_own_place(
     own: ServerCommand,
     all: &[ServerCommand],

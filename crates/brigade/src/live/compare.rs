@@ -203,8 +203,8 @@ impl Room {
         line
     }
 
-    /// Lists how the schema that a server lists differs from the stored one. A stored schema that cannot be read has its own
-    /// issue.
+    /// Lists how the schema that a server lists differs from the stored one. A stored schema that cannot be read has
+    /// its own issue.
     fn contract_changes(&self, tool: &Tool, listed: &ListedTool) -> Vec<String> {
         let reader = ToolReader { host: self.host(), tool, outside: &[] };
         let found = reader.document(tool.input_schema_path.as_deref());
@@ -225,8 +225,8 @@ impl Room {
     }
 }
 
-/// Tells whether what one of these servers said is about a pin: it was asked for the pinned tool, or nobody else is who has the
-/// server's name.
+/// Tells whether what one of these servers said is about a pin: it was asked for the pinned tool, or nobody else is who
+/// has the server's name.
 fn answers_for(asked: &[Asked<'_>], index: usize, pin: &PinRecord) -> bool {
     let one = &asked[index];
     if one.server != pin.tool.server {

@@ -102,8 +102,8 @@ impl Projections {
         Ok(self.room.apply_report(request, selected, work, prune))
     }
 
-    /// Writes projections as [`apply`](Workspace::apply) does, but only when told to write and forced; otherwise tells what
-    /// would be done.
+    /// Writes projections as [`apply`](Workspace::apply) does, but only when told to write and forced; otherwise tells
+    /// what would be done.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when it is to write and not told which; otherwise as for [`apply`](Workspace::apply).

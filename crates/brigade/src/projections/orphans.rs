@@ -41,8 +41,8 @@ pub(crate) struct OrphanSearch {
 }
 
 impl Room {
-    /// Looks for orphans where projections usually are, beside those that the catalog wants, where disabled tools had theirs, and
-    /// where any were written. Follows no links.
+    /// Looks for orphans where projections usually are, beside those that the catalog wants, where disabled tools had
+    /// theirs, and where any were written. Follows no links.
     pub(crate) fn find_orphans(&self, config: &Config, places: &Places<'_>) -> Result<OrphanSearch, Error> {
         let catalog = &config.catalog;
         if catalog.tools().is_empty() && !catalog.is_valid() {

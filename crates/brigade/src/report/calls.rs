@@ -79,7 +79,8 @@ pub struct QueueReport {
     pub skipped: u8,
     /// 1 when the call has blockers.
     pub blocked: u8,
-    /// The stored call, or the one that was there, or, when nothing was stored, the one that would have been, without secrets.
+    /// The stored call, or the one that was there, or, when nothing was stored, the one that would have been, without
+    /// secrets.
     pub call: Call,
     /// Why nothing was stored.
     pub reason: Option<String>,

@@ -49,7 +49,8 @@ pub struct ToolSummary {
     /// The source, when configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_path: Option<String>,
-    /// The sha256 of the source, or what the catalog says in its place; `null` when a source is configured and is not there.
+    /// The sha256 of the source, or what the catalog says in its place; `null` when a source is configured and is not
+    /// there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_fingerprint: Option<Option<String>>,
     /// The manifest, when configured.

@@ -67,7 +67,8 @@ pub struct DamageReport {
     pub line: Option<u64>,
     /// What is wrong, without the text.
     pub problem: String,
-    /// The command that mends it, or shows more of what nothing can mend; absent where only a person can say what to do.
+    /// The command that mends it, or shows more of what nothing can mend; absent where only a person can say what to
+    /// do.
     pub next: Option<Hint>,
 }
 
@@ -83,7 +84,8 @@ pub struct CompactReport {
     pub adopted: bool,
     /// Finished calls that moved out of the journal.
     pub moved: u64,
-    /// Unreadable lines of calls and of the ledger that moved to a quarantine, and files of finished calls that are gone.
+    /// Unreadable lines of calls and of the ledger that moved to a quarantine, and files of finished calls that are
+    /// gone.
     pub quarantined: u64,
     /// Calls that were gone and that their receipts brought back.
     pub restored: u64,

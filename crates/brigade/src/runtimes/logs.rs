@@ -53,8 +53,8 @@ impl Runtimes {
         })
     }
 
-    /// Passes on the last lines of a log and then every line that is written to it, without secrets, until the end is asked
-    /// for: by the token of the context, or by an error of `sink`, which comes back.
+    /// Passes on the last lines of a log and then every line that is written to it, without secrets, until the end is
+    /// asked for: by the token of the context, or by an error of `sink`, which comes back.
     ///
     /// # Errors
     /// When there is no such runtime, the disk fails, or nothing in the context could end it.
@@ -97,8 +97,8 @@ impl Room {
     }
 }
 
-/// Cuts a stream into lines and takes the secrets out of each. The lines of a private key are waited for, as only all of them
-/// show what they are.
+/// Cuts a stream into lines and takes the secrets out of each. The lines of a private key are waited for, as only all
+/// of them show what they are.
 struct Lines<'a> {
     sink: &'a mut dyn FnMut(&str) -> io::Result<()>,
     redactor: Redactor,
