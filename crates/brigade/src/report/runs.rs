@@ -233,6 +233,7 @@ pub struct ReplayReport {
     /// Always 0: a replay never runs by itself.
     pub executed: u8,
     /// The stored call.
+    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub call: Box<Call>,
     /// Why nothing was stored.
     #[serde(skip_serializing_if = "Unfilled::is_left_out")]
