@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brigade_core::{Fingerprint, Hint, IdPrefix, Json, NextStep};
+use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 use brigade_fs::{DiskFs, FileMode, Fs, FsError};
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{
@@ -18,11 +19,11 @@ use ed25519_dalek::pkcs8::{
 use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _, VerifyingKey};
 
 use crate::error::{Error, ErrorKind};
+use crate::history;
 use crate::history::Runs;
 use crate::report::{EnvelopeReport, KeyReport, Report as _, Statement, Subject};
 use crate::room::{Room, rel};
 use crate::setup::Existing;
-use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 
 /// What the payload of an envelope is.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
@@ -49,7 +50,7 @@ impl Runs {
     /// # Errors
     /// [`ErrorKind::Usage`] when there is one and it is to be kept; when there is no home folder.
     pub fn init_keys(&self, existing: Existing) -> Result<KeyReport, Error> {
-        let folder = self.room.key_folder()?;
+        let folder = key_folder(&self.room)?;
         let fs = make_folder(&folder)?;
         if existing == Existing::Keep && fs.exists(&rel(PRIVATE_KEY))? {
             let error = Error::new(ErrorKind::Usage, "this host has a key already");
@@ -78,7 +79,7 @@ impl Runs {
     /// [`ErrorKind::Refused`] when the receipt, its logs or its entry in the ledger is not what was written; when there
     /// is no such run; when the key cannot be read, or others can read it.
     pub fn export(&self, prefix: &IdPrefix) -> Result<Json, Error> {
-        let stored = self.room.find_run(prefix)?;
+        let stored = history::find_run(&self.room, prefix)?;
         // Nobody is to vouch for what `run verify` rejects.
         let verification = self.room.queue().read()?.verify(1)?;
         if let Some(finding) = verification.of_run(stored.receipt.id()) {
@@ -98,7 +99,7 @@ impl Runs {
             ..Statement::default()
         };
         let payload = Json::Object(statement.to_members()).to_canonical().into_bytes();
-        let signatures = match self.room.signing_key()? {
+        let signatures = match signing_key(&self.room)? {
             Some(key) => {
                 let signature = key.sign(&signed_bytes(&payload));
                 vec![Json::object([
@@ -124,10 +125,10 @@ impl Runs {
         envelope: &Path,
         public_key: Option<&Path>,
     ) -> Result<EnvelopeReport, Error> {
-        let envelope_path = self.room.typed_path(envelope);
+        let envelope_path = typed_path(&self.room, envelope);
         let key_path = match public_key {
-            Some(path) => self.room.typed_path(path),
-            None => self.room.key_folder()?.join(PUBLIC_KEY),
+            Some(path) => typed_path(&self.room, path),
+            None => key_folder(&self.room)?.join(PUBLIC_KEY),
         };
         let pem = self.room.fs.read_outside(&key_path, KEY_LIMIT).map_err(unreadable)?;
         let key = std::str::from_utf8(&pem)
@@ -146,53 +147,50 @@ impl Runs {
     }
 }
 
-impl Room {
-    fn signing_key(&self) -> Result<Option<SigningKey>, Error> {
-        let Ok(folder) = self.key_folder() else { return Ok(None) };
-        let path = folder.join(PRIVATE_KEY);
-        let mode =
-            DiskFs::open(&folder).and_then(|fs| fs.metadata(&rel(PRIVATE_KEY))).map(|found| found.mode);
-        if let Ok(mode) = mode
-            && mode & 0o077 != 0
-        {
-            let message = format!(
-                "other users can read this host's key (mode {:04o}), so nothing is signed",
-                mode & 0o7777
-            );
-            let hint = Hint::from(format!("chmod 600 {}, or ", path.display()))
-                .then(NextStep::ReplaceKey)
-                .then(" makes a new one");
-            return Err(Error::new(ErrorKind::Refused, message).hint(hint));
-        }
-        match self.fs.read_outside(&path, KEY_LIMIT) {
-            Ok(pem) => {
-                let pem = std::str::from_utf8(&pem).map_err(|_| unusable_key())?;
-                SigningKey::from_pkcs8_pem(pem).map(Some).map_err(|_| unusable_key())
-            }
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+fn signing_key(room: &Room) -> Result<Option<SigningKey>, Error> {
+    let Ok(folder) = key_folder(room) else { return Ok(None) };
+    let path = folder.join(PRIVATE_KEY);
+    let mode = DiskFs::open(&folder).and_then(|fs| fs.metadata(&rel(PRIVATE_KEY))).map(|found| found.mode);
+    if let Ok(mode) = mode
+        && mode & 0o077 != 0
+    {
+        let message = format!(
+            "other users can read this host's key (mode {:04o}), so nothing is signed",
+            mode & 0o7777
+        );
+        let hint = Hint::from(format!("chmod 600 {}, or ", path.display()))
+            .then(NextStep::ReplaceKey)
+            .then(" makes a new one");
+        return Err(Error::new(ErrorKind::Refused, message).hint(hint));
     }
-
-    /// Returns the folder of what belongs to this host and not to a workspace.
-    fn key_folder(&self) -> Result<PathBuf, Error> {
-        let configured = self.env.environment.get("XDG_CONFIG_HOME").map(Path::new);
-        let folder = configured
-            .filter(|folder| folder.is_absolute())
-            .map(Path::to_owned)
-            .or_else(|| self.env.home().map(|home| home.join(".config")));
-        folder.map(|folder| folder.join("brigade")).ok_or_else(|| {
-            Error::new(ErrorKind::Environment, "there is no home folder to keep keys in").hint("set HOME")
-        })
-    }
-
-    /// Makes a path absolute that a person typed.
-    pub(crate) fn typed_path(&self, path: &Path) -> PathBuf {
-        let path = self.env.expand(path);
-        match brigade_process::current_dir() {
-            Ok(folder) => folder.join(path),
-            Err(_) => path,
+    match room.fs.read_outside(&path, KEY_LIMIT) {
+        Ok(pem) => {
+            let pem = std::str::from_utf8(&pem).map_err(|_| unusable_key())?;
+            SigningKey::from_pkcs8_pem(pem).map(Some).map_err(|_| unusable_key())
         }
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the folder of what belongs to this host and not to a workspace.
+fn key_folder(room: &Room) -> Result<PathBuf, Error> {
+    let configured = room.env.environment.get("XDG_CONFIG_HOME").map(Path::new);
+    let folder = configured
+        .filter(|folder| folder.is_absolute())
+        .map(Path::to_owned)
+        .or_else(|| room.env.home().map(|home| home.join(".config")));
+    folder.map(|folder| folder.join("brigade")).ok_or_else(|| {
+        Error::new(ErrorKind::Environment, "there is no home folder to keep keys in").hint("set HOME")
+    })
+}
+
+/// Makes a path absolute that a person typed.
+pub(crate) fn typed_path(room: &Room, path: &Path) -> PathBuf {
+    let path = room.env.expand(path);
+    match brigade_process::current_dir() {
+        Ok(folder) => folder.join(path),
+        Err(_) => path,
     }
 }
 

@@ -6,16 +6,19 @@ use std::io::BufRead;
 use brigade_call::{Plan, PlanFacts, plan};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Object, closest};
+use brigade_facts::{FactReader, parse_json};
 use brigade_queue::{Enqueued, OnDuplicate};
 
+use crate::calls;
 use crate::calls::Calls;
 use crate::calls::{details, messages, not_to_be_queued};
 use crate::error::{Error, ErrorKind};
+use crate::gather;
 use crate::gather::Config;
+use crate::load;
 use crate::report::{BatchReport, BatchRow, Report as _};
 use crate::request::Blocked;
 use crate::room::Room;
-use brigade_facts::{FactReader, parse_json};
 
 /// How many calls are committed with one sync.
 const GROUP: usize = 1_000;
@@ -37,11 +40,11 @@ impl Calls {
         blocked: Blocked,
         found: &mut dyn FnMut(&BatchRow),
     ) -> Result<BatchReport, Error> {
-        let config = self.room.config()?;
+        let config = gather::config(&self.room)?;
         let mut report = BatchReport {
             schema: BatchReport::SCHEMA,
             target: self.room.target(),
-            calls_path: self.room.calls_path(),
+            calls_path: calls::calls_path(&self.room),
             created: 0,
             skipped: 0,
             refused: 0,
@@ -67,7 +70,7 @@ impl Calls {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            group.push(match self.room.plan_line(&config, &mut facts, &line) {
+            group.push(match plan_line(&self.room, &config, &mut facts, &line) {
                 Ok(plan) => match not_to_be_queued(&plan, blocked) {
                     None => Line::Planned(number, Box::new(plan)),
                     Some(reason) => Line::Refused(BatchRow {
@@ -79,99 +82,95 @@ impl Calls {
                 Err(error) => Line::Refused(refused(number, error.with_hints(&*self.room.env.speller))),
             });
             if group.len() == GROUP {
-                self.room.commit(&mut group, &mut report, found)?;
+                commit(&self.room, &mut group, &mut report, found)?;
             }
         }
-        self.room.commit(&mut group, &mut report, found)?;
+        commit(&self.room, &mut group, &mut report, found)?;
         Ok(report)
     }
 }
 
-impl Room {
-    /// Plans the call of a line; the facts of a tool are read once for the whole batch.
-    fn plan_line<'c>(
-        &self,
-        config: &'c Config,
-        facts: &mut HashMap<String, PlanFacts<'c>>,
-        line: &[u8],
-    ) -> Result<Plan, Error> {
-        let json = parse_json(line).map_err(|error| {
-            Error::new(ErrorKind::Usage, format!("column {}: {}", error.column, error.kind))
-        })?;
-        if let Some(unknown) =
-            json.as_object().into_iter().flat_map(Object::keys).find(|key| !KEYS.contains(&key.as_str()))
-        {
-            let message = format!("the key `{}` means nothing here", escape_terminal(unknown));
-            let error = Error::new(ErrorKind::Usage, message);
-            return Err(match closest(unknown, KEYS) {
-                Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None => error.hint(format!("a line has {}", KEYS.join(", "))),
-            });
-        }
-        let tool_id = json.get("tool").or_else(|| json.get("tool_id")).and_then(Json::as_str);
-        let tool_id =
-            tool_id.ok_or_else(|| Error::new(ErrorKind::Usage, "`tool` must be the id of a tool"))?;
-        let args = json.get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
-        if !facts.contains_key(tool_id) {
-            let tool = self.tool(&config.catalog, tool_id)?;
-            let reader = FactReader::new(self.host(), config);
-            facts.insert(tool_id.to_owned(), reader.plan(tool, self.env.caller.clone())?.facts);
-        }
-        let known = facts.get(tool_id).expect("the facts were put there above").clone();
-        Ok(plan(PlanFacts { args: Ok(args), ..known }).spelled(&*self.env.speller))
+/// Plans the call of a line; the facts of a tool are read once for the whole batch.
+fn plan_line<'c>(
+    room: &Room,
+    config: &'c Config,
+    facts: &mut HashMap<String, PlanFacts<'c>>,
+    line: &[u8],
+) -> Result<Plan, Error> {
+    let json = parse_json(line)
+        .map_err(|error| Error::new(ErrorKind::Usage, format!("column {}: {}", error.column, error.kind)))?;
+    if let Some(unknown) =
+        json.as_object().into_iter().flat_map(Object::keys).find(|key| !KEYS.contains(&key.as_str()))
+    {
+        let message = format!("the key `{}` means nothing here", escape_terminal(unknown));
+        let error = Error::new(ErrorKind::Usage, message);
+        return Err(match closest(unknown, KEYS) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("a line has {}", KEYS.join(", "))),
+        });
     }
+    let tool_id = json.get("tool").or_else(|| json.get("tool_id")).and_then(Json::as_str);
+    let tool_id = tool_id.ok_or_else(|| Error::new(ErrorKind::Usage, "`tool` must be the id of a tool"))?;
+    let args = json.get("args").cloned().unwrap_or_else(|| Json::Object(Object::new()));
+    if !facts.contains_key(tool_id) {
+        let tool = load::tool(&config.catalog, tool_id)?;
+        let reader = FactReader::new(gather::host(room), config);
+        facts.insert(tool_id.to_owned(), reader.plan(tool, room.env.caller.clone())?.facts);
+    }
+    let known = facts.get(tool_id).expect("the facts were put there above").clone();
+    Ok(plan(PlanFacts { args: Ok(args), ..known }).spelled(&*room.env.speller))
+}
 
-    /// Stores a group with one sync, and hands out what became of each line in the order of the input.
-    fn commit(
-        &self,
-        group: &mut Vec<Line>,
-        report: &mut BatchReport,
-        found: &mut dyn FnMut(&BatchRow),
-    ) -> Result<(), Error> {
-        if group.is_empty() {
-            return Ok(());
-        }
-        let now = self.now();
-        let plans: Vec<&Plan> = group.iter().filter_map(Line::plan).collect();
-        let stored = if plans.is_empty() {
-            Vec::new()
-        } else {
-            let queue = self.queue();
-            let mut locked = queue.lock(now)?;
-            locked.enqueue_all(plans.len(), OnDuplicate::Skip, &mut |index, is_taken| {
-                plans[index].to_call(now, None, is_taken)
-            })?
-        };
-        let mut stored = stored.into_iter();
-        for line in group.drain(..) {
-            let (line, plan, stored) = match line {
-                Line::Refused(row) => {
-                    report.refused += 1;
-                    found(&row);
-                    continue;
-                }
-                Line::Planned(line, plan) => {
-                    (line, plan, stored.next().expect("each call that was handed in comes back"))
-                }
-            };
-            let (created, skipped, call) = match stored {
-                Enqueued::Queued(call) => (1, 0, call),
-                Enqueued::Duplicate(call) | Enqueued::Rejected(call) => (0, 1, call),
-            };
-            report.created += created;
-            report.skipped += skipped;
-            found(&BatchRow {
-                line,
-                created: created == 1,
-                call_id: Some(call.call.id.as_str().to_owned()),
-                status: Some(call.call.status.as_str().to_owned()),
-                error: None,
-                blockers: messages(plan.blockers()),
-                blocker_details: details(plan.blockers()),
-            });
-        }
-        Ok(())
+/// Stores a group with one sync, and hands out what became of each line in the order of the input.
+fn commit(
+    room: &Room,
+    group: &mut Vec<Line>,
+    report: &mut BatchReport,
+    found: &mut dyn FnMut(&BatchRow),
+) -> Result<(), Error> {
+    if group.is_empty() {
+        return Ok(());
     }
+    let now = room.now();
+    let plans: Vec<&Plan> = group.iter().filter_map(Line::plan).collect();
+    let stored = if plans.is_empty() {
+        Vec::new()
+    } else {
+        let queue = room.queue();
+        let mut locked = queue.lock(now)?;
+        locked.enqueue_all(plans.len(), OnDuplicate::Skip, &mut |index, is_taken| {
+            plans[index].to_call(now, None, is_taken)
+        })?
+    };
+    let mut stored = stored.into_iter();
+    for line in group.drain(..) {
+        let (line, plan, stored) = match line {
+            Line::Refused(row) => {
+                report.refused += 1;
+                found(&row);
+                continue;
+            }
+            Line::Planned(line, plan) => {
+                (line, plan, stored.next().expect("each call that was handed in comes back"))
+            }
+        };
+        let (created, skipped, call) = match stored {
+            Enqueued::Queued(call) => (1, 0, call),
+            Enqueued::Duplicate(call) | Enqueued::Rejected(call) => (0, 1, call),
+        };
+        report.created += created;
+        report.skipped += skipped;
+        found(&BatchRow {
+            line,
+            created: created == 1,
+            call_id: Some(call.call.id.as_str().to_owned()),
+            status: Some(call.call.status.as_str().to_owned()),
+            error: None,
+            blockers: messages(plan.blockers()),
+            blocker_details: details(plan.blockers()),
+        });
+    }
+    Ok(())
 }
 
 /// The keys of a line.

@@ -9,12 +9,17 @@ use brigade_queue::Calls;
 use brigade_runtime::Checks;
 
 use crate::catalog::enabled;
+use crate::doctor;
 use crate::doctor::Doctor;
 use crate::doctor::{FoundCall, Parts};
 use crate::error::Error;
+use crate::gather;
+use crate::inbox;
 use crate::inbox::inbox_counts;
+use crate::parity;
 use crate::report::{BriefReport, Report as _};
 use crate::room::Room;
+use crate::shown;
 
 impl Doctor {
     /// Sums up what waits for a person. Changes nothing, starts nothing, and runs no health command.
@@ -22,19 +27,26 @@ impl Doctor {
     /// # Errors
     /// When the disk fails.
     pub fn brief(&self) -> Result<BriefReport, Error> {
-        let config = self.room.config()?;
-        let mut gathered = self.room.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
-        let found = self.room.diagnose(&mut gathered);
-        let issues =
-            brigade_doctor::quiet(found, self.room.closeouts()?.fingerprints().as_ref(), &self.room.target())
-                .issues;
-        let inbox = self.room.read_inbox()?;
+        let config = gather::config(&self.room)?;
+        let mut gathered = doctor::gathered::gather_all(
+            &self.room,
+            &config,
+            &Parts { health: Checks::Skip, ..Parts::all() },
+        )?;
+        let found = doctor::gathered::diagnose_all(&self.room, &mut gathered);
+        let issues = brigade_doctor::quiet(
+            found,
+            parity::closeouts(&self.room)?.fingerprints().as_ref(),
+            &self.room.target(),
+        )
+        .issues;
+        let inbox = inbox::file::read_inbox(&self.room)?;
         let queue = &gathered.queue;
         let count = |status: &str| queue.call_counts.get(status).copied().unwrap_or(0);
         let is_stale =
             |found: &&FoundCall| found.call.status == CallStatus::Approved && !found.changes.is_empty();
         let stale = queue.calls.iter().filter(is_stale).count() as u64;
-        let oldest = self.room.oldest_pending()?;
+        let oldest = oldest_pending(&self.room)?;
         let checkpoint = queue
             .checkpoints
             .iter()
@@ -43,7 +55,7 @@ impl Doctor {
         let pending_checkpoints: Vec<_> = checkpoint.collect();
         let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
         let top = |areas: &[Area]| {
-            self.room.top_issue_of(issues.iter().filter(|issue| areas.contains(&issue.area())))
+            doctor::top_issue_of(&self.room, issues.iter().filter(|issue| areas.contains(&issue.area())))
         };
         let pending_rows =
             inbox.rows().filter(|row| row.get("status").and_then(Json::as_str) == Some("pending")).count();
@@ -62,7 +74,7 @@ impl Doctor {
             valid: config.catalog.is_valid(),
             tool_count: enabled(&config.catalog).len(),
             pending_approval_count: count("pending"),
-            oldest_pending_call: oldest.as_ref().map(|call| Box::new(self.room.shown_call(call))),
+            oldest_pending_call: oldest.as_ref().map(|call| Box::new(shown::shown_call(&self.room, call))),
             approved_count: count("approved"),
             stale_approval_count: stale,
             pending_checkpoint_count: pending_checkpoints.len(),
@@ -88,15 +100,13 @@ impl Doctor {
     }
 }
 
-impl Room {
-    fn oldest_pending(&self) -> Result<Option<Call>, Error> {
-        let mut oldest = None;
-        self.queue().read()?.for_each_call(&Calls::Of(CallStatus::Pending), &mut |stored| {
-            oldest = Some(stored.call);
-            ControlFlow::Break(())
-        })?;
-        Ok(oldest)
-    }
+fn oldest_pending(room: &Room) -> Result<Option<Call>, Error> {
+    let mut oldest = None;
+    room.queue().read()?.for_each_call(&Calls::Of(CallStatus::Pending), &mut |stored| {
+        oldest = Some(stored.call);
+        ControlFlow::Break(())
+    })?;
+    Ok(oldest)
 }
 
 /// What a person could do next.

@@ -15,16 +15,22 @@ use brigade_queue::{
 };
 use brigade_redact::{Redactor, SecretValue};
 
+use crate::args;
 use crate::codes;
 use crate::error::{Error, ErrorKind, if_any};
+use crate::gather;
 use crate::gather::{Config, Planned};
+use crate::load;
 use crate::load::shown_id;
+use crate::no_tool;
+use crate::pins;
 use crate::refusal::Refusal;
 use crate::report::{
     CallReport, PlanReport, ProjectionReport, QueueReport, Report as _, ReviewReport, Unfilled,
 };
 use crate::request::{Blocked, Request};
 use crate::room::{CALLS, CATALOG, Room};
+use crate::shown;
 
 /// As many files that a command names are listed at most.
 const SHOWN_FILES: usize = 8;
@@ -59,13 +65,15 @@ impl Calls {
     /// [`Refusal::Plan`] when there is no such tool; when the disk fails.
     pub fn plan(&self, request: Request) -> Result<PlanReport, Error> {
         let Request { tool: tool_id, args, .. } = &request;
-        let config = self.room.config()?;
-        let tool = match self.room.tool(&config.catalog, tool_id) {
+        let config = gather::config(&self.room)?;
+        let tool = match load::tool(&config.catalog, tool_id) {
             Ok(tool) => tool,
-            Err(missing) => return Err(self.room.plan_of_no_tool(&config, tool_id, args, missing)?),
+            Err(missing) => {
+                return Err(no_tool::plan_of_no_tool(&self.room, &config, tool_id, args, missing)?);
+            }
         };
-        let planned = self.room.plan_tool(&config, tool, self.room.args(args))?;
-        Ok(self.room.plan_report(&config, &planned))
+        let planned = gather::plan_call(&self.room, &config, tool, args::args(&self.room, args))?;
+        Ok(plan_report(&self.room, &config, &planned))
     }
 
     /// Plans a call and stores it for a person's decision, unless one that asks for the same is there.
@@ -76,15 +84,15 @@ impl Calls {
     /// [`Refusal::Queue`] when nothing is stored, and no call that asks for the same is there; when the disk fails.
     pub fn queue(&self, request: Request) -> Result<QueueReport, Error> {
         let Request { tool: tool_id, args, blocked } = &request;
-        let config = self.room.config()?;
-        let tool = match self.room.tool(&config.catalog, tool_id) {
+        let config = gather::config(&self.room)?;
+        let tool = match load::tool(&config.catalog, tool_id) {
             Ok(tool) => tool,
-            Err(missing) => return Err(self.room.queue_no_tool(&config, tool_id, args, missing)?),
+            Err(missing) => return Err(no_tool::queue_no_tool(&self.room, &config, tool_id, args, missing)?),
         };
-        let planned = self.room.plan_tool(&config, tool, self.room.args(args))?;
+        let planned = gather::plan_call(&self.room, &config, tool, args::args(&self.room, args))?;
         let plan = &planned.plan;
         if let Some(reason) = not_to_be_queued(plan, *blocked) {
-            let call = Box::new(self.room.shown_call(&plan.shown_call(self.room.now())));
+            let call = Box::new(shown::shown_call(&self.room, &plan.shown_call(self.room.now())));
             return Err(Error::new(ErrorKind::Refused, reason)
                 .because(plan.blockers().iter().cloned())
                 .refusing(&self.room, Refusal::Queue { call }));
@@ -97,16 +105,28 @@ impl Calls {
             locked.enqueue_all(1, OnDuplicate::Skip, &mut |_, is_taken| plan.to_call(now, None, is_taken))?;
         Ok(match stored.pop() {
             Some(Enqueued::Queued(call)) => {
-                self.room.queue_report(plan, self.room.shown_call(&call.call), None, [1, 0])
+                queue_report(&self.room, plan, shown::shown_call(&self.room, &call.call), None, [1, 0])
             }
             Some(Enqueued::Duplicate(call)) => {
                 let reason = format!("a call that asks for the same is {}", call.call.status);
-                self.room.queue_report(plan, self.room.shown_call(&call.call), Some(reason), [0, 1])
+                queue_report(
+                    &self.room,
+                    plan,
+                    shown::shown_call(&self.room, &call.call),
+                    Some(reason),
+                    [0, 1],
+                )
             }
             Some(Enqueued::Rejected(call)) => {
                 let reason =
                     "the same call was rejected; change its arguments or the tool's contract".to_owned();
-                self.room.queue_report(plan, self.room.shown_call(&call.call), Some(reason), [0, 1])
+                queue_report(
+                    &self.room,
+                    plan,
+                    shown::shown_call(&self.room, &call.call),
+                    Some(reason),
+                    [0, 1],
+                )
             }
             None => unreachable!("one call was handed in, so one comes back"),
         })
@@ -173,7 +193,7 @@ impl Calls {
         let target = self.room.target();
         let mut text = Vec::new();
         let write = |stored: StoredCall, text: &mut Vec<u8>| {
-            let call = self.room.shown_call(&stored.call);
+            let call = shown::shown_call(&self.room, &stored.call);
             let pretty = serde_json::to_string_pretty(&call).unwrap_or_default();
             let indented = pretty.replace('\n', &format!("\n{}", "  ".repeat(LISTED_DEPTH)));
             text.extend_from_slice(indented.as_bytes());
@@ -228,18 +248,18 @@ impl Calls {
     /// [`Refusal::Call`] when no call is meant; when the disk fails.
     pub fn show(&self, call: impl Into<IdPrefix>) -> Result<CallReport, Error> {
         let stored =
-            self.room.find_call(&call.into()).map_err(|error| error.missing(&self.room, Refusal::Call))?;
+            find_call(&self.room, &call.into()).map_err(|error| error.missing(&self.room, Refusal::Call))?;
         Ok(CallReport {
             schema: CallReport::SCHEMA,
             target: self.room.target(),
-            calls_path: self.room.calls_path(),
-            pin: self.room.pin_beside(&stored.call)?.map(|pin| self.room.pin_summary(&pin)),
+            calls_path: calls_path(&self.room),
+            pin: pins::pin_beside(&self.room, &stored.call)?.map(|pin| pins::pin_summary(&self.room, &pin)),
             changed: match stored.call.status {
-                CallStatus::Approved => self.room.changed(&stored.call)?,
+                CallStatus::Approved => changed(&self.room, &stored.call)?,
                 _ => Vec::new(),
             },
-            next: self.room.next_of_call(&stored.call)?,
-            call: self.room.shown_call(&stored.call),
+            next: next_of_call(&self.room, &stored.call)?,
+            call: shown::shown_call(&self.room, &stored.call),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
         })
@@ -255,28 +275,28 @@ impl Calls {
     /// [`Refusal::Review`] when the call cannot be approved as it stands; when the disk fails.
     pub fn approve(&self, call: impl Into<IdPrefix>) -> Result<ReviewReport, Error> {
         let room = &*self.room;
-        let stored = room.find_call_to_review(&call.into())?;
+        let stored = find_call_to_review(room, &call.into())?;
         let call = &stored.call;
-        let refused = |error| room.review_refused(Some(call), error);
+        let refused = |error| review_refused(room, Some(call), error);
         if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
-            return Err(refused(room.hinted(Error::caused(ErrorKind::Refused, wrong), call)));
+            return Err(refused(hinted(room, Error::caused(ErrorKind::Refused, wrong), call)));
         }
-        let of_call = || Refusal::Review { call: Some(Box::new(room.shown_call(call))), pin: None };
-        let (_, planned) = room.plan_again(call).map_err(|error| error.missing(room, of_call()))?;
+        let of_call = || Refusal::Review { call: Some(Box::new(shown::shown_call(room, call))), pin: None };
+        let (_, planned) = plan_again(room, call).map_err(|error| error.missing(room, of_call()))?;
         let binding = planned.plan.approvable(call).map_err(|blockers| {
             let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id))
                 .coded(codes::CALL_BLOCKED);
             refused(error.because(blockers))
         })?;
         if !planned.plan.to_be_told(call).is_empty() {
-            return Err(room.tell_changes(&stored, &planned.plan)?);
+            return Err(tell_changes(room, &stored, &planned.plan)?);
         }
         let pin = binding.pin;
-        let report = room.review(&stored, Review::Approve(Box::new(binding)))?;
+        let report = record_review(room, &stored, Review::Approve(Box::new(binding)))?;
         // The approval stands in the queue; if this is where it all ends, the run renews the pin.
         let Some(bound) = pin else { return Ok(report) };
-        let (pin, accepted_changes) = room.renew_pin(call, bound)?;
-        Ok(ReviewReport { pin: pin.map(|pin| room.pin_summary(&pin)), accepted_changes, ..report })
+        let (pin, accepted_changes) = pins::renew_pin(room, call, bound)?;
+        Ok(ReviewReport { pin: pin.map(|pin| pins::pin_summary(room, &pin)), accepted_changes, ..report })
     }
 
     /// Rejects a call, with a reason.
@@ -284,7 +304,7 @@ impl Calls {
     /// # Errors
     /// [`Refusal::Review`] when the call cannot be rejected as it stands; when the disk fails.
     pub fn reject(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
-        self.room.decline(&call.into(), Review::Reject(self.room.clean_reason(reason)?))
+        decline(&self.room, &call.into(), Review::Reject(clean_reason(&self.room, reason)?))
     }
 
     /// Puts a call aside, with a reason.
@@ -292,17 +312,17 @@ impl Calls {
     /// # Errors
     /// [`Refusal::Review`] when the call cannot be held as it stands; when the disk fails.
     pub fn hold(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
-        self.room.decline(&call.into(), Review::Hold(self.room.clean_reason(reason)?))
+        decline(&self.room, &call.into(), Review::Hold(clean_reason(&self.room, reason)?))
     }
 
     /// Returns the queue's file, as reports name it.
     pub fn path(&self) -> String {
-        self.room.calls_path()
+        calls_path(&self.room)
     }
 
     /// Returns a call as reports have it, with absolute paths.
     pub fn shown(&self, call: &Call) -> Call {
-        self.room.shown_call(call)
+        shown::shown_call(&self.room, call)
     }
 
     /// Says that a tool whose calls or runs were asked for is not in the catalog, when it is not.
@@ -310,259 +330,254 @@ impl Calls {
     /// # Errors
     /// When the disk fails.
     pub fn note_on_tool(&self, id: &str) -> Result<Option<String>, Error> {
-        self.room.note_on_tool(id)
+        note_on_tool(&self.room, id)
     }
 }
 
-impl Room {
-    /// Says that a tool whose calls or runs were asked for is not in the catalog, when it is not.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub(crate) fn note_on_tool(&self, id: &str) -> Result<Option<String>, Error> {
-        let catalog = self.catalog()?;
-        if catalog.tool(id).is_some() {
-            return Ok(None);
-        }
-        let error = Error::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
-        Ok(Some(did_you_mean(error, id, catalog.ids()).with_hints(&*self.env.speller)))
+/// Says that a tool whose calls or runs were asked for is not in the catalog, when it is not.
+///
+/// # Errors
+/// When the disk fails.
+pub(crate) fn note_on_tool(room: &Room, id: &str) -> Result<Option<String>, Error> {
+    let catalog = load::catalog(room)?;
+    if catalog.tool(id).is_some() {
+        return Ok(None);
     }
+    let error = Error::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
+    Ok(Some(did_you_mean(error, id, catalog.ids()).with_hints(&*room.env.speller)))
+}
 
-    /// Returns the queue's file, as reports name it.
-    pub(crate) fn calls_path(&self) -> String {
-        self.absolute(CALLS)
-    }
+/// Returns the queue's file, as reports name it.
+pub(crate) fn calls_path(room: &Room) -> String {
+    room.absolute(CALLS)
+}
 
-    /// Lists what changed since a call was approved.
-    fn changed(&self, call: &Call) -> Result<Vec<String>, Error> {
-        let Some((_, planned)) = if_any(self.plan_again(call))? else {
-            return Ok(vec!["the tool is not there any more".to_owned()]);
-        };
-        let verified = verify(call.clone(), planned.plan, RuntimeFact::NotNeeded, Purpose::Run, self.now());
-        Ok(match verified {
-            Ok(_) => Vec::new(),
-            Err(refusal) => refusal.changes.iter().map(ToString::to_string).collect(),
-        })
-    }
+/// Lists what changed since a call was approved.
+fn changed(room: &Room, call: &Call) -> Result<Vec<String>, Error> {
+    let Some((_, planned)) = if_any(plan_again(room, call))? else {
+        return Ok(vec!["the tool is not there any more".to_owned()]);
+    };
+    let verified = verify(call.clone(), planned.plan, RuntimeFact::NotNeeded, Purpose::Run, room.now());
+    Ok(match verified {
+        Ok(_) => Vec::new(),
+        Err(refusal) => refusal.changes.iter().map(ToString::to_string).collect(),
+    })
+}
 
-    /// Says what is not as it was when the call was queued, and keeps in the call what was said, so that the next
-    /// approval takes exactly that.
-    fn tell_changes(&self, stored: &StoredCall, plan: &Plan) -> Result<Error, Error> {
-        let call = &stored.call;
-        let report = self.review(stored, Review::Replan(Box::new(plan.replan())))?;
-        let files: Vec<&String> = plan.binding().files.keys().filter(|path| !path.starts_with('/')).collect();
-        let told = plan.to_be_told(call).into_iter().map(|change| {
-            let message = format!("changed since the call was queued: {change}");
-            let blocker = Blocker::new(change.code(), message);
-            match change {
-                Change::Code if !files.is_empty() => {
-                    let names: Vec<_> =
-                        files.iter().take(SHOWN_FILES).map(|path| format!("`{path}`")).collect();
-                    let more = if SHOWN_FILES < files.len() { " and more" } else { "" };
-                    blocker.field("command").hint(format!("look at {}{more}", names.join(", ")))
-                }
-                Change::Policy => {
-                    let step = NextStep::ExplainPolicy(call.tool_id.clone());
-                    blocker.hint(Hint::from(step).then(" shows what it decides"))
-                }
-                _ => blocker,
+/// Says what is not as it was when the call was queued, and keeps in the call what was said, so that the next
+/// approval takes exactly that.
+fn tell_changes(room: &Room, stored: &StoredCall, plan: &Plan) -> Result<Error, Error> {
+    let call = &stored.call;
+    let report = record_review(room, stored, Review::Replan(Box::new(plan.replan())))?;
+    let files: Vec<&String> = plan.binding().files.keys().filter(|path| !path.starts_with('/')).collect();
+    let told = plan.to_be_told(call).into_iter().map(|change| {
+        let message = format!("changed since the call was queued: {change}");
+        let blocker = Blocker::new(change.code(), message);
+        match change {
+            Change::Code if !files.is_empty() => {
+                let names: Vec<_> = files.iter().take(SHOWN_FILES).map(|path| format!("`{path}`")).collect();
+                let more = if SHOWN_FILES < files.len() { " and more" } else { "" };
+                blocker.field("command").hint(format!("look at {}{more}", names.join(", ")))
             }
-        });
-        let message = format!("call {} is not approved yet: it would not run what was queued", call.id);
-        let error = Error::new(ErrorKind::Refused, message)
-            .because(told)
-            .hint(Hint::from(NextStep::Approve(call.id.clone())).then(" takes it as it is now"));
-        Ok(error.refusing(self, Refusal::Review { call: Some(Box::new(report.call)), pin: report.pin }))
-    }
-
-    fn decline(&self, prefix: &IdPrefix, review: Review) -> Result<ReviewReport, Error> {
-        let stored = self.find_call_to_review(prefix)?;
-        self.review(&stored, review)
-    }
-
-    fn find_call_to_review(&self, prefix: &IdPrefix) -> Result<StoredCall, Error> {
-        let found = self.find_call_to_change(prefix);
-        found.map_err(|error| error.missing(self, Refusal::Review { call: None, pin: None }))
-    }
-
-    /// Returns what would be accepted for a call as things are.
-    fn next_of_call(&self, call: &Call) -> Result<Option<NextStep>, Error> {
-        let id = || call.id.clone();
-        Ok(match &call.status {
-            CallStatus::Pending | CallStatus::Held => {
-                let planned = if_any(self.plan_again(call))?;
-                let can_be = planned.is_some_and(|(_, planned)| planned.plan.approvable(call).is_ok());
-                Some(if can_be { NextStep::Approve(id()) } else { NextStep::Reject(id()) })
+            Change::Policy => {
+                let step = NextStep::ExplainPolicy(call.tool_id.clone());
+                blocker.hint(Hint::from(step).then(" shows what it decides"))
             }
-            CallStatus::Approved if self.changed(call)?.is_empty() => Some(NextStep::RunCall(id())),
-            CallStatus::Approved => {
-                let planned = if_any(self.plan_again(call))?;
-                let can_be = planned.is_some_and(|(_, planned)| planned.plan.blockers().is_empty());
-                Some(if can_be { NextStep::QueueCall(call.tool_id.clone()) } else { NextStep::Reject(id()) })
-            }
-            CallStatus::Waiting => Some(NextStep::ListCheckpoints),
-            CallStatus::ResumePending => call.checkpoint_ids.first().cloned().map(NextStep::Resume),
-            CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
-                call.claim.as_ref().map(|claim| NextStep::ShowRun(claim.run_id.clone()))
-            }
-            CallStatus::Running | CallStatus::Rejected | CallStatus::Other(_) => None,
-        })
-    }
-
-    /// Adds what can be done with a call as it stands.
-    fn hinted(&self, error: Error, call: &Call) -> Error {
-        match brigade_call::way_on(call) {
-            Some(hint) => error.hint(self.spelled(hint)),
-            None => error,
+            _ => blocker,
         }
-    }
+    });
+    let message = format!("call {} is not approved yet: it would not run what was queued", call.id);
+    let error = Error::new(ErrorKind::Refused, message)
+        .because(told)
+        .hint(Hint::from(NextStep::Approve(call.id.clone())).then(" takes it as it is now"));
+    Ok(error.refusing(room, Refusal::Review { call: Some(Box::new(report.call)), pin: report.pin }))
+}
 
-    /// Records a decision at the revision that was looked at.
-    fn review(&self, stored: &StoredCall, review: Review) -> Result<ReviewReport, Error> {
-        self.digests.keep(&*self.fs);
-        let now = self.now();
-        let queue = self.queue();
-        let mut locked = queue.lock(now)?;
-        match locked.review(&stored.call.id, stored.revision, review, now) {
-            Ok(stored) => Ok(ReviewReport {
-                schema: ReviewReport::SCHEMA,
-                target: self.target(),
-                calls_path: self.calls_path(),
-                call: self.shown_call(&stored.call),
-                pin: self.pin_beside(&stored.call)?.map(|pin| self.pin_summary(&pin)),
-                accepted_changes: Vec::new(),
-                error: Unfilled::default(),
-                blockers: Unfilled::default(),
-                blocker_details: Unfilled::default(),
-                candidates: Unfilled::default(),
-            }),
-            Err(
-                error @ (QueueError::WrongStep { .. } | QueueError::Changed { .. } | QueueError::Newer(_)),
-            ) => {
-                let wrong_step = matches!(error, QueueError::WrongStep { .. });
-                let error = Error::from(error);
-                let error = if wrong_step { self.hinted(error, &stored.call) } else { error };
-                Err(self.review_refused(Some(&stored.call), error))
-            }
-            Err(error) => Err(error.into()),
+fn decline(room: &Room, prefix: &IdPrefix, review: Review) -> Result<ReviewReport, Error> {
+    let stored = find_call_to_review(room, prefix)?;
+    record_review(room, &stored, review)
+}
+
+fn find_call_to_review(room: &Room, prefix: &IdPrefix) -> Result<StoredCall, Error> {
+    let found = find_call_to_change(room, prefix);
+    found.map_err(|error| error.missing(room, Refusal::Review { call: None, pin: None }))
+}
+
+/// Returns what would be accepted for a call as things are.
+fn next_of_call(room: &Room, call: &Call) -> Result<Option<NextStep>, Error> {
+    let id = || call.id.clone();
+    Ok(match &call.status {
+        CallStatus::Pending | CallStatus::Held => {
+            let planned = if_any(plan_again(room, call))?;
+            let can_be = planned.is_some_and(|(_, planned)| planned.plan.approvable(call).is_ok());
+            Some(if can_be { NextStep::Approve(id()) } else { NextStep::Reject(id()) })
         }
-    }
-
-    fn review_refused(&self, call: Option<&Call>, error: Error) -> Error {
-        error.refusing(
-            self,
-            Refusal::Review { call: call.map(|call| Box::new(self.shown_call(call))), pin: None },
-        )
-    }
-
-    /// Finds the call that is meant, for a change of it: how its run ended is recorded first, when its runner is gone.
-    pub(crate) fn find_call_to_change(&self, prefix: &IdPrefix) -> Result<StoredCall, Error> {
-        let stored = self.find_call(prefix)?;
-        if !is_unrecorded(&stored.call) {
-            return Ok(stored);
+        CallStatus::Approved if changed(room, call)?.is_empty() => Some(NextStep::RunCall(id())),
+        CallStatus::Approved => {
+            let planned = if_any(plan_again(room, call))?;
+            let can_be = planned.is_some_and(|(_, planned)| planned.plan.blockers().is_empty());
+            Some(if can_be { NextStep::QueueCall(call.tool_id.clone()) } else { NextStep::Reject(id()) })
         }
-        self.record_interrupted()?;
-        self.find_call(&IdPrefix::new(stored.call.id.as_str()))
-    }
-
-    /// Takes secrets out of a reason that a person typed.
-    pub(crate) fn clean_reason(&self, reason: &str) -> Result<String, Error> {
-        let reason = reason.trim();
-        if reason.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "a reason is needed").hint("--reason \"why\""));
+        CallStatus::Waiting => Some(NextStep::ListCheckpoints),
+        CallStatus::ResumePending => call.checkpoint_ids.first().cloned().map(NextStep::Resume),
+        CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+            call.claim.as_ref().map(|claim| NextStep::ShowRun(claim.run_id.clone()))
         }
-        Ok(Redactor::new(&self.telling_values()?).redact_str(reason))
-    }
+        CallStatus::Running | CallStatus::Rejected | CallStatus::Other(_) => None,
+    })
+}
 
-    /// Returns the bound values that are long enough to be known in what a person types.
-    pub(crate) fn telling_values(&self) -> Result<Vec<SecretValue>, Error> {
-        let mut values = self.secrets();
-        values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
-        Ok(values)
+/// Adds what can be done with a call as it stands.
+fn hinted(room: &Room, error: Error, call: &Call) -> Error {
+    match brigade_call::way_on(call) {
+        Some(hint) => error.hint(room.spelled(hint)),
+        None => error,
     }
+}
 
-    /// Records the runs whose runner is gone, with their receipts, as every writer does before anything else.
-    pub(crate) fn record_interrupted(&self) -> Result<(), Error> {
-        let now = self.now();
-        drop(self.queue().lock(now)?);
-        Ok(())
-    }
-
-    /// Finds the call that is meant.
-    pub(crate) fn find_call(&self, prefix: &IdPrefix) -> Result<StoredCall, Error> {
-        match self.queue().read()?.find_call(prefix)? {
-            Match::One(stored) => Ok(stored),
-            Match::None => {
-                let shown = escape_terminal(prefix.as_str()).into_owned();
-                Err(Error::new(ErrorKind::NotFound, format!("no call matches `{shown}`"))
-                    .coded(codes::CALL_MISSING)
-                    .hint(NextStep::ListCalls))
-            }
-            Match::Ambiguous(candidates) => Err(ambiguous("call", prefix, candidates)),
-        }
-    }
-
-    /// Plans a stored call once more, of its own arguments and today's facts.
-    pub(crate) fn plan_again(&self, call: &Call) -> Result<(Config, Planned), Error> {
-        let config = self.config()?;
-        let tool = self.tool(&config.catalog, &call.tool_id)?;
-        let planned = self.plan_tool(&config, tool, Ok(call.args.clone()))?;
-        Ok((config, planned))
-    }
-
-    pub(crate) fn plan_report(&self, config: &Config, planned: &Planned) -> PlanReport {
-        let plan = &planned.plan;
-        let absolute = |path: &str| self.absolute(path);
-        PlanReport {
-            schema: PlanReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(CATALOG),
-            valid: plan.blockers().is_empty(),
-            tool_id: plan.tool_id().to_owned(),
-            plan: plan.summary().clone(),
-            blockers: messages(plan.blockers()),
-            blocker_details: details(plan.blockers()),
-            policy: self.shown_policy(plan.policy().clone()),
-            warnings: config
-                .policy
-                .issues()
-                .iter()
-                .filter(|issue| issue.severity == Severity::Warning)
-                .map(ToString::to_string)
-                .collect(),
-            validation_errors: plan.violations().to_vec(),
-            projection_blockers: blocking(&planned.projections)
-                .into_iter()
-                .map(|item| ProjectionReport::of(item.clone(), absolute))
-                .collect(),
-            projection_summary: self.shown_projections(plan.projection_summary().clone()),
-            contract_fingerprint: Some(plan.binding().contract.to_hex()),
-            source_fingerprint: Some(plan.binding().source.clone()),
-            call_fingerprint: Some(plan.call_fingerprint().to_hex()),
-            argv: plan.shown_argv(),
+/// Records a decision at the revision that was looked at.
+fn record_review(room: &Room, stored: &StoredCall, review: Review) -> Result<ReviewReport, Error> {
+    room.digests.keep(&*room.fs);
+    let now = room.now();
+    let queue = room.queue();
+    let mut locked = queue.lock(now)?;
+    match locked.review(&stored.call.id, stored.revision, review, now) {
+        Ok(stored) => Ok(ReviewReport {
+            schema: ReviewReport::SCHEMA,
+            target: room.target(),
+            calls_path: calls_path(room),
+            call: shown::shown_call(room, &stored.call),
+            pin: pins::pin_beside(room, &stored.call)?.map(|pin| pins::pin_summary(room, &pin)),
+            accepted_changes: Vec::new(),
             error: Unfilled::default(),
+            blockers: Unfilled::default(),
+            blocker_details: Unfilled::default(),
+            candidates: Unfilled::default(),
+        }),
+        Err(error @ (QueueError::WrongStep { .. } | QueueError::Changed { .. } | QueueError::Newer(_))) => {
+            let wrong_step = matches!(error, QueueError::WrongStep { .. });
+            let error = Error::from(error);
+            let error = if wrong_step { hinted(room, error, &stored.call) } else { error };
+            Err(review_refused(room, Some(&stored.call), error))
         }
+        Err(error) => Err(error.into()),
     }
+}
 
-    pub(crate) fn queue_report(
-        &self,
-        plan: &Plan,
-        call: Call,
-        reason: Option<String>,
-        [created, skipped]: [u8; 2],
-    ) -> QueueReport {
-        QueueReport {
-            schema: QueueReport::SCHEMA,
-            target: self.target(),
-            calls_path: self.calls_path(),
-            created,
-            skipped,
-            blocked: u8::from(!plan.blockers().is_empty()),
-            call,
-            reason,
-            blockers: messages(plan.blockers()),
-            blocker_details: details(plan.blockers()),
+fn review_refused(room: &Room, call: Option<&Call>, error: Error) -> Error {
+    error.refusing(
+        room,
+        Refusal::Review { call: call.map(|call| Box::new(shown::shown_call(room, call))), pin: None },
+    )
+}
+
+/// Finds the call that is meant, for a change of it: how its run ended is recorded first, when its runner is gone.
+pub(crate) fn find_call_to_change(room: &Room, prefix: &IdPrefix) -> Result<StoredCall, Error> {
+    let stored = find_call(room, prefix)?;
+    if !is_unrecorded(&stored.call) {
+        return Ok(stored);
+    }
+    record_interrupted(room)?;
+    find_call(room, &IdPrefix::new(stored.call.id.as_str()))
+}
+
+/// Takes secrets out of a reason that a person typed.
+pub(crate) fn clean_reason(room: &Room, reason: &str) -> Result<String, Error> {
+    let reason = reason.trim();
+    if reason.is_empty() {
+        return Err(Error::new(ErrorKind::Usage, "a reason is needed").hint("--reason \"why\""));
+    }
+    Ok(Redactor::new(&telling_values(room)?).redact_str(reason))
+}
+
+/// Returns the bound values that are long enough to be known in what a person types.
+pub(crate) fn telling_values(room: &Room) -> Result<Vec<SecretValue>, Error> {
+    let mut values = gather::secrets(room);
+    values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
+    Ok(values)
+}
+
+/// Records the runs whose runner is gone, with their receipts, as every writer does before anything else.
+pub(crate) fn record_interrupted(room: &Room) -> Result<(), Error> {
+    let now = room.now();
+    drop(room.queue().lock(now)?);
+    Ok(())
+}
+
+/// Finds the call that is meant.
+pub(crate) fn find_call(room: &Room, prefix: &IdPrefix) -> Result<StoredCall, Error> {
+    match room.queue().read()?.find_call(prefix)? {
+        Match::One(stored) => Ok(stored),
+        Match::None => {
+            let shown = escape_terminal(prefix.as_str()).into_owned();
+            Err(Error::new(ErrorKind::NotFound, format!("no call matches `{shown}`"))
+                .coded(codes::CALL_MISSING)
+                .hint(NextStep::ListCalls))
         }
+        Match::Ambiguous(candidates) => Err(ambiguous("call", prefix, candidates)),
+    }
+}
+
+/// Plans a stored call once more, of its own arguments and today's facts.
+pub(crate) fn plan_again(room: &Room, call: &Call) -> Result<(Config, Planned), Error> {
+    let config = gather::config(room)?;
+    let tool = load::tool(&config.catalog, &call.tool_id)?;
+    let planned = gather::plan_call(room, &config, tool, Ok(call.args.clone()))?;
+    Ok((config, planned))
+}
+
+pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> PlanReport {
+    let plan = &planned.plan;
+    let absolute = |path: &str| room.absolute(path);
+    PlanReport {
+        schema: PlanReport::SCHEMA,
+        target: room.target(),
+        config_path: room.absolute(CATALOG),
+        valid: plan.blockers().is_empty(),
+        tool_id: plan.tool_id().to_owned(),
+        plan: plan.summary().clone(),
+        blockers: messages(plan.blockers()),
+        blocker_details: details(plan.blockers()),
+        policy: shown::shown_policy(room, plan.policy().clone()),
+        warnings: config
+            .policy
+            .issues()
+            .iter()
+            .filter(|issue| issue.severity == Severity::Warning)
+            .map(ToString::to_string)
+            .collect(),
+        validation_errors: plan.violations().to_vec(),
+        projection_blockers: blocking(&planned.projections)
+            .into_iter()
+            .map(|item| ProjectionReport::of(item.clone(), absolute))
+            .collect(),
+        projection_summary: shown::shown_projections(room, plan.projection_summary().clone()),
+        contract_fingerprint: Some(plan.binding().contract.to_hex()),
+        source_fingerprint: Some(plan.binding().source.clone()),
+        call_fingerprint: Some(plan.call_fingerprint().to_hex()),
+        argv: plan.shown_argv(),
+        error: Unfilled::default(),
+    }
+}
+
+pub(crate) fn queue_report(
+    room: &Room,
+    plan: &Plan,
+    call: Call,
+    reason: Option<String>,
+    [created, skipped]: [u8; 2],
+) -> QueueReport {
+    QueueReport {
+        schema: QueueReport::SCHEMA,
+        target: room.target(),
+        calls_path: calls_path(room),
+        created,
+        skipped,
+        blocked: u8::from(!plan.blockers().is_empty()),
+        call,
+        reason,
+        blockers: messages(plan.blockers()),
+        blocker_details: details(plan.blockers()),
     }
 }
 

@@ -6,11 +6,15 @@ use std::sync::Arc;
 use brigade_catalog::{ApprovalMode, Catalog, Level, Tool};
 use brigade_core::{Fingerprint, NextStep};
 use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
+use brigade_facts::{Depth, FactReader, SummaryFacts, ToolFacts, ToolReader, parse_json};
 use brigade_schema::Requirement;
 
 use crate::error::Error;
 use crate::fault::ErrorLine;
+use crate::gather;
 use crate::gather::Config;
+use crate::load;
+use crate::pins;
 use crate::refusal::Refusal;
 use crate::report::{
     ArgumentDescription, Contract, ContractHealth, ContractsReport, DescribeReport, DescribedTool,
@@ -18,8 +22,8 @@ use crate::report::{
     ToolSummary, Unfilled,
 };
 use crate::room::{CATALOG, Room};
+use crate::survey;
 use crate::survey::Keep;
-use brigade_facts::{Depth, FactReader, SummaryFacts, ToolFacts, ToolReader, parse_json};
 
 /// Lists, shows and adds to the catalog.
 #[derive(Clone)]
@@ -33,7 +37,7 @@ impl Tools {
     /// # Errors
     /// When the disk fails.
     pub fn lines(&self) -> Result<ToolLinesReport, Error> {
-        let catalog = self.room.catalog()?;
+        let catalog = load::catalog(&self.room)?;
         let line = |tool: &Tool| {
             let tool = &*tool.without_secrets();
             ToolLine {
@@ -50,7 +54,7 @@ impl Tools {
             target: self.room.target(),
             config_path: self.room.absolute(CATALOG),
             valid: catalog.is_valid(),
-            errors: Room::errors_of(&catalog),
+            errors: load::errors_of(&catalog),
             tools: catalog.tools().iter().filter(|tool| tool.enabled).map(line).collect(),
             next: {
                 let mut hints = catalog.issues().iter().filter_map(|issue| issue.hint.as_ref());
@@ -69,16 +73,17 @@ impl Tools {
     /// # Errors
     /// [`Refusal::Tool`] when there is none of that id; when the disk fails.
     pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
-        let config = self.room.config()?;
-        let tool = self.room.any_tool(&config.catalog, id);
+        let config = gather::config(&self.room)?;
+        let tool = load::any_tool(&config.catalog, id);
         let tool = tool.map_err(|error| error.refusing(&self.room, Refusal::Tool))?;
         Ok(ShowReport {
             schema: ShowReport::SCHEMA,
             target: self.room.target(),
             config_path: self.room.absolute(CATALOG),
-            tool: self
-                .room
-                .tool_summary(FactReader::new(self.room.host(), &config).read(tool, Depth::Summary)),
+            tool: shown_summary(
+                &self.room,
+                FactReader::new(gather::host(&self.room), &config).read(tool, Depth::Summary),
+            ),
             error: Unfilled::default(),
         })
     }
@@ -88,13 +93,13 @@ impl Tools {
     /// # Errors
     /// When the disk fails.
     pub fn search(&self, query: &str) -> Result<SearchReport, Error> {
-        let config = self.room.config()?;
+        let config = gather::config(&self.room)?;
         let found: Vec<&Tool> =
             config.catalog.search(query).into_iter().filter(|tool| tool.enabled).collect();
-        let matches: Vec<ToolSummary> = FactReader::new(self.room.host(), &config)
+        let matches: Vec<ToolSummary> = FactReader::new(gather::host(&self.room), &config)
             .read_all(&found)
             .into_iter()
-            .map(|read| self.room.tool_summary(read))
+            .map(|read| shown_summary(&self.room, read))
             .collect();
         Ok(SearchReport {
             schema: SearchReport::SCHEMA,
@@ -110,9 +115,9 @@ impl Tools {
     /// # Errors
     /// [`Refusal::Contract`] when there is none of that id; when the disk fails.
     pub fn describe(&self, id: &str) -> Result<DescribeReport, Error> {
-        let config = self.room.config()?;
-        let errors = Room::errors_of(&config.catalog);
-        let tool = self.room.any_tool(&config.catalog, id).map_err(|error| {
+        let config = gather::config(&self.room)?;
+        let errors = load::errors_of(&config.catalog);
+        let tool = load::any_tool(&config.catalog, id).map_err(|error| {
             let mut errors = errors.clone();
             let message = error.to_string();
             if errors.iter().all(|known| known.as_str() != message) {
@@ -120,10 +125,10 @@ impl Tools {
             }
             error.refusing(&self.room, Refusal::Contract { errors })
         })?;
-        let (mut read, issues) = self.room.examine_tools(&config, &[tool], Vec::new(), Keep::All);
+        let (mut read, issues) = examine_tools(&self.room, &config, &[tool], Vec::new(), Keep::All);
         let read = read.remove(0);
-        let reader = ToolReader { host: self.room.host(), tool, outside: &[] };
-        let issues = self.room.shown_issues(issues.iter().filter(|issue| concerns(issue, tool)));
+        let reader = ToolReader { host: gather::host(&self.room), tool, outside: &[] };
+        let issues = shown_issues(&self.room, issues.iter().filter(|issue| concerns(issue, tool)));
         Ok(DescribeReport {
             schema: DescribeReport::SCHEMA,
             target: self.room.target(),
@@ -131,7 +136,10 @@ impl Tools {
             valid: config.catalog.is_valid(),
             errors,
             arguments: arguments(&read),
-            tool: DescribedTool { contract: self.room.contract(tool), summary: self.room.tool_summary(read) },
+            tool: DescribedTool {
+                contract: contract_of(&self.room, tool),
+                summary: shown_summary(&self.room, read),
+            },
             examples: reader
                 .document(tool.examples_path.as_deref())
                 .bytes()
@@ -150,10 +158,15 @@ impl Tools {
     /// # Errors
     /// When the disk fails.
     pub fn contracts(&self) -> Result<ContractsReport, Error> {
-        let config = self.room.config()?;
+        let config = gather::config(&self.room)?;
         let tools = enabled(&config.catalog);
-        let (_, mut issues) =
-            self.room.examine_tools(&config, &tools, self.room.pin_states(&config)?, Keep::Summaries);
+        let (_, mut issues) = examine_tools(
+            &self.room,
+            &config,
+            &tools,
+            pins::pin_states(&self.room, &config)?,
+            Keep::Summaries,
+        );
         issues.retain(|issue| issue.kind.is_of_contract());
         let mut by_tool: BTreeMap<&str, Vec<&Issue>> = BTreeMap::new();
         for issue in &issues {
@@ -164,9 +177,9 @@ impl Tools {
         let health = |tool: &&Tool| {
             let own = by_tool.get(tool.id.as_str()).cloned().unwrap_or_default();
             ContractHealth {
-                contract: self.room.contract(tool),
+                contract: contract_of(&self.room, tool),
                 issue_count: own.len(),
-                issues: self.room.shown_issues(own),
+                issues: shown_issues(&self.room, own),
             }
         };
         let contracts: Vec<ContractHealth> = tools.iter().map(health).collect();
@@ -175,49 +188,47 @@ impl Tools {
             target: self.room.target(),
             config_path: self.room.absolute(CATALOG),
             valid: config.catalog.is_valid(),
-            errors: Room::errors_of(&config.catalog),
+            errors: load::errors_of(&config.catalog),
             contract_count: contracts.len(),
             contracts,
             issue_count: issues.len(),
-            issues: self.room.shown_issues(&issues),
+            issues: shown_issues(&self.room, &issues),
             live: None,
         })
     }
 }
 
-impl Room {
-    /// Reads the files of tools, and diagnoses them, the catalog and these pins, and nothing else.
-    fn examine_tools<'c>(
-        &self,
-        config: &'c Config,
-        tools: &[&'c Tool],
-        pins: Vec<PinState>,
-        keep: Keep,
-    ) -> (Vec<ToolFacts<'c>>, Vec<Issue>) {
-        let examined = self.examine(config, tools, None, keep);
-        let catalog = Some(ConfigFile::Read(&config.catalog));
-        let tools = Some(examined.issues);
-        (examined.read, diagnose(Snapshot { catalog, tools, pins, ..Snapshot::new(self.now()) }))
-    }
+/// Reads the files of tools, and diagnoses them, the catalog and these pins, and nothing else.
+fn examine_tools<'c>(
+    room: &Room,
+    config: &'c Config,
+    tools: &[&'c Tool],
+    pins: Vec<PinState>,
+    keep: Keep,
+) -> (Vec<ToolFacts<'c>>, Vec<Issue>) {
+    let examined = survey::examine(room, config, tools, None, keep);
+    let catalog = Some(ConfigFile::Read(&config.catalog));
+    let tools = Some(examined.issues);
+    (examined.read, diagnose(Snapshot { catalog, tools, pins, ..Snapshot::new(room.now()) }))
+}
 
-    /// Shows issues.
-    pub(crate) fn shown_issues<'i>(&self, issues: impl IntoIterator<Item = &'i Issue>) -> Vec<IssueReport> {
-        issues.into_iter().map(|issue| self.shown_issue(issue)).collect()
-    }
+/// Shows issues.
+pub(crate) fn shown_issues<'i>(room: &Room, issues: impl IntoIterator<Item = &'i Issue>) -> Vec<IssueReport> {
+    issues.into_iter().map(|issue| shown_issue(room, issue)).collect()
+}
 
-    /// Shows an issue.
-    pub(crate) fn shown_issue(&self, issue: &Issue) -> IssueReport {
-        IssueReport::of(issue, |path| self.absolute(path), |step| self.words(step))
-    }
+/// Shows an issue.
+pub(crate) fn shown_issue(room: &Room, issue: &Issue) -> IssueReport {
+    IssueReport::of(issue, |path| room.absolute(path), |step| room.words(step))
+}
 
-    fn tool_summary(&self, read: ToolFacts<'_>) -> ToolSummary {
-        let tool = read.tool;
-        tool_summary(tool, &read.summary(), |path| self.absolute(path))
-    }
+fn shown_summary(room: &Room, read: ToolFacts<'_>) -> ToolSummary {
+    let tool = read.tool;
+    tool_summary(tool, &read.summary(), |path| room.absolute(path))
+}
 
-    fn contract(&self, tool: &Tool) -> Contract {
-        contract(tool, |path| self.absolute(path))
-    }
+fn contract_of(room: &Room, tool: &Tool) -> Contract {
+    contract(tool, |path| room.absolute(path))
 }
 
 /// Returns the enabled tools of a catalog.

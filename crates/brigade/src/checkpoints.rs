@@ -1,12 +1,14 @@
 //! Operations on checkpoints.
 
+use std::sync::Arc;
+
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus};
 use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, CheckpointId, Hint, IdPrefix, NextStep};
 use brigade_queue::{Answer, Match, QueueError, StoredCheckpoint};
 use brigade_redact::Redactor;
-use std::sync::Arc;
 
+use crate::calls;
 use crate::calls::ambiguous;
 use crate::catalog::counts;
 use crate::codes;
@@ -17,6 +19,8 @@ use crate::report::{
     ResumeReport, Unfilled,
 };
 use crate::room::{CHECKPOINTS, RUNS, Room};
+use crate::running;
+use crate::shown;
 
 /// Shows, answers and resumes checkpoints.
 #[derive(Clone)]
@@ -32,7 +36,7 @@ impl Checkpoints {
     pub fn list(&self) -> Result<CheckpointListReport, Error> {
         let list = self.room.queue().read()?.checkpoints()?;
         let checkpoints: Vec<Checkpoint> =
-            list.checkpoints.iter().map(|stored| self.room.shown_checkpoint(stored)).collect();
+            list.checkpoints.iter().map(|stored| shown::shown_checkpoint(&self.room, stored)).collect();
         let errors: Vec<BrokenCheckpoint> = list
             .errors
             .iter()
@@ -58,7 +62,7 @@ impl Checkpoints {
     /// # Errors
     /// [`Refusal::Checkpoint`] when no checkpoint is meant; when the disk fails.
     pub fn show(&self, prefix: &IdPrefix) -> Result<CheckpointReport, Error> {
-        let stored = self.room.find_checkpoint(prefix);
+        let stored = find_checkpoint(&self.room, prefix);
         let stored = stored.map_err(|error| error.missing(&self.room, Refusal::Checkpoint))?;
         let call_id: Option<CallId> = stored.checkpoint.call_id.parse().ok();
         let call = match call_id {
@@ -69,7 +73,7 @@ impl Checkpoints {
             schema: CheckpointReport::SCHEMA,
             target: self.room.target(),
             checkpoints_path: self.room.absolute(CHECKPOINTS),
-            checkpoint: Box::new(self.room.shown_checkpoint(&stored)),
+            checkpoint: Box::new(shown::shown_checkpoint(&self.room, &stored)),
             call_status: call.map(|stored| stored.call.status.as_str().to_owned()),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
@@ -81,11 +85,12 @@ impl Checkpoints {
     /// # Errors
     /// When the disk fails, or the choice looks like a secret.
     pub fn approve(&self, prefix: &IdPrefix, choice: &str) -> Result<CheckpointReviewReport, Error> {
-        let holds_bound = Redactor::bound_only(&self.room.telling_values()?).redact_str(choice) != choice;
+        let holds_bound =
+            Redactor::bound_only(&calls::telling_values(&self.room)?).redact_str(choice) != choice;
         if holds_bound || brigade_redact::looks_secret_value(choice).is_some() {
             return Err(Error::new(ErrorKind::Usage, "the choice looks like a secret, so it is not stored"));
         }
-        self.room.answer(prefix, &Answer::Approve(choice.to_owned()))
+        answer(&self.room, prefix, &Answer::Approve(choice.to_owned()))
     }
 
     /// Answers a checkpoint: the call may not go on.
@@ -93,7 +98,7 @@ impl Checkpoints {
     /// # Errors
     /// When the disk fails, or the reason is empty.
     pub fn reject(&self, prefix: &IdPrefix, reason: &str) -> Result<CheckpointReviewReport, Error> {
-        self.room.answer(prefix, &Answer::Reject(self.room.clean_reason(reason)?))
+        answer(&self.room, prefix, &Answer::Reject(calls::clean_reason(&self.room, reason)?))
     }
 
     /// Goes on with a call behind its approved checkpoints, after everything that was approved has been verified again.
@@ -103,9 +108,9 @@ impl Checkpoints {
     pub fn resume(&self, prefix: &IdPrefix) -> Result<ResumeReport, Error> {
         let room = &*self.room;
         let none = || Refusal::Resume { checkpoint: None, run: RunRefusal::default() };
-        let stored = room.find_checkpoint(prefix).map_err(|error| error.missing(room, none()))?;
+        let stored = find_checkpoint(room, prefix).map_err(|error| error.missing(room, none()))?;
         let refusal = || Refusal::Resume {
-            checkpoint: Some(Box::new(room.shown_checkpoint(&stored))),
+            checkpoint: Some(Box::new(shown::shown_checkpoint(room, &stored))),
             run: RunRefusal::default(),
         };
         if let Err(refused) = stored.checkpoint.check_resumable(room.now()) {
@@ -114,23 +119,22 @@ impl Checkpoints {
                 CheckpointStatus::Pending => {
                     Some(NextStep::AnswerCheckpoint(stored.checkpoint.id.clone()).into())
                 }
-                _ => room.way_out_of(&stored.checkpoint)?,
+                _ => way_out_of(room, &stored.checkpoint)?,
             };
             return Err(hinted(error, hint).refusing(room, refusal()));
         }
-        let call = room
-            .find_call(&IdPrefix::new(&stored.checkpoint.call_id))
+        let call = calls::find_call(room, &IdPrefix::new(&stored.checkpoint.call_id))
             .map_err(|error| error.missing(room, refusal()))?;
-        let (checkpoints, differs) = room.checkpoints_of(&call.call.checkpoint_ids, stored.clone())?;
+        let (checkpoints, differs) = checkpoints_of(room, &call.call.checkpoint_ids, stored.clone())?;
         if let Some((id, differs)) = differs {
             let error = changed(QueueError::CheckpointChanged { id, differs });
             return Err(error.refusing(room, refusal()));
         }
-        let run = match room.run_stored(call, &checkpoints) {
+        let run = match running::run_stored(room, call, &checkpoints) {
             Ok(run) => run,
             Err(error) if error.refusal().is_some() => {
-                let hint = room.way_out_of(&stored.checkpoint)?;
-                let checkpoint = room.checkpoint_now(&stored)?;
+                let hint = way_out_of(room, &stored.checkpoint)?;
+                let checkpoint = checkpoint_now(room, &stored)?;
                 return Err(hinted(error, hint).resuming(checkpoint));
             }
             Err(error) => return Err(error),
@@ -138,10 +142,10 @@ impl Checkpoints {
         Ok(ResumeReport {
             schema: ResumeReport::SCHEMA,
             target: room.target(),
-            calls_path: room.calls_path(),
+            calls_path: calls::calls_path(room),
             checkpoints_path: room.absolute(CHECKPOINTS),
             runs_path: room.absolute(RUNS),
-            checkpoint: room.checkpoint_now(&stored)?,
+            checkpoint: checkpoint_now(room, &stored)?,
             call: run.call,
             receipt: run.receipt,
             blockers: Unfilled::default(),
@@ -153,89 +157,87 @@ impl Checkpoints {
     }
 }
 
-impl Room {
-    fn answer(&self, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointReviewReport, Error> {
-        let none = || Refusal::CheckpointReview { checkpoint: None };
-        let stored = self.find_checkpoint(prefix).map_err(|error| error.missing(self, none()))?;
-        let refusal =
-            || Refusal::CheckpointReview { checkpoint: Some(Box::new(self.shown_checkpoint(&stored))) };
-        let now = self.now();
-        let queue = self.queue();
-        let checked = queue.read()?.check_answer(&stored.checkpoint, answer);
-        let answered = match checked {
-            Ok(()) => queue.lock(now)?.answer(&stored.checkpoint.id, answer, now),
-            Err(refused) => Err(refused),
-        };
-        let (checkpoint, call) = answered.map_err(|error| match error {
-            QueueError::Fs(error) => error.into(),
-            error @ QueueError::CheckpointChanged { .. } => changed(error).refusing(self, refusal()),
-            error => match self.way_out_of(&stored.checkpoint) {
-                Ok(hint) => hinted(Error::caused(ErrorKind::Refused, error), hint).refusing(self, refusal()),
-                Err(error) => error,
-            },
-        })?;
-        Ok(CheckpointReviewReport {
-            schema: CheckpointReviewReport::SCHEMA,
-            target: self.target(),
-            checkpoints_path: self.absolute(CHECKPOINTS),
-            checkpoint: Box::new(self.shown_checkpoint(&checkpoint)),
-            call: self.shown_call(&call.call),
-            error: Unfilled::default(),
-        })
-    }
+fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointReviewReport, Error> {
+    let none = || Refusal::CheckpointReview { checkpoint: None };
+    let stored = find_checkpoint(room, prefix).map_err(|error| error.missing(room, none()))?;
+    let refusal =
+        || Refusal::CheckpointReview { checkpoint: Some(Box::new(shown::shown_checkpoint(room, &stored))) };
+    let now = room.now();
+    let queue = room.queue();
+    let checked = queue.read()?.check_answer(&stored.checkpoint, answer);
+    let answered = match checked {
+        Ok(()) => queue.lock(now)?.answer(&stored.checkpoint.id, answer, now),
+        Err(refused) => Err(refused),
+    };
+    let (checkpoint, call) = answered.map_err(|error| match error {
+        QueueError::Fs(error) => error.into(),
+        error @ QueueError::CheckpointChanged { .. } => changed(error).refusing(room, refusal()),
+        error => match way_out_of(room, &stored.checkpoint) {
+            Ok(hint) => hinted(Error::caused(ErrorKind::Refused, error), hint).refusing(room, refusal()),
+            Err(error) => error,
+        },
+    })?;
+    Ok(CheckpointReviewReport {
+        schema: CheckpointReviewReport::SCHEMA,
+        target: room.target(),
+        checkpoints_path: room.absolute(CHECKPOINTS),
+        checkpoint: Box::new(shown::shown_checkpoint(room, &checkpoint)),
+        call: shown::shown_call(room, &call.call),
+        error: Unfilled::default(),
+    })
+}
 
-    /// Shows a checkpoint as it stands by now.
-    fn checkpoint_now(&self, stored: &StoredCheckpoint) -> Result<Box<Checkpoint>, Error> {
-        let now = if_any(self.find_checkpoint(&IdPrefix::new(stored.checkpoint.id.as_str())))?;
-        Ok(Box::new(self.shown_checkpoint(now.as_ref().unwrap_or(stored))))
-    }
+/// Shows a checkpoint as it stands by now.
+fn checkpoint_now(room: &Room, stored: &StoredCheckpoint) -> Result<Box<Checkpoint>, Error> {
+    let now = if_any(find_checkpoint(room, &IdPrefix::new(stored.checkpoint.id.as_str())))?;
+    Ok(Box::new(shown::shown_checkpoint(room, now.as_ref().unwrap_or(stored))))
+}
 
-    /// Names the command that ends the call of a checkpoint, when nothing takes it further behind that.
-    fn way_out_of(&self, checkpoint: &Checkpoint) -> Result<Option<Hint>, Error> {
-        let is_open = match checkpoint.status {
-            CheckpointStatus::Pending => checkpoint.is_expired(self.now()),
-            _ => true,
-        };
-        let call = match if_any(self.find_call(&IdPrefix::new(&checkpoint.call_id)))? {
-            Some(stored) if is_open && stored.call.id.as_str() == checkpoint.call_id => stored.call,
-            Some(_) | None => return Ok(None),
-        };
-        Ok(matches!(call.status, CallStatus::Waiting | CallStatus::ResumePending)
-            .then(|| Hint::from(NextStep::Reject(call.id.clone())).then(" ends the call")))
-    }
+/// Names the command that ends the call of a checkpoint, when nothing takes it further behind that.
+fn way_out_of(room: &Room, checkpoint: &Checkpoint) -> Result<Option<Hint>, Error> {
+    let is_open = match checkpoint.status {
+        CheckpointStatus::Pending => checkpoint.is_expired(room.now()),
+        _ => true,
+    };
+    let call = match if_any(calls::find_call(room, &IdPrefix::new(&checkpoint.call_id)))? {
+        Some(stored) if is_open && stored.call.id.as_str() == checkpoint.call_id => stored.call,
+        Some(_) | None => return Ok(None),
+    };
+    Ok(matches!(call.status, CallStatus::Waiting | CallStatus::ResumePending)
+        .then(|| Hint::from(NextStep::Reject(call.id.clone())).then(" ends the call")))
+}
 
-    /// Returns all checkpoints that a call waits for, the one that was named first, and of the first whose file was
-    /// changed by somebody, what differs.
-    #[allow(clippy::type_complexity, reason = "two things that are found on one way")]
-    fn checkpoints_of(
-        &self,
-        ids: &[CheckpointId],
-        named: StoredCheckpoint,
-    ) -> Result<(Vec<Checkpoint>, Option<(CheckpointId, String)>), Error> {
-        let mut found = vec![named];
-        for id in ids {
-            if *id != found[0].checkpoint.id
-                && let Some(stored) = if_any(self.find_checkpoint(&IdPrefix::new(id.as_str())))?
-            {
-                found.push(stored);
-            }
+/// Returns all checkpoints that a call waits for, the one that was named first, and of the first whose file was
+/// changed by somebody, what differs.
+#[allow(clippy::type_complexity, reason = "two things that are found on one way")]
+fn checkpoints_of(
+    room: &Room,
+    ids: &[CheckpointId],
+    named: StoredCheckpoint,
+) -> Result<(Vec<Checkpoint>, Option<(CheckpointId, String)>), Error> {
+    let mut found = vec![named];
+    for id in ids {
+        if *id != found[0].checkpoint.id
+            && let Some(stored) = if_any(find_checkpoint(room, &IdPrefix::new(id.as_str())))?
+        {
+            found.push(stored);
         }
-        let changed = found.iter().find(|stored| !stored.differs.is_empty());
-        let changed = changed.map(|stored| (stored.checkpoint.id.clone(), stored.differs.join(", ")));
-        Ok((found.into_iter().map(|stored| stored.checkpoint).collect(), changed))
     }
+    let changed = found.iter().find(|stored| !stored.differs.is_empty());
+    let changed = changed.map(|stored| (stored.checkpoint.id.clone(), stored.differs.join(", ")));
+    Ok((found.into_iter().map(|stored| stored.checkpoint).collect(), changed))
+}
 
-    fn find_checkpoint(&self, prefix: &IdPrefix) -> Result<StoredCheckpoint, Error> {
-        match self.queue().read()?.find_checkpoint(prefix)? {
-            Match::One(stored) => Ok(stored),
-            Match::None => {
-                let shown = escape_terminal(prefix.as_str());
-                Err(Error::new(ErrorKind::NotFound, format!("no checkpoint matches `{shown}`"))
-                    .coded(codes::CHECKPOINT_MISSING)
-                    .hint(NextStep::ListCheckpoints))
-            }
-            Match::Ambiguous(candidates) => Err(ambiguous("checkpoint", prefix, candidates)),
+fn find_checkpoint(room: &Room, prefix: &IdPrefix) -> Result<StoredCheckpoint, Error> {
+    match room.queue().read()?.find_checkpoint(prefix)? {
+        Match::One(stored) => Ok(stored),
+        Match::None => {
+            let shown = escape_terminal(prefix.as_str());
+            Err(Error::new(ErrorKind::NotFound, format!("no checkpoint matches `{shown}`"))
+                .coded(codes::CHECKPOINT_MISSING)
+                .hint(NextStep::ListCheckpoints))
         }
+        Match::Ambiguous(candidates) => Err(ambiguous("checkpoint", prefix, candidates)),
     }
 }
 

@@ -5,16 +5,18 @@ use std::collections::BTreeSet;
 use brigade_catalog::edit::{self, merge};
 use brigade_catalog::{Catalog, Level, Tool, starter};
 use brigade_core::{Json, NextStep};
+use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 use brigade_fs::FileMode;
 
 use crate::catalog::Tools;
 use crate::codes;
 use crate::error::Error;
 use crate::fault::ErrorLine;
+use crate::load;
 use crate::report::{DefaultConflict, DefaultSource, DefaultsReport, Report as _};
 use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};
+use crate::setup;
 use crate::setup::{CATALOG_LOCK, Existing, Ignore};
-use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 
 /// Where a person's selection of harnesses stands.
 const SELECTION: &str = ".brigade/config.json";
@@ -41,22 +43,22 @@ impl Tools {
     /// # Errors
     /// When the disk fails.
     pub fn defaults(&self, request: DefaultsRequest) -> Result<DefaultsReport, Error> {
-        let scope = self.room.projection_scope()?;
+        let scope = projection_scope(&self.room)?;
         let tools = scoped(scope.as_ref());
-        let mut report = self.room.empty_defaults_report(request, scope, tools.len());
+        let mut report = empty_defaults_report(&self.room, request, scope, tools.len());
         let _lock = if request.dry_run {
             None
         } else {
             // Everything that can be known to fail is looked at before anything is written, the lock included.
             for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG, CATALOG_LOCK]) {
-                self.room.check_place(path)?;
+                setup::check_place(&self.room, path)?;
             }
             if request.ignore == Ignore::Write {
-                self.room.ignore_change()?;
+                setup::ignore_change(&self.room)?;
             }
-            Some(self.room.lock_catalog()?)
+            Some(setup::lock_catalog(&self.room)?)
         };
-        let text = match self.room.catalog_text()? {
+        let text = match catalog_text(&self.room)? {
             Ok(text) => text,
             Err(error) => {
                 report.errors.push(error);
@@ -66,7 +68,7 @@ impl Tools {
         report.created = text.is_none();
         let before = text.clone().unwrap_or_default();
         // What is broken would stay so, and what is added behind it would not be read.
-        report.errors = Room::errors_of(&Catalog::parse(CATALOG, Level::Project, before.as_bytes()));
+        report.errors = load::errors_of(&Catalog::parse(CATALOG, Level::Project, before.as_bytes()));
         if !report.errors.is_empty() {
             return Ok(report);
         }
@@ -92,10 +94,10 @@ impl Tools {
         report.tool_count = Catalog::parse(CATALOG, Level::Project, merged.text.as_bytes()).tools().len();
         let write = !request.dry_run && report.conflicts.is_empty();
         let ignored = match request.ignore {
-            Ignore::Write if write => Some(self.room.ignore_change()?),
+            Ignore::Write if write => Some(setup::ignore_change(&self.room)?),
             Ignore::Write | Ignore::Skip => None,
         };
-        report.sources = self.room.default_sources(write)?;
+        report.sources = default_sources(&self.room, write)?;
         let count = |action| report.sources.iter().filter(|source| source.action == action).count();
         (report.source_created_count, report.source_skipped_count) = (count("create"), count("skip"));
         if write && merged.text != before {
@@ -104,100 +106,98 @@ impl Tools {
             self.room.fs.write_atomic(&path, merged.text.as_bytes(), FileMode::KeepOr(0o600))?;
         }
         if let Some(change) = ignored {
-            report.gitignore = self.room.write_ignore(change)?;
+            report.gitignore = setup::write_ignore(&self.room, change)?;
         }
         Ok(report)
     }
 }
 
-impl Room {
-    /// Reads the catalog as text; none where there is none, and a sentence where it is no text.
-    fn catalog_text(&self) -> Result<Result<Option<String>, ErrorLine>, Error> {
-        match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
-            Ok(bytes) => Ok(match String::from_utf8(bytes) {
-                Ok(text) => Ok(Some(text)),
-                Err(_) => Err(ErrorLine::new(
-                    codes::CONFIG_INVALID.as_str(),
-                    format!("{CATALOG}: the file is not UTF-8 text"),
-                )),
-            }),
-            Err(error) if error.is_not_found() => Ok(Ok(None)),
-            Err(error) => Err(error.into()),
-        }
+/// Reads the catalog as text; none where there is none, and a sentence where it is no text.
+fn catalog_text(room: &Room) -> Result<Result<Option<String>, ErrorLine>, Error> {
+    match room.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
+        Ok(bytes) => Ok(match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(ErrorLine::new(
+                codes::CONFIG_INVALID.as_str(),
+                format!("{CATALOG}: the file is not UTF-8 text"),
+            )),
+        }),
+        Err(error) if error.is_not_found() => Ok(Ok(None)),
+        Err(error) => Err(error.into()),
     }
+}
 
-    /// Reads which harnesses a person selected for this workspace; none when nothing usable is said.
-    fn projection_scope(&self) -> Result<Option<BTreeSet<String>>, Error> {
-        let bytes = match self.fs.read(&rel(SELECTION), DOCUMENT_LIMIT) {
-            Ok(bytes) => bytes,
-            Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) => return Err(error.into()),
+/// Reads which harnesses a person selected for this workspace; none when nothing usable is said.
+fn projection_scope(room: &Room) -> Result<Option<BTreeSet<String>>, Error> {
+    let bytes = match room.fs.read(&rel(SELECTION), DOCUMENT_LIMIT) {
+        Ok(bytes) => bytes,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let Ok(json) = parse_json(&bytes) else { return Ok(None) };
+    let named = json.get("harnesses").and_then(Json::as_array).unwrap_or_default();
+    let named = named.iter().filter_map(Json::as_str).filter(|name| !name.trim().is_empty());
+    let mut scope: BTreeSet<String> = named.map(str::to_owned).collect();
+    if scope.is_empty() {
+        return Ok(None);
+    }
+    let owner = json.get("owner").and_then(Json::as_str).map(str::trim);
+    scope.extend(owner.filter(|owner| !owner.is_empty()).map(str::to_owned));
+    scope.insert(NEUTRAL.to_owned());
+    Ok(Some(scope))
+}
+
+fn default_sources(room: &Room, write: bool) -> Result<Vec<DefaultSource>, Error> {
+    let mut sources = Vec::new();
+    for source in starter::SOURCES {
+        let path = rel(source.path);
+        let (action, detail) = if room.fs.exists(&path)? {
+            ("skip", Some("source exists"))
+        } else if write {
+            setup::create_repository_folder(room, &path.parent())?;
+            room.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
+            ("create", None)
+        } else {
+            ("would_create", None)
         };
-        let Ok(json) = parse_json(&bytes) else { return Ok(None) };
-        let named = json.get("harnesses").and_then(Json::as_array).unwrap_or_default();
-        let named = named.iter().filter_map(Json::as_str).filter(|name| !name.trim().is_empty());
-        let mut scope: BTreeSet<String> = named.map(str::to_owned).collect();
-        if scope.is_empty() {
-            return Ok(None);
-        }
-        let owner = json.get("owner").and_then(Json::as_str).map(str::trim);
-        scope.extend(owner.filter(|owner| !owner.is_empty()).map(str::to_owned));
-        scope.insert(NEUTRAL.to_owned());
-        Ok(Some(scope))
+        sources.push(DefaultSource {
+            tool_id: source.tool_id.to_owned(),
+            source_path: source.path.to_owned(),
+            path: room.absolute(source.path),
+            action,
+            detail,
+        });
     }
+    Ok(sources)
+}
 
-    fn default_sources(&self, write: bool) -> Result<Vec<DefaultSource>, Error> {
-        let mut sources = Vec::new();
-        for source in starter::SOURCES {
-            let path = rel(source.path);
-            let (action, detail) = if self.fs.exists(&path)? {
-                ("skip", Some("source exists"))
-            } else if write {
-                self.create_repository_folder(&path.parent())?;
-                self.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
-                ("create", None)
-            } else {
-                ("would_create", None)
-            };
-            sources.push(DefaultSource {
-                tool_id: source.tool_id.to_owned(),
-                source_path: source.path.to_owned(),
-                path: self.absolute(source.path),
-                action,
-                detail,
-            });
-        }
-        Ok(sources)
-    }
-
-    fn empty_defaults_report(
-        &self,
-        request: DefaultsRequest,
-        scope: Option<BTreeSet<String>>,
-        default_count: usize,
-    ) -> DefaultsReport {
-        DefaultsReport {
-            schema: DefaultsReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(CATALOG),
-            valid: false,
-            errors: Vec::new(),
-            dry_run: request.dry_run,
-            force: request.existing == Existing::Overwrite,
-            created: false,
-            added: Vec::new(),
-            updated: Vec::new(),
-            skipped: Vec::new(),
-            conflicts: Vec::new(),
-            sources: Vec::new(),
-            source_created_count: 0,
-            source_skipped_count: 0,
-            tool_count: 0,
-            default_count,
-            projection_scope: scope.map(|scope| scope.into_iter().collect()),
-            gitignore: "skipped".to_owned(),
-            next_command: self.spelled(NextStep::ApplyAll),
-        }
+fn empty_defaults_report(
+    room: &Room,
+    request: DefaultsRequest,
+    scope: Option<BTreeSet<String>>,
+    default_count: usize,
+) -> DefaultsReport {
+    DefaultsReport {
+        schema: DefaultsReport::SCHEMA,
+        target: room.target(),
+        config_path: room.absolute(CATALOG),
+        valid: false,
+        errors: Vec::new(),
+        dry_run: request.dry_run,
+        force: request.existing == Existing::Overwrite,
+        created: false,
+        added: Vec::new(),
+        updated: Vec::new(),
+        skipped: Vec::new(),
+        conflicts: Vec::new(),
+        sources: Vec::new(),
+        source_created_count: 0,
+        source_skipped_count: 0,
+        tool_count: 0,
+        default_count,
+        projection_scope: scope.map(|scope| scope.into_iter().collect()),
+        gitignore: "skipped".to_owned(),
+        next_command: room.spelled(NextStep::ApplyAll),
     }
 }
 

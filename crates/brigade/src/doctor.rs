@@ -1,7 +1,7 @@
 //! Health: everything is read once and diagnosed once. Nothing is started, and only `doctor_fix` changes anything.
 
 mod fix;
-mod gathered;
+pub(crate) mod gathered;
 mod locks;
 mod modes;
 mod queue;
@@ -15,13 +15,20 @@ use std::sync::Arc;
 use brigade_catalog::Catalog;
 use brigade_core::{NextStep, closest};
 use brigade_doctor::{Area, Issue, IssueType, Quieted, quiet, top_issue};
+use brigade_facts::SummaryFacts;
 use brigade_policy::Policy;
 use brigade_runtime::{Checks, StateCounts};
+pub(crate) use gathered::{Gathered, Ledger, Parts};
+pub(crate) use queue::FoundCall;
 
+use crate::catalog;
 use crate::catalog::Tools;
 use crate::catalog::tool_summary;
 use crate::error::{Error, ErrorKind};
+use crate::gather;
 use crate::gather::Config;
+use crate::load;
+use crate::parity;
 use crate::policies::Policies;
 use crate::policies::errors;
 use crate::report::{
@@ -29,10 +36,7 @@ use crate::report::{
     PolicySection, Report as _, Rows, RunSection, RuntimeSection, ToolSummary,
 };
 use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Room};
-use brigade_facts::SummaryFacts;
-
-pub(crate) use gathered::{Gathered, Ledger, Parts};
-pub(crate) use queue::FoundCall;
+use crate::shown;
 
 /// What a person wants to know of the health.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,7 +99,7 @@ impl Tools {
     /// When the disk fails.
     pub fn list(&self) -> Result<CatalogReport, Error> {
         let parts = Parts { health: Checks::Skip, ledger: Ledger::Trust, ..Parts::all() };
-        self.room.catalog_report(&parts, &DoctorRequest::default())
+        catalog_report(&self.room, &parts, &DoctorRequest::default())
     }
 }
 
@@ -115,7 +119,7 @@ impl Doctor {
     /// the disk fails.
     pub fn check(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
         request.check()?;
-        self.room.catalog_report(&Parts::all(), request)
+        catalog_report(&self.room, &Parts::all(), request)
     }
 }
 
@@ -125,11 +129,12 @@ impl Policies {
     /// # Errors
     /// When the disk fails.
     pub fn doctor(&self) -> Result<PolicyHealthReport, Error> {
-        let config = self.room.config()?;
-        let mut gathered = self.room.gather(&config, &Parts { sandbox: true, ..Parts::none() })?;
-        let mut found = self.room.diagnose(&mut gathered);
+        let config = gather::config(&self.room)?;
+        let mut gathered =
+            gathered::gather_all(&self.room, &config, &Parts { sandbox: true, ..Parts::none() })?;
+        let mut found = gathered::diagnose_all(&self.room, &mut gathered);
         found.retain(|issue| issue.area() == Area::Policy);
-        let issues = self.room.shown_issues(&found);
+        let issues = catalog::shown_issues(&self.room, &found);
         let state = &config.policy;
         Ok(PolicyHealthReport {
             schema: PolicyHealthReport::SCHEMA,
@@ -141,130 +146,128 @@ impl Policies {
             policy: state.shown().map(Policy::rules),
             issue_count: issues.len(),
             issues,
-            top_issue: self.room.top_issue_of(&found),
-            tool_errors: Room::errors_of(&config.catalog),
+            top_issue: top_issue_of(&self.room, &found),
+            tool_errors: load::errors_of(&config.catalog),
         })
     }
 }
 
-impl Room {
-    fn catalog_report(&self, parts: &Parts, request: &DoctorRequest) -> Result<CatalogReport, Error> {
-        let config = self.config()?;
-        let mut gathered = self.gather(&config, parts)?;
-        let mut found = self.diagnose(&mut gathered);
-        request.check_tool(&config, &gathered, &found)?;
-        found.retain(|issue| request.wants(issue));
-        let closeouts = self.closeouts()?;
-        let (raw, quieted) = match closeouts.fingerprints() {
-            None => (None, Quieted { issues: found, ..Quieted::default() }),
-            Some(listed) => (Some(found.clone()), quiet(found, Some(&listed), &self.target())),
-        };
-        let Quieted { issues: remaining, quieted, changed } = quieted;
-        let sections = self.sections(&gathered, &remaining);
-        let top_issue = self.top_issue_of(&remaining);
-        let issues = self.issue_rows(remaining);
-        let raw_issues = raw.map_or_else(|| issues.clone(), |raw| self.issue_rows(raw));
-        let parity = ParitySection {
-            latest_closeout: closeouts.latest,
-            quieted_issue_count: quieted.len(),
-            quieted_issues: self.shown_issues(&quieted),
-            changed_issue_count: changed.len(),
-            changed_issues: self.shown_issues(&changed),
-        };
-        let facts = gathered.summaries;
-        Ok(CatalogReport {
-            schema: CatalogReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(CATALOG),
-            valid: config.catalog.is_valid(),
-            errors: Room::errors_of(&config.catalog),
-            tool_count: facts.len(),
-            tools: self.tool_rows(config.catalog, facts),
-            raw_issue_count: raw_issues.len(),
-            raw_issues,
-            issue_count: issues.len(),
-            issues,
-            top_issue,
-            parity,
-            call_queue: sections.call_queue,
-            run_history: sections.run_history,
-            checkpoints: sections.checkpoints,
-            runtimes: sections.runtimes,
-            policy: sections.policy,
-            strict: request.strict,
-        })
-    }
+fn catalog_report(room: &Room, parts: &Parts, request: &DoctorRequest) -> Result<CatalogReport, Error> {
+    let config = gather::config(room)?;
+    let mut gathered = gathered::gather_all(room, &config, parts)?;
+    let mut found = gathered::diagnose_all(room, &mut gathered);
+    request.check_tool(&config, &gathered, &found)?;
+    found.retain(|issue| request.wants(issue));
+    let closeouts = parity::closeouts(room)?;
+    let (raw, quieted) = match closeouts.fingerprints() {
+        None => (None, Quieted { issues: found, ..Quieted::default() }),
+        Some(listed) => (Some(found.clone()), quiet(found, Some(&listed), &room.target())),
+    };
+    let Quieted { issues: remaining, quieted, changed } = quieted;
+    let sections = sections(room, &gathered, &remaining);
+    let top_issue = top_issue_of(room, &remaining);
+    let issues = issue_rows(room, remaining);
+    let raw_issues = raw.map_or_else(|| issues.clone(), |raw| issue_rows(room, raw));
+    let parity = ParitySection {
+        latest_closeout: closeouts.latest,
+        quieted_issue_count: quieted.len(),
+        quieted_issues: catalog::shown_issues(room, &quieted),
+        changed_issue_count: changed.len(),
+        changed_issues: catalog::shown_issues(room, &changed),
+    };
+    let facts = gathered.summaries;
+    Ok(CatalogReport {
+        schema: CatalogReport::SCHEMA,
+        target: room.target(),
+        config_path: room.absolute(CATALOG),
+        valid: config.catalog.is_valid(),
+        errors: load::errors_of(&config.catalog),
+        tool_count: facts.len(),
+        tools: tool_rows(room, config.catalog, facts),
+        raw_issue_count: raw_issues.len(),
+        raw_issues,
+        issue_count: issues.len(),
+        issues,
+        top_issue,
+        parity,
+        call_queue: sections.call_queue,
+        run_history: sections.run_history,
+        checkpoints: sections.checkpoints,
+        runtimes: sections.runtimes,
+        policy: sections.policy,
+        strict: request.strict,
+    })
+}
 
-    /// Sums up each area.
-    fn sections(&self, gathered: &Gathered<'_>, issues: &[Issue]) -> Sections {
-        let count = |area: Area| issues.iter().filter(|issue| issue.area() == area).count();
-        let top = |area: Area| self.top_issue_of(issues.iter().filter(|issue| issue.area() == area));
-        let (queue, policy) = (&gathered.queue, &gathered.config.policy);
-        let latest = queue.checkpoints.first();
-        Sections {
-            call_queue: CallSection {
-                calls_path: self.absolute(CALLS),
-                counts: queue.call_counts.clone(),
-                pending_count: queue.call_counts.get("pending").copied().unwrap_or(0),
-                issue_count: count(Area::Call),
-                top_issue: top(Area::Call),
-            },
-            run_history: RunSection {
-                runs_path: self.absolute(RUNS),
-                counts: queue.run_counts.clone(),
-                run_count: queue.runs.len(),
-                latest: queue.latest_run.clone(),
-                issue_count: count(Area::Run),
-                top_issue: top(Area::Run),
-            },
-            checkpoints: CheckpointSection {
-                checkpoints_path: self.absolute(CHECKPOINTS),
-                counts: queue.checkpoint_counts(),
-                checkpoint_count: queue.checkpoints.len(),
-                latest: latest.map(|found| Box::new(self.shown_checkpoint(&found.stored))),
-                issue_count: count(Area::Checkpoint),
-                top_issue: top(Area::Checkpoint),
-            },
-            runtimes: RuntimeSection {
-                config_path: self.absolute(RUNTIMES),
-                state_path: self.absolute(runtimes::STATE),
-                counts: StateCounts::of(gathered.runtime_facts()).by_state(),
-                runtime_count: gathered.runtime_facts().len(),
-                issue_count: count(Area::Runtime),
-                top_issue: top(Area::Runtime),
-            },
-            policy: PolicySection {
-                policy_path: self.absolute(POLICY),
-                enabled: is_enabled(policy),
-                valid: policy.policy().is_some(),
-                issue_count: count(Area::Policy),
-                top_issue: top(Area::Policy),
-            },
-        }
+/// Sums up each area.
+fn sections(room: &Room, gathered: &Gathered<'_>, issues: &[Issue]) -> Sections {
+    let count = |area: Area| issues.iter().filter(|issue| issue.area() == area).count();
+    let top = |area: Area| top_issue_of(room, issues.iter().filter(|issue| issue.area() == area));
+    let (queue, policy) = (&gathered.queue, &gathered.config.policy);
+    let latest = queue.checkpoints.first();
+    Sections {
+        call_queue: CallSection {
+            calls_path: room.absolute(CALLS),
+            counts: queue.call_counts.clone(),
+            pending_count: queue.call_counts.get("pending").copied().unwrap_or(0),
+            issue_count: count(Area::Call),
+            top_issue: top(Area::Call),
+        },
+        run_history: RunSection {
+            runs_path: room.absolute(RUNS),
+            counts: queue.run_counts.clone(),
+            run_count: queue.runs.len(),
+            latest: queue.latest_run.clone(),
+            issue_count: count(Area::Run),
+            top_issue: top(Area::Run),
+        },
+        checkpoints: CheckpointSection {
+            checkpoints_path: room.absolute(CHECKPOINTS),
+            counts: queue.checkpoint_counts(),
+            checkpoint_count: queue.checkpoints.len(),
+            latest: latest.map(|found| Box::new(shown::shown_checkpoint(room, &found.stored))),
+            issue_count: count(Area::Checkpoint),
+            top_issue: top(Area::Checkpoint),
+        },
+        runtimes: RuntimeSection {
+            config_path: room.absolute(RUNTIMES),
+            state_path: room.absolute(runtimes::STATE),
+            counts: StateCounts::of(gathered.runtime_facts()).by_state(),
+            runtime_count: gathered.runtime_facts().len(),
+            issue_count: count(Area::Runtime),
+            top_issue: top(Area::Runtime),
+        },
+        policy: PolicySection {
+            policy_path: room.absolute(POLICY),
+            enabled: is_enabled(policy),
+            valid: policy.policy().is_some(),
+            issue_count: count(Area::Policy),
+            top_issue: top(Area::Policy),
+        },
     }
+}
 
-    fn issue_rows(&self, issues: Vec<Issue>) -> Rows<IssueReport> {
-        let (absolute, words) = (self.absolute_paths(), self.words_of_steps());
-        Rows::new(issues.len(), move |index| IssueReport::of(&issues[index], &absolute, &words))
-    }
+fn issue_rows(room: &Room, issues: Vec<Issue>) -> Rows<IssueReport> {
+    let (absolute, words) = (room.absolute_paths(), room.words_of_steps());
+    Rows::new(issues.len(), move |index| IssueReport::of(&issues[index], &absolute, &words))
+}
 
-    /// Sums up the enabled tools; the facts are in their order.
-    fn tool_rows(&self, catalog: Catalog, facts: Vec<SummaryFacts>) -> Rows<ToolSummary> {
-        let absolute = self.absolute_paths();
-        let tools = catalog.tools().iter().enumerate().filter(|(_, tool)| tool.enabled);
-        let places: Vec<usize> = tools.map(|(place, _)| place).collect();
-        Rows::new(facts.len(), move |index| {
-            tool_summary(&catalog.tools()[places[index]], &facts[index], &absolute)
-        })
-    }
+/// Sums up the enabled tools; the facts are in their order.
+fn tool_rows(room: &Room, catalog: Catalog, facts: Vec<SummaryFacts>) -> Rows<ToolSummary> {
+    let absolute = room.absolute_paths();
+    let tools = catalog.tools().iter().enumerate().filter(|(_, tool)| tool.enabled);
+    let places: Vec<usize> = tools.map(|(place, _)| place).collect();
+    Rows::new(facts.len(), move |index| {
+        tool_summary(&catalog.tools()[places[index]], &facts[index], &absolute)
+    })
+}
 
-    /// Returns the worst issue as reports have it.
-    pub(crate) fn top_issue_of<'i>(
-        &self,
-        issues: impl IntoIterator<Item = &'i Issue>,
-    ) -> Option<IssueReport> {
-        top_issue(issues).map(|issue| self.shown_issue(issue))
-    }
+/// Returns the worst issue as reports have it.
+pub(crate) fn top_issue_of<'i>(
+    room: &Room,
+    issues: impl IntoIterator<Item = &'i Issue>,
+) -> Option<IssueReport> {
+    top_issue(issues).map(|issue| catalog::shown_issue(room, issue))
 }
 
 /// The parts of the catalog report that sum up one area each.

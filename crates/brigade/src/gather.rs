@@ -6,15 +6,15 @@ use brigade_call::{ArgsProblem, Plan, PlanFacts};
 use brigade_catalog::Tool;
 use brigade_core::Json;
 use brigade_exec::OpenedProgram;
+pub(crate) use brigade_facts::Config;
 use brigade_facts::{FactReader, Host, PlanInput, bound_values};
 use brigade_policy::PolicyState;
 use brigade_projection::ProjectionItem;
 use brigade_redact::SecretValue;
 
 use crate::error::Error;
+use crate::load;
 use crate::room::Room;
-
-pub(crate) use brigade_facts::Config;
 
 /// A plan, and what was opened for it.
 pub(crate) struct Planned {
@@ -26,51 +26,49 @@ pub(crate) struct Planned {
     pub(crate) directory: PathBuf,
 }
 
-impl Room {
-    /// Returns what reading facts needs.
-    pub(crate) fn host(&self) -> Host<'_> {
-        Host {
-            fs: &*self.fs,
-            environment: &self.env.environment,
-            digests: &self.digests,
-            clock: &*self.env.clock,
-        }
+/// Returns what reading facts needs.
+pub(crate) fn host(room: &Room) -> Host<'_> {
+    Host {
+        fs: &*room.fs,
+        environment: &room.env.environment,
+        digests: &room.digests,
+        clock: &*room.env.clock,
     }
+}
 
-    /// Reads catalog and policy.
-    pub(crate) fn config(&self) -> Result<Config, Error> {
-        Ok(Config::new(&self.host(), self.catalog()?, self.policy()))
-    }
+/// Reads catalog and policy.
+pub(crate) fn config(room: &Room) -> Result<Config, Error> {
+    Ok(Config::new(&host(room), load::catalog(room)?, load::policy(room)))
+}
 
-    /// Plans a call of a tool with arguments.
-    pub(crate) fn plan_tool(
-        &self,
-        config: &Config,
-        tool: &Tool,
-        args: Result<Json, ArgsProblem>,
-    ) -> Result<Planned, Error> {
-        let input = FactReader::new(self.host(), config).plan(tool, self.env.caller.clone())?;
-        let PlanInput { facts, projections, program, directory } = input;
-        let plan = brigade_call::plan(PlanFacts { args, ..facts }).spelled(&*self.env.speller);
-        tracing::debug!(
-            tool = plan.tool_id(),
-            directory = %directory.display(),
-            program = plan.binding().program.as_ref().map(|program| program.path.as_str()),
-            files = plan.binding().files.len(),
-            blockers = plan.blockers().len(),
-            "planned a call"
-        );
-        Ok(Planned { plan, projections, program, directory })
-    }
+/// Plans a call of a tool with arguments.
+pub(crate) fn plan_call(
+    room: &Room,
+    config: &Config,
+    tool: &Tool,
+    args: Result<Json, ArgsProblem>,
+) -> Result<Planned, Error> {
+    let input = FactReader::new(host(room), config).plan(tool, room.env.caller.clone())?;
+    let PlanInput { facts, projections, program, directory } = input;
+    let plan = brigade_call::plan(PlanFacts { args, ..facts }).spelled(&*room.env.speller);
+    tracing::debug!(
+        tool = plan.tool_id(),
+        directory = %directory.display(),
+        program = plan.binding().program.as_ref().map(|program| program.path.as_str()),
+        files = plan.binding().files.len(),
+        blockers = plan.blockers().len(),
+        "planned a call"
+    );
+    Ok(Planned { plan, projections, program, directory })
+}
 
-    /// Returns the values that the policy binds labels of any tool to, which no argument and no text of a person may
-    /// carry.
-    pub(crate) fn bound_values(&self, policy: &PolicyState) -> Vec<SecretValue> {
-        bound_values(&self.env.environment, policy)
-    }
+/// Returns the values that the policy binds labels of any tool to, which no argument and no text of a person may
+/// carry.
+pub(crate) fn bound_secrets(room: &Room, policy: &PolicyState) -> Vec<SecretValue> {
+    bound_values(&room.env.environment, policy)
+}
 
-    /// Returns the values that are neither stored nor shown, as the policy binds them now.
-    pub(crate) fn secrets(&self) -> Vec<SecretValue> {
-        self.bound_values(&self.policy())
-    }
+/// Returns the values that are neither stored nor shown, as the policy binds them now.
+pub(crate) fn secrets(room: &Room) -> Vec<SecretValue> {
+    bound_secrets(room, &load::policy(room))
 }

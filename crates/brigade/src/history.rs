@@ -8,8 +8,12 @@ use brigade_queue::{
     BadReceipt, Chain, Enqueued, OnDuplicate, StoredReceipt, ThisHost, View, interrupted_receipt,
 };
 
+use crate::calls;
 use crate::calls::check_status;
 use crate::error::{Error, ErrorKind};
+use crate::gather;
+use crate::load;
+use crate::logs;
 use crate::logs::{MeantRun, RunningRun};
 use crate::refusal::Refusal;
 use crate::report::{
@@ -17,6 +21,7 @@ use crate::report::{
     RunShowReport, RunSummary, Unfilled,
 };
 use crate::room::{CALLS, RUNS, Room};
+use crate::shown;
 
 /// The statuses that Brigade gives runs.
 const RUN_STATUSES: [CallStatus; 5] = [
@@ -84,7 +89,7 @@ impl Runs {
     /// When the disk fails, or there is no run to list those before.
     pub fn list(&self, filter: &RunFilter) -> Result<RunListReport, Error> {
         let before = match &filter.before {
-            Some(prefix) => Some(self.room.find_run(prefix)?.receipt.id().to_owned()),
+            Some(prefix) => Some(find_run(&self.room, prefix)?.receipt.id().to_owned()),
             None => None,
         };
         let queue = self.room.queue();
@@ -109,7 +114,7 @@ impl Runs {
         // One more than is listed, to know whether there are older ones.
         let mut wanted = limit.saturating_add(1);
         let (listed, bad) = loop {
-            let (listed, bad) = self.room.listed_runs(&view, wanted)?;
+            let (listed, bad) = listed_runs(&self.room, &view, wanted)?;
             let is_all = wanted == usize::MAX || listed.len() < wanted;
             if is_all || limit < listed[start(&listed)..].iter().filter(fits).count() {
                 break (listed, bad);
@@ -120,7 +125,7 @@ impl Runs {
         let shown: Vec<ListedRun> = fitting.by_ref().take(limit).cloned().collect();
         let last = shown.last().filter(|_| fitting.next().is_some());
         let next_before = last.map(|run| run.id.clone());
-        let latest = listed.first().map(|run| self.room.listed_summary(&view, run));
+        let latest = listed.first().map(|run| listed_summary(&self.room, &view, run));
         let errors: Vec<BrokenReceipt> = bad
             .iter()
             .map(|bad| BrokenReceipt {
@@ -129,10 +134,10 @@ impl Runs {
             })
             .collect();
         let room = self.room.clone();
-        let runs = Rows::new(shown.len(), move |place| room.listed_summary(&view, &shown[place]));
+        let runs = Rows::new(shown.len(), move |place| listed_summary(&room, &view, &shown[place]));
         let total: u64 = counts.values().sum();
         let notes = match &filter.tool {
-            Some(tool) if runs.is_empty() => self.room.note_on_tool(tool)?.into_iter().collect(),
+            Some(tool) if runs.is_empty() => calls::note_on_tool(&self.room, tool)?.into_iter().collect(),
             _ => Vec::new(),
         };
         Ok(RunListReport {
@@ -155,9 +160,9 @@ impl Runs {
     /// # Errors
     /// [`Refusal::RunShow`] when no run that is over is meant; when the disk fails.
     pub fn show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
-        let shown = self.room.meant_run(prefix).and_then(|run| match run {
-            MeantRun::Abandoned(run) => self.room.abandoned_report(&run),
-            run => run.receipt().map(|stored| self.room.run_report(stored)),
+        let shown = logs::meant_run(&self.room, prefix).and_then(|run| match run {
+            MeantRun::Abandoned(run) => abandoned_report(&self.room, &run),
+            run => run.receipt().map(|stored| run_report(&self.room, stored)),
         });
         shown.map_err(|error| error.missing(&self.room, Refusal::RunShow))
     }
@@ -168,7 +173,7 @@ impl Runs {
     /// [`Refusal::RunShow`] when nothing has run yet; when the disk fails.
     pub fn latest(&self) -> Result<RunShowReport, Error> {
         let newest = self.room.queue().read()?.receipts(1)?.receipts.into_iter().next();
-        newest.map(|stored| self.room.run_report(stored)).ok_or_else(|| {
+        newest.map(|stored| run_report(&self.room, stored)).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, "nothing has run yet")
                 .hint(NextStep::RunNext)
                 .refusing(&self.room, Refusal::RunShow)
@@ -182,19 +187,17 @@ impl Runs {
     /// [`Refusal::Replay`] when no run is meant, or its call is blocked by now; when the disk fails.
     pub fn replay(&self, prefix: &IdPrefix) -> Result<ReplayReport, Error> {
         let room = &*self.room;
-        let stored = room
-            .find_run_to_change(prefix)
+        let stored = find_run_to_change(room, prefix)
             .map_err(|error| error.missing(room, Refusal::Replay { run: None, plan: None }))?;
         let receipt = &stored.receipt;
-        let run = room.run_summary(&stored);
+        let run = shown::run_summary(room, &stored);
         let refused = |plan| Refusal::Replay { run: Some(Box::new(run.clone())), plan };
-        let config = room.config()?;
-        let tool = room
-            .tool(&config.catalog, receipt.tool_id())
+        let config = gather::config(room)?;
+        let tool = load::tool(&config.catalog, receipt.tool_id())
             .map_err(|error| error.missing(room, refused(None)))?;
-        let planned = room.plan_tool(&config, tool, Ok(args_of(receipt)))?;
+        let planned = gather::plan_call(room, &config, tool, Ok(args_of(receipt)))?;
         let plan = &planned.plan;
-        let plan_report = Box::new(room.plan_report(&config, &planned));
+        let plan_report = Box::new(calls::plan_report(room, &config, &planned));
         if !plan.blockers().is_empty() || plan.holds_secret() {
             return Err(Error::new(ErrorKind::Refused, "the run cannot be replayed as things are")
                 .because(plan.blockers().iter().cloned())
@@ -225,7 +228,7 @@ impl Runs {
             blocker_details: Unfilled::default(),
             created: 1,
             executed: 0,
-            call: Box::new(room.shown_call(&call.call)),
+            call: Box::new(shown::shown_call(room, &call.call)),
             error: Unfilled::default(),
         })
     }
@@ -266,113 +269,109 @@ impl Runs {
     }
 }
 
-impl Room {
-    /// Finds a run that is over.
-    pub(crate) fn find_run(&self, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
-        self.meant_run(prefix).and_then(MeantRun::receipt)
-    }
+/// Finds a run that is over.
+pub(crate) fn find_run(room: &Room, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
+    logs::meant_run(room, prefix).and_then(MeantRun::receipt)
+}
 
-    /// Finds a run that is over, for something that is written afterwards: one whose runner is gone is recorded first.
-    fn find_run_to_change(&self, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
-        match self.meant_run(prefix)? {
-            MeantRun::Abandoned(run) => {
-                self.record_interrupted()?;
-                self.find_run(&IdPrefix::new(run.id()))
-            }
-            run => run.receipt(),
+/// Finds a run that is over, for something that is written afterwards: one whose runner is gone is recorded first.
+fn find_run_to_change(room: &Room, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
+    match logs::meant_run(room, prefix)? {
+        MeantRun::Abandoned(run) => {
+            calls::record_interrupted(room)?;
+            find_run(room, &IdPrefix::new(run.id()))
         }
-    }
-
-    /// Shows what is known of a run whose runner is gone, as the next writer is going to record it.
-    fn abandoned_report(&self, run: &RunningRun) -> Result<RunShowReport, Error> {
-        let stored = self.queue().read()?.call(run.call_id())?;
-        let claim = stored.as_ref().and_then(|stored| stored.call.claim.clone());
-        let (Some(stored), Some(claim)) = (stored, claim) else {
-            return MeantRun::Abandoned(run.clone()).receipt().map(|stored| self.run_report(stored));
-        };
-        let host = ThisHost::new(self.fs.clone());
-        let receipt = interrupted_receipt(&host, &stored, &claim.run_id, self.now());
-        let next = self.next_of_run(&receipt);
-        Ok(self.shown_run(Receipt { recorded: Some(false), ..receipt }, next))
-    }
-
-    fn run_report(&self, stored: StoredReceipt) -> RunShowReport {
-        let next = self.next_of_run(&stored.receipt);
-        let mut receipt = stored.receipt;
-        receipt.extra.show(RunSummary::MEMBERS);
-        self.shown_run(receipt, next)
-    }
-
-    fn shown_run(&self, receipt: Receipt, next: Option<NextStep>) -> RunShowReport {
-        RunShowReport {
-            schema: RunShowReport::SCHEMA,
-            target: self.target(),
-            runs_path: self.absolute(RUNS),
-            run: Box::new(self.shown_receipt(receipt)),
-            error: Unfilled::default(),
-            candidates: Unfilled::default(),
-            next,
-        }
-    }
-
-    /// Returns what would be accepted after a run as things are.
-    fn next_of_run(&self, receipt: &Receipt) -> Option<NextStep> {
-        match CallStatus::from_word(&receipt.status) {
-            CallStatus::Waiting => {
-                let id = receipt.checkpoint_id.as_ref().and_then(|id| id.parse().ok());
-                Some(id.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint))
-            }
-            CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
-                let config = self.config().ok()?;
-                let tool = self.tool(&config.catalog, &receipt.tool_id).ok()?;
-                let planned = self.plan_tool(&config, tool, Ok(args_of(receipt))).ok()?;
-                let can_be = planned.plan.blockers().is_empty() && !planned.plan.holds_secret();
-                receipt.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
-            }
-            _ => None,
-        }
+        run => run.receipt(),
     }
 }
 
-impl Room {
-    /// Lists runs, newest first, and what cannot be read. All of them when `wanted` is the greatest number.
-    fn listed_runs(
-        &self,
-        view: &View<'_>,
-        wanted: usize,
-    ) -> Result<(Vec<ListedRun>, Vec<BadReceipt>), Error> {
-        if wanted < usize::MAX {
-            let list = view.receipts(wanted)?;
-            let runs = list.receipts.iter().map(|stored| ListedRun::of(&stored.receipt, &stored.path));
-            return Ok((runs.collect(), list.errors));
-        }
-        // Of a long history, no more is kept than what its order needs.
-        let found: Mutex<(Vec<ListedRun>, Vec<BadReceipt>)> = Mutex::default();
-        view.examine_runs(LISTED_KEYS, Chain::Trust, &|receipt| {
-            let listed = receipt.map(|found| ListedRun::of(&found.receipt, &found.path));
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            match listed {
-                Ok(run) => found.0.push(run),
-                Err(bad) => found.1.push(bad),
-            }
-        })?;
-        let (mut runs, mut bad) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        runs.sort_unstable_by(|left, right| {
-            right.sort_key.cmp(&left.sort_key).then_with(|| left.path.cmp(&right.path))
-        });
-        bad.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-        if let Some(journal) = self.journal() {
-            bad.extend(journal.misplaced_receipts()?);
-        }
-        Ok((runs, bad))
-    }
+/// Shows what is known of a run whose runner is gone, as the next writer is going to record it.
+fn abandoned_report(room: &Room, run: &RunningRun) -> Result<RunShowReport, Error> {
+    let stored = room.queue().read()?.call(run.call_id())?;
+    let claim = stored.as_ref().and_then(|stored| stored.call.claim.clone());
+    let (Some(stored), Some(claim)) = (stored, claim) else {
+        return MeantRun::Abandoned(run.clone()).receipt().map(|stored| run_report(room, stored));
+    };
+    let host = ThisHost::new(room.fs.clone());
+    let receipt = interrupted_receipt(&host, &stored, &claim.run_id, room.now());
+    let next = next_of_run(room, &receipt);
+    Ok(shown_run(room, Receipt { recorded: Some(false), ..receipt }, next))
+}
 
-    /// Reads a receipt of a list and summarises it. One that was removed meanwhile has only its id.
-    fn listed_summary(&self, view: &View<'_>, run: &ListedRun) -> RunSummary {
-        match view.receipt(run.stored_id()) {
-            Ok(Some(Ok(stored))) => self.run_summary(&stored),
-            _ => RunSummary { id: run.id.clone(), ..RunSummary::default() },
+fn run_report(room: &Room, stored: StoredReceipt) -> RunShowReport {
+    let next = next_of_run(room, &stored.receipt);
+    let mut receipt = stored.receipt;
+    receipt.extra.show(RunSummary::MEMBERS);
+    shown_run(room, receipt, next)
+}
+
+fn shown_run(room: &Room, receipt: Receipt, next: Option<NextStep>) -> RunShowReport {
+    RunShowReport {
+        schema: RunShowReport::SCHEMA,
+        target: room.target(),
+        runs_path: room.absolute(RUNS),
+        run: Box::new(shown::shown_receipt(room, receipt)),
+        error: Unfilled::default(),
+        candidates: Unfilled::default(),
+        next,
+    }
+}
+
+/// Returns what would be accepted after a run as things are.
+fn next_of_run(room: &Room, receipt: &Receipt) -> Option<NextStep> {
+    match CallStatus::from_word(&receipt.status) {
+        CallStatus::Waiting => {
+            let id = receipt.checkpoint_id.as_ref().and_then(|id| id.parse().ok());
+            Some(id.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint))
         }
+        CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+            let config = gather::config(room).ok()?;
+            let tool = load::tool(&config.catalog, &receipt.tool_id).ok()?;
+            let planned = gather::plan_call(room, &config, tool, Ok(args_of(receipt))).ok()?;
+            let can_be = planned.plan.blockers().is_empty() && !planned.plan.holds_secret();
+            receipt.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
+        }
+        _ => None,
+    }
+}
+
+/// Lists runs, newest first, and what cannot be read. All of them when `wanted` is the greatest number.
+fn listed_runs(
+    room: &Room,
+    view: &View<'_>,
+    wanted: usize,
+) -> Result<(Vec<ListedRun>, Vec<BadReceipt>), Error> {
+    if wanted < usize::MAX {
+        let list = view.receipts(wanted)?;
+        let runs = list.receipts.iter().map(|stored| ListedRun::of(&stored.receipt, &stored.path));
+        return Ok((runs.collect(), list.errors));
+    }
+    // Of a long history, no more is kept than what its order needs.
+    let found: Mutex<(Vec<ListedRun>, Vec<BadReceipt>)> = Mutex::default();
+    view.examine_runs(LISTED_KEYS, Chain::Trust, &|receipt| {
+        let listed = receipt.map(|found| ListedRun::of(&found.receipt, &found.path));
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        match listed {
+            Ok(run) => found.0.push(run),
+            Err(bad) => found.1.push(bad),
+        }
+    })?;
+    let (mut runs, mut bad) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    runs.sort_unstable_by(|left, right| {
+        right.sort_key.cmp(&left.sort_key).then_with(|| left.path.cmp(&right.path))
+    });
+    bad.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    if let Some(journal) = room.journal() {
+        bad.extend(journal.misplaced_receipts()?);
+    }
+    Ok((runs, bad))
+}
+
+/// Reads a receipt of a list and summarises it. One that was removed meanwhile has only its id.
+fn listed_summary(room: &Room, view: &View<'_>, run: &ListedRun) -> RunSummary {
+    match view.receipt(run.stored_id()) {
+        Ok(Some(Ok(stored))) => shown::run_summary(room, &stored),
+        _ => RunSummary { id: run.id.clone(), ..RunSummary::default() },
     }
 }
 

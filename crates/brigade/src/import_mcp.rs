@@ -11,16 +11,22 @@ use brigade_catalog::edit::{self, EditError};
 use brigade_catalog::{ApprovalMode, Catalog, Family, Level, Runtime, Seconds, Tool};
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, NextStep, closest};
+use brigade_facts::{Config, compile_schema};
 use brigade_fs::FileMode;
 use brigade_mcp::{Exchange, FirstTime, ListedTool, McpTool};
 use brigade_policy::PolicyState;
 
 use crate::catalog::Tools;
 use crate::error::{Error, ErrorKind};
+use crate::gather;
+use crate::live;
 use crate::live::server_name;
+use crate::load;
+use crate::pins;
 use crate::report::{ImportMcpReport, ImportedTool, Report as _};
 use crate::room::{CATALOG, CONFIG_LIMIT, Room, rel};
-use brigade_facts::{Config, compile_schema};
+use crate::runtimes;
+use crate::setup;
 
 /// The folder of imported input schemas.
 const SCHEMAS: &str = ".brigade/tools/schemas";
@@ -52,8 +58,8 @@ impl Tools {
     /// When the disk fails, the runtime cannot be used, its server does not answer or does not list a wanted tool, or
     /// the catalog is no text.
     pub fn import_mcp(&self, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
-        let runtimes = self.room.runtimes()?;
-        let runtime = self.room.runtime(&runtimes, &request.runtime_id)?;
+        let runtimes = runtimes::runtimes(&self.room)?;
+        let runtime = runtimes::runtime(&runtimes, &request.runtime_id)?;
         let shown = escape_terminal(runtime.id.as_str());
         if runtime.is_broken || !runtime.enabled {
             let why = if runtime.is_broken { "has errors" } else { "is disabled" };
@@ -62,17 +68,17 @@ impl Tools {
         }
         // The catalog says nothing of a server that is no tool yet.
         let nothing = Catalog::new(Vec::new(), Vec::new());
-        let config = Config::new(&self.room.host(), nothing, self.room.policy());
+        let config = Config::new(&gather::host(&self.room), nothing, load::policy(&self.room));
         let asking = asking(runtime, &config.policy);
-        let exchange = self.room.ask(&config, &asking).map_err(|why| {
+        let exchange = live::ask(&self.room, &config, &asking).map_err(|why| {
             let message = format!("the server of the runtime `{shown}` listed no tools: {why}");
             let error = Error::new(ErrorKind::Refused, message);
             if why.is_of_the_policy() { error.hint(NextStep::CheckPolicy) } else { error }
         })?;
         let wanted = wanted(&exchange, &request.tools)?;
         // Held from the reading to the writing: others may import at the same time.
-        let _lock = if request.dry_run { None } else { Some(self.room.lock_catalog()?) };
-        let text = self.room.text_of_catalog()?;
+        let _lock = if request.dry_run { None } else { Some(setup::lock_catalog(&self.room)?) };
+        let text = text_of_catalog(&self.room)?;
         if let Some(line) = edit::broken_line(&text) {
             let message = format!("{CATALOG}: line {line}: the TOML is broken there, so nothing is added");
             return Err(Error::new(ErrorKind::InvalidConfig, message).hint("mend that line by hand first"));
@@ -128,9 +134,9 @@ impl Tools {
         }
         if !request.dry_run {
             // The catalog as it is now: what was imported did not appear.
-            let catalog = self.room.catalog()?;
+            let catalog = load::catalog(&self.room)?;
             let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-            self.room.pin_store().note_names(&catalog, &asking, names, FirstTime::Begin)?;
+            pins::pin_store(&self.room).note_names(&catalog, &asking, names, FirstTime::Begin)?;
         }
         let count = |action: &str| tools.iter().filter(|tool| tool.action == action).count();
         Ok(ImportMcpReport {
@@ -149,15 +155,13 @@ impl Tools {
     }
 }
 
-impl Room {
-    fn text_of_catalog(&self) -> Result<String, Error> {
-        match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
-            Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
-                Error::new(ErrorKind::InvalidConfig, format!("{CATALOG}: the file is not UTF-8 text"))
-            }),
-            Err(error) if error.is_not_found() => Ok(String::new()),
-            Err(error) => Err(error.into()),
-        }
+fn text_of_catalog(room: &Room) -> Result<String, Error> {
+    match room.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
+        Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
+            Error::new(ErrorKind::InvalidConfig, format!("{CATALOG}: the file is not UTF-8 text"))
+        }),
+        Err(error) if error.is_not_found() => Ok(String::new()),
+        Err(error) => Err(error.into()),
     }
 }
 

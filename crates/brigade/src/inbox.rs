@@ -4,7 +4,7 @@
 //! the one that is changed. Lines that cannot be read are set aside in a quarantine file when something is written, and
 //! never before.
 
-mod file;
+pub(crate) mod file;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,20 @@ use std::sync::Arc;
 use brigade_core::{IdPrefix, Json, NextStep};
 use brigade_doctor::{Import, InboxItem, InboxRow, import, quiet};
 use brigade_runtime::Checks;
+pub use file::INBOX;
+pub(crate) use file::{InboxFile, SetAside};
 
+use crate::calls;
 use crate::calls::ambiguous;
 use crate::catalog::counts;
+use crate::doctor;
 use crate::doctor::Parts;
 use crate::error::{Error, ErrorKind};
+use crate::gather;
+use crate::parity;
 use crate::refusal::Refusal;
 use crate::report::{ImportReport, InboxItemReport, InboxReport, Report as _, Unfilled};
 use crate::room::Room;
-
-pub use file::INBOX;
-pub(crate) use file::{InboxFile, SetAside};
 
 /// Which rows of the inbox to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,14 +74,19 @@ impl Inbox {
     /// When the disk fails.
     pub fn import(&self) -> Result<ImportReport, Error> {
         // Lines are set aside first, because that is an issue itself.
-        let set_aside = match self.room.read_inbox()?.unreadable() {
+        let set_aside = match file::read_inbox(&self.room)?.unreadable() {
             0 => SetAside::default(),
-            _ => self.room.change_inbox(|_| ())?.1,
+            _ => file::change_inbox(&self.room, |_| ())?.1,
         };
-        let config = self.room.config()?;
-        let mut gathered = self.room.gather(&config, &Parts { health: Checks::Skip, ..Parts::all() })?;
-        let found = self.room.diagnose(&mut gathered);
-        let issues = quiet(found, self.room.closeouts()?.fingerprints().as_ref(), &self.room.target()).issues;
+        let config = gather::config(&self.room)?;
+        let mut gathered = doctor::gathered::gather_all(
+            &self.room,
+            &config,
+            &Parts { health: Checks::Skip, ..Parts::all() },
+        )?;
+        let found = doctor::gathered::diagnose_all(&self.room, &mut gathered);
+        let issues =
+            quiet(found, parity::closeouts(&self.room)?.fingerprints().as_ref(), &self.room.target()).issues;
         let imported = if issues.is_empty() {
             Import::default()
         } else {
@@ -90,7 +98,7 @@ impl Inbox {
                 }
                 imported
             };
-            self.room.change_inbox(add)?.0
+            file::change_inbox(&self.room, add)?.0
         };
         Ok(ImportReport {
             schema: ImportReport::SCHEMA,
@@ -111,7 +119,7 @@ impl Inbox {
     /// # Errors
     /// When the disk fails.
     pub fn list(&self, filter: &InboxFilter) -> Result<InboxReport, Error> {
-        let inbox = self.room.read_inbox()?;
+        let inbox = file::read_inbox(&self.room)?;
         let is = |row: &Json, key: &str, wanted: &Option<String>| {
             wanted.as_deref().is_none_or(|wanted| row.get(key).and_then(Json::as_str) == Some(wanted))
         };
@@ -133,10 +141,10 @@ impl Inbox {
     /// # Errors
     /// [`Refusal::InboxItem`] when no row is meant; when the disk fails.
     pub fn show(&self, prefix: &IdPrefix) -> Result<InboxItemReport, Error> {
-        let inbox = self.room.read_inbox()?;
+        let inbox = file::read_inbox(&self.room)?;
         let index = find(&inbox, prefix)
             .map_err(|error| error.refusing(&self.room, Refusal::InboxItem { item: None }))?;
-        Ok(self.room.item_report(inbox.row(index).unwrap_or(&Json::Null)))
+        Ok(item_report(&self.room, inbox.row(index).unwrap_or(&Json::Null)))
     }
 
     /// Records what a person decided about a row. Starts nothing.
@@ -149,12 +157,12 @@ impl Inbox {
         step: InboxStep,
         reason: Option<&str>,
     ) -> Result<InboxItemReport, Error> {
-        let reason = reason.map(|reason| self.room.clean_reason(reason)).transpose()?;
+        let reason = reason.map(|reason| calls::clean_reason(&self.room, reason)).transpose()?;
         let now = self.room.now();
         let refused = |item| move |error: Error| error.refusing(&self.room, Refusal::InboxItem { item });
         // Found out without the lock first, so that a mistyped id changes nothing and waits for nobody.
-        find(&self.room.read_inbox()?, prefix).map_err(refused(None))?;
-        let (decided, _) = self.room.change_inbox(|inbox| {
+        find(&file::read_inbox(&self.room)?, prefix).map_err(refused(None))?;
+        let (decided, _) = file::change_inbox(&self.room, |inbox| {
             let index = find(inbox, prefix).map_err(refused(None))?;
             let row = inbox.row(index).cloned().unwrap_or_default();
             let status = step.status();
@@ -174,20 +182,18 @@ impl Inbox {
             inbox.replace(index, row.clone());
             Ok(row)
         })?;
-        decided.map(|row| self.room.item_report(&row))
+        decided.map(|row| item_report(&self.room, &row))
     }
 }
 
-impl Room {
-    fn item_report(&self, row: &Json) -> InboxItemReport {
-        InboxItemReport {
-            schema: InboxItemReport::SCHEMA,
-            target: self.target(),
-            imports_path: self.absolute(INBOX),
-            item: item(row),
-            error: Unfilled::default(),
-            candidates: Unfilled::default(),
-        }
+fn item_report(room: &Room, row: &Json) -> InboxItemReport {
+    InboxItemReport {
+        schema: InboxItemReport::SCHEMA,
+        target: room.target(),
+        imports_path: room.absolute(INBOX),
+        item: item(row),
+        error: Unfilled::default(),
+        candidates: Unfilled::default(),
     }
 }
 

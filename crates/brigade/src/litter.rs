@@ -10,6 +10,7 @@ use brigade_fs::{FileKind, RelPath, is_temporary};
 use brigade_process::ProcessIdentity;
 
 use crate::error::Error;
+use crate::load;
 use crate::room::{Room, rel};
 
 /// Where the state lies.
@@ -27,43 +28,40 @@ const OF_OTHERS: &[&str] = &[
     ".brigade/tools/staging",
 ];
 
-impl Room {
-    /// Lists the files that commands left which are gone. What cannot be looked at is left out.
-    pub(crate) fn left_temporary(&self) -> Result<Vec<RelPath>, Error> {
-        let mut folders: BTreeSet<RelPath> = BTreeSet::from([RelPath::root()]);
-        for tool in self.catalog()?.tools() {
-            let source = tool.source_path.as_deref().and_then(|path| path.parse::<RelPath>().ok());
-            folders.extend(source.map(|source| source.parent()));
-        }
-        let mut found = Vec::new();
-        for folder in folders {
-            self.temporary_in(&folder, 0, &mut found);
-        }
-        self.temporary_in(&rel(STATE), DEPTH, &mut found);
-        found.sort();
-        found.dedup();
-        Ok(found)
+/// Lists the files that commands left which are gone. What cannot be looked at is left out.
+pub(crate) fn left_temporary(room: &Room) -> Result<Vec<RelPath>, Error> {
+    let mut folders: BTreeSet<RelPath> = BTreeSet::from([RelPath::root()]);
+    for tool in load::catalog(room)?.tools() {
+        let source = tool.source_path.as_deref().and_then(|path| path.parse::<RelPath>().ok());
+        folders.extend(source.map(|source| source.parent()));
     }
-
-    /// Removes what [`left_temporary`](Workspace::left_temporary) found, and returns how many files are gone.
-    pub(crate) fn remove_temporary(&self) -> Result<u64, Error> {
-        let left = self.left_temporary()?;
-        Ok(left.iter().map(|path| u64::from(self.fs.remove(path).is_ok())).sum())
+    let mut found = Vec::new();
+    for folder in folders {
+        temporary_in(room, &folder, 0, &mut found);
     }
+    temporary_in(room, &rel(STATE), DEPTH, &mut found);
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
 
-    fn temporary_in(&self, folder: &RelPath, depth: usize, found: &mut Vec<RelPath>) {
-        for entry in self.fs.list_dir(folder).unwrap_or_default() {
-            let Ok(path) = folder.join(&entry.name) else { continue };
-            match entry.kind {
-                // The queue names its own.
-                FileKind::File
-                    if folder.as_str() == ".brigade/tools" && entry.name.starts_with(".calls.") => {}
-                FileKind::File if is_left(&entry.name) => found.push(path),
-                FileKind::Directory if 0 < depth && !OF_OTHERS.contains(&path.as_str()) => {
-                    self.temporary_in(&path, depth - 1, found);
-                }
-                FileKind::File | FileKind::Directory | FileKind::Link | FileKind::Other => {}
+/// Removes what [`left_temporary`](Workspace::left_temporary) found, and returns how many files are gone.
+pub(crate) fn remove_temporary(room: &Room) -> Result<u64, Error> {
+    let left = left_temporary(room)?;
+    Ok(left.iter().map(|path| u64::from(room.fs.remove(path).is_ok())).sum())
+}
+
+fn temporary_in(room: &Room, folder: &RelPath, depth: usize, found: &mut Vec<RelPath>) {
+    for entry in room.fs.list_dir(folder).unwrap_or_default() {
+        let Ok(path) = folder.join(&entry.name) else { continue };
+        match entry.kind {
+            // The queue names its own.
+            FileKind::File if folder.as_str() == ".brigade/tools" && entry.name.starts_with(".calls.") => {}
+            FileKind::File if is_left(&entry.name) => found.push(path),
+            FileKind::Directory if 0 < depth && !OF_OTHERS.contains(&path.as_str()) => {
+                temporary_in(room, &path, depth - 1, found);
             }
+            FileKind::File | FileKind::Directory | FileKind::Link | FileKind::Other => {}
         }
     }
 }

@@ -15,19 +15,22 @@ use brigade_catalog::Tool;
 use brigade_core::Json;
 use brigade_core::text::{escape_terminal, short};
 use brigade_exec::{OpenedProgram, Talk};
+use brigade_facts::{FactReader, StartInput};
 use brigade_mcp::{Exchange, McpTool, ServerCommand, list_live};
 use brigade_process::Stream;
 use brigade_redact::Redactor;
+use compare::Against;
 
 use crate::catalog::Tools;
 use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};
+use crate::gather;
 use crate::gather::Config;
+use crate::load;
+use crate::pins;
 use crate::pins::Pins;
 use crate::report::{ContractsReport, DescribeReport, LiveReport, PinListReport};
 use crate::room::Room;
-use brigade_facts::{FactReader, StartInput};
-use compare::Against;
 
 /// The longest that a server may take to list its tools; less when the policy or the tool says so.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -57,15 +60,15 @@ impl Tools {
     /// When the disk fails, or the tool is none of an MCP server.
     pub fn describe_live(&self, id: &str) -> Result<DescribeReport, Error> {
         let mut report = self.describe(id)?;
-        let config = self.room.config()?;
-        let tool = self.room.tool(&config.catalog, id)?;
+        let config = gather::config(&self.room)?;
+        let tool = load::tool(&config.catalog, id)?;
         if McpTool::of_tool(tool).is_none() {
             let shown = escape_terminal(id);
             let message = format!("tool `{shown}` names no MCP server and tool, so nothing can be asked");
             return Err(Error::new(ErrorKind::Refused, message).hint("set `runtime_id` and `mcp_tool_name`"));
         }
-        let asked = self.room.ask_servers(&config, &[tool])?;
-        report.live = Some(self.room.compare(&config, &asked, Against::ContractsAndPins)?);
+        let asked = ask_servers(&self.room, &config, &[tool])?;
+        report.live = Some(compare::compare(&self.room, &config, &asked, Against::ContractsAndPins)?);
         Ok(report)
     }
 
@@ -75,7 +78,7 @@ impl Tools {
     /// When the disk fails.
     pub fn contracts_live(&self) -> Result<ContractsReport, Error> {
         let mut report = self.contracts()?;
-        report.live = Some(self.room.live(Against::ContractsAndPins)?);
+        report.live = Some(live(&self.room, Against::ContractsAndPins)?);
         Ok(report)
     }
 }
@@ -87,7 +90,7 @@ impl Pins {
     /// # Errors
     /// When the disk fails.
     pub fn list_live(&self) -> Result<PinListReport, Error> {
-        let live = self.room.live(Against::Pins)?;
+        let live = live(&self.room, Against::Pins)?;
         Ok(PinListReport {
             is_live: true,
             issue_count: live.issues.len(),
@@ -97,72 +100,70 @@ impl Pins {
     }
 }
 
-impl Room {
-    fn live(&self, against: Against) -> Result<LiveReport, Error> {
-        let config = self.config()?;
-        let asked = self.ask_servers(&config, &enabled(&config.catalog))?;
-        self.compare(&config, &asked, against)
-    }
+fn live(room: &Room, against: Against) -> Result<LiveReport, Error> {
+    let config = gather::config(room)?;
+    let asked = ask_servers(room, &config, &enabled(&config.catalog))?;
+    compare::compare(room, &config, &asked, against)
+}
 
-    /// Asks the servers of tools; those that are no whole MCP tools are passed over.
-    fn ask_servers<'c>(&self, config: &'c Config, tools: &[&'c Tool]) -> Result<Vec<Asked<'c>>, Error> {
-        let mut groups: BTreeMap<Started<'c>, Vec<(&'c Tool, McpTool)>> = BTreeMap::new();
-        for tool in tools {
-            if let Some(mcp) = self.pin_store().key(&config.catalog, tool)? {
-                groups.entry(Started::of(mcp.server.clone(), tool)).or_default().push((tool, mcp));
-            }
+/// Asks the servers of tools; those that are no whole MCP tools are passed over.
+fn ask_servers<'c>(room: &Room, config: &'c Config, tools: &[&'c Tool]) -> Result<Vec<Asked<'c>>, Error> {
+    let mut groups: BTreeMap<Started<'c>, Vec<(&'c Tool, McpTool)>> = BTreeMap::new();
+    for tool in tools {
+        if let Some(mcp) = pins::pin_store(room).key(&config.catalog, tool)? {
+            groups.entry(Started::of(mcp.server.clone(), tool)).or_default().push((tool, mcp));
         }
-        let ask = |(started, tools): (Started<'c>, Vec<(&'c Tool, McpTool)>)| {
-            let (tools, keys): (Vec<&Tool>, Vec<McpTool>) = tools.into_iter().unzip();
-            let said = self.ask(config, tools[0]);
-            Asked { server: started.server, command: ServerCommand::of(tools[0]), tools, keys, said }
-        };
-        Ok(groups.into_iter().map(ask).collect())
     }
+    let ask = |(started, tools): (Started<'c>, Vec<(&'c Tool, McpTool)>)| {
+        let (tools, keys): (Vec<&Tool>, Vec<McpTool>) = tools.into_iter().unzip();
+        let said = ask(room, config, tools[0]);
+        Asked { server: started.server, command: ServerCommand::of(tools[0]), tools, keys, said }
+    };
+    Ok(groups.into_iter().map(ask).collect())
+}
 
-    /// Asks the server of one tool.
-    ///
-    /// # Errors
-    /// With the reasons why it was not asked, or did not answer.
-    pub(crate) fn ask(&self, config: &Config, tool: &Tool) -> Result<Exchange, Silence> {
-        let (start, program) = self.plan_list(config, tool)?;
-        let mut errors = Vec::new();
-        let mut sink = |stream: Stream, bytes: &[u8]| {
-            if stream == Stream::Stderr && errors.len() < ERRORS {
-                errors.extend_from_slice(bytes);
-            }
-            Ok(())
-        };
-        let environment = &self.env.environment;
-        let secrets = self.bound_values(&config.policy);
-        let timeout = tool.timeout.map_or(PATIENCE, |timeout| timeout.duration().min(PATIENCE));
-        let server = Talk {
-            start: &start,
-            program: &program,
-            workspace: self.fs.root(),
-            environment,
-            secrets: &secrets,
-            timeout,
-            cancel: self.env.cancel.clone(),
-        };
-        let exchange = list_live(&server, &mut sink);
-        let Some(fault) = &exchange.fault else { return Ok(exchange) };
-        let said = Redactor::new(&secrets).redact_str(&String::from_utf8_lossy(&errors));
-        let said = short(&said, SHOWN);
-        Err(Silence::Failed(match escape_terminal(&said) {
-            said if said.is_empty() => fault.message.clone(),
-            said => format!("{}; it printed: {said}", fault.message),
-        }))
-    }
+/// Asks the server of one tool.
+///
+/// # Errors
+/// With the reasons why it was not asked, or did not answer.
+pub(crate) fn ask(room: &Room, config: &Config, tool: &Tool) -> Result<Exchange, Silence> {
+    let (start, program) = plan_list(room, config, tool)?;
+    let mut errors = Vec::new();
+    let mut sink = |stream: Stream, bytes: &[u8]| {
+        if stream == Stream::Stderr && errors.len() < ERRORS {
+            errors.extend_from_slice(bytes);
+        }
+        Ok(())
+    };
+    let environment = &room.env.environment;
+    let secrets = gather::bound_secrets(room, &config.policy);
+    let timeout = tool.timeout.map_or(PATIENCE, |timeout| timeout.duration().min(PATIENCE));
+    let server = Talk {
+        start: &start,
+        program: &program,
+        workspace: room.fs.root(),
+        environment,
+        secrets: &secrets,
+        timeout,
+        cancel: room.env.cancel.clone(),
+    };
+    let exchange = list_live(&server, &mut sink);
+    let Some(fault) = &exchange.fault else { return Ok(exchange) };
+    let said = Redactor::new(&secrets).redact_str(&String::from_utf8_lossy(&errors));
+    let said = short(&said, SHOWN);
+    Err(Silence::Failed(match escape_terminal(&said) {
+        said if said.is_empty() => fault.message.clone(),
+        said => format!("{}; it printed: {said}", fault.message),
+    }))
+}
 
-    /// Passes the start of a tool's server through the gate, and opens its program.
-    fn plan_list(&self, config: &Config, tool: &Tool) -> Result<(VerifiedStart, OpenedProgram), Silence> {
-        let read = FactReader::new(self.host(), config).start(tool);
-        let StartInput { facts, program } = read.map_err(|error| Silence::Failed(error.to_string()))?;
-        let start = plan_start(facts).map_err(Silence::NotStarted)?;
-        let program = program.expect("a verified start has its program open");
-        Ok((start, program))
-    }
+/// Passes the start of a tool's server through the gate, and opens its program.
+fn plan_list(room: &Room, config: &Config, tool: &Tool) -> Result<(VerifiedStart, OpenedProgram), Silence> {
+    let read = FactReader::new(gather::host(room), config).start(tool);
+    let StartInput { facts, program } = read.map_err(|error| Silence::Failed(error.to_string()))?;
+    let start = plan_start(facts).map_err(Silence::NotStarted)?;
+    let program = program.expect("a verified start has its program open");
+    Ok((start, program))
 }
 
 /// Why a server listed nothing.

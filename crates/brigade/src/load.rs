@@ -12,72 +12,60 @@ use crate::error::{Error, ErrorKind};
 use crate::fault::ErrorLine;
 use crate::room::{CATALOG, Room};
 
-impl Room {
-    /// Reads the catalog. One that is missing or cannot be read is empty, with an issue that says so.
-    pub(crate) fn catalog(&self) -> Result<Catalog, Error> {
-        read_catalog(&*self.fs).or_else(|error| {
-            let issue = unreadable(CATALOG, error, self.spelled(NextStep::Init))?;
-            Ok(Catalog::new(Vec::new(), vec![issue]))
-        })
-    }
+/// Reads the catalog. One that is missing or cannot be read is empty, with an issue that says so.
+pub(crate) fn catalog(room: &Room) -> Result<Catalog, Error> {
+    read_catalog(&*room.fs).or_else(|error| {
+        let issue = unreadable(CATALOG, error, room.spelled(NextStep::Init))?;
+        Ok(Catalog::new(Vec::new(), vec![issue]))
+    })
+}
 
-    /// Reads the policy. One that cannot be read blocks everything.
-    pub(crate) fn policy(&self) -> PolicyState {
-        read_policy(&*self.fs)
-    }
+/// Reads the policy. One that cannot be read blocks everything.
+pub(crate) fn policy(room: &Room) -> PolicyState {
+    read_policy(&*room.fs)
+}
 
-    /// Returns the errors of a catalog.
-    pub(crate) fn errors_of(catalog: &Catalog) -> Vec<ErrorLine> {
-        let errors = catalog.issues().iter().filter(|issue| issue.severity == Severity::Error);
-        errors.map(ErrorLine::from).collect()
-    }
+/// Returns the errors of a catalog.
+pub(crate) fn errors_of(catalog: &Catalog) -> Vec<ErrorLine> {
+    let errors = catalog.issues().iter().filter(|issue| issue.severity == Severity::Error);
+    errors.map(ErrorLine::from).collect()
+}
 
-    /// Finds a tool, also one that is disabled, to be looked at.
-    pub(crate) fn any_tool<'c>(
-        &self,
-        catalog: &'c Catalog,
-        id: &str,
-    ) -> Result<&'c brigade_catalog::Tool, Error> {
-        match catalog.tool(id.trim()) {
-            Some(tool) => Ok(tool),
-            None => self.tool(catalog, id),
+/// Finds a tool, also one that is disabled, to be looked at.
+pub(crate) fn any_tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c brigade_catalog::Tool, Error> {
+    match catalog.tool(id.trim()) {
+        Some(tool) => Ok(tool),
+        None => tool(catalog, id),
+    }
+}
+
+/// Finds an enabled tool.
+pub(crate) fn tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c brigade_catalog::Tool, Error> {
+    if let Some(tool) = catalog.tool(id.trim()).filter(|tool| tool.enabled) {
+        return Ok(tool);
+    }
+    let shown = shown_id(id);
+    if catalog.tools().is_empty()
+        && let Some(issue) = catalog.issues().first()
+    {
+        let error = Error::new(ErrorKind::InvalidConfig, issue.to_string());
+        return Err(error);
+    }
+    let error = match catalog.tool(id.trim()) {
+        Some(tool) => {
+            let message = format!("tool `{shown}` is disabled");
+            let line = tool.origin.place.line.map_or_else(String::new, |line| format!(" at line {line}"));
+            let error = Error::new(ErrorKind::NotFound, message).coded(codes::TOOL_DISABLED);
+            return Err(error.hint(format!("set `enabled = true` in {CATALOG}{line}")));
         }
-    }
-
-    /// Finds an enabled tool.
-    pub(crate) fn tool<'c>(
-        &self,
-        catalog: &'c Catalog,
-        id: &str,
-    ) -> Result<&'c brigade_catalog::Tool, Error> {
-        if let Some(tool) = catalog.tool(id.trim()).filter(|tool| tool.enabled) {
-            return Ok(tool);
-        }
-        let shown = shown_id(id);
-        if catalog.tools().is_empty()
-            && let Some(issue) = catalog.issues().first()
-        {
-            let error = Error::new(ErrorKind::InvalidConfig, issue.to_string());
-            return Err(error);
-        }
-        let error = match catalog.tool(id.trim()) {
-            Some(tool) => {
-                let message = format!("tool `{shown}` is disabled");
-                let line = tool.origin.place.line.map_or_else(String::new, |line| format!(" at line {line}"));
-                let error = Error::new(ErrorKind::NotFound, message).coded(codes::TOOL_DISABLED);
-                return Err(error.hint(format!("set `enabled = true` in {CATALOG}{line}")));
-            }
-            None => Error::new(ErrorKind::NotFound, format!("no tool has the id `{shown}`"))
-                .coded(codes::TOOL_MISSING),
-        };
-        let enabled = catalog.tools().iter().filter(|tool| tool.enabled).map(|tool| tool.id.as_str());
-        Err(match brigade_core::closest(id, enabled) {
-            Some(near) => {
-                error.hint(format!("did you mean `{}`?", brigade_core::text::escape_terminal(near)))
-            }
-            None => error.hint(NextStep::ListTools),
-        })
-    }
+        None => Error::new(ErrorKind::NotFound, format!("no tool has the id `{shown}`"))
+            .coded(codes::TOOL_MISSING),
+    };
+    let enabled = catalog.tools().iter().filter(|tool| tool.enabled).map(|tool| tool.id.as_str());
+    Err(match brigade_core::closest(id, enabled) {
+        Some(near) => error.hint(format!("did you mean `{}`?", brigade_core::text::escape_terminal(near))),
+        None => error.hint(NextStep::ListTools),
+    })
 }
 
 /// Shows an id that was typed and that nothing has: it may be anything, a secret that went astray included.

@@ -17,6 +17,7 @@ use brigade_runtime::LogStream;
 
 use crate::calls::ambiguous;
 use crate::error::{Error, ErrorKind};
+use crate::gather;
 use crate::history::Runs;
 use crate::report::{Report as _, RunLogReport};
 use crate::room::{RUNS, Room};
@@ -111,9 +112,9 @@ impl Runs {
     /// # Errors
     /// When no run or more than one is meant, the log is gone, or the disk fails.
     pub fn log(&self, prefix: &IdPrefix, stream: LogStream) -> Result<RunLogReport, Error> {
-        let run = self.room.meant_run(prefix)?;
+        let run = meant_run(&self.room, prefix)?;
         let path = run.log(stream)?;
-        let file = self.room.open_log(&run, &path)?;
+        let file = open_log(&self.room, &run, &path)?;
         let bytes = file.len()?;
         Ok(RunLogReport {
             schema: RunLogReport::SCHEMA,
@@ -123,7 +124,7 @@ impl Runs {
             stream: stream.as_str(),
             path: self.room.absolute(path.as_str()),
             bytes,
-            text: redacted_end(&*file, bytes, Redactor::new(&self.room.secrets()))?,
+            text: redacted_end(&*file, bytes, Redactor::new(&gather::secrets(&self.room)))?,
             omitted_bytes: bytes.saturating_sub(SHOWN),
         })
     }
@@ -144,14 +145,14 @@ impl Runs {
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<io::Result<()>, Error> {
         let cancel = self.room.env.cancel.as_ref();
-        let run = self.room.meant_run(prefix)?;
-        let file = self.room.open_log(&run, &run.log(stream)?)?;
+        let run = meant_run(&self.room, prefix)?;
+        let file = open_log(&self.room, &run, &run.log(stream)?)?;
         match (reach, cancel, &run) {
             (LogReach::Now, _, _) | (LogReach::EndOfRun, _, MeantRun::Over(_) | MeantRun::Abandoned(_)) => {
                 Ok(pass(&*file, 0, file.len()?, cancel, sink)?.map(|_| ()))
             }
             (LogReach::EndOfRun, Some(cancel), MeantRun::Running(running)) => {
-                self.room.follow_run(running, &*file, cancel, sink)
+                follow_run(&self.room, running, &*file, cancel, sink)
             }
             (LogReach::EndOfRun, None, MeantRun::Running(_)) => {
                 Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"))
@@ -160,97 +161,95 @@ impl Runs {
     }
 }
 
-impl Room {
-    fn follow_run(
-        &self,
-        running: &RunningRun,
-        file: &dyn ReadFile,
-        cancel: &CancelToken,
-        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    ) -> Result<io::Result<()>, Error> {
-        let mut offset = 0;
-        while !cancel.is_cancelled() {
-            // Asked before the log is read: what was written before the run ended is then still passed on.
-            let is_running = self.is_running(running)?;
-            match pass(file, offset, file.len()?, Some(cancel), sink)? {
-                Ok(end) => offset = end,
-                Err(error) => return Ok(Err(error)),
-            }
-            if !is_running || cancel.wait(LOOK) {
-                break;
-            }
+fn follow_run(
+    room: &Room,
+    running: &RunningRun,
+    file: &dyn ReadFile,
+    cancel: &CancelToken,
+    sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> Result<io::Result<()>, Error> {
+    let mut offset = 0;
+    while !cancel.is_cancelled() {
+        // Asked before the log is read: what was written before the run ended is then still passed on.
+        let is_running = is_running(room, running)?;
+        match pass(file, offset, file.len()?, Some(cancel), sink)? {
+            Ok(end) => offset = end,
+            Err(error) => return Ok(Err(error)),
         }
-        Ok(Ok(()))
-    }
-
-    fn is_running(&self, running: &RunningRun) -> Result<bool, Error> {
-        let stored = self.queue().read()?.call(&running.call_id)?;
-        Ok(stored.is_some_and(|stored| {
-            let claim = stored.call.claim.as_ref();
-            stored.call.status == CallStatus::Running
-                && claim.is_some_and(|claim| claim.run_id.as_str() == running.run_id)
-        }))
-    }
-
-    fn open_log(&self, run: &MeantRun, path: &RelPath) -> Result<Box<dyn ReadFile>, Error> {
-        match self.fs.open(path) {
-            Ok(file) => Ok(file),
-            Err(error) if error.is_not_found() => {
-                let shown = brigade_core::text::escape_terminal(run.id()).into_owned();
-                Err(Error::new(ErrorKind::NotFound, format!("the log of run {shown} is not there any more")))
-            }
-            Err(error) => Err(error.into()),
+        if !is_running || cancel.wait(LOOK) {
+            break;
         }
     }
+    Ok(Ok(()))
+}
 
-    /// Finds a run, also one that is running.
-    pub(crate) fn meant_run(&self, prefix: &IdPrefix) -> Result<MeantRun, Error> {
-        let queue = self.queue();
-        let view = queue.read()?;
-        if let Match::One(Ok(stored)) = view.find_run(prefix)?
-            && stored.receipt.id() == prefix.as_str()
-        {
-            return Ok(MeantRun::Over(Box::new(stored)));
-        }
-        let running = runs_of(&view, CallStatus::Running)?;
-        // Looked for once more: one that has ended meanwhile has its receipt now.
-        let (stored, over) = match view.find_run(prefix)? {
-            Match::One(Ok(stored)) => {
-                let id = stored.receipt.id().to_owned();
-                (Some(stored), vec![id])
-            }
-            Match::One(Err(bad)) => {
-                return Err(Error::new(ErrorKind::Refused, format!("`{}`: {}", bad.path, bad.problem)));
-            }
-            Match::None => (None, Vec::new()),
-            Match::Ambiguous(candidates) => (None, candidates),
-        };
-        let ids: BTreeSet<String> =
-            over.into_iter().chain(running.iter().map(|running| running.run_id.clone())).collect();
-        let id = match prefix.resolve(ids.into_iter().map(|id| (id.clone(), id))) {
-            Resolved::One(id) => id,
-            Resolved::Ambiguous(candidates) => return Err(ambiguous("run", prefix, candidates)),
-            Resolved::None => return self.abandoned_run(&view, prefix),
-        };
-        if let Some(stored) = stored.filter(|stored| stored.receipt.id() == id) {
-            return Ok(MeantRun::Over(Box::new(stored)));
-        }
-        let found = running.into_iter().find(|running| running.run_id == id);
-        found.map(MeantRun::Running).ok_or_else(|| no_run(prefix))
-    }
+fn is_running(room: &Room, running: &RunningRun) -> Result<bool, Error> {
+    let stored = room.queue().read()?.call(&running.call_id)?;
+    Ok(stored.is_some_and(|stored| {
+        let claim = stored.call.claim.as_ref();
+        stored.call.status == CallStatus::Running
+            && claim.is_some_and(|claim| claim.run_id.as_str() == running.run_id)
+    }))
+}
 
-    /// Finds a run without a receipt, whose runner is gone.
-    fn abandoned_run(&self, view: &View<'_>, prefix: &IdPrefix) -> Result<MeantRun, Error> {
-        let abandoned = runs_of(view, CallStatus::Interrupted)?;
-        let ids = abandoned.iter().map(|run| (run.run_id.as_str(), run.run_id.clone()));
-        let id = match prefix.resolve(ids) {
-            Resolved::One(id) => id,
-            Resolved::Ambiguous(candidates) => return Err(ambiguous("run", prefix, candidates)),
-            Resolved::None => return Err(no_run(prefix)),
-        };
-        let found = abandoned.into_iter().find(|run| run.run_id == id);
-        found.map(MeantRun::Abandoned).ok_or_else(|| no_run(prefix))
+fn open_log(room: &Room, run: &MeantRun, path: &RelPath) -> Result<Box<dyn ReadFile>, Error> {
+    match room.fs.open(path) {
+        Ok(file) => Ok(file),
+        Err(error) if error.is_not_found() => {
+            let shown = brigade_core::text::escape_terminal(run.id()).into_owned();
+            Err(Error::new(ErrorKind::NotFound, format!("the log of run {shown} is not there any more")))
+        }
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Finds a run, also one that is running.
+pub(crate) fn meant_run(room: &Room, prefix: &IdPrefix) -> Result<MeantRun, Error> {
+    let queue = room.queue();
+    let view = queue.read()?;
+    if let Match::One(Ok(stored)) = view.find_run(prefix)?
+        && stored.receipt.id() == prefix.as_str()
+    {
+        return Ok(MeantRun::Over(Box::new(stored)));
+    }
+    let running = runs_of(&view, CallStatus::Running)?;
+    // Looked for once more: one that has ended meanwhile has its receipt now.
+    let (stored, over) = match view.find_run(prefix)? {
+        Match::One(Ok(stored)) => {
+            let id = stored.receipt.id().to_owned();
+            (Some(stored), vec![id])
+        }
+        Match::One(Err(bad)) => {
+            return Err(Error::new(ErrorKind::Refused, format!("`{}`: {}", bad.path, bad.problem)));
+        }
+        Match::None => (None, Vec::new()),
+        Match::Ambiguous(candidates) => (None, candidates),
+    };
+    let ids: BTreeSet<String> =
+        over.into_iter().chain(running.iter().map(|running| running.run_id.clone())).collect();
+    let id = match prefix.resolve(ids.into_iter().map(|id| (id.clone(), id))) {
+        Resolved::One(id) => id,
+        Resolved::Ambiguous(candidates) => return Err(ambiguous("run", prefix, candidates)),
+        Resolved::None => return abandoned_run(&view, prefix),
+    };
+    if let Some(stored) = stored.filter(|stored| stored.receipt.id() == id) {
+        return Ok(MeantRun::Over(Box::new(stored)));
+    }
+    let found = running.into_iter().find(|running| running.run_id == id);
+    found.map(MeantRun::Running).ok_or_else(|| no_run(prefix))
+}
+
+/// Finds a run without a receipt, whose runner is gone.
+fn abandoned_run(view: &View<'_>, prefix: &IdPrefix) -> Result<MeantRun, Error> {
+    let abandoned = runs_of(view, CallStatus::Interrupted)?;
+    let ids = abandoned.iter().map(|run| (run.run_id.as_str(), run.run_id.clone()));
+    let id = match prefix.resolve(ids) {
+        Resolved::One(id) => id,
+        Resolved::Ambiguous(candidates) => return Err(ambiguous("run", prefix, candidates)),
+        Resolved::None => return Err(no_run(prefix)),
+    };
+    let found = abandoned.into_iter().find(|run| run.run_id == id);
+    found.map(MeantRun::Abandoned).ok_or_else(|| no_run(prefix))
 }
 
 fn no_run(prefix: &IdPrefix) -> Error {

@@ -5,68 +5,70 @@ use brigade_catalog::{Family, Tool};
 use brigade_core::Json;
 use brigade_policy::Blocker;
 
+use crate::args;
 use crate::args::ArgsSource;
+use crate::calls;
 use crate::calls::{details, messages};
 use crate::error::Error;
+use crate::gather;
 use crate::gather::Config;
 use crate::load::shown_id;
 use crate::refusal::Refusal;
 use crate::report::PlanReport;
 use crate::room::Room;
+use crate::shown;
 
-impl Room {
-    /// Makes the document of `call plan` for a tool that is missing or disabled.
-    pub(crate) fn plan_of_no_tool(
-        &self,
-        config: &Config,
-        tool_id: &str,
-        args: &ArgsSource,
-        missing: Error,
-    ) -> Result<Error, Error> {
-        let tool_id = shown_id(tool_id);
-        let tool = nameless(&tool_id);
-        let planned = self.plan_tool(config, &tool, self.args(args))?;
-        let report = self.plan_report(config, &planned);
-        let blockers = [blocker(&missing)];
-        let plan = PlanSummary { family: None, tool_id: tool_id.clone(), ..report.plan };
-        let report = PlanReport {
-            valid: false,
-            tool_id,
-            plan,
-            blockers: messages(&blockers),
-            blocker_details: details(&blockers),
-            validation_errors: Vec::new(),
-            contract_fingerprint: None,
-            source_fingerprint: None,
-            call_fingerprint: None,
-            argv: Vec::new(),
-            ..report
-        };
-        Ok(missing.refusing(self, Refusal::Plan(Box::new(report))))
-    }
+/// Makes the document of `call plan` for a tool that is missing or disabled.
+pub(crate) fn plan_of_no_tool(
+    room: &Room,
+    config: &Config,
+    tool_id: &str,
+    args: &ArgsSource,
+    missing: Error,
+) -> Result<Error, Error> {
+    let tool_id = shown_id(tool_id);
+    let tool = nameless(&tool_id);
+    let planned = gather::plan_call(room, config, &tool, args::args(room, args))?;
+    let report = calls::plan_report(room, config, &planned);
+    let blockers = [blocker(&missing)];
+    let plan = PlanSummary { family: None, tool_id: tool_id.clone(), ..report.plan };
+    let report = PlanReport {
+        valid: false,
+        tool_id,
+        plan,
+        blockers: messages(&blockers),
+        blocker_details: details(&blockers),
+        validation_errors: Vec::new(),
+        contract_fingerprint: None,
+        source_fingerprint: None,
+        call_fingerprint: None,
+        argv: Vec::new(),
+        ..report
+    };
+    Ok(missing.refusing(room, Refusal::Plan(Box::new(report))))
+}
 
-    /// Makes the document of `call queue` for a tool that is missing or disabled; nothing is stored.
-    pub(crate) fn queue_no_tool(
-        &self,
-        config: &Config,
-        tool_id: &str,
-        args: &ArgsSource,
-        missing: Error,
-    ) -> Result<Error, Error> {
-        let tool_id = shown_id(tool_id);
-        let tool = nameless(&tool_id);
-        let plan: Plan = self.plan_tool(config, &tool, self.args(args))?.plan;
-        let blockers = [blocker(&missing)];
-        let mut call = Call {
-            tool_id,
-            contract_fingerprint: None,
-            source_fingerprint: None,
-            blockers: blockers.to_vec(),
-            ..self.shown_call(&plan.shown_call(self.now()))
-        };
-        call.extra.insert("family".to_owned(), Json::Null);
-        Ok(missing.because(blockers).refusing(self, Refusal::Queue { call: Box::new(call) }))
-    }
+/// Makes the document of `call queue` for a tool that is missing or disabled; nothing is stored.
+pub(crate) fn queue_no_tool(
+    room: &Room,
+    config: &Config,
+    tool_id: &str,
+    args: &ArgsSource,
+    missing: Error,
+) -> Result<Error, Error> {
+    let tool_id = shown_id(tool_id);
+    let tool = nameless(&tool_id);
+    let plan: Plan = gather::plan_call(room, config, &tool, args::args(room, args))?.plan;
+    let blockers = [blocker(&missing)];
+    let mut call = Call {
+        tool_id,
+        contract_fingerprint: None,
+        source_fingerprint: None,
+        blockers: blockers.to_vec(),
+        ..shown::shown_call(room, &plan.shown_call(room.now()))
+    };
+    call.extra.insert("family".to_owned(), Json::Null);
+    Ok(missing.because(blockers).refusing(room, Refusal::Queue { call: Box::new(call) }))
 }
 
 /// Makes an entry that says nothing.

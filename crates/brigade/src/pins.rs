@@ -10,6 +10,7 @@ use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, sentence};
 
 use crate::error::{Error, ErrorKind};
 use crate::gather::Config;
+use crate::load;
 use crate::refusal::Refusal;
 use crate::report::{
     BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinSummary, Report as _, ServerSummary,
@@ -32,13 +33,13 @@ impl Pins {
     /// # Errors
     /// When the disk fails.
     pub fn list(&self) -> Result<PinListReport, Error> {
-        let (pins, errors) = self.room.pins()?;
-        let states = self.room.pin_store().servers(&self.room.catalog()?, &pins)?;
+        let (pins, errors) = pins(&self.room)?;
+        let states = pin_store(&self.room).servers(&load::catalog(&self.room)?, &pins)?;
         let mut issues: Vec<LiveIssue> = states.iter().flat_map(server_issues).collect();
         issues.iter_mut().for_each(|issue| issue.spell(&*self.room.env.speller));
         let servers: Vec<ServerSummary> =
-            states.iter().map(|state| self.room.server_summary(state)).collect();
-        let summaries: Vec<PinSummary> = pins.iter().map(|pin| self.room.pin_summary(pin)).collect();
+            states.iter().map(|state| server_summary(&self.room, state)).collect();
+        let summaries: Vec<PinSummary> = pins.iter().map(|pin| pin_summary(&self.room, pin)).collect();
         Ok(PinListReport {
             schema: PinListReport::SCHEMA,
             target: self.room.target(),
@@ -61,10 +62,10 @@ impl Pins {
     /// # Errors
     /// [`Refusal::Pin`] when no pin is meant; when the disk fails.
     pub fn show(&self, id: &str) -> Result<PinReport, Error> {
-        if let Some(state) = self.room.find_server(id)? {
-            return Ok(self.room.server_report(&state));
+        if let Some(state) = find_server(&self.room, id)? {
+            return Ok(server_report(&self.room, &state));
         }
-        Ok(self.room.pin_report(&self.room.find_pin(id)?))
+        Ok(pin_report(&self.room, &find_pin(&self.room, id)?))
     }
 
     /// Makes what a server said differently the pin, exactly as it was reported. Asks no server. With the beginning of
@@ -74,12 +75,12 @@ impl Pins {
     /// # Errors
     /// [`Refusal::Pin`] when no pin is meant, or nothing of it changed; when the disk fails.
     pub fn accept(&self, id: &str, fingerprint: Option<&str>) -> Result<PinReport, Error> {
-        if let Some(state) = self.room.find_server(id)? {
-            return self.room.accept_server(state, fingerprint);
+        if let Some(state) = find_server(&self.room, id)? {
+            return accept_server(&self.room, state, fingerprint);
         }
-        let pin = self.room.find_pin(id)?;
+        let pin = find_pin(&self.room, id)?;
         let refused = |error: Error| {
-            error.refusing(&self.room, Refusal::Pin(Some(Box::new(self.room.pin_report(&pin)))))
+            error.refusing(&self.room, Refusal::Pin(Some(Box::new(pin_report(&self.room, &pin)))))
         };
         let shown = escape_terminal(&pin.id()).into_owned();
         let Some(offered) = pin.offered.clone() else {
@@ -98,233 +99,227 @@ impl Pins {
                 return Err(refused(Error::new(ErrorKind::Refused, message).hint(hint)));
             }
         }
-        let before = self.room.pin_report(&pin);
-        let accepted = self.room.pin_store().renew(pin, &offered)?;
+        let before = pin_report(&self.room, &pin);
+        let accepted = pin_store(&self.room).renew(pin, &offered)?;
         let PinReport { changes, offered, .. } = before;
-        Ok(PinReport { accepted: true, changes, offered, ..self.room.pin_report(&accepted) })
+        Ok(PinReport { accepted: true, changes, offered, ..pin_report(&self.room, &accepted) })
     }
 }
 
-impl Room {
-    fn accept_server(&self, state: ServerState, fingerprint: Option<&str>) -> Result<PinReport, Error> {
-        let before = self.server_report(&state);
-        let id = state.listing.id();
-        let message = if fingerprint.is_some() {
-            "the list of a server has no fingerprint".to_owned()
-        } else if state.is_changed() {
-            let accepted = self.pin_store().accept_names(state)?;
-            return Ok(PinReport {
-                accepted: true,
-                changes: before.changes,
-                ..self.server_report(&accepted)
-            });
-        } else {
-            format!("nothing of the list `{}` changed", escape_terminal(&id))
-        };
-        let error = Error::new(ErrorKind::Refused, message).hint(NextStep::ComparePins);
-        Err(error.refusing(self, Refusal::Pin(Some(Box::new(before)))))
-    }
+fn accept_server(room: &Room, state: ServerState, fingerprint: Option<&str>) -> Result<PinReport, Error> {
+    let before = server_report(room, &state);
+    let id = state.listing.id();
+    let message = if fingerprint.is_some() {
+        "the list of a server has no fingerprint".to_owned()
+    } else if state.is_changed() {
+        let accepted = pin_store(room).accept_names(state)?;
+        return Ok(PinReport { accepted: true, changes: before.changes, ..server_report(room, &accepted) });
+    } else {
+        format!("nothing of the list `{}` changed", escape_terminal(&id))
+    };
+    let error = Error::new(ErrorKind::Refused, message).hint(NextStep::ComparePins);
+    Err(error.refusing(room, Refusal::Pin(Some(Box::new(before)))))
+}
 
-    /// Finds what a server lists by its id, which no pin has.
-    fn find_server(&self, id: &str) -> Result<Option<ServerState>, Error> {
-        let id = id.trim();
-        if !id.contains('/') {
-            return Ok(None);
+/// Finds what a server lists by its id, which no pin has.
+fn find_server(room: &Room, id: &str) -> Result<Option<ServerState>, Error> {
+    let id = id.trim();
+    if !id.contains('/') {
+        return Ok(None);
+    }
+    let (pins, _) = pins(room)?;
+    let states = pin_store(room).servers(&load::catalog(room)?, &pins)?;
+    Ok(states.into_iter().find(|state| state.listing.id() == id))
+}
+
+fn server_report(room: &Room, state: &ServerState) -> PinReport {
+    PinReport {
+        schema: PinReport::SCHEMA,
+        target: room.target(),
+        pins_path: room.absolute(PINS),
+        pin: None,
+        server: Some(server_summary(room, state)),
+        description: None,
+        input_schema: brigade_core::Json::Null,
+        offered: None,
+        changes: state.changes(),
+        accepted: false,
+        error: Unfilled::default(),
+        candidates: Unfilled::default(),
+    }
+}
+
+/// Lists the pins that do not hold, as a diagnosis sees them.
+pub(crate) fn pin_states(room: &Room, config: &Config) -> Result<Vec<PinState>, Error> {
+    let (pins, broken) = pins(room)?;
+    let mut keys = Vec::new();
+    if !pins.is_empty() || !broken.is_empty() {
+        for tool in config.catalog.tools() {
+            keys.extend(pin_store(room).key(&config.catalog, tool)?.map(|key| (key, tool.id.as_str())));
         }
-        let (pins, _) = self.pins()?;
-        let states = self.pin_store().servers(&self.catalog()?, &pins)?;
-        Ok(states.into_iter().find(|state| state.listing.id() == id))
     }
-
-    fn server_report(&self, state: &ServerState) -> PinReport {
-        PinReport {
-            schema: PinReport::SCHEMA,
-            target: self.target(),
-            pins_path: self.absolute(PINS),
-            pin: None,
-            server: Some(self.server_summary(state)),
-            description: None,
-            input_schema: brigade_core::Json::Null,
-            offered: None,
-            changes: state.changes(),
-            accepted: false,
-            error: Unfilled::default(),
-            candidates: Unfilled::default(),
-        }
-    }
-
-    /// Lists the pins that do not hold, as a diagnosis sees them.
-    pub(crate) fn pin_states(&self, config: &Config) -> Result<Vec<PinState>, Error> {
-        let (pins, broken) = self.pins()?;
-        let mut keys = Vec::new();
-        if !pins.is_empty() || !broken.is_empty() {
-            for tool in config.catalog.tools() {
-                keys.extend(self.pin_store().key(&config.catalog, tool)?.map(|key| (key, tool.id.as_str())));
+    let asks_for = |wanted: &dyn Fn(&McpTool) -> bool| {
+        keys.iter().find(|(key, _)| wanted(key)).map(|(_, id)| (*id).to_owned())
+    };
+    let of_pins = pins.iter().filter_map(|pin| {
+        let problem = match (&pin.missing_since, &pin.offered) {
+            (Some(_), _) => PinProblem::Vanished,
+            (None, Some(offered)) => {
+                PinProblem::Changed { changes: pin.changes(), offered: offered.fingerprint() }
             }
-        }
-        let asks_for = |wanted: &dyn Fn(&McpTool) -> bool| {
-            keys.iter().find(|(key, _)| wanted(key)).map(|(_, id)| (*id).to_owned())
+            (None, None) => return None,
         };
-        let of_pins = pins.iter().filter_map(|pin| {
-            let problem = match (&pin.missing_since, &pin.offered) {
-                (Some(_), _) => PinProblem::Vanished,
-                (None, Some(offered)) => {
-                    PinProblem::Changed { changes: pin.changes(), offered: offered.fingerprint() }
-                }
-                (None, None) => return None,
-            };
-            let file = format!("{PINS}/{}", pin.tool.file_name());
-            Some(PinState { id: pin.id(), file, tool_id: asks_for(&|mcp| *mcp == pin.tool), problem })
-        });
-        let of_broken = broken.iter().map(|broken| {
-            let name = broken.pin_path.rsplit('/').next().unwrap_or_default();
-            PinState {
-                id: name.trim_end_matches(".json").to_owned(),
-                file: format!("{PINS}/{name}"),
-                tool_id: asks_for(&|mcp| mcp.file_name() == name),
-                problem: PinProblem::Unreadable(broken.error.clone()),
-            }
-        });
-        let servers = self.pin_store().servers(&config.catalog, &pins)?;
-        let of_servers = servers.iter().flat_map(server_problems);
-        Ok(of_pins.chain(of_broken).chain(of_servers).collect())
-    }
-
-    pub(crate) fn pin_store(&self) -> PinStore<'_> {
-        PinStore { fs: &*self.fs, clock: &*self.env.clock }
-    }
-
-    /// Reads every pin, sorted by server and tool, and says which files are none.
-    pub(crate) fn pins(&self) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), Error> {
-        let (pins, broken) = self.pin_store().all()?;
-        let shown = |broken: brigade_mcp::BrokenPin| BrokenPin {
-            pin_path: self.absolute(broken.path.as_str()),
-            error: broken.trouble.to_string(),
-        };
-        Ok((pins, broken.into_iter().map(shown).collect()))
-    }
-
-    /// Returns the pin of the tool that a stored call asks for, when it can be read.
-    pub(crate) fn pin_beside(&self, call: &Call) -> Result<Option<PinRecord>, Error> {
-        // Only MCP tools have pins.
-        if McpTool::of_contract(&call.family, &call.contract).is_none() {
-            return Ok(None);
+        let file = format!("{PINS}/{}", pin.tool.file_name());
+        Some(PinState { id: pin.id(), file, tool_id: asks_for(&|mcp| *mcp == pin.tool), problem })
+    });
+    let of_broken = broken.iter().map(|broken| {
+        let name = broken.pin_path.rsplit('/').next().unwrap_or_default();
+        PinState {
+            id: name.trim_end_matches(".json").to_owned(),
+            file: format!("{PINS}/{name}"),
+            tool_id: asks_for(&|mcp| mcp.file_name() == name),
+            problem: PinProblem::Unreadable(broken.error.clone()),
         }
-        Ok(self.pin_store().beside(&self.catalog()?, call)?)
-    }
+    });
+    let servers = pin_store(room).servers(&config.catalog, &pins)?;
+    let of_servers = servers.iter().flat_map(server_problems);
+    Ok(of_pins.chain(of_broken).chain(of_servers).collect())
+}
 
-    /// Makes the waiting change of a call's tool its pin, when it is the one that an approval bound; returns the
-    /// pin as it is now, and what changed.
-    pub(crate) fn renew_pin(
-        &self,
-        call: &Call,
-        bound: Fingerprint,
-    ) -> Result<(Option<PinRecord>, Vec<String>), Error> {
-        Ok(self.pin_store().take_waiting(&self.catalog()?, call, bound)?)
-    }
+pub(crate) fn pin_store(room: &Room) -> PinStore<'_> {
+    PinStore { fs: &*room.fs, clock: &*room.env.clock }
+}
 
-    fn server_summary(&self, state: &ServerState) -> ServerSummary {
-        let listing = &state.listing;
-        ServerSummary {
-            id: listing.id(),
-            server: listing.server.clone(),
-            state: if state.is_changed() { "changed" } else { "known" },
-            tool_count: listing.listed.len(),
-            appeared: state.appeared.clone(),
-            vanished: state.vanished.clone(),
-            known_at: listing.known_at.to_string(),
-            listed_at: listing.listed_at.to_string(),
-            listing_path: self.absolute(listing.path().as_str()),
-        }
-    }
+/// Reads every pin, sorted by server and tool, and says which files are none.
+pub(crate) fn pins(room: &Room) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), Error> {
+    let (pins, broken) = pin_store(room).all()?;
+    let shown = |broken: brigade_mcp::BrokenPin| BrokenPin {
+        pin_path: room.absolute(broken.path.as_str()),
+        error: broken.trouble.to_string(),
+    };
+    Ok((pins, broken.into_iter().map(shown).collect()))
+}
 
-    /// Finds a pin by its id, by the id of a tool in the catalog, or by the beginning of its id.
-    fn find_pin(&self, id: &str) -> Result<PinRecord, Error> {
-        let id = id.trim();
-        let (pins, broken) = self.pins()?;
-        if let Some(pin) = pins.iter().find(|pin| pin.id() == id) {
-            return Ok(pin.clone());
+/// Returns the pin of the tool that a stored call asks for, when it can be read.
+pub(crate) fn pin_beside(room: &Room, call: &Call) -> Result<Option<PinRecord>, Error> {
+    // Only MCP tools have pins.
+    if McpTool::of_contract(&call.family, &call.contract).is_none() {
+        return Ok(None);
+    }
+    Ok(pin_store(room).beside(&load::catalog(room)?, call)?)
+}
+
+/// Makes the waiting change of a call's tool its pin, when it is the one that an approval bound; returns the
+/// pin as it is now, and what changed.
+pub(crate) fn renew_pin(
+    room: &Room,
+    call: &Call,
+    bound: Fingerprint,
+) -> Result<(Option<PinRecord>, Vec<String>), Error> {
+    Ok(pin_store(room).take_waiting(&load::catalog(room)?, call, bound)?)
+}
+
+fn server_summary(room: &Room, state: &ServerState) -> ServerSummary {
+    let listing = &state.listing;
+    ServerSummary {
+        id: listing.id(),
+        server: listing.server.clone(),
+        state: if state.is_changed() { "changed" } else { "known" },
+        tool_count: listing.listed.len(),
+        appeared: state.appeared.clone(),
+        vanished: state.vanished.clone(),
+        known_at: listing.known_at.to_string(),
+        listed_at: listing.listed_at.to_string(),
+        listing_path: room.absolute(listing.path().as_str()),
+    }
+}
+
+/// Finds a pin by its id, by the id of a tool in the catalog, or by the beginning of its id.
+fn find_pin(room: &Room, id: &str) -> Result<PinRecord, Error> {
+    let id = id.trim();
+    let (pins, broken) = pins(room)?;
+    if let Some(pin) = pins.iter().find(|pin| pin.id() == id) {
+        return Ok(pin.clone());
+    }
+    let catalog = load::catalog(room)?;
+    let key = match catalog.tool(id) {
+        Some(tool) => pin_store(room).key(&catalog, tool)?,
+        None => None,
+    };
+    if let Some(key) = key
+        && let Some(pin) = pins.iter().find(|pin| pin.tool == key)
+    {
+        return Ok(pin.clone());
+    }
+    let matches: Vec<&PinRecord> =
+        pins.iter().filter(|pin| !id.is_empty() && pin.id().starts_with(id)).collect();
+    let shown = escape_terminal(id);
+    let none = |error: Error| error.refusing(room, Refusal::Pin(None));
+    match matches.as_slice() {
+        [pin] => Ok((*pin).clone()),
+        [] => {
+            let names: Vec<String> = pins.iter().map(PinRecord::id).collect();
+            let error = Error::new(ErrorKind::NotFound, format!("no pin has the id `{shown}`"));
+            let file = format!("{id}.json");
+            Err(none(match broken.iter().find(|broken| broken.pin_path.ends_with(&file)) {
+                Some(broken) => Error::new(
+                    ErrorKind::Refused,
+                    format!("the pin `{shown}` cannot be read: {}", broken.error),
+                ),
+                None => match closest(id, names.iter().map(String::as_str)) {
+                    Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
+                    None => error.hint(NextStep::ListPins),
+                },
+            }))
         }
-        let catalog = self.catalog()?;
-        let key = match catalog.tool(id) {
-            Some(tool) => self.pin_store().key(&catalog, tool)?,
-            None => None,
-        };
-        if let Some(key) = key
-            && let Some(pin) = pins.iter().find(|pin| pin.tool == key)
-        {
-            return Ok(pin.clone());
-        }
-        let matches: Vec<&PinRecord> =
-            pins.iter().filter(|pin| !id.is_empty() && pin.id().starts_with(id)).collect();
-        let shown = escape_terminal(id);
-        let none = |error: Error| error.refusing(self, Refusal::Pin(None));
-        match matches.as_slice() {
-            [pin] => Ok((*pin).clone()),
-            [] => {
-                let names: Vec<String> = pins.iter().map(PinRecord::id).collect();
-                let error = Error::new(ErrorKind::NotFound, format!("no pin has the id `{shown}`"));
-                let file = format!("{id}.json");
-                Err(none(match broken.iter().find(|broken| broken.pin_path.ends_with(&file)) {
-                    Some(broken) => Error::new(
-                        ErrorKind::Refused,
-                        format!("the pin `{shown}` cannot be read: {}", broken.error),
-                    ),
-                    None => match closest(id, names.iter().map(String::as_str)) {
-                        Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
-                        None => error.hint(NextStep::ListPins),
-                    },
-                }))
-            }
-            several => {
-                let error = Error::new(ErrorKind::Ambiguous, format!("`{shown}` could be more than one pin"));
-                Err(none(error.candidates(several.iter().map(|pin| pin.id()))))
-            }
+        several => {
+            let error = Error::new(ErrorKind::Ambiguous, format!("`{shown}` could be more than one pin"));
+            Err(none(error.candidates(several.iter().map(|pin| pin.id()))))
         }
     }
+}
 
-    pub(crate) fn pin_summary(&self, record: &PinRecord) -> PinSummary {
-        let changes = record.changes();
-        PinSummary {
-            id: record.id(),
-            server: record.tool.server.clone(),
-            tool: record.tool.tool.clone(),
-            state: match (&record.missing_since, record.offered.is_some()) {
-                (Some(_), _) => "vanished",
-                (None, true) => "changed",
-                (None, false) => "pinned",
-            },
-            fingerprint: record.pin.fingerprint().to_hex(),
-            pinned_at: record.pin.pinned_at().to_string(),
-            offered_at: record.offered.as_ref().map(|offered| offered.pinned_at().to_string()),
-            offered_fingerprint: record.offered.as_ref().map(|offered| offered.fingerprint().to_hex()),
-            missing_since: record.missing_since.map(|at| at.to_string()),
-            pin_path: self.absolute(&format!("{PINS}/{}", record.tool.file_name())),
-            changes,
-        }
+pub(crate) fn pin_summary(room: &Room, record: &PinRecord) -> PinSummary {
+    let changes = record.changes();
+    PinSummary {
+        id: record.id(),
+        server: record.tool.server.clone(),
+        tool: record.tool.tool.clone(),
+        state: match (&record.missing_since, record.offered.is_some()) {
+            (Some(_), _) => "vanished",
+            (None, true) => "changed",
+            (None, false) => "pinned",
+        },
+        fingerprint: record.pin.fingerprint().to_hex(),
+        pinned_at: record.pin.pinned_at().to_string(),
+        offered_at: record.offered.as_ref().map(|offered| offered.pinned_at().to_string()),
+        offered_fingerprint: record.offered.as_ref().map(|offered| offered.fingerprint().to_hex()),
+        missing_since: record.missing_since.map(|at| at.to_string()),
+        pin_path: room.absolute(&format!("{PINS}/{}", record.tool.file_name())),
+        changes,
     }
+}
 
-    fn pin_report(&self, record: &PinRecord) -> PinReport {
-        let summary = self.pin_summary(record);
-        PinReport {
-            schema: PinReport::SCHEMA,
-            target: self.target(),
-            pins_path: self.absolute(PINS),
-            changes: summary.changes.clone(),
-            pin: Some(summary),
-            server: None,
-            description: record.pin.tool().description.clone(),
-            input_schema: record.pin.tool().input_schema.clone(),
-            offered: record.offered.as_ref().map(|offered| OfferedTool {
-                name: offered.tool().name.clone(),
-                description: offered.tool().description.clone(),
-                input_schema: offered.tool().input_schema.clone(),
-                fingerprint: offered.fingerprint().to_hex(),
-            }),
-            accepted: false,
-            error: Unfilled::default(),
-            candidates: Unfilled::default(),
-        }
+fn pin_report(room: &Room, record: &PinRecord) -> PinReport {
+    let summary = pin_summary(room, record);
+    PinReport {
+        schema: PinReport::SCHEMA,
+        target: room.target(),
+        pins_path: room.absolute(PINS),
+        changes: summary.changes.clone(),
+        pin: Some(summary),
+        server: None,
+        description: record.pin.tool().description.clone(),
+        input_schema: record.pin.tool().input_schema.clone(),
+        offered: record.offered.as_ref().map(|offered| OfferedTool {
+            name: offered.tool().name.clone(),
+            description: offered.tool().description.clone(),
+            input_schema: offered.tool().input_schema.clone(),
+            fingerprint: offered.fingerprint().to_hex(),
+        }),
+        accepted: false,
+        error: Unfilled::default(),
+        candidates: Unfilled::default(),
     }
 }
 

@@ -1,12 +1,14 @@
 //! Operations on the policy.
 
+use std::sync::Arc;
+
 use brigade_core::Severity;
 use brigade_policy::{CallFacts, Policy, PolicyState, explain};
-use std::sync::Arc;
 
 use crate::codes;
 use crate::error::Error;
 use crate::fault::ErrorLine;
+use crate::load;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
 use crate::room::POLICY;
 use crate::room::Room;
@@ -23,7 +25,7 @@ impl Policies {
     /// # Errors
     /// When the disk fails.
     pub fn show(&self) -> Result<PolicyReport, Error> {
-        let state = self.room.policy();
+        let state = load::policy(&self.room);
         Ok(PolicyReport {
             schema: PolicyReport::SCHEMA,
             target: self.room.target(),
@@ -39,9 +41,9 @@ impl Policies {
     /// # Errors
     /// When there is no such tool.
     pub fn explain(&self, id: &str) -> Result<ExplainReport, Error> {
-        let catalog = self.room.catalog()?;
-        let tool = self.room.tool(&catalog, id)?;
-        let state = self.room.policy();
+        let catalog = load::catalog(&self.room)?;
+        let tool = load::tool(&catalog, id)?;
+        let state = load::policy(&self.room);
         let is_set = |name: &str| self.room.env.environment.is_set(name);
         let explanation = explain(&state, &CallFacts::of(tool), &is_set);
         let ruling = |ruling: &brigade_policy::Ruling| RulingReport {

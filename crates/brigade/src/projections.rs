@@ -2,22 +2,24 @@
 
 mod apply;
 mod harnesses;
-mod orphans;
+pub(crate) mod orphans;
 mod remembered;
 mod staging;
 
-pub use apply::{ApplyRequest, Selection, SyncRequest};
+use std::sync::Arc;
 
+pub use apply::{ApplyRequest, Selection, SyncRequest};
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::parallel::in_parallel;
 use brigade_facts::{Places, Sources, refuse_shared};
 use brigade_projection::{Depth, Orphan, Overwrite, ProjectionItem, plan_tool};
-use std::sync::Arc;
 
 use crate::catalog::{counts, enabled};
 use crate::error::Error;
 use crate::fault::ErrorLine;
+use crate::gather;
 use crate::gather::Config;
+use crate::load;
 use crate::load::shown_id;
 use crate::report::{OrphanReport, ProjectionPlanReport, ProjectionReport, Report as _, SyncPlanReport};
 use crate::room::{CATALOG, Room};
@@ -34,14 +36,14 @@ impl Projections {
     /// # Errors
     /// When the disk fails.
     pub fn plan(&self, id: Option<&str>) -> Result<ProjectionPlanReport, Error> {
-        let config = self.room.config()?;
-        let places = self.room.places();
-        let search = self.room.find_orphans(&config, &places)?;
-        let selected = self.room.select(&config.catalog, id, &search.orphans);
+        let config = gather::config(&self.room)?;
+        let places = places(&self.room);
+        let search = orphans::find_orphans(&self.room, &config, &places)?;
+        let selected = select(&self.room, &config.catalog, id, &search.orphans);
         let tools = &selected.tools;
         let absolute = |path: &str| self.room.absolute(path);
         let report = |item| ProjectionReport::of(item, absolute);
-        let projections = self.room.plan_projections(&config, tools, &places, Depth::Full, report);
+        let projections = plan_projections(&self.room, &config, tools, &places, Depth::Full, report);
         let orphans: Vec<OrphanReport> =
             selected.orphans.iter().map(|orphan| OrphanReport::of(orphan, absolute)).collect();
         Ok(ProjectionPlanReport {
@@ -76,56 +78,54 @@ impl Projections {
     }
 }
 
-impl Room {
-    /// Starts looking at places in this workspace.
-    pub(crate) fn places(&self) -> Places<'_> {
-        Places::new(&*self.fs, self.target())
-    }
+/// Starts looking at places in this workspace.
+pub(crate) fn places(room: &Room) -> Places<'_> {
+    Places::new(&*room.fs, room.target())
+}
 
-    /// Plans the projections of tools, and returns what `convert` makes of them, in their order.
-    pub(crate) fn plan_projections<T: Send>(
-        &self,
-        config: &Config,
-        tools: &[&Tool],
-        places: &Places<'_>,
-        depth: Depth,
-        convert: impl Fn(ProjectionItem) -> T + Sync,
-    ) -> Vec<T> {
-        let sources = Sources::of(self.host(), config, tools);
-        let planned = in_parallel(tools.len(), |index| {
-            let facts = sources.facts(tools[index], places);
-            let items = plan_tool(&facts, &config.claims, Overwrite::Never, depth);
-            let settle = |mut item| {
-                refuse_shared(&mut item, places, config);
-                convert(item)
-            };
-            items.into_iter().map(settle).collect::<Vec<T>>()
-        });
-        planned.into_iter().flatten().collect()
-    }
-
-    /// Picks what was asked for: one tool and its orphans, or all.
-    fn select<'c>(&self, catalog: &'c Catalog, id: Option<&str>, orphans: &[Orphan]) -> Selected<'c> {
-        let mut errors = Room::errors_of(catalog);
-        let Some(id) = id else {
-            return Selected { tools: enabled(catalog), orphans: orphans.to_vec(), errors };
+/// Plans the projections of tools, and returns what `convert` makes of them, in their order.
+pub(crate) fn plan_projections<T: Send>(
+    room: &Room,
+    config: &Config,
+    tools: &[&Tool],
+    places: &Places<'_>,
+    depth: Depth,
+    convert: impl Fn(ProjectionItem) -> T + Sync,
+) -> Vec<T> {
+    let sources = Sources::of(gather::host(room), config, tools);
+    let planned = in_parallel(tools.len(), |index| {
+        let facts = sources.facts(tools[index], places);
+        let items = plan_tool(&facts, &config.claims, Overwrite::Never, depth);
+        let settle = |mut item| {
+            refuse_shared(&mut item, places, config);
+            convert(item)
         };
-        let of_tool = |orphan: &&Orphan| orphan.header.tool_id == id.trim();
-        let orphans: Vec<Orphan> = orphans.iter().filter(of_tool).cloned().collect();
-        let tools = match self.tool(catalog, id) {
-            Ok(tool) => vec![tool],
-            // A tool that left only its files behind is known by them.
-            Err(_) if !orphans.is_empty() => Vec::new(),
-            Err(error) => {
-                // A catalog that cannot be read has said so already.
-                if !catalog.tools().is_empty() || errors.is_empty() {
-                    errors.push(ErrorLine::of(&error, &*self.env.speller));
-                }
-                Vec::new()
+        items.into_iter().map(settle).collect::<Vec<T>>()
+    });
+    planned.into_iter().flatten().collect()
+}
+
+/// Picks what was asked for: one tool and its orphans, or all.
+fn select<'c>(room: &Room, catalog: &'c Catalog, id: Option<&str>, orphans: &[Orphan]) -> Selected<'c> {
+    let mut errors = load::errors_of(catalog);
+    let Some(id) = id else {
+        return Selected { tools: enabled(catalog), orphans: orphans.to_vec(), errors };
+    };
+    let of_tool = |orphan: &&Orphan| orphan.header.tool_id == id.trim();
+    let orphans: Vec<Orphan> = orphans.iter().filter(of_tool).cloned().collect();
+    let tools = match load::tool(catalog, id) {
+        Ok(tool) => vec![tool],
+        // A tool that left only its files behind is known by them.
+        Err(_) if !orphans.is_empty() => Vec::new(),
+        Err(error) => {
+            // A catalog that cannot be read has said so already.
+            if !catalog.tools().is_empty() || errors.is_empty() {
+                errors.push(ErrorLine::of(&error, &*room.env.speller));
             }
-        };
-        Selected { tools, orphans, errors }
-    }
+            Vec::new()
+        }
+    };
+    Selected { tools, orphans, errors }
 }
 
 /// What an operation is about.

@@ -12,14 +12,20 @@ use brigade_mcp::{ListedTool, PinRule, ToolCall};
 use brigade_process::ProcessIdentity;
 use brigade_queue::{Calls as Which, ChainEnd, StoredCall};
 
+use crate::calls;
 use crate::calls::Calls;
 use crate::calls::messages;
 use crate::codes;
 use crate::error::{Error, ErrorKind};
+use crate::gather;
 use crate::gather::{Config, Planned};
+use crate::incoming;
+use crate::pins;
 use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{PassedOver, Report as _, RunReport, Unfilled};
 use crate::room::{RUNS, Room, rel};
+use crate::runtimes;
+use crate::shown;
 
 /// Which call to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,280 +89,277 @@ impl Calls {
         match target.into() {
             RunTarget::Call(prefix) => {
                 let none = || Refusal::Run(RunRefusal::default());
-                let stored = self.room.find_call_to_change(&prefix);
+                let stored = calls::find_call_to_change(&self.room, &prefix);
                 let stored = stored.map_err(|error| error.missing(&self.room, none()))?;
-                self.room.run_stored(stored, &[])
+                run_stored(&self.room, stored, &[])
             }
-            RunTarget::Next => self.room.run_next(),
+            RunTarget::Next => run_next(&self.room),
         }
     }
 }
 
-impl Room {
-    /// Runs the oldest approved call that still verifies. One that another process takes meanwhile is left to it.
-    fn run_next(&self) -> Result<RunReport, Error> {
-        let mut approved: Vec<StoredCall> = Vec::new();
-        let queue = self.queue();
-        let view = queue.read()?;
-        if let Some(journal) = self.journal() {
-            journal.require_calls()?;
-        }
-        view.for_each_call(&Which::Of(CallStatus::Approved), &mut |stored| {
-            approved.push(stored);
-            ControlFlow::Continue(())
-        })?;
-        approved.sort_by_key(|stored| crate::calls::age_key(&stored.call));
-        let mut passed_over = Vec::new();
-        for stored in approved {
-            let attempt = match self.verify_call(stored, &[])? {
-                Verified::Ready(ready) => self.attempt(*ready)?,
-                Verified::Refused(call, refusal) => Attempt::Refused(call, refusal),
-            };
-            match attempt {
-                Attempt::Ran(report) => return Ok(RunReport { passed_over, ..*report }),
-                Attempt::Taken(..) => {}
-                Attempt::Refused(call, refusal) => passed_over.push(PassedOver {
-                    call_id: call.id.as_str().to_owned(),
-                    reasons: messages(&refusal.blockers),
-                }),
-            }
-        }
-        let error = Error::new(ErrorKind::NotFound, "no approved call is ready to run")
-            .coded(codes::NOTHING_APPROVED);
-        let error = error.hint(NextStep::ListApprovedCalls);
-        Err(self.not_run(None, error, RunRefusal { passed_over, ..RunRefusal::default() }))
+/// Runs the oldest approved call that still verifies. One that another process takes meanwhile is left to it.
+fn run_next(room: &Room) -> Result<RunReport, Error> {
+    let mut approved: Vec<StoredCall> = Vec::new();
+    let queue = room.queue();
+    let view = queue.read()?;
+    if let Some(journal) = room.journal() {
+        journal.require_calls()?;
     }
-
-    /// Verifies and runs one call, behind its checkpoints when there are any.
-    pub(crate) fn run_stored(
-        &self,
-        stored: StoredCall,
-        checkpoints: &[Checkpoint],
-    ) -> Result<RunReport, Error> {
-        let attempt = match self.verify_call(stored, checkpoints)? {
-            Verified::Ready(ready) => self.attempt(*ready)?,
+    view.for_each_call(&Which::Of(CallStatus::Approved), &mut |stored| {
+        approved.push(stored);
+        ControlFlow::Continue(())
+    })?;
+    approved.sort_by_key(|stored| calls::age_key(&stored.call));
+    let mut passed_over = Vec::new();
+    for stored in approved {
+        let attempt = match verify_call(room, stored, &[])? {
+            Verified::Ready(ready) => attempt(room, *ready)?,
             Verified::Refused(call, refusal) => Attempt::Refused(call, refusal),
         };
         match attempt {
-            Attempt::Ran(report) => Ok(*report),
-            Attempt::Taken(call, error) => Err(self.not_run(Some(&call), error, RunRefusal::default())),
-            Attempt::Refused(call, refusal) => Err(self.refused(&call, *refusal)),
-        }
-    }
-
-    /// Plans a call again and compares it with its approval.
-    fn verify_call(&self, stored: StoredCall, checkpoints: &[Checkpoint]) -> Result<Verified, Error> {
-        let StoredCall { call, revision, .. } = stored;
-        let (config, mut planned) = match self.plan_again(&call) {
-            Ok(planned) => planned,
-            Err(error) if !error.is_about_request() => return Err(error),
-            Err(error) => {
-                let blocker = brigade_policy::Blocker::new("tool_missing", error.to_string());
-                let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new() };
-                return Ok(Verified::Refused(Box::new(call), Box::new(refusal)));
-            }
-        };
-        let purpose = if checkpoints.is_empty() { Purpose::Run } else { Purpose::Resume(checkpoints) };
-        let plan = planned.plan.clone();
-        let runtime = self.runtime_of(&call.tool_id, &config);
-        Ok(match verify(call.clone(), plan, runtime, purpose, self.now()) {
-            Ok(verified) => {
-                planned.plan = verified.plan().clone();
-                Verified::Ready(Box::new(Ready { call: verified, revision, planned, config }))
-            }
-            Err(refusal) => Verified::Refused(Box::new(call), Box::new(refusal.spelled(&*self.env.speller))),
-        })
-    }
-
-    /// Claims the call, runs it, and records how it ended.
-    fn attempt(&self, ready: Ready) -> Result<Attempt, Error> {
-        let Ready { call, revision, planned, config } = ready;
-        let mcp = self.pin_store().of_call(&config.catalog, call.call())?;
-        let pinned = match self.pin_store().of_verified(mcp.as_ref(), &call)? {
-            Ok(pinned) => pinned,
-            Err(blocker) => {
-                let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new() };
-                return Ok(Attempt::Refused(Box::new(call.call().clone()), Box::new(refusal)));
-            }
-        };
-        let Some(program) = planned.program else {
-            unreachable!("a verified call has its program open");
-        };
-        let started_at = self.now();
-        let run_id = run_id(call.call());
-        let paths = run_paths(&run_id);
-        let queue = self.queue();
-        let claim = Claim { run_id: run_id.clone(), runner: Some(this_process()?) };
-        let (logs, dropped) = {
-            let mut files = self.run_files(&run_id, &paths)?;
-            let mut locked = queue.lock(started_at)?;
-            let stands = locked.view().call(call.id())?;
-            let is_free = stands.as_ref().is_some_and(|now| now.revision == revision)
-                && locked.view().receipt(run_id.as_str())?.is_none();
-            let claimed = if files.is_used && is_free {
-                let message =
-                    format!("call {} has been started already, as the logs of {run_id} show", call.id());
-                Err(Error::new(ErrorKind::Refused, message).hint("queue it again if it is to run once more"))
-            } else {
-                locked.claim(call.id(), revision, claim, started_at).map_err(Error::from)
-            };
-            if let Err(error) = claimed {
-                // Whoever tries to run this call uses the same files: those of a run that has begun stay.
-                let has_begun =
-                    |now: &StoredCall| now.call.claim.as_ref().is_some_and(|claim| claim.run_id == run_id);
-                if !stands.as_ref().is_some_and(has_begun) {
-                    self.discard(&files);
-                }
-                if error.kind() == ErrorKind::Environment {
-                    return Err(error);
-                }
-                return Ok(Attempt::Taken(Box::new(call.call().clone()), error));
-            }
-            // Another process that gave up may have taken back what it created and this one found.
-            if !self.fs.exists(&rel(&paths.stdout_log))? || !self.fs.exists(&rel(&paths.stderr_log))? {
-                files = self.run_files(&run_id, &paths)?;
-            }
-            (files.logs, files.dropped)
-        };
-        tracing::debug!(call = %call.id(), run = %run_id, "claimed the call, and runs it");
-        let keep = |listed: &ListedTool| self.pin_store().first_use(mcp.as_ref(), listed);
-        let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
-        let mut server = ToolCall::of(&call, rule);
-        let secrets = self.bound_values(&config.policy);
-        let finished = execute(
-            &Execution {
-                call: &call,
-                run_id: &run_id,
-                started_at,
-                program: &program,
-                fs: &*self.fs,
-                directory: &planned.directory,
-                environment: &self.env.environment,
-                secrets: &secrets,
-                paths,
-                checkpoint_dir: &dropped,
-                cancel: self.env.cancel.clone(),
-                clock: &*self.env.clock,
-            },
-            logs,
-            server.as_mut().map(|server| server as &mut dyn Peer),
-        );
-        self.digests.keep(&*self.fs);
-        tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
-        // The run is recorded whatever becomes of the pin.
-        let said = mcp.as_ref().zip(server.as_ref().map(ToolCall::exchange));
-        let kept = said.map_or(Ok(None), |(mcp, exchange)| {
-            self.pin_store().keep(mcp, pinned.as_ref(), exchange, finished.completed_at)
-        });
-        let recorded = queue
-            .lock(self.now())
-            .and_then(|mut locked| {
-                locked.finish(
-                    call.id(),
-                    &run_id,
-                    finished.checkpoints.clone(),
-                    &mut |stored| with_checkpoints(&finished.receipt, stored),
-                    finished.completed_at,
-                )
-            })
-            .map_err(|error| unrecorded(error.into(), call.id(), &run_id))?;
-        self.remove_incoming(&dropped);
-        let changed_pin = kept?;
-        let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
-        Ok(Attempt::Ran(Box::new(RunReport {
-            schema: RunReport::SCHEMA,
-            target: self.target(),
-            calls_path: self.calls_path(),
-            runs_path: self.absolute(RUNS),
-            call: self.shown_call(&recorded.call.call),
-            receipt: Box::new(self.shown_receipt(recorded.receipt.receipt)),
-            blockers: Unfilled::default(),
-            blocker_details: Unfilled::default(),
-            changed: Unfilled::default(),
-            passed_over: Vec::new(),
-            warnings: finished.warnings.into_iter().chain(self.chain_warnings(recorded.chain)).collect(),
-            failure: finished.failure.map(|failure| match &changed_pin {
-                Some(pin) => {
-                    let hint = Hint::from("`")
-                        .then(NextStep::ShowPin(pin.clone()))
-                        .then("` shows what changed; queue the call again and approve it, or `")
-                        .then(NextStep::AcceptPin(pin.clone()))
-                        .then("`, if that is wanted");
-                    format!("{failure} ({})", self.spelled(hint))
-                }
-                None => failure,
+            Attempt::Ran(report) => return Ok(RunReport { passed_over, ..*report }),
+            Attempt::Taken(..) => {}
+            Attempt::Refused(call, refusal) => passed_over.push(PassedOver {
+                call_id: call.id.as_str().to_owned(),
+                reasons: messages(&refusal.blockers),
             }),
-            candidates: Unfilled::default(),
-            succeeded,
-        })))
+        }
     }
+    let error =
+        Error::new(ErrorKind::NotFound, "no approved call is ready to run").coded(codes::NOTHING_APPROVED);
+    let error = error.hint(NextStep::ListApprovedCalls);
+    Err(not_run(room, None, error, RunRefusal { passed_over, ..RunRefusal::default() }))
+}
 
-    /// Creates the files of a run; those that an attempt left which did not come to claim the call are used again.
-    fn run_files(&self, run_id: &RunId, paths: &RunPaths) -> Result<RunFiles, Error> {
-        self.fs.create_dir_all(&rel(RUNS))?;
-        let mut created = Vec::new();
-        let mut is_used = false;
-        let mut log = |path: RelPath| -> Result<Box<dyn WriteFile>, Error> {
-            match self.fs.create(&path, 0o600) {
-                Ok(file) => {
-                    created.push(path);
-                    Ok(file)
-                }
-                Err(error) if error.is_exists() => {
-                    if self.fs.link_metadata(&path)?.kind != FileKind::File {
-                        return Err(error.into());
-                    }
-                    let file = self.fs.open_append(&path)?;
-                    is_used |= 0 < file.length()?;
-                    Ok(file)
-                }
-                Err(error) => Err(error.into()),
-            }
+/// Verifies and runs one call, behind its checkpoints when there are any.
+pub(crate) fn run_stored(
+    room: &Room,
+    stored: StoredCall,
+    checkpoints: &[Checkpoint],
+) -> Result<RunReport, Error> {
+    let attempt = match verify_call(room, stored, checkpoints)? {
+        Verified::Ready(ready) => attempt(room, *ready)?,
+        Verified::Refused(call, refusal) => Attempt::Refused(call, refusal),
+    };
+    match attempt {
+        Attempt::Ran(report) => Ok(*report),
+        Attempt::Taken(call, error) => Err(not_run(room, Some(&call), error, RunRefusal::default())),
+        Attempt::Refused(call, refusal) => Err(refused(room, &call, *refusal)),
+    }
+}
+
+/// Plans a call again and compares it with its approval.
+fn verify_call(room: &Room, stored: StoredCall, checkpoints: &[Checkpoint]) -> Result<Verified, Error> {
+    let StoredCall { call, revision, .. } = stored;
+    let (config, mut planned) = match calls::plan_again(room, &call) {
+        Ok(planned) => planned,
+        Err(error) if !error.is_about_request() => return Err(error),
+        Err(error) => {
+            let blocker = brigade_policy::Blocker::new("tool_missing", error.to_string());
+            let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new() };
+            return Ok(Verified::Refused(Box::new(call), Box::new(refusal)));
+        }
+    };
+    let purpose = if checkpoints.is_empty() { Purpose::Run } else { Purpose::Resume(checkpoints) };
+    let plan = planned.plan.clone();
+    let runtime = runtimes::needed::runtime_of(room, &call.tool_id, &config);
+    Ok(match verify(call.clone(), plan, runtime, purpose, room.now()) {
+        Ok(verified) => {
+            planned.plan = verified.plan().clone();
+            Verified::Ready(Box::new(Ready { call: verified, revision, planned, config }))
+        }
+        Err(refusal) => Verified::Refused(Box::new(call), Box::new(refusal.spelled(&*room.env.speller))),
+    })
+}
+
+/// Claims the call, runs it, and records how it ended.
+fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
+    let Ready { call, revision, planned, config } = ready;
+    let mcp = pins::pin_store(room).of_call(&config.catalog, call.call())?;
+    let pinned = match pins::pin_store(room).of_verified(mcp.as_ref(), &call)? {
+        Ok(pinned) => pinned,
+        Err(blocker) => {
+            let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new() };
+            return Ok(Attempt::Refused(Box::new(call.call().clone()), Box::new(refusal)));
+        }
+    };
+    let Some(program) = planned.program else {
+        unreachable!("a verified call has its program open");
+    };
+    let started_at = room.now();
+    let run_id = run_id(call.call());
+    let paths = run_paths(&run_id);
+    let queue = room.queue();
+    let claim = Claim { run_id: run_id.clone(), runner: Some(this_process()?) };
+    let (logs, dropped) = {
+        let mut files = run_files(room, &run_id, &paths)?;
+        let mut locked = queue.lock(started_at)?;
+        let stands = locked.view().call(call.id())?;
+        let is_free = stands.as_ref().is_some_and(|now| now.revision == revision)
+            && locked.view().receipt(run_id.as_str())?.is_none();
+        let claimed = if files.is_used && is_free {
+            let message =
+                format!("call {} has been started already, as the logs of {run_id} show", call.id());
+            Err(Error::new(ErrorKind::Refused, message).hint("queue it again if it is to run once more"))
+        } else {
+            locked.claim(call.id(), revision, claim, started_at).map_err(Error::from)
         };
-        let logs = Logs { stdout: log(rel(&paths.stdout_log))?, stderr: log(rel(&paths.stderr_log))? };
-        let dropped = self.make_incoming(run_id)?;
-        Ok(RunFiles { logs, dropped, created, is_used })
-    }
-
-    /// Takes back what was created for a run that did not come about.
-    fn discard(&self, files: &RunFiles) {
-        // What cannot be removed is harmless: an empty log of a run that nobody knows.
-        for path in &files.created {
-            let _ = self.fs.remove(path);
-        }
-        if !files.created.is_empty() {
-            self.remove_incoming(&files.dropped);
-        }
-    }
-
-    fn refused(&self, call: &Call, refusal: NotVerified) -> Error {
-        let changed: Vec<String> = refusal.changes.iter().map(ToString::to_string).collect();
-        let message = match changed.as_slice() {
-            [] => format!("call {} cannot run", call.id),
-            changed => {
-                format!("call {} cannot run: changed since it was approved: {}", call.id, changed.join(", "))
+        if let Err(error) = claimed {
+            // Whoever tries to run this call uses the same files: those of a run that has begun stay.
+            let has_begun =
+                |now: &StoredCall| now.call.claim.as_ref().is_some_and(|claim| claim.run_id == run_id);
+            if !stands.as_ref().is_some_and(has_begun) {
+                discard(room, &files);
             }
-        };
-        let error =
-            Error::new(ErrorKind::Refused, message).coded(codes::CALL_BLOCKED).because(refusal.blockers);
-        self.not_run(Some(call), error, RunRefusal { changed, ..RunRefusal::default() })
-    }
-
-    fn not_run(&self, call: Option<&Call>, error: Error, known: RunRefusal) -> Error {
-        let call = call.map(|call| Box::new(self.shown_call(call)));
-        error.refusing(self, Refusal::Run(RunRefusal { call, ..known }))
-    }
-
-    /// Says what is wrong with the chain that a receipt was put at the end of.
-    fn chain_warnings(&self, chain: ChainEnd) -> Vec<String> {
-        match chain {
-            ChainEnd::Whole => Vec::new(),
-            ChainEnd::Lost => vec![format!(
-                "the ledger of receipts was lost or changed at its end; the entry of this run stands behind the gap, \
-                     which `{}` shows from now on",
-                self.spelled(NextStep::VerifyRuns)
-            )],
+            if error.kind() == ErrorKind::Environment {
+                return Err(error);
+            }
+            return Ok(Attempt::Taken(Box::new(call.call().clone()), error));
         }
+        // Another process that gave up may have taken back what it created and this one found.
+        if !room.fs.exists(&rel(&paths.stdout_log))? || !room.fs.exists(&rel(&paths.stderr_log))? {
+            files = run_files(room, &run_id, &paths)?;
+        }
+        (files.logs, files.dropped)
+    };
+    tracing::debug!(call = %call.id(), run = %run_id, "claimed the call, and runs it");
+    let keep = |listed: &ListedTool| pins::pin_store(room).first_use(mcp.as_ref(), listed);
+    let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
+    let mut server = ToolCall::of(&call, rule);
+    let secrets = gather::bound_secrets(room, &config.policy);
+    let finished = execute(
+        &Execution {
+            call: &call,
+            run_id: &run_id,
+            started_at,
+            program: &program,
+            fs: &*room.fs,
+            directory: &planned.directory,
+            environment: &room.env.environment,
+            secrets: &secrets,
+            paths,
+            checkpoint_dir: &dropped,
+            cancel: room.env.cancel.clone(),
+            clock: &*room.env.clock,
+        },
+        logs,
+        server.as_mut().map(|server| server as &mut dyn Peer),
+    );
+    room.digests.keep(&*room.fs);
+    tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
+    // The run is recorded whatever becomes of the pin.
+    let said = mcp.as_ref().zip(server.as_ref().map(ToolCall::exchange));
+    let kept = said.map_or(Ok(None), |(mcp, exchange)| {
+        pins::pin_store(room).keep(mcp, pinned.as_ref(), exchange, finished.completed_at)
+    });
+    let recorded = queue
+        .lock(room.now())
+        .and_then(|mut locked| {
+            locked.finish(
+                call.id(),
+                &run_id,
+                finished.checkpoints.clone(),
+                &mut |stored| with_checkpoints(&finished.receipt, stored),
+                finished.completed_at,
+            )
+        })
+        .map_err(|error| unrecorded(error.into(), call.id(), &run_id))?;
+    incoming::remove_incoming(room, &dropped);
+    let changed_pin = kept?;
+    let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
+    Ok(Attempt::Ran(Box::new(RunReport {
+        schema: RunReport::SCHEMA,
+        target: room.target(),
+        calls_path: calls::calls_path(room),
+        runs_path: room.absolute(RUNS),
+        call: shown::shown_call(room, &recorded.call.call),
+        receipt: Box::new(shown::shown_receipt(room, recorded.receipt.receipt)),
+        blockers: Unfilled::default(),
+        blocker_details: Unfilled::default(),
+        changed: Unfilled::default(),
+        passed_over: Vec::new(),
+        warnings: finished.warnings.into_iter().chain(chain_warnings(room, recorded.chain)).collect(),
+        failure: finished.failure.map(|failure| match &changed_pin {
+            Some(pin) => {
+                let hint = Hint::from("`")
+                    .then(NextStep::ShowPin(pin.clone()))
+                    .then("` shows what changed; queue the call again and approve it, or `")
+                    .then(NextStep::AcceptPin(pin.clone()))
+                    .then("`, if that is wanted");
+                format!("{failure} ({})", room.spelled(hint))
+            }
+            None => failure,
+        }),
+        candidates: Unfilled::default(),
+        succeeded,
+    })))
+}
+
+/// Creates the files of a run; those that an attempt left which did not come to claim the call are used again.
+fn run_files(room: &Room, run_id: &RunId, paths: &RunPaths) -> Result<RunFiles, Error> {
+    room.fs.create_dir_all(&rel(RUNS))?;
+    let mut created = Vec::new();
+    let mut is_used = false;
+    let mut log = |path: RelPath| -> Result<Box<dyn WriteFile>, Error> {
+        match room.fs.create(&path, 0o600) {
+            Ok(file) => {
+                created.push(path);
+                Ok(file)
+            }
+            Err(error) if error.is_exists() => {
+                if room.fs.link_metadata(&path)?.kind != FileKind::File {
+                    return Err(error.into());
+                }
+                let file = room.fs.open_append(&path)?;
+                is_used |= 0 < file.length()?;
+                Ok(file)
+            }
+            Err(error) => Err(error.into()),
+        }
+    };
+    let logs = Logs { stdout: log(rel(&paths.stdout_log))?, stderr: log(rel(&paths.stderr_log))? };
+    let dropped = incoming::make_incoming(room, run_id)?;
+    Ok(RunFiles { logs, dropped, created, is_used })
+}
+
+/// Takes back what was created for a run that did not come about.
+fn discard(room: &Room, files: &RunFiles) {
+    // What cannot be removed is harmless: an empty log of a run that nobody knows.
+    for path in &files.created {
+        let _ = room.fs.remove(path);
+    }
+    if !files.created.is_empty() {
+        incoming::remove_incoming(room, &files.dropped);
+    }
+}
+
+fn refused(room: &Room, call: &Call, refusal: NotVerified) -> Error {
+    let changed: Vec<String> = refusal.changes.iter().map(ToString::to_string).collect();
+    let message = match changed.as_slice() {
+        [] => format!("call {} cannot run", call.id),
+        changed => {
+            format!("call {} cannot run: changed since it was approved: {}", call.id, changed.join(", "))
+        }
+    };
+    let error = Error::new(ErrorKind::Refused, message).coded(codes::CALL_BLOCKED).because(refusal.blockers);
+    not_run(room, Some(call), error, RunRefusal { changed, ..RunRefusal::default() })
+}
+
+fn not_run(room: &Room, call: Option<&Call>, error: Error, known: RunRefusal) -> Error {
+    let call = call.map(|call| Box::new(shown::shown_call(room, call)));
+    error.refusing(room, Refusal::Run(RunRefusal { call, ..known }))
+}
+
+/// Says what is wrong with the chain that a receipt was put at the end of.
+fn chain_warnings(room: &Room, chain: ChainEnd) -> Vec<String> {
+    match chain {
+        ChainEnd::Whole => Vec::new(),
+        ChainEnd::Lost => vec![format!(
+            "the ledger of receipts was lost or changed at its end; the entry of this run stands behind the gap, \
+                 which `{}` shows from now on",
+            room.spelled(NextStep::VerifyRuns)
+        )],
     }
 }
 

@@ -4,8 +4,10 @@
 
 mod act;
 mod logs;
-mod needed;
+pub(crate) mod needed;
 mod shown;
+
+use std::sync::Arc;
 
 use brigade_call::RuntimeIssueRecord;
 use brigade_catalog::{Level, Runtime, Runtimes as RuntimeFile, starter};
@@ -14,11 +16,12 @@ use brigade_facts::read_config;
 use brigade_fs::Location;
 use brigade_policy::PolicyState;
 use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
-use std::sync::Arc;
 
 use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::fault::ErrorLine;
+use crate::gather;
+use crate::load;
 use crate::load::unreadable;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -26,6 +29,7 @@ use crate::report::{
     RuntimesSummary, Strictness, Unfilled,
 };
 use crate::room::{RUNTIMES, Room, rel};
+use crate::setup;
 use crate::setup::Existing;
 
 /// The folder of the runtimes' state.
@@ -49,8 +53,8 @@ impl Runtimes {
     /// # Errors
     /// [`ErrorKind::Usage`] when there are runtimes and they are to be kept.
     pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
-        self.room.refuse_existing(RUNTIMES, existing)?;
-        self.room.write_config(RUNTIMES, starter::RUNTIMES_TOML)?;
+        setup::refuse_existing(&self.room, RUNTIMES, existing)?;
+        setup::write_config(&self.room, RUNTIMES, starter::RUNTIMES_TOML)?;
         self.room.fs.create_dir_all(&rel(STATE))?;
         Ok(InitReport {
             schema: InitReport::SCHEMA,
@@ -68,7 +72,7 @@ impl Runtimes {
     /// # Errors
     /// When the disk fails.
     pub fn list(&self) -> Result<RuntimeListReport, Error> {
-        let summary = self.room.look_at_runtimes(Checks::Skip)?;
+        let summary = look_at_runtimes(&self.room, Checks::Skip)?;
         Ok(RuntimeListReport { schema: RuntimeListReport::SCHEMA, summary })
     }
 
@@ -77,7 +81,7 @@ impl Runtimes {
     /// # Errors
     /// When the disk fails.
     pub fn status(&self) -> Result<RuntimeStatusReport, Error> {
-        let summary = self.room.look_at_runtimes(Checks::Run)?;
+        let summary = look_at_runtimes(&self.room, Checks::Run)?;
         Ok(RuntimeStatusReport { schema: RuntimeStatusReport::SCHEMA, summary })
     }
 
@@ -86,7 +90,7 @@ impl Runtimes {
     /// # Errors
     /// When the disk fails.
     pub fn doctor(&self, strictness: Strictness) -> Result<RuntimeHealthReport, Error> {
-        let summary = self.room.look_at_runtimes(Checks::Run)?;
+        let summary = look_at_runtimes(&self.room, Checks::Run)?;
         Ok(RuntimeHealthReport { schema: RuntimeHealthReport::SCHEMA, summary, strictness })
     }
 
@@ -95,8 +99,8 @@ impl Runtimes {
     /// # Errors
     /// [`Refusal::Runtime`] when there is none of that id; when the disk fails.
     pub fn show(&self, id: &str) -> Result<RuntimeReport, Error> {
-        let Configured { runtimes, host } = self.room.configured()?;
-        let found = self.room.runtime(&runtimes, id);
+        let Configured { runtimes, host } = configured(&self.room)?;
+        let found = runtime(&runtimes, id);
         // Of several with one id the first is meant, as it is everywhere else.
         let meant: Vec<Runtime> = found.as_ref().map(|runtime| (*runtime).clone()).into_iter().collect();
         let concerns = |issue: &&ConfigIssue| {
@@ -105,8 +109,8 @@ impl Runtimes {
         };
         let issues = runtimes.issues().iter().filter(concerns).cloned().collect();
         let one = Configured { runtimes: RuntimeFile::new(meant.clone(), issues), host };
-        let facts = self.room.facts_of(&one, Checks::Skip);
-        let mut summary = self.room.summary(&one.runtimes, &facts);
+        let facts = facts_of(&self.room, &one, Checks::Skip);
+        let mut summary = summary(&self.room, &one.runtimes, &facts);
         if let Err(error) = found {
             if summary.errors.is_empty() {
                 let message = format!("runtime not found: {}", escape_terminal(id));
@@ -117,102 +121,102 @@ impl Runtimes {
         }
         Ok(RuntimeReport {
             schema: RuntimeReport::SCHEMA,
-            runtime: Box::new(facts.first().map(|facts| self.room.runtime_status(facts)).unwrap_or_default()),
+            runtime: Box::new(
+                facts.first().map(|facts| shown::runtime_status(&self.room, facts)).unwrap_or_default(),
+            ),
             summary,
             error: Unfilled::default(),
         })
     }
 }
 
-impl Room {
-    fn look_at_runtimes(&self, checks: Checks) -> Result<RuntimesSummary, Error> {
-        let configured = self.configured()?;
-        let mut facts = self.facts_of(&configured, checks);
-        let supervisor = self.supervisor(&configured.host);
-        facts.extend(supervisor.facts_of_left(&supervisor.left(configured.runtimes.runtimes())?));
-        Ok(self.summary(&configured.runtimes, &facts))
-    }
+fn look_at_runtimes(room: &Room, checks: Checks) -> Result<RuntimesSummary, Error> {
+    let configured = configured(room)?;
+    let mut facts = facts_of(room, &configured, checks);
+    let supervisor = supervisor(room, &configured.host);
+    facts.extend(supervisor.facts_of_left(&supervisor.left(configured.runtimes.runtimes())?));
+    Ok(summary(room, &configured.runtimes, &facts))
+}
 
-    fn facts_of(&self, configured: &Configured, checks: Checks) -> Vec<RuntimeFacts> {
-        let supervisor = self.supervisor(&configured.host);
-        supervisor.facts(configured.runtimes.runtimes(), checks, self.env.cancel.as_ref())
-    }
+fn facts_of(room: &Room, configured: &Configured, checks: Checks) -> Vec<RuntimeFacts> {
+    let supervisor = supervisor(room, &configured.host);
+    supervisor.facts(configured.runtimes.runtimes(), checks, room.env.cancel.as_ref())
+}
 
-    fn summary(&self, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> RuntimesSummary {
-        let errors = runtimes.issues().iter().filter(|issue| issue.severity == Severity::Error);
-        let words = self.words_of_steps();
-        let of_config =
-            runtimes.issues().iter().map(|issue| (issue.severity, shown::config_issue(issue, &words)));
-        let of_facts = facts.iter().flat_map(|facts| &facts.issues);
-        let all: Vec<(Severity, RuntimeIssueRecord)> =
-            of_config.chain(of_facts.map(|issue| (issue.severity, shown::issue(issue, &words)))).collect();
-        // The first of the worst.
-        let top = all.iter().rev().max_by_key(|(severity, _)| *severity).map(|(_, issue)| issue.clone());
-        RuntimesSummary {
-            target: self.target(),
-            config_path: self.absolute(RUNTIMES),
-            state_path: self.absolute(STATE),
-            valid: runtimes.is_valid(),
-            errors: errors.map(ErrorLine::from).collect(),
-            runtimes: facts.iter().map(|facts| self.runtime_status(facts)).collect(),
-            runtime_count: facts.len(),
-            counts: StateCounts::of(facts).by_state(),
-            issue_count: all.len(),
-            issues: all.into_iter().map(|(_, issue)| issue).collect(),
-            top_issue: top,
+fn summary(room: &Room, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> RuntimesSummary {
+    let errors = runtimes.issues().iter().filter(|issue| issue.severity == Severity::Error);
+    let words = room.words_of_steps();
+    let of_config =
+        runtimes.issues().iter().map(|issue| (issue.severity, shown::config_issue(issue, &words)));
+    let of_facts = facts.iter().flat_map(|facts| &facts.issues);
+    let all: Vec<(Severity, RuntimeIssueRecord)> =
+        of_config.chain(of_facts.map(|issue| (issue.severity, shown::issue(issue, &words)))).collect();
+    // The first of the worst.
+    let top = all.iter().rev().max_by_key(|(severity, _)| *severity).map(|(_, issue)| issue.clone());
+    RuntimesSummary {
+        target: room.target(),
+        config_path: room.absolute(RUNTIMES),
+        state_path: room.absolute(STATE),
+        valid: runtimes.is_valid(),
+        errors: errors.map(ErrorLine::from).collect(),
+        runtimes: facts.iter().map(|facts| shown::runtime_status(room, facts)).collect(),
+        runtime_count: facts.len(),
+        counts: StateCounts::of(facts).by_state(),
+        issue_count: all.len(),
+        issues: all.into_iter().map(|(_, issue)| issue).collect(),
+        top_issue: top,
+    }
+}
+
+/// Reads the runtimes, and what the policy says of their folders.
+fn configured(room: &Room) -> Result<Configured, Error> {
+    Ok(Configured { runtimes: runtimes(room)?, host: host_of_runtimes(room, &load::policy(room))? })
+}
+
+/// Reads the runtimes. A file that is missing or cannot be read has none, and an issue that says so.
+pub(crate) fn runtimes(room: &Room) -> Result<RuntimeFile, Error> {
+    match read_config(&*room.fs, RUNTIMES) {
+        Ok(bytes) => Ok(RuntimeFile::parse(RUNTIMES, Level::Project, &bytes)),
+        Err(error) => {
+            let issue = unreadable(RUNTIMES, error, room.spelled(NextStep::InitRuntimes))?;
+            Ok(RuntimeFile::new(Vec::new(), vec![issue]))
         }
     }
+}
 
-    /// Reads the runtimes, and what the policy says of their folders.
-    fn configured(&self) -> Result<Configured, Error> {
-        Ok(Configured { runtimes: self.runtimes()?, host: self.host_of_runtimes(&self.policy())? })
-    }
-
-    /// Reads the runtimes. A file that is missing or cannot be read has none, and an issue that says so.
-    pub(crate) fn runtimes(&self) -> Result<RuntimeFile, Error> {
-        match read_config(&*self.fs, RUNTIMES) {
-            Ok(bytes) => Ok(RuntimeFile::parse(RUNTIMES, Level::Project, &bytes)),
-            Err(error) => {
-                let issue = unreadable(RUNTIMES, error, self.spelled(NextStep::InitRuntimes))?;
-                Ok(RuntimeFile::new(Vec::new(), vec![issue]))
-            }
+/// Returns what runtimes may get from the machine.
+pub(crate) fn host_of_runtimes(room: &Room, policy: &PolicyState) -> Result<Host, Error> {
+    let mut outside = Vec::new();
+    let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();
+    for folder in allowed {
+        if let Location::Outside(folder) = room.fs.resolve(folder, room.env.home())? {
+            outside.push(folder);
         }
     }
+    let variables = room.env.environment.variables();
+    let environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
+    Ok(Host { environment, outside, secrets: gather::bound_secrets(room, policy) })
+}
 
-    /// Returns what runtimes may get from the machine.
-    pub(crate) fn host_of_runtimes(&self, policy: &PolicyState) -> Result<Host, Error> {
-        let mut outside = Vec::new();
-        let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();
-        for folder in allowed {
-            if let Location::Outside(folder) = self.fs.resolve(folder, self.env.home())? {
-                outside.push(folder);
-            }
-        }
-        let variables = self.env.environment.variables();
-        let environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
-        Ok(Host { environment, outside, secrets: self.bound_values(policy) })
-    }
+pub(crate) fn supervisor<'a>(room: &'a Room, host: &'a Host) -> Supervisor<'a> {
+    Supervisor::new(&*room.fs, &*room.env.clock, host)
+}
 
-    pub(crate) fn supervisor<'a>(&'a self, host: &'a Host) -> Supervisor<'a> {
-        Supervisor::new(&*self.fs, &*self.env.clock, host)
+/// Finds a runtime, also one that is disabled or broken.
+pub(crate) fn runtime<'r>(runtimes: &'r RuntimeFile, id: &str) -> Result<&'r Runtime, Error> {
+    if let Some(runtime) = runtimes.runtime(id.trim()) {
+        return Ok(runtime);
     }
-
-    /// Finds a runtime, also one that is disabled or broken.
-    pub(crate) fn runtime<'r>(&self, runtimes: &'r RuntimeFile, id: &str) -> Result<&'r Runtime, Error> {
-        if let Some(runtime) = runtimes.runtime(id.trim()) {
-            return Ok(runtime);
-        }
-        if runtimes.runtimes().is_empty()
-            && let Some(issue) = runtimes.issues().iter().max_by_key(|issue| issue.severity)
-        {
-            return Err(Error::new(ErrorKind::InvalidConfig, issue.to_string()));
-        }
-        let shown = escape_terminal(id);
-        let error = Error::new(ErrorKind::NotFound, format!("no runtime has the id `{shown}`"))
-            .coded(codes::RUNTIME_MISSING);
-        Err(match closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str())) {
-            Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
-            None => error.hint(NextStep::ListRuntimes),
-        })
+    if runtimes.runtimes().is_empty()
+        && let Some(issue) = runtimes.issues().iter().max_by_key(|issue| issue.severity)
+    {
+        return Err(Error::new(ErrorKind::InvalidConfig, issue.to_string()));
     }
+    let shown = escape_terminal(id);
+    let error = Error::new(ErrorKind::NotFound, format!("no runtime has the id `{shown}`"))
+        .coded(codes::RUNTIME_MISSING);
+    Err(match closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str())) {
+        Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
+        None => error.hint(NextStep::ListRuntimes),
+    })
 }

@@ -42,32 +42,32 @@ impl Tools {
     /// # Errors
     /// [`ErrorKind::Usage`] when there is a catalog and it is to be kept.
     pub fn init(&self, existing: Existing, ignore: Ignore) -> Result<InitReport, Error> {
-        self.room.refuse_existing(CATALOG, existing)?;
-        self.room.check_place(CATALOG_LOCK)?;
+        refuse_existing(&self.room, CATALOG, existing)?;
+        check_place(&self.room, CATALOG_LOCK)?;
         // Everything that can be known to fail is looked at before anything is written.
         let ignored = match ignore {
-            Ignore::Write => Some(self.room.ignore_change()?),
+            Ignore::Write => Some(ignore_change(&self.room)?),
             Ignore::Skip => None,
         };
         for path in starter::SOURCES.iter().map(|source| source.path).chain([CATALOG]) {
-            self.room.check_place(path)?;
+            check_place(&self.room, path)?;
         }
-        let _lock = self.room.lock_catalog()?;
-        self.room.refuse_existing(CATALOG, existing)?;
+        let _lock = lock_catalog(&self.room)?;
+        refuse_existing(&self.room, CATALOG, existing)?;
         let mut sources = Vec::new();
         for source in starter::SOURCES {
             let path = rel(source.path);
-            self.room.create_repository_folder(&path.parent())?;
+            create_repository_folder(&self.room, &path.parent())?;
             if !self.room.fs.exists(&path)? {
                 self.room.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
                 sources.push(source.path.to_owned());
             }
         }
         let gitignore = match ignored {
-            Some(change) => self.room.write_ignore(change)?,
+            Some(change) => write_ignore(&self.room, change)?,
             None => "skipped".to_owned(),
         };
-        self.room.write_config(CATALOG, &starter::tools_toml())?;
+        write_config(&self.room, CATALOG, &starter::tools_toml())?;
         Ok(InitReport {
             schema: InitReport::SCHEMA,
             target: self.room.target(),
@@ -86,8 +86,8 @@ impl Policies {
     /// # Errors
     /// [`ErrorKind::Usage`] when there is a policy and it is to be kept.
     pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
-        self.room.refuse_existing(POLICY, existing)?;
-        self.room.write_config(POLICY, starter::POLICY_TOML)?;
+        refuse_existing(&self.room, POLICY, existing)?;
+        write_config(&self.room, POLICY, starter::POLICY_TOML)?;
         Ok(InitReport {
             schema: InitReport::SCHEMA,
             target: self.room.target(),
@@ -100,90 +100,88 @@ impl Policies {
     }
 }
 
-impl Room {
-    pub(crate) fn refuse_existing(&self, file: &str, existing: Existing) -> Result<(), Error> {
-        if existing == Existing::Keep && self.fs.exists(&rel(file))? {
-            let error = Error::new(ErrorKind::Usage, format!("`{file}` exists already"));
-            return Err(error.hint("--force replaces it"));
+pub(crate) fn refuse_existing(room: &Room, file: &str, existing: Existing) -> Result<(), Error> {
+    if existing == Existing::Keep && room.fs.exists(&rel(file))? {
+        let error = Error::new(ErrorKind::Usage, format!("`{file}` exists already"));
+        return Err(error.hint("--force replaces it"));
+    }
+    Ok(())
+}
+
+/// Waits until nobody else changes the catalog. Whoever writes it reads it while holding this.
+pub(crate) fn lock_catalog(room: &Room) -> Result<Lock, Error> {
+    let path = rel(CATALOG_LOCK);
+    room.fs.create_dir_all(&path.parent())?;
+    let holder = format!("process {} (change of the catalog), since {}", std::process::id(), room.now());
+    Ok(room.fs.lock(&path, &holder, room.env.lock_timeout)?)
+}
+
+/// Makes a folder that belongs to the repository and not to the state: others may look into it.
+pub(crate) fn create_repository_folder(room: &Room, folder: &RelPath) -> Result<(), FsError> {
+    if folder.is_root() || room.fs.exists(folder)? {
+        return Ok(());
+    }
+    create_repository_folder(room, &folder.parent())?;
+    room.fs.create_dir_all(folder)?;
+    room.fs.set_mode(folder, 0o755)
+}
+
+pub(crate) fn write_config(room: &Room, file: &str, text: &str) -> Result<(), Error> {
+    let path = rel(file);
+    room.fs.create_dir_all(&path.parent())?;
+    Ok(room.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))?)
+}
+
+/// Looks what is to become of `.gitignore`, without writing.
+pub(crate) fn ignore_change(room: &Room) -> Result<Option<NewIgnore>, Error> {
+    let existing = match room.fs.read(&rel(GITIGNORE), CONFIG_LIMIT) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind == FsErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    // One that is no UTF-8 is taken byte by byte, and what is added is ASCII.
+    let (text, is_text) = match existing.map(String::from_utf8).transpose() {
+        Ok(text) => (text, true),
+        Err(error) => (Some(error.as_bytes().iter().map(|byte| char::from(*byte)).collect()), false),
+    };
+    let (text, word) = match starter::merge_ignore(text.as_deref()) {
+        starter::IgnoreChange::Created(text) => (text, "created"),
+        starter::IgnoreChange::Updated(text) => (text, "updated"),
+        starter::IgnoreChange::Skipped => return Ok(None),
+    };
+    let byte = |character| u8::try_from(character).unwrap_or(b'?');
+    let bytes = if is_text { text.into_bytes() } else { text.chars().map(byte).collect() };
+    Ok(Some(NewIgnore { bytes, word }))
+}
+
+/// Brings the ignore lines into `.gitignore`, and says what became of it.
+pub(crate) fn write_ignore(room: &Room, change: Option<NewIgnore>) -> Result<String, Error> {
+    let Some(NewIgnore { bytes, word }) = change else {
+        return Ok("skipped".to_owned());
+    };
+    room.fs.write_atomic(&rel(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
+    Ok(format!("{word} ({GITIGNORE})"))
+}
+
+/// Checks that a file could be written: that the folders above it are folders, and that it is no folder itself.
+pub(crate) fn check_place(room: &Room, file: &str) -> Result<(), Error> {
+    let path = rel(file);
+    let kind = |path: &RelPath| match room.fs.metadata(path) {
+        Ok(metadata) => Ok(Some(metadata.kind)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    };
+    if kind(&path)?.is_some_and(|kind| kind != FileKind::File) {
+        return Err(FsError::new("write", file, FsErrorKind::NotAFile).into());
+    }
+    let mut above = path.parent();
+    while !above.is_root() {
+        if kind(&above)?.is_some_and(|kind| kind != FileKind::Directory) {
+            return Err(FsError::new("write", file, FsErrorKind::NotADirectory).into());
         }
-        Ok(())
+        above = above.parent();
     }
-
-    /// Waits until nobody else changes the catalog. Whoever writes it reads it while holding this.
-    pub(crate) fn lock_catalog(&self) -> Result<Lock, Error> {
-        let path = rel(CATALOG_LOCK);
-        self.fs.create_dir_all(&path.parent())?;
-        let holder = format!("process {} (change of the catalog), since {}", std::process::id(), self.now());
-        Ok(self.fs.lock(&path, &holder, self.env.lock_timeout)?)
-    }
-
-    /// Makes a folder that belongs to the repository and not to the state: others may look into it.
-    pub(crate) fn create_repository_folder(&self, folder: &RelPath) -> Result<(), FsError> {
-        if folder.is_root() || self.fs.exists(folder)? {
-            return Ok(());
-        }
-        self.create_repository_folder(&folder.parent())?;
-        self.fs.create_dir_all(folder)?;
-        self.fs.set_mode(folder, 0o755)
-    }
-
-    pub(crate) fn write_config(&self, file: &str, text: &str) -> Result<(), Error> {
-        let path = rel(file);
-        self.fs.create_dir_all(&path.parent())?;
-        Ok(self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))?)
-    }
-
-    /// Looks what is to become of `.gitignore`, without writing.
-    pub(crate) fn ignore_change(&self) -> Result<Option<NewIgnore>, Error> {
-        let existing = match self.fs.read(&rel(GITIGNORE), CONFIG_LIMIT) {
-            Ok(bytes) => Some(bytes),
-            Err(error) if error.kind == FsErrorKind::NotFound => None,
-            Err(error) => return Err(error.into()),
-        };
-        // One that is no UTF-8 is taken byte by byte, and what is added is ASCII.
-        let (text, is_text) = match existing.map(String::from_utf8).transpose() {
-            Ok(text) => (text, true),
-            Err(error) => (Some(error.as_bytes().iter().map(|byte| char::from(*byte)).collect()), false),
-        };
-        let (text, word) = match starter::merge_ignore(text.as_deref()) {
-            starter::IgnoreChange::Created(text) => (text, "created"),
-            starter::IgnoreChange::Updated(text) => (text, "updated"),
-            starter::IgnoreChange::Skipped => return Ok(None),
-        };
-        let byte = |character| u8::try_from(character).unwrap_or(b'?');
-        let bytes = if is_text { text.into_bytes() } else { text.chars().map(byte).collect() };
-        Ok(Some(NewIgnore { bytes, word }))
-    }
-
-    /// Brings the ignore lines into `.gitignore`, and says what became of it.
-    pub(crate) fn write_ignore(&self, change: Option<NewIgnore>) -> Result<String, Error> {
-        let Some(NewIgnore { bytes, word }) = change else {
-            return Ok("skipped".to_owned());
-        };
-        self.fs.write_atomic(&rel(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
-        Ok(format!("{word} ({GITIGNORE})"))
-    }
-
-    /// Checks that a file could be written: that the folders above it are folders, and that it is no folder itself.
-    pub(crate) fn check_place(&self, file: &str) -> Result<(), Error> {
-        let path = rel(file);
-        let kind = |path: &RelPath| match self.fs.metadata(path) {
-            Ok(metadata) => Ok(Some(metadata.kind)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        };
-        if kind(&path)?.is_some_and(|kind| kind != FileKind::File) {
-            return Err(FsError::new("write", file, FsErrorKind::NotAFile).into());
-        }
-        let mut above = path.parent();
-        while !above.is_root() {
-            if kind(&above)?.is_some_and(|kind| kind != FileKind::Directory) {
-                return Err(FsError::new("write", file, FsErrorKind::NotADirectory).into());
-            }
-            above = above.parent();
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// What is to stand in `.gitignore`.

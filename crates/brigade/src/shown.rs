@@ -8,90 +8,85 @@ use brigade_queue::{StoredCheckpoint, StoredReceipt};
 use crate::report::RunSummary;
 use crate::room::Room;
 
-impl Room {
-    /// Shows a call.
-    pub(crate) fn shown_call(&self, call: &Call) -> Call {
-        Call {
-            policy: call.policy.clone().map(|policy| self.shown_policy(policy)),
-            projection_summary: call
-                .projection_summary
-                .clone()
-                .map(|summary| self.shown_projections(summary)),
-            receipt: call
-                .receipt
-                .clone()
-                .map(|receipt| ReceiptLink { path: self.absolute(&receipt.path), ..receipt }),
-            ..call.clone()
-        }
+/// Shows a call.
+pub(crate) fn shown_call(room: &Room, call: &Call) -> Call {
+    Call {
+        policy: call.policy.clone().map(|policy| shown_policy(room, policy)),
+        projection_summary: call.projection_summary.clone().map(|summary| shown_projections(room, summary)),
+        receipt: call
+            .receipt
+            .clone()
+            .map(|receipt| ReceiptLink { path: room.absolute(&receipt.path), ..receipt }),
+        ..call.clone()
     }
+}
 
-    /// Shows a receipt.
-    pub(crate) fn shown_receipt(&self, receipt: Receipt) -> Receipt {
-        let absolute = |path: Option<String>| path.map(|path| self.absolute(&path));
-        Receipt {
-            receipt_path: absolute(receipt.receipt_path),
-            stdout_log_path: absolute(receipt.stdout_log_path),
-            stderr_log_path: absolute(receipt.stderr_log_path),
-            cwd: absolute(receipt.cwd).map(|cwd| if cwd.ends_with("/.") { self.target() } else { cwd }),
-            runtime: receipt.runtime.map(|runtime| self.shown_runtime(runtime)),
-            checkpoint: receipt.checkpoint.map(|checkpoint| {
-                let checkpoint_path = absolute(checkpoint.checkpoint_path.clone());
-                Box::new(Checkpoint { checkpoint_path, ..*checkpoint })
-            }),
-            policy: receipt.policy.map(|policy| self.shown_policy(policy)),
-            projection_summary: receipt.projection_summary.map(|summary| self.shown_projections(summary)),
-            ..receipt
-        }
+/// Shows a receipt.
+pub(crate) fn shown_receipt(room: &Room, receipt: Receipt) -> Receipt {
+    let absolute = |path: Option<String>| path.map(|path| room.absolute(&path));
+    Receipt {
+        receipt_path: absolute(receipt.receipt_path),
+        stdout_log_path: absolute(receipt.stdout_log_path),
+        stderr_log_path: absolute(receipt.stderr_log_path),
+        cwd: absolute(receipt.cwd).map(|cwd| if cwd.ends_with("/.") { room.target() } else { cwd }),
+        runtime: receipt.runtime.map(|runtime| shown_runtime(room, runtime)),
+        checkpoint: receipt.checkpoint.map(|checkpoint| {
+            let checkpoint_path = absolute(checkpoint.checkpoint_path.clone());
+            Box::new(Checkpoint { checkpoint_path, ..*checkpoint })
+        }),
+        policy: receipt.policy.map(|policy| shown_policy(room, policy)),
+        projection_summary: receipt.projection_summary.map(|summary| shown_projections(room, summary)),
+        ..receipt
     }
+}
 
-    /// Sums up a run for lists.
-    pub(crate) fn run_summary(&self, stored: &StoredReceipt) -> RunSummary {
-        let receipt = Receipt { receipt_path: Some(stored.path.clone()), ..stored.receipt.clone() };
-        RunSummary::of(self.shown_receipt(receipt))
+/// Sums up a run for lists.
+pub(crate) fn run_summary(room: &Room, stored: &StoredReceipt) -> RunSummary {
+    let receipt = Receipt { receipt_path: Some(stored.path.clone()), ..stored.receipt.clone() };
+    RunSummary::of(shown_receipt(room, receipt))
+}
+
+/// Shows a decision of the policy.
+pub(crate) fn shown_policy(room: &Room, policy: PolicyDecision) -> PolicyDecision {
+    if policy.policy_path.is_empty() {
+        return policy;
     }
+    PolicyDecision { policy_path: room.absolute(&policy.policy_path), ..policy }
+}
 
-    /// Shows a decision of the policy.
-    pub(crate) fn shown_policy(&self, policy: PolicyDecision) -> PolicyDecision {
-        if policy.policy_path.is_empty() {
-            return policy;
-        }
-        PolicyDecision { policy_path: self.absolute(&policy.policy_path), ..policy }
+/// Shows how projections stand.
+pub(crate) fn shown_projections(room: &Room, mut summary: ProjectionSummary) -> ProjectionSummary {
+    for path in summary.projections.iter_mut().filter_map(|row| row.projection_path.as_mut()) {
+        *path = room.absolute(path);
     }
+    summary
+}
 
-    /// Shows how projections stand.
-    pub(crate) fn shown_projections(&self, mut summary: ProjectionSummary) -> ProjectionSummary {
-        for path in summary.projections.iter_mut().filter_map(|row| row.projection_path.as_mut()) {
-            *path = self.absolute(path);
-        }
-        summary
-    }
-
-    /// Shows a runtime.
-    pub(crate) fn shown_runtime(&self, mut runtime: RuntimeStatus) -> RuntimeStatus {
-        let absolute = |path: &mut String| *path = self.absolute(path);
-        let directory = |path: &mut String| {
-            *path = if path == "." { self.target() } else { self.absolute(path) };
-        };
-        runtime.cwd.iter_mut().for_each(directory);
-        [&mut runtime.pid_path, &mut runtime.metadata_path].into_iter().for_each(absolute);
-        let paths = [&mut runtime.stdout_log_path, &mut runtime.stderr_log_path, &mut runtime.health_path];
+/// Shows a runtime.
+pub(crate) fn shown_runtime(room: &Room, mut runtime: RuntimeStatus) -> RuntimeStatus {
+    let absolute = |path: &mut String| *path = room.absolute(path);
+    let directory = |path: &mut String| {
+        *path = if path == "." { room.target() } else { room.absolute(path) };
+    };
+    runtime.cwd.iter_mut().for_each(directory);
+    [&mut runtime.pid_path, &mut runtime.metadata_path].into_iter().for_each(absolute);
+    let paths = [&mut runtime.stdout_log_path, &mut runtime.stderr_log_path, &mut runtime.health_path];
+    paths.into_iter().flatten().for_each(absolute);
+    if let Some(metadata) = &mut runtime.metadata {
+        metadata.cwd.iter_mut().for_each(directory);
+        let paths = [
+            &mut metadata.pid_path,
+            &mut metadata.metadata_path,
+            &mut metadata.stdout_log_path,
+            &mut metadata.stderr_log_path,
+            &mut metadata.health_path,
+        ];
         paths.into_iter().flatten().for_each(absolute);
-        if let Some(metadata) = &mut runtime.metadata {
-            metadata.cwd.iter_mut().for_each(directory);
-            let paths = [
-                &mut metadata.pid_path,
-                &mut metadata.metadata_path,
-                &mut metadata.stdout_log_path,
-                &mut metadata.stderr_log_path,
-                &mut metadata.health_path,
-            ];
-            paths.into_iter().flatten().for_each(absolute);
-        }
-        runtime
     }
+    runtime
+}
 
-    /// Shows a checkpoint.
-    pub(crate) fn shown_checkpoint(&self, stored: &StoredCheckpoint) -> Checkpoint {
-        Checkpoint { checkpoint_path: Some(self.absolute(&stored.path)), ..stored.checkpoint.clone() }
-    }
+/// Shows a checkpoint.
+pub(crate) fn shown_checkpoint(room: &Room, stored: &StoredCheckpoint) -> Checkpoint {
+    Checkpoint { checkpoint_path: Some(room.absolute(&stored.path)), ..stored.checkpoint.clone() }
 }

@@ -8,6 +8,7 @@ use brigade_core::Place;
 use brigade_fs::{Fs, RelPath};
 use brigade_redact::{Redactor, Source};
 
+use crate::calls;
 use crate::fault::{Fault, SourceLine};
 use crate::room::Room;
 
@@ -23,7 +24,7 @@ pub struct SourceFiles {
 
 impl SourceFiles {
     pub(crate) fn new(room: &Room) -> SourceFiles {
-        let redactor = Redactor::new(&room.telling_values().unwrap_or_default());
+        let redactor = Redactor::new(&calls::telling_values(room).unwrap_or_default());
         SourceFiles { fs: room.fs.clone(), redactor, read: RefCell::default() }
     }
 

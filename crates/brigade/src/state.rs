@@ -10,8 +10,11 @@ use brigade_core::NextStep;
 use brigade_queue::{BadReceipt, Calls, Chain, Check, Compaction, Mending, View};
 
 use crate::error::Error;
+use crate::incoming;
+use crate::litter;
 use crate::report::{CompactReport, DamageReport, Quarantine, Report as _, StateReport};
 use crate::room::Room;
+use crate::shown;
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +60,7 @@ impl State {
             })
             .collect();
         let as_adopted: HashSet<&String> = check.bad_when_adopted.iter().collect();
-        let bad = self.room.bad_receipts(&view, check.lost_receipts.clone())?;
+        let bad = bad_receipts(&view, check.lost_receipts.clone())?;
         damage.extend(bad.into_iter().filter(|bad| !as_adopted.contains(&bad.0)).map(|(path, problem)| {
             let next = step(if check.is_unadopted { NextStep::CompactState } else { NextStep::VerifyRuns });
             DamageReport { file: self.room.absolute(&path), line: None, problem, next }
@@ -88,7 +91,9 @@ impl State {
             next: step(if bad.is_recorded { NextStep::CompactState } else { NextStep::ListCheckpoints }),
         }));
         let mut temporary = check.temporary;
-        let left = self.room.left_incoming(&view)?.into_iter().chain(self.room.left_temporary()?);
+        let left = incoming::left_incoming(&self.room, &view)?
+            .into_iter()
+            .chain(litter::left_temporary(&self.room)?);
         temporary.extend(left.map(|path| path.to_string()));
         temporary.sort();
         temporary.dedup();
@@ -136,7 +141,7 @@ impl State {
             return Ok(());
         }
         for stored in view.receipts(usize::MAX)?.receipts {
-            let receipt = Box::new(self.room.shown_receipt(stored.receipt));
+            let receipt = Box::new(shown::shown_receipt(&self.room, stored.receipt));
             if found(Exported::Receipt(receipt)).is_break() {
                 break;
             }
@@ -149,53 +154,51 @@ impl State {
     /// # Errors
     /// When the disk fails.
     pub fn compact(&self) -> Result<CompactReport, Error> {
-        self.room.state_compact()
+        state_compact(&self.room)
     }
 }
 
-impl Room {
-    /// Finds the receipts that are none, besides those that are gone, and what is wrong with each.
-    fn bad_receipts(&self, view: &View<'_>, gone: Vec<String>) -> Result<BTreeMap<String, String>, Error> {
-        let bad = Mutex::new(BTreeMap::new());
-        view.examine_runs(&[], Chain::Trust, &|found| {
-            if let Err(BadReceipt { path, problem }) = found {
-                bad.lock().unwrap_or_else(PoisonError::into_inner).insert(path, problem);
-            }
-        })?;
-        let mut bad = bad.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for path in gone {
-            bad.entry(path).or_insert_with(|| "the ledger names it, and there is no such file".to_owned());
+/// Finds the receipts that are none, besides those that are gone, and what is wrong with each.
+fn bad_receipts(view: &View<'_>, gone: Vec<String>) -> Result<BTreeMap<String, String>, Error> {
+    let bad = Mutex::new(BTreeMap::new());
+    view.examine_runs(&[], Chain::Trust, &|found| {
+        if let Err(BadReceipt { path, problem }) = found {
+            bad.lock().unwrap_or_else(PoisonError::into_inner).insert(path, problem);
         }
-        Ok(bad)
+    })?;
+    let mut bad = bad.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for path in gone {
+        bad.entry(path).or_insert_with(|| "the ledger names it, and there is no such file".to_owned());
     }
+    Ok(bad)
+}
 
-    /// Moves finished calls out of the journal, unreadable lines to a quarantine, and removes what crashes left. Adopts
-    /// the state of the Python program.
-    ///
-    /// # Errors
-    /// When the disk fails; everything is as before then.
-    pub(crate) fn state_compact(&self) -> Result<CompactReport, Error> {
-        let now = self.now();
-        let queue = self.queue();
-        // Runs whose runner is gone are recorded first, as by every writer.
-        drop(queue.lock(now)?);
-        let compaction = match self.journal() {
-            Some(journal) => journal.compact(now)?,
-            None => Compaction::default(),
-        };
-        let left = self.left_incoming(&queue.read()?)?;
-        for folder in &left {
-            self.remove_incoming(folder);
-        }
-        Ok(CompactReport {
-            schema: CompactReport::SCHEMA,
-            target: self.target(),
-            adopted: compaction.is_adoption,
-            moved: compaction.moved,
-            quarantined: compaction.quarantined,
-            restored: compaction.restored,
-            restored_checkpoints: compaction.restored_checkpoints,
-            removed: compaction.removed + left.len() as u64 + self.remove_temporary()?,
-        })
+/// Moves finished calls out of the journal, unreadable lines to a quarantine, and removes what crashes left. Adopts
+/// the state of the Python program.
+///
+/// # Errors
+/// When the disk fails; everything is as before then.
+pub(crate) fn state_compact(room: &Room) -> Result<CompactReport, Error> {
+    let now = room.now();
+    let queue = room.queue();
+    // Runs whose runner is gone are recorded first, as by every writer.
+    drop(queue.lock(now)?);
+    let compaction = match room.journal() {
+        Some(journal) => journal.compact(now)?,
+        None => Compaction::default(),
+    };
+    let left = incoming::left_incoming(room, &queue.read()?)?;
+    for folder in &left {
+        incoming::remove_incoming(room, folder);
     }
+    Ok(CompactReport {
+        schema: CompactReport::SCHEMA,
+        target: room.target(),
+        adopted: compaction.is_adoption,
+        moved: compaction.moved,
+        quarantined: compaction.quarantined,
+        restored: compaction.restored,
+        restored_checkpoints: compaction.restored_checkpoints,
+        removed: compaction.removed + left.len() as u64 + litter::remove_temporary(room)?,
+    })
 }

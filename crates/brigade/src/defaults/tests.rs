@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::env::Env;
 use crate::exit::Exit;
+use crate::load;
 use crate::workspace::Workspace;
 
 const REQUEST: DefaultsRequest =
@@ -75,7 +76,7 @@ fn a_selection_of_harnesses_is_heeded() {
     let report = workspace.catalog().defaults(REQUEST).unwrap();
     let scope = ["claude", "codex", "scripts"].map(str::to_owned);
     assert_eq!(report.projection_scope, Some(scope.to_vec()));
-    for tool in workspace.room.catalog().unwrap().tools() {
+    for tool in load::catalog(&workspace.room).unwrap().tools() {
         assert_eq!(tool.supported_harnesses, scope);
         assert!(tool.projections.keys().eq(scope.iter()));
     }

@@ -5,6 +5,7 @@ use brigade_doctor::{
     CallState, CheckpointState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot, ToolIssues,
     diagnose,
 };
+use brigade_facts::SummaryFacts;
 use brigade_projection::Orphan;
 use brigade_runtime::{Checks, RuntimeFacts};
 
@@ -13,10 +14,11 @@ use super::queue::QueueFacts;
 use super::runtimes::FoundRuntimes;
 use crate::catalog::enabled;
 use crate::error::Error;
-use brigade_facts::SummaryFacts;
-
 use crate::gather::Config;
+use crate::pins;
+use crate::projections;
 use crate::room::{CALLS, CATALOG, RUNS, Room, rel};
+use crate::survey;
 use crate::survey::{Examined, Keep};
 
 /// Which facts are gathered; what is left out gives no issues.
@@ -104,97 +106,102 @@ impl Gathered<'_> {
     }
 }
 
-impl Room {
-    /// Reads everything that is asked for.
-    pub(crate) fn gather<'c>(&self, config: &'c Config, parts: &Parts) -> Result<Gathered<'c>, Error> {
-        let is_set = |name: &str| self.env.environment.is_set(name);
-        let policy = Some(PolicyFacts { state: &config.policy, environment: &is_set });
-        // Without a history nothing is planned again.
-        let is_planned_again = parts.queue && (self.fs.exists(&rel(CALLS))? || self.fs.exists(&rel(RUNS))?);
-        let keep = if is_planned_again { Keep::All } else { Keep::Summaries };
-        let examined = if parts.tools {
-            self.examine(config, &enabled(&config.catalog), policy, keep)
+/// Reads everything that is asked for.
+pub(crate) fn gather_all<'c>(room: &Room, config: &'c Config, parts: &Parts) -> Result<Gathered<'c>, Error> {
+    let is_set = |name: &str| room.env.environment.is_set(name);
+    let policy = Some(PolicyFacts { state: &config.policy, environment: &is_set });
+    // Without a history nothing is planned again.
+    let is_planned_again = parts.queue && (room.fs.exists(&rel(CALLS))? || room.fs.exists(&rel(RUNS))?);
+    let keep = if is_planned_again { Keep::All } else { Keep::Summaries };
+    let examined = if parts.tools {
+        survey::examine(room, config, &enabled(&config.catalog), policy, keep)
+    } else {
+        Examined::default()
+    };
+    let Examined { issues, summaries, read } = examined;
+    let orphans = if parts.orphans {
+        projections::orphans::find_orphans(room, config, &projections::places(room))?.orphans
+    } else {
+        Vec::new()
+    };
+    let runtimes =
+        if parts.runtimes { Some(super::runtimes::find_runtimes(room, config, parts.health)?) } else { None };
+    let queue = if parts.queue {
+        super::queue::queue_facts(room, &room.queue().read()?, config, &read, parts.ledger)?
+    } else {
+        QueueFacts::default()
+    };
+    Ok(Gathered {
+        now: room.now(),
+        config,
+        is_catalog_there: room.fs.exists(&rel(CATALOG))?,
+        summaries,
+        tool_issues: parts.tools.then_some(issues),
+        orphans,
+        runtimes,
+        pins: if parts.tools { pins::pin_states(room, config)? } else { Vec::new() },
+        queue,
+        sandbox_gaps: if parts.sandbox { super::sandbox::sandbox_gaps(room, &config.policy) } else { None },
+        left_locks: if parts.modes {
+            super::locks::left_locks(room).iter().map(ToString::to_string).collect()
         } else {
-            Examined::default()
-        };
-        let Examined { issues, summaries, read } = examined;
-        let orphans =
-            if parts.orphans { self.find_orphans(config, &self.places())?.orphans } else { Vec::new() };
-        let runtimes = if parts.runtimes { Some(self.find_runtimes(config, parts.health)?) } else { None };
-        let queue = if parts.queue {
-            self.queue_facts(&self.queue().read()?, config, &read, parts.ledger)?
+            Vec::new()
+        },
+        wide_modes: if parts.modes {
+            super::modes::wide_modes(room, Which::First)
+                .into_iter()
+                .map(|wide| wide.path.to_string())
+                .collect()
         } else {
-            QueueFacts::default()
-        };
-        Ok(Gathered {
-            now: self.now(),
-            config,
-            is_catalog_there: self.fs.exists(&rel(CATALOG))?,
-            summaries,
-            tool_issues: parts.tools.then_some(issues),
-            orphans,
-            runtimes,
-            pins: if parts.tools { self.pin_states(config)? } else { Vec::new() },
-            queue,
-            sandbox_gaps: if parts.sandbox { self.sandbox_gaps(&config.policy) } else { None },
-            left_locks: if parts.modes {
-                self.left_locks().iter().map(ToString::to_string).collect()
-            } else {
-                Vec::new()
-            },
-            wide_modes: if parts.modes {
-                self.wide_modes(Which::First).into_iter().map(|wide| wide.path.to_string()).collect()
-            } else {
-                Vec::new()
-            },
-        })
-    }
+            Vec::new()
+        },
+    })
+}
 
-    /// Lists what is wrong.
-    pub(crate) fn diagnose(&self, gathered: &mut Gathered<'_>) -> Vec<Issue> {
-        let is_set = |name: &str| self.env.environment.is_set(name);
-        let queue = &gathered.queue;
-        let catalog = if gathered.is_catalog_there {
-            ConfigFile::Read(&gathered.config.catalog)
-        } else {
-            ConfigFile::Missing { file: CATALOG }
-        };
-        let snapshot = Snapshot {
-            now: gathered.now,
-            catalog: Some(catalog),
-            tools: gathered.tool_issues.take(),
-            orphans: &gathered.orphans,
-            runtimes: gathered.runtimes.as_ref().map(FoundRuntimes::snapshot),
-            policy: Some(PolicyFacts { state: &gathered.config.policy, environment: &is_set }),
-            pins: gathered.pins.clone(),
-            calls: queue
-                .calls
-                .iter()
-                .map(|found| CallState {
-                    call: &found.call,
-                    changes: found.changes.clone(),
-                    // A reader of the queue shows a call whose runner is gone as interrupted.
-                    runner: RunnerState::NotChecked,
-                })
-                .collect(),
-            unreadable: queue.unreadable.clone(),
-            quarantines: queue.quarantines.clone(),
-            runs: &queue.runs,
-            broken_receipts: queue.broken_receipts.clone(),
-            ledger: queue.ledger.clone(),
-            checkpoints: queue
-                .checkpoints
-                .iter()
-                .map(|found| CheckpointState {
-                    checkpoint: &found.stored.checkpoint,
-                    blockers: found.blockers.clone(),
-                })
-                .collect(),
-            broken_checkpoints: queue.broken_checkpoints.clone(),
-            sandbox_gaps: gathered.sandbox_gaps.clone(),
-            wide_modes: gathered.wide_modes.clone(),
-            left_locks: gathered.left_locks.clone(),
-        };
-        diagnose(snapshot)
-    }
+/// Lists what is wrong.
+pub(crate) fn diagnose_all(room: &Room, gathered: &mut Gathered<'_>) -> Vec<Issue> {
+    let is_set = |name: &str| room.env.environment.is_set(name);
+    let queue = &gathered.queue;
+    let catalog = if gathered.is_catalog_there {
+        ConfigFile::Read(&gathered.config.catalog)
+    } else {
+        ConfigFile::Missing { file: CATALOG }
+    };
+    let snapshot = Snapshot {
+        now: gathered.now,
+        catalog: Some(catalog),
+        tools: gathered.tool_issues.take(),
+        orphans: &gathered.orphans,
+        runtimes: gathered.runtimes.as_ref().map(FoundRuntimes::snapshot),
+        policy: Some(PolicyFacts { state: &gathered.config.policy, environment: &is_set }),
+        pins: gathered.pins.clone(),
+        calls: queue
+            .calls
+            .iter()
+            .map(|found| CallState {
+                call: &found.call,
+                changes: found.changes.clone(),
+                // A reader of the queue shows a call whose runner is gone as interrupted.
+                runner: RunnerState::NotChecked,
+            })
+            .collect(),
+        unreadable: queue.unreadable.clone(),
+        quarantines: queue.quarantines.clone(),
+        runs: &queue.runs,
+        broken_receipts: queue.broken_receipts.clone(),
+        ledger: queue.ledger.clone(),
+        checkpoints: queue
+            .checkpoints
+            .iter()
+            .map(|found| CheckpointState {
+                checkpoint: &found.stored.checkpoint,
+                blockers: found.blockers.clone(),
+            })
+            .collect(),
+        broken_checkpoints: queue.broken_checkpoints.clone(),
+        sandbox_gaps: gathered.sandbox_gaps.clone(),
+        wide_modes: gathered.wide_modes.clone(),
+        left_locks: gathered.left_locks.clone(),
+    };
+    diagnose(snapshot)
 }

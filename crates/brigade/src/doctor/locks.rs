@@ -20,45 +20,43 @@ const AGE: Duration = Duration::from_secs(60 * 60);
 /// The longest file with a process id that is read.
 const PID_LIMIT: u64 = 64;
 
-impl Room {
-    /// Lists such locks whose process is gone.
-    pub(crate) fn left_locks(&self) -> Vec<RelPath> {
-        let folder = rel(brigade_queue::TOOLS);
-        let entries = self.fs.list_dir(&folder).unwrap_or_default();
-        let named = entries.iter().filter(|entry| entry.kind == FileKind::Directory);
-        let named = named.filter(|entry| entry.name == HELD || entry.name.starts_with(PASSING));
-        let paths = named.filter_map(|entry| Some((entry.name == HELD, folder.join(&entry.name).ok()?)));
-        paths.filter(|(is_held, path)| self.is_left(*is_held, path)).map(|(_, path)| path).collect()
-    }
+/// Lists such locks whose process is gone.
+pub(crate) fn left_locks(room: &Room) -> Vec<RelPath> {
+    let folder = rel(brigade_queue::TOOLS);
+    let entries = room.fs.list_dir(&folder).unwrap_or_default();
+    let named = entries.iter().filter(|entry| entry.kind == FileKind::Directory);
+    let named = named.filter(|entry| entry.name == HELD || entry.name.starts_with(PASSING));
+    let paths = named.filter_map(|entry| Some((entry.name == HELD, folder.join(&entry.name).ok()?)));
+    paths.filter(|(is_held, path)| is_left(room, *is_held, path)).map(|(_, path)| path).collect()
+}
 
-    fn is_left(&self, is_held: bool, path: &RelPath) -> bool {
-        let is_running = |pid| ProcessIdentity::of(pid).is_ok_and(|process| process.is_alive());
-        match self.holder(path) {
-            Some(pid) if !is_running(pid) => true,
-            // The number of a process that is gone may belong to another one by now.
-            Some(_) if is_held => false,
-            Some(_) | None => {
-                let is_old = |modified| AGE < self.now().since(modified);
-                self.fs.link_metadata(path).is_ok_and(|metadata| is_old(metadata.modified))
-            }
+fn is_left(room: &Room, is_held: bool, path: &RelPath) -> bool {
+    let is_running = |pid| ProcessIdentity::of(pid).is_ok_and(|process| process.is_alive());
+    match holder(room, path) {
+        Some(pid) if !is_running(pid) => true,
+        // The number of a process that is gone may belong to another one by now.
+        Some(_) if is_held => false,
+        Some(_) | None => {
+            let is_old = |modified| AGE < room.now().since(modified);
+            room.fs.link_metadata(path).is_ok_and(|metadata| is_old(metadata.modified))
         }
     }
+}
 
-    fn holder(&self, path: &RelPath) -> Option<u32> {
-        let bytes = self.fs.read(&path.join("pid").ok()?, PID_LIMIT).ok()?;
-        std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
-    }
+fn holder(room: &Room, path: &RelPath) -> Option<u32> {
+    let bytes = room.fs.read(&path.join("pid").ok()?, PID_LIMIT).ok()?;
+    std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
+}
 
-    /// Removes a folder with the two files that such a lock has.
-    pub(crate) fn remove_lock(&self, path: &RelPath) -> Result<(), Error> {
-        for name in ["pid", "owner.json"] {
-            if let Ok(file) = path.join(name)
-                && let Err(error) = self.fs.remove(&file)
-                && !error.is_not_found()
-            {
-                return Err(error.into());
-            }
+/// Removes a folder with the two files that such a lock has.
+pub(crate) fn remove_lock(room: &Room, path: &RelPath) -> Result<(), Error> {
+    for name in ["pid", "owner.json"] {
+        if let Ok(file) = path.join(name)
+            && let Err(error) = room.fs.remove(&file)
+            && !error.is_not_found()
+        {
+            return Err(error.into());
         }
-        Ok(self.fs.remove_dir(path)?)
     }
+    Ok(room.fs.remove_dir(path)?)
 }

@@ -27,50 +27,47 @@ pub(crate) enum Which {
     First,
 }
 
-impl Room {
-    /// Finds files and folders of the state that are open to others. What lies in a folder that is closed is closed,
-    /// too.
-    pub(crate) fn wide_modes(&self, which: Which) -> Vec<Wide> {
-        let mut found = Vec::new();
-        let is_closed =
-            |path: &RelPath| self.fs.metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS == 0);
-        if is_closed(&rel(".brigade")) {
-            return found;
-        }
-        for folder in STATE.map(rel) {
-            if self.fs.link_metadata(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
-                && !is_closed(&folder)
-            {
-                self.wide_in(&folder, which, &mut found);
-            }
-        }
-        found
+/// Finds files and folders of the state that are open to others. What lies in a folder that is closed is closed,
+/// too.
+pub(crate) fn wide_modes(room: &Room, which: Which) -> Vec<Wide> {
+    let mut found = Vec::new();
+    let is_closed = |path: &RelPath| room.fs.metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS == 0);
+    if is_closed(&rel(".brigade")) {
+        return found;
     }
-
-    fn wide_in(&self, folder: &RelPath, which: Which, found: &mut Vec<Wide>) {
-        // A folder that cannot be listed has other issues.
-        let entries = self.fs.list_dir(folder).unwrap_or_default();
-        let paths_of = |kind: FileKind| -> Vec<RelPath> {
-            let is_state = |entry: &&DirEntry| {
-                entry.kind == kind && (kind == FileKind::Directory || !entry.name.ends_with(".toml"))
-            };
-            entries.iter().filter(is_state).filter_map(|entry| folder.join(&entry.name).ok()).collect()
-        };
-        let is_wide =
-            |path: &RelPath| self.fs.link_metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS != 0);
-        for path in paths_of(FileKind::Directory).into_iter().filter(is_wide) {
-            found.push(Wide { path: path.clone(), closed: 0o700 });
-            self.wide_in(&path, which, found);
+    for folder in STATE.map(rel) {
+        if room.fs.link_metadata(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
+            && !is_closed(&folder)
+        {
+            wide_in(room, &folder, which, &mut found);
         }
-        let files = paths_of(FileKind::File);
-        let wide = |path: RelPath| Wide { path, closed: 0o600 };
-        match which {
-            Which::First => found.extend(files.into_iter().find(is_wide).map(wide)),
-            Which::All => {
-                let are_wide = in_parallel(files.len(), |index| is_wide(&files[index]));
-                let each = files.into_iter().zip(are_wide).filter(|(_, is_wide)| *is_wide);
-                found.extend(each.map(|(path, _)| wide(path)));
-            }
+    }
+    found
+}
+
+fn wide_in(room: &Room, folder: &RelPath, which: Which, found: &mut Vec<Wide>) {
+    // A folder that cannot be listed has other issues.
+    let entries = room.fs.list_dir(folder).unwrap_or_default();
+    let paths_of = |kind: FileKind| -> Vec<RelPath> {
+        let is_state = |entry: &&DirEntry| {
+            entry.kind == kind && (kind == FileKind::Directory || !entry.name.ends_with(".toml"))
+        };
+        entries.iter().filter(is_state).filter_map(|entry| folder.join(&entry.name).ok()).collect()
+    };
+    let is_wide =
+        |path: &RelPath| room.fs.link_metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS != 0);
+    for path in paths_of(FileKind::Directory).into_iter().filter(is_wide) {
+        found.push(Wide { path: path.clone(), closed: 0o700 });
+        wide_in(room, &path, which, found);
+    }
+    let files = paths_of(FileKind::File);
+    let wide = |path: RelPath| Wide { path, closed: 0o600 };
+    match which {
+        Which::First => found.extend(files.into_iter().find(is_wide).map(wide)),
+        Which::All => {
+            let are_wide = in_parallel(files.len(), |index| is_wide(&files[index]));
+            let each = files.into_iter().zip(are_wide).filter(|(_, is_wide)| *is_wide);
+            found.extend(each.map(|(path, _)| wide(path)));
         }
     }
 }

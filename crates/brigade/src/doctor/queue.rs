@@ -17,9 +17,11 @@ use super::replan::Replanner;
 use crate::error::Error;
 use crate::gather::Config;
 use crate::history::args_of;
+use crate::inbox;
 use crate::inbox::INBOX;
 use crate::report::RunSummary;
 use crate::room::{CHECKPOINTS, RUNS, Room, rel};
+use crate::shown;
 
 /// The statuses of calls that may need somebody, the finished ones last.
 const LOOKED_AT: [CallStatus; 8] = [
@@ -82,121 +84,119 @@ impl QueueFacts {
     }
 }
 
-impl Room {
-    /// Reads calls, runs and checkpoints, and plans those again that somebody could let run.
-    pub(crate) fn queue_facts(
-        &self,
-        view: &View<'_>,
-        config: &Config,
-        read: &[ToolFacts<'_>],
-        ledger: Ledger,
-    ) -> Result<QueueFacts, Error> {
-        let mut replanner = Replanner::new(self, config, read);
-        // The receipts are read on all processors; the calls, one after the other meanwhile.
-        let (facts, runs) = std::thread::scope(|scope| {
-            let calls = scope.spawn(|| self.call_facts(view, &mut replanner, ledger));
-            let runs = self.read_runs(view, ledger);
-            (calls.join().expect("what is read of calls does not panic"), runs)
-        });
-        let (mut facts, runs) = (facts?, runs?);
-        self.add_runs(view, runs, &mut replanner, &mut facts)?;
-        add_checkpoints(view, &mut replanner, &mut facts)?;
-        Ok(facts)
-    }
+/// Reads calls, runs and checkpoints, and plans those again that somebody could let run.
+pub(crate) fn queue_facts(
+    room: &Room,
+    view: &View<'_>,
+    config: &Config,
+    read: &[ToolFacts<'_>],
+    ledger: Ledger,
+) -> Result<QueueFacts, Error> {
+    let mut replanner = Replanner::new(room, config, read);
+    // The receipts are read on all processors; the calls, one after the other meanwhile.
+    let (facts, runs) = std::thread::scope(|scope| {
+        let calls = scope.spawn(|| call_facts(room, view, &mut replanner, ledger));
+        let runs = read_runs(room, view, ledger);
+        (calls.join().expect("what is read of calls does not panic"), runs)
+    });
+    let (mut facts, runs) = (facts?, runs?);
+    add_runs(room, view, runs, &mut replanner, &mut facts)?;
+    add_checkpoints(view, &mut replanner, &mut facts)?;
+    Ok(facts)
+}
 
-    fn call_facts(
-        &self,
-        view: &View<'_>,
-        replanner: &mut Replanner<'_, '_>,
-        ledger: Ledger,
-    ) -> Result<QueueFacts, Error> {
-        // A list is not to wait for a long inbox either.
-        let inbox = match ledger {
-            Ledger::Check => self.unreadable_inbox()?,
-            Ledger::Trust => None,
-        };
-        Ok(QueueFacts {
-            calls: found_calls(view, replanner)?,
-            call_counts: view.call_counts()?,
-            unreadable: self.unreadable_calls()?.into_iter().chain(inbox).collect(),
-            quarantines: self.quarantines()?,
-            ..QueueFacts::default()
-        })
-    }
+fn call_facts(
+    room: &Room,
+    view: &View<'_>,
+    replanner: &mut Replanner<'_, '_>,
+    ledger: Ledger,
+) -> Result<QueueFacts, Error> {
+    // A list is not to wait for a long inbox either.
+    let inbox = match ledger {
+        Ledger::Check => unreadable_inbox(room)?,
+        Ledger::Trust => None,
+    };
+    Ok(QueueFacts {
+        calls: found_calls(view, replanner)?,
+        call_counts: view.call_counts()?,
+        unreadable: unreadable_calls(room)?.into_iter().chain(inbox).collect(),
+        quarantines: quarantines(room)?,
+        ..QueueFacts::default()
+    })
+}
 
-    fn add_runs(
-        &self,
-        view: &View<'_>,
-        read: Read,
-        replanner: &mut Replanner<'_, '_>,
-        facts: &mut QueueFacts,
-    ) -> Result<(), Error> {
-        let Read { mut runs, errors, ledger } = read;
-        facts.broken_receipts = errors;
-        facts.broken_receipts.sort_by(|left, right| left.file.cmp(&right.file));
-        facts.ledger = ledger;
-        // The newest run comes first, so what was asked for again and succeeded is known when the failure comes.
-        runs.sort_unstable_by(LookedRun::newest_first);
-        if let Some(newest) = runs.first()
-            && let Some(run) = newest.path.rsplit('/').next().and_then(|name| name.strip_suffix(".json"))
-            && let Some(Ok(stored)) = view.receipt(run)?
+fn add_runs(
+    room: &Room,
+    view: &View<'_>,
+    read: Read,
+    replanner: &mut Replanner<'_, '_>,
+    facts: &mut QueueFacts,
+) -> Result<(), Error> {
+    let Read { mut runs, errors, ledger } = read;
+    facts.broken_receipts = errors;
+    facts.broken_receipts.sort_by(|left, right| left.file.cmp(&right.file));
+    facts.ledger = ledger;
+    // The newest run comes first, so what was asked for again and succeeded is known when the failure comes.
+    runs.sort_unstable_by(LookedRun::newest_first);
+    if let Some(newest) = runs.first()
+        && let Some(run) = newest.path.rsplit('/').next().and_then(|name| name.strip_suffix(".json"))
+        && let Some(Ok(stored)) = view.receipt(run)?
+    {
+        facts.latest_run = Some(shown::run_summary(room, &stored));
+    }
+    let mut settled: HashSet<Fingerprint> = HashSet::new();
+    let mut replays = 0;
+    for looked in runs {
+        let mut run = looked.run;
+        if settled.insert(run.asks)
+            && let Some(args) = looked.failed_with
+            && replays < REPLAYS
         {
-            facts.latest_run = Some(self.run_summary(&stored));
+            replays += 1;
+            run.replay_blockers = replanner.replay_blockers(&run.tool_id, &args)?;
         }
-        let mut settled: HashSet<Fingerprint> = HashSet::new();
-        let mut replays = 0;
-        for looked in runs {
-            let mut run = looked.run;
-            if settled.insert(run.asks)
-                && let Some(args) = looked.failed_with
-                && replays < REPLAYS
-            {
-                replays += 1;
-                run.replay_blockers = replanner.replay_blockers(&run.tool_id, &args)?;
-            }
-            match facts.run_counts.get_mut(&run.status) {
-                Some(count) => *count += 1,
-                None => drop(facts.run_counts.insert(run.status.clone(), 1)),
-            }
-            facts.runs.push(run);
+        match facts.run_counts.get_mut(&run.status) {
+            Some(count) => *count += 1,
+            None => drop(facts.run_counts.insert(run.status.clone(), 1)),
         }
-        Ok(())
+        facts.runs.push(run);
     }
+    Ok(())
+}
 
-    /// Says that the inbox has lines that cannot be read, if it has.
-    fn unreadable_inbox(&self) -> Result<Option<BrokenFile>, Error> {
-        let problem = match self.read_inbox()?.unreadable() {
-            0 => return Ok(None),
-            1 => "1 line cannot be read".to_owned(),
-            count => format!("{count} lines cannot be read"),
-        };
-        Ok(Some(BrokenFile { file: INBOX.to_owned(), id: None, problem, is_restorable: false }))
-    }
+/// Says that the inbox has lines that cannot be read, if it has.
+fn unreadable_inbox(room: &Room) -> Result<Option<BrokenFile>, Error> {
+    let problem = match inbox::file::read_inbox(room)?.unreadable() {
+        0 => return Ok(None),
+        1 => "1 line cannot be read".to_owned(),
+        count => format!("{count} lines cannot be read"),
+    };
+    Ok(Some(BrokenFile { file: INBOX.to_owned(), id: None, problem, is_restorable: false }))
+}
 
-    /// Finds the files of lines that were set aside.
-    fn quarantines(&self) -> Result<Vec<Quarantine>, Error> {
-        let mut found = Vec::new();
-        for folder in QUARANTINES.map(rel) {
-            for entry in self.fs.list_dir(&folder).unwrap_or_default() {
-                if !entry.name.contains(".quarantine-") {
-                    continue;
-                }
-                let Ok(path) = folder.join(&entry.name) else { continue };
-                if entry.kind != FileKind::File {
-                    found.push(Quarantine { file: path.to_string(), lines: 0 });
-                    continue;
-                }
-                let file = self.fs.open(&path)?;
-                let mut lines = Lines::new(&*file, 0, file.len()?);
-                let mut count = 0;
-                while lines.next_line()?.is_some() {
-                    count += 1;
-                }
-                found.push(Quarantine { file: path.to_string(), lines: count });
+/// Finds the files of lines that were set aside.
+fn quarantines(room: &Room) -> Result<Vec<Quarantine>, Error> {
+    let mut found = Vec::new();
+    for folder in QUARANTINES.map(rel) {
+        for entry in room.fs.list_dir(&folder).unwrap_or_default() {
+            if !entry.name.contains(".quarantine-") {
+                continue;
             }
+            let Ok(path) = folder.join(&entry.name) else { continue };
+            if entry.kind != FileKind::File {
+                found.push(Quarantine { file: path.to_string(), lines: 0 });
+                continue;
+            }
+            let file = room.fs.open(&path)?;
+            let mut lines = Lines::new(&*file, 0, file.len()?);
+            let mut count = 0;
+            while lines.next_line()?.is_some() {
+                count += 1;
+            }
+            found.push(Quarantine { file: path.to_string(), lines: count });
         }
-        Ok(found)
     }
+    Ok(found)
 }
 
 fn broken(file: String, problem: String) -> BrokenFile {
@@ -308,48 +308,46 @@ struct Read {
     ledger: Vec<BrokenFile>,
 }
 
-impl Room {
-    /// Reads every receipt once, on all processors.
-    fn read_runs(&self, view: &View<'_>, ledger: Ledger) -> Result<Read, Error> {
-        let listed = self.fs.list_dir(&rel(RUNS)).unwrap_or_default();
-        let files: HashSet<String> = listed.into_iter().map(|entry| entry.name).collect();
-        let read = Mutex::new(Read::default());
-        let chain = match ledger {
-            Ledger::Check => Chain::Check,
-            Ledger::Trust => Chain::Trust,
-        };
-        let verification = view.examine_runs(LOOKED_INTO, chain, &|receipt| {
-            let looked = receipt.map(|found| LookedRun::of(found, &files));
-            let mut read = read.lock().expect("no thread panics while it holds this");
-            match looked {
-                Ok(run) => read.runs.push(run),
-                Err(bad) => read.errors.push(broken(bad.path, bad.problem)),
-            }
-        })?;
-        let mut read = read.into_inner().expect("no thread panics while it holds this");
-        read.ledger = broken_chain(verification);
-        Ok(read)
-    }
-
-    /// Sums up what cannot be read, by file.
-    fn unreadable_calls(&self) -> Result<Vec<BrokenFile>, Error> {
-        let mut files: BTreeMap<String, (u64, Option<u64>, &'static str)> = BTreeMap::new();
-        let Some(journal) = self.journal() else { return Ok(Vec::new()) };
-        for damage in journal.damage()? {
-            files.entry(damage.path).or_insert((0, damage.line, damage.problem)).0 += 1;
+/// Reads every receipt once, on all processors.
+fn read_runs(room: &Room, view: &View<'_>, ledger: Ledger) -> Result<Read, Error> {
+    let listed = room.fs.list_dir(&rel(RUNS)).unwrap_or_default();
+    let files: HashSet<String> = listed.into_iter().map(|entry| entry.name).collect();
+    let read = Mutex::new(Read::default());
+    let chain = match ledger {
+        Ledger::Check => Chain::Check,
+        Ledger::Trust => Chain::Trust,
+    };
+    let verification = view.examine_runs(LOOKED_INTO, chain, &|receipt| {
+        let looked = receipt.map(|found| LookedRun::of(found, &files));
+        let mut read = read.lock().expect("no thread panics while it holds this");
+        match looked {
+            Ok(run) => read.runs.push(run),
+            Err(bad) => read.errors.push(broken(bad.path, bad.problem)),
         }
-        let of_file = |(file, (count, line, problem)): (String, (u64, Option<u64>, &'static str))| {
-            let problem = match (line, count) {
-                (None, _) => problem.to_owned(),
-                (Some(line), 1) => format!("line {line} cannot be read: {problem}"),
-                (Some(line), count) => {
-                    format!("{count} lines cannot be read, the first is line {line}: {problem}")
-                }
-            };
-            BrokenFile { file, id: None, problem, is_restorable: false }
-        };
-        Ok(files.into_iter().map(of_file).collect())
+    })?;
+    let mut read = read.into_inner().expect("no thread panics while it holds this");
+    read.ledger = broken_chain(verification);
+    Ok(read)
+}
+
+/// Sums up what cannot be read, by file.
+fn unreadable_calls(room: &Room) -> Result<Vec<BrokenFile>, Error> {
+    let mut files: BTreeMap<String, (u64, Option<u64>, &'static str)> = BTreeMap::new();
+    let Some(journal) = room.journal() else { return Ok(Vec::new()) };
+    for damage in journal.damage()? {
+        files.entry(damage.path).or_insert((0, damage.line, damage.problem)).0 += 1;
     }
+    let of_file = |(file, (count, line, problem)): (String, (u64, Option<u64>, &'static str))| {
+        let problem = match (line, count) {
+            (None, _) => problem.to_owned(),
+            (Some(line), 1) => format!("line {line} cannot be read: {problem}"),
+            (Some(line), count) => {
+                format!("{count} lines cannot be read, the first is line {line}: {problem}")
+            }
+        };
+        BrokenFile { file, id: None, problem, is_restorable: false }
+    };
+    Ok(files.into_iter().map(of_file).collect())
 }
 
 /// Says what is wrong with the chain of receipts.

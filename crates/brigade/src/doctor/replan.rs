@@ -7,7 +7,9 @@ use brigade_core::{Json, Timestamp};
 use brigade_facts::{FactReader, ToolFacts};
 
 use crate::error::Error;
+use crate::gather;
 use crate::gather::Config;
+use crate::load;
 use crate::room::Room;
 
 /// Plans calls again. The facts of a tool are read when the first of its calls is planned.
@@ -30,7 +32,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         Replanner {
             workspace,
             config,
-            reader: FactReader::new(workspace.host(), config),
+            reader: FactReader::new(gather::host(workspace), config),
             read: read.iter().map(|facts| (facts.tool.id.as_str(), facts)).collect(),
             facts: HashMap::new(),
             now: workspace.now(),
@@ -67,7 +69,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
             let of_workspace = self.workspace.env.caller.clone();
             let facts = match self.read.get(tool_id) {
                 Some(read) => self.reader.deepen(read, of_workspace)?,
-                None => match self.workspace.tool(&self.config.catalog, tool_id) {
+                None => match load::tool(&self.config.catalog, tool_id) {
                     Ok(tool) => self.reader.plan(tool, of_workspace)?.facts,
                     Err(error) => return Ok(Err(error.to_string())),
                 },

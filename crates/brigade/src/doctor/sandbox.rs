@@ -5,37 +5,35 @@ use brigade_process::{LocalSockets, Mode, Network, SandboxProfile, system_read_p
 
 use crate::room::Room;
 
-impl Room {
-    /// Asks the system; absent when the policy asks for no sandbox.
-    pub(crate) fn sandbox_gaps(&self, state: &PolicyState) -> Option<Vec<String>> {
-        let policy = state.policy()?;
-        let rules = std::iter::once(&policy.sandbox).chain(policy.tool_sandbox.values());
-        let modes: Vec<SandboxMode> =
-            rules.filter_map(|rules| rules.mode.as_ref()).map(|mode| mode.value).collect();
-        let mode = if modes.contains(&SandboxMode::Enforce) {
-            Mode::Enforce
-        } else if modes.contains(&SandboxMode::BestEffort) {
-            Mode::BestEffort
-        } else {
-            return None;
-        };
-        let root = self.fs.root();
-        let mut read = system_read_paths();
-        read.push(root.to_owned());
-        let profile = SandboxProfile {
-            read,
-            write: vec![root.to_owned()],
-            deny_write: vec![root.join(".brigade"), root.join(".git")],
-            network: Network::Denied,
-            local_sockets: LocalSockets::Denied,
-            mode,
-            landlock_at_most: None,
-        };
-        Some(match (profile.check(), mode) {
-            (Err(error), _) => vec![error.to_string()],
-            // What else a kernel lacks is no reason to refuse a call, and stands on its receipt.
-            (Ok(_), Mode::Enforce) => Vec::new(),
-            (Ok(enforcement), Mode::BestEffort) => enforcement.missing,
-        })
-    }
+/// Asks the system; absent when the policy asks for no sandbox.
+pub(crate) fn sandbox_gaps(room: &Room, state: &PolicyState) -> Option<Vec<String>> {
+    let policy = state.policy()?;
+    let rules = std::iter::once(&policy.sandbox).chain(policy.tool_sandbox.values());
+    let modes: Vec<SandboxMode> =
+        rules.filter_map(|rules| rules.mode.as_ref()).map(|mode| mode.value).collect();
+    let mode = if modes.contains(&SandboxMode::Enforce) {
+        Mode::Enforce
+    } else if modes.contains(&SandboxMode::BestEffort) {
+        Mode::BestEffort
+    } else {
+        return None;
+    };
+    let root = room.fs.root();
+    let mut read = system_read_paths();
+    read.push(root.to_owned());
+    let profile = SandboxProfile {
+        read,
+        write: vec![root.to_owned()],
+        deny_write: vec![root.join(".brigade"), root.join(".git")],
+        network: Network::Denied,
+        local_sockets: LocalSockets::Denied,
+        mode,
+        landlock_at_most: None,
+    };
+    Some(match (profile.check(), mode) {
+        (Err(error), _) => vec![error.to_string()],
+        // What else a kernel lacks is no reason to refuse a call, and stands on its receipt.
+        (Ok(_), Mode::Enforce) => Vec::new(),
+        (Ok(enforcement), Mode::BestEffort) => enforcement.missing,
+    })
 }

@@ -91,56 +91,54 @@ impl InboxFile {
     }
 }
 
-impl Room {
-    /// Reads the inbox; one that is not there is empty.
-    pub(crate) fn read_inbox(&self) -> Result<InboxFile, Error> {
-        match self.fs.read(&rel(INBOX), CONFIG_LIMIT) {
-            Ok(bytes) => Ok(InboxFile::parse(&bytes)),
-            Err(error) if error.is_not_found() => Ok(InboxFile::default()),
-            Err(error) => Err(error.into()),
-        }
+/// Reads the inbox; one that is not there is empty.
+pub(crate) fn read_inbox(room: &Room) -> Result<InboxFile, Error> {
+    match room.fs.read(&rel(INBOX), CONFIG_LIMIT) {
+        Ok(bytes) => Ok(InboxFile::parse(&bytes)),
+        Err(error) if error.is_not_found() => Ok(InboxFile::default()),
+        Err(error) => Err(error.into()),
     }
+}
 
-    /// Changes the inbox under its lock; what was changed is durable afterwards. Writes nothing when nothing changes.
-    pub(crate) fn change_inbox<T>(
-        &self,
-        change: impl FnOnce(&mut InboxFile) -> T,
-    ) -> Result<(T, SetAside), Error> {
-        self.fs.create_dir_all(&rel(FOLDER))?;
-        let holder = format!("process {}, since {}", std::process::id(), self.now());
-        let _lock = self.fs.lock(&rel(LOCK), &holder, self.env.lock_timeout)?;
-        let mut inbox = self.read_inbox()?;
-        let result = change(&mut inbox);
-        let set_aside = self.quarantine(&inbox)?;
-        let has_rows = !inbox.appended.is_empty();
-        if inbox.is_changed || set_aside.file.is_some() || (has_rows && inbox.is_torn) {
-            self.fs.write_atomic(&rel(INBOX), &inbox.to_bytes(), FileMode::Private)?;
-        } else if has_rows {
-            self.fs.append_durable(&rel(INBOX), &inbox.appended)?;
-        }
-        Ok((result, set_aside))
+/// Changes the inbox under its lock; what was changed is durable afterwards. Writes nothing when nothing changes.
+pub(crate) fn change_inbox<T>(
+    room: &Room,
+    change: impl FnOnce(&mut InboxFile) -> T,
+) -> Result<(T, SetAside), Error> {
+    room.fs.create_dir_all(&rel(FOLDER))?;
+    let holder = format!("process {}, since {}", std::process::id(), room.now());
+    let _lock = room.fs.lock(&rel(LOCK), &holder, room.env.lock_timeout)?;
+    let mut inbox = read_inbox(room)?;
+    let result = change(&mut inbox);
+    let set_aside = quarantine(room, &inbox)?;
+    let has_rows = !inbox.appended.is_empty();
+    if inbox.is_changed || set_aside.file.is_some() || (has_rows && inbox.is_torn) {
+        room.fs.write_atomic(&rel(INBOX), &inbox.to_bytes(), FileMode::Private)?;
+    } else if has_rows {
+        room.fs.append_durable(&rel(INBOX), &inbox.appended)?;
     }
+    Ok((result, set_aside))
+}
 
-    /// Copies the lines that cannot be read to a file of their own, before anything is written without them.
-    fn quarantine(&self, inbox: &InboxFile) -> Result<SetAside, Error> {
-        if inbox.broken.is_empty() {
-            return Ok(SetAside::default());
-        }
-        let mut bytes = inbox.broken.join(&b'\n');
-        bytes.push(b'\n');
-        let mut number = 1;
-        let path = loop {
-            let path: RelPath = rel(&format!("{FOLDER}/inbox.quarantine-{number}.jsonl"));
-            match self.fs.read(&path, bytes.len() as u64) {
-                // A crash came between this copy and the file without the lines.
-                Ok(existing) if existing == bytes => break path,
-                Err(error) if error.is_not_found() => {
-                    self.fs.create_new_durable(&path, &bytes)?;
-                    break path;
-                }
-                Ok(_) | Err(_) => number += 1,
+/// Copies the lines that cannot be read to a file of their own, before anything is written without them.
+fn quarantine(room: &Room, inbox: &InboxFile) -> Result<SetAside, Error> {
+    if inbox.broken.is_empty() {
+        return Ok(SetAside::default());
+    }
+    let mut bytes = inbox.broken.join(&b'\n');
+    bytes.push(b'\n');
+    let mut number = 1;
+    let path = loop {
+        let path: RelPath = rel(&format!("{FOLDER}/inbox.quarantine-{number}.jsonl"));
+        match room.fs.read(&path, bytes.len() as u64) {
+            // A crash came between this copy and the file without the lines.
+            Ok(existing) if existing == bytes => break path,
+            Err(error) if error.is_not_found() => {
+                room.fs.create_new_durable(&path, &bytes)?;
+                break path;
             }
-        };
-        Ok(SetAside { lines: inbox.broken.len(), file: Some(path.to_string()) })
-    }
+            Ok(_) | Err(_) => number += 1,
+        }
+    };
+    Ok(SetAside { lines: inbox.broken.len(), file: Some(path.to_string()) })
 }

@@ -1,7 +1,8 @@
-use super::*;
-use brigade_fs::{MemoryFs, RelPath};
 use std::path::Path;
 
+use brigade_fs::{MemoryFs, RelPath};
+
+use super::*;
 use crate::env::Env;
 use crate::room::rel;
 use crate::sample::NewFile;

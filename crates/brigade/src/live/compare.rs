@@ -5,15 +5,17 @@ use std::collections::BTreeSet;
 use brigade_catalog::Tool;
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, NextStep};
+use brigade_facts::{ToolReader, parse_json};
 use brigade_mcp::{FirstTime, ListedTool, McpTool, PinRecord, diff};
 
 use super::{Asked, server_name};
 use crate::error::Error;
+use crate::gather;
 use crate::gather::Config;
+use crate::pins;
 use crate::pins::server_issues;
 use crate::report::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport};
 use crate::room::Room;
-use brigade_facts::{ToolReader, parse_json};
 
 /// What listings are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,198 +32,191 @@ const NAMES: usize = 20;
 /// Characters of such a name that are shown.
 const NAME: usize = 80;
 
-impl Room {
-    /// Compares what was said with what is stored.
-    pub(super) fn compare(
-        &self,
-        config: &Config,
-        asked: &[Asked<'_>],
-        against: Against,
-    ) -> Result<LiveReport, Error> {
-        let (pins, _) = self.pins()?;
-        if against == Against::Pins {
-            self.note_listings(asked, &pins)?;
-        }
-        self.note_servers(config, asked, &pins, against)?;
-        let states = self.pin_store().servers(&config.catalog, &pins)?;
-        let mut report = LiveReport::default();
-        for (index, one) in asked.iter().enumerate() {
-            let (all, asked) = (asked, one);
-            report.servers.push(summary(asked));
-            let exchange = match &asked.said {
-                Ok(exchange) => exchange,
-                Err(why) => {
-                    // What the policy refused to start, the policy explains.
-                    let step: fn(String) -> NextStep =
-                        if why.is_of_the_policy() { NextStep::ExplainPolicy } else { NextStep::DescribeTool };
-                    report.issues.push(LiveIssue {
-                        hint: Some(step(asked.tools[0].id.to_string()).into()),
-                        ..issue(
-                            "mcp_server_failed",
-                            &asked.server,
-                            None,
-                            format!("no tools were listed: {why}"),
-                        )
-                    });
-                    continue;
-                }
-            };
-            for (tool, mcp) in asked.tools.iter().zip(&asked.keys) {
-                let pin = pins.iter().find(|pin| pin.tool == *mcp);
-                let line = self.live_tool(tool, mcp, pin, &exchange.tools, against, &mut report.issues);
-                report.tools.push(line);
-            }
-            let others =
-                pins.iter().filter(|pin| answers_for(all, index, pin) && !asked.keys.contains(&pin.tool));
-            for pin in others.filter(|_| against == Against::Pins) {
-                let listed = exchange.tools.iter().find(|listed| listed.name == pin.tool.tool);
-                report.issues.extend(pin_issue(pin, listed, against));
-            }
-            let appeared: BTreeSet<&str> = states
-                .iter()
-                .filter(|state| state.listing.server == asked.server)
-                .flat_map(|state| state.appeared.iter().map(String::as_str))
-                .collect();
-            report.issues.extend(new_tools(config, asked, &pins, &exchange.tools, &appeared));
-        }
-        let is_asked = |server: &str| asked.iter().any(|asked| asked.server == server && asked.said.is_ok());
-        for state in states.iter().filter(|state| is_asked(&state.listing.server)) {
-            // What vanished and is in the catalog was said of that tool.
-            let is_said = |issue: &LiveIssue| {
-                report.issues.iter().any(|said| said.code == issue.code && said.tool == issue.tool)
-            };
-            let fresh: Vec<LiveIssue> =
-                server_issues(state).into_iter().filter(|issue| !is_said(issue)).collect();
-            report.issues.extend(fresh);
-        }
-        if against == Against::Pins {
-            let reached: BTreeSet<&str> = asked.iter().map(|asked| asked.server.as_str()).collect();
-            for pin in pins.iter().filter(|pin| !reached.contains(pin.tool.server.as_str())) {
-                let message = "no enabled tool of the catalog says how the server is started".to_owned();
+/// Compares what was said with what is stored.
+pub(crate) fn compare(
+    room: &Room,
+    config: &Config,
+    asked: &[Asked<'_>],
+    against: Against,
+) -> Result<LiveReport, Error> {
+    let (pins, _) = pins::pins(room)?;
+    if against == Against::Pins {
+        note_listings(room, asked, &pins)?;
+    }
+    note_servers(room, config, asked, &pins, against)?;
+    let states = pins::pin_store(room).servers(&config.catalog, &pins)?;
+    let mut report = LiveReport::default();
+    for (index, one) in asked.iter().enumerate() {
+        let (all, asked) = (asked, one);
+        report.servers.push(summary(asked));
+        let exchange = match &asked.said {
+            Ok(exchange) => exchange,
+            Err(why) => {
+                // What the policy refused to start, the policy explains.
+                let step: fn(String) -> NextStep =
+                    if why.is_of_the_policy() { NextStep::ExplainPolicy } else { NextStep::DescribeTool };
                 report.issues.push(LiveIssue {
-                    severity: "info",
-                    hint: Some(NextStep::ShowPin(pin.id()).into()),
-                    ..issue("mcp_no_server", &pin.tool.server, Some(&pin.tool.tool), message)
+                    hint: Some(step(asked.tools[0].id.to_string()).into()),
+                    ..issue("mcp_server_failed", &asked.server, None, format!("no tools were listed: {why}"))
                 });
+                continue;
             }
-        }
-        report.issues.iter_mut().for_each(|issue| issue.spell(&*self.env.speller));
-        report.issue_count = report.issues.len();
-        Ok(report)
-    }
-
-    /// Keeps what changed beside the pins, so that exactly what is shown can be accepted.
-    fn note_listings(&self, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result<(), Error> {
-        for (index, one) in asked.iter().enumerate() {
-            let Ok(exchange) = &one.said else { continue };
-            for pin in pins.iter().filter(|pin| answers_for(asked, index, pin)) {
-                let mut listed = exchange.tools.iter().filter(|listed| listed.name == pin.tool.tool);
-                let own = one.keys.contains(&pin.tool).then_some(one.command);
-                match (listed.next(), listed.next()) {
-                    (Some(listed), None) => self.pin_store().note_listing(pin, listed, own, self.now())?,
-                    (None, _) => self.pin_store().note_vanished(pin, self.now())?,
-                    (Some(_), Some(_)) => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Keeps which names the servers list. Only a look at the pins begins with a server that nothing is known of.
-    fn note_servers(
-        &self,
-        config: &Config,
-        asked: &[Asked<'_>],
-        pins: &[PinRecord],
-        against: Against,
-    ) -> Result<(), Error> {
-        for (index, one) in asked.iter().enumerate() {
-            let Ok(exchange) = &one.said else { continue };
-            let is_pinned = pins.iter().any(|pin| answers_for(asked, index, pin));
-            let first_time =
-                if is_pinned && against == Against::Pins { FirstTime::Begin } else { FirstTime::Leave };
-            let names = exchange.tools.iter().map(|tool| tool.name.as_str());
-            self.pin_store().note_names(&config.catalog, one.tools[0], names, first_time)?;
-        }
-        Ok(())
-    }
-
-    fn live_tool(
-        &self,
-        tool: &Tool,
-        mcp: &McpTool,
-        pin: Option<&PinRecord>,
-        listed: &[ListedTool],
-        against: Against,
-        issues: &mut Vec<LiveIssue>,
-    ) -> LiveToolReport {
-        let found: Vec<&ListedTool> = listed.iter().filter(|listed| listed.name == mcp.tool).collect();
-        let mut line = LiveToolReport {
-            tool_id: tool.id.as_str().to_owned(),
-            server: mcp.server.clone(),
-            tool: mcp.tool.clone(),
-            is_listed: found.len() == 1,
-            description: found.first().and_then(|listed| listed.description.clone()),
-            pin: "none",
-            contract_changes: Vec::new(),
         };
-        if 1 < found.len() {
-            let message = format!("the server lists it {} times, so it is never called", found.len());
-            issues.push(LiveIssue {
-                hint: Some(NextStep::DescribeToolLive(tool.id.to_string()).into()),
-                ..issue("mcp_tool_duplicate", &mcp.server, Some(&mcp.tool), message)
-            });
-            return line;
+        for (tool, mcp) in asked.tools.iter().zip(&asked.keys) {
+            let pin = pins.iter().find(|pin| pin.tool == *mcp);
+            let line = live_tool(room, tool, mcp, pin, &exchange.tools, against, &mut report.issues);
+            report.tools.push(line);
         }
-        if let Some(pin) = pin {
-            let of_pin = pin_issue(pin, found.first().copied(), against);
-            line.pin = if of_pin.is_some() { "changed" } else { "holds" };
-            issues.extend(of_pin);
-        } else if found.is_empty() {
-            let message = "the server lists no tool of this name".to_owned();
-            issues.push(issue("mcp_tool_vanished", &mcp.server, Some(&mcp.tool), message));
+        let others =
+            pins.iter().filter(|pin| answers_for(all, index, pin) && !asked.keys.contains(&pin.tool));
+        for pin in others.filter(|_| against == Against::Pins) {
+            let listed = exchange.tools.iter().find(|listed| listed.name == pin.tool.tool);
+            report.issues.extend(pin_issue(pin, listed, against));
         }
-        let (Some(listed), Against::ContractsAndPins) = (found.first(), against) else {
-            return line;
+        let appeared: BTreeSet<&str> = states
+            .iter()
+            .filter(|state| state.listing.server == asked.server)
+            .flat_map(|state| state.appeared.iter().map(String::as_str))
+            .collect();
+        report.issues.extend(new_tools(config, asked, &pins, &exchange.tools, &appeared));
+    }
+    let is_asked = |server: &str| asked.iter().any(|asked| asked.server == server && asked.said.is_ok());
+    for state in states.iter().filter(|state| is_asked(&state.listing.server)) {
+        // What vanished and is in the catalog was said of that tool.
+        let is_said = |issue: &LiveIssue| {
+            report.issues.iter().any(|said| said.code == issue.code && said.tool == issue.tool)
         };
-        line.contract_changes = self.contract_changes(tool, listed);
-        if !line.contract_changes.is_empty() {
-            issues.push(LiveIssue {
-                changes: line.contract_changes.clone(),
-                hint: Some(NextStep::DescribeToolLive(tool.id.to_string()).into()),
-                ..issue(
-                    "mcp_contract_differs",
-                    &mcp.server,
-                    Some(&mcp.tool),
-                    format!(
-                        "the input schema of `{}` is not what the server lists: review it, and queue calls anew",
-                        escape_terminal(&line.tool_id)
-                    ),
-                )
+        let fresh: Vec<LiveIssue> =
+            server_issues(state).into_iter().filter(|issue| !is_said(issue)).collect();
+        report.issues.extend(fresh);
+    }
+    if against == Against::Pins {
+        let reached: BTreeSet<&str> = asked.iter().map(|asked| asked.server.as_str()).collect();
+        for pin in pins.iter().filter(|pin| !reached.contains(pin.tool.server.as_str())) {
+            let message = "no enabled tool of the catalog says how the server is started".to_owned();
+            report.issues.push(LiveIssue {
+                severity: "info",
+                hint: Some(NextStep::ShowPin(pin.id()).into()),
+                ..issue("mcp_no_server", &pin.tool.server, Some(&pin.tool.tool), message)
             });
         }
-        line
     }
+    report.issues.iter_mut().for_each(|issue| issue.spell(&*room.env.speller));
+    report.issue_count = report.issues.len();
+    Ok(report)
+}
 
-    /// Lists how the schema that a server lists differs from the stored one. A stored schema that cannot be read has
-    /// its own issue.
-    fn contract_changes(&self, tool: &Tool, listed: &ListedTool) -> Vec<String> {
-        let reader = ToolReader { host: self.host(), tool, outside: &[] };
-        let found = reader.document(tool.input_schema_path.as_deref());
-        let Some(stored) = found.bytes().and_then(|bytes| parse_json(bytes).ok()) else {
-            return Vec::new();
-        };
-        // Only the schemas are compared: the catalog's description is a person's own.
-        let of_schema = |schema: Json| {
-            ListedTool::from_json(&Json::object([
-                ("name", Json::from(listed.name.as_str())),
-                ("inputSchema", schema),
-            ]))
-        };
-        match (of_schema(stored), of_schema(listed.input_schema.clone())) {
-            (Some(stored), Some(now)) => diff(&stored, &now).iter().map(ToString::to_string).collect(),
-            _ => Vec::new(),
+/// Keeps what changed beside the pins, so that exactly what is shown can be accepted.
+fn note_listings(room: &Room, asked: &[Asked<'_>], pins: &[PinRecord]) -> Result<(), Error> {
+    for (index, one) in asked.iter().enumerate() {
+        let Ok(exchange) = &one.said else { continue };
+        for pin in pins.iter().filter(|pin| answers_for(asked, index, pin)) {
+            let mut listed = exchange.tools.iter().filter(|listed| listed.name == pin.tool.tool);
+            let own = one.keys.contains(&pin.tool).then_some(one.command);
+            match (listed.next(), listed.next()) {
+                (Some(listed), None) => pins::pin_store(room).note_listing(pin, listed, own, room.now())?,
+                (None, _) => pins::pin_store(room).note_vanished(pin, room.now())?,
+                (Some(_), Some(_)) => {}
+            }
         }
+    }
+    Ok(())
+}
+
+/// Keeps which names the servers list. Only a look at the pins begins with a server that nothing is known of.
+fn note_servers(
+    room: &Room,
+    config: &Config,
+    asked: &[Asked<'_>],
+    pins: &[PinRecord],
+    against: Against,
+) -> Result<(), Error> {
+    for (index, one) in asked.iter().enumerate() {
+        let Ok(exchange) = &one.said else { continue };
+        let is_pinned = pins.iter().any(|pin| answers_for(asked, index, pin));
+        let first_time =
+            if is_pinned && against == Against::Pins { FirstTime::Begin } else { FirstTime::Leave };
+        let names = exchange.tools.iter().map(|tool| tool.name.as_str());
+        pins::pin_store(room).note_names(&config.catalog, one.tools[0], names, first_time)?;
+    }
+    Ok(())
+}
+
+fn live_tool(
+    room: &Room,
+    tool: &Tool,
+    mcp: &McpTool,
+    pin: Option<&PinRecord>,
+    listed: &[ListedTool],
+    against: Against,
+    issues: &mut Vec<LiveIssue>,
+) -> LiveToolReport {
+    let found: Vec<&ListedTool> = listed.iter().filter(|listed| listed.name == mcp.tool).collect();
+    let mut line = LiveToolReport {
+        tool_id: tool.id.as_str().to_owned(),
+        server: mcp.server.clone(),
+        tool: mcp.tool.clone(),
+        is_listed: found.len() == 1,
+        description: found.first().and_then(|listed| listed.description.clone()),
+        pin: "none",
+        contract_changes: Vec::new(),
+    };
+    if 1 < found.len() {
+        let message = format!("the server lists it {} times, so it is never called", found.len());
+        issues.push(LiveIssue {
+            hint: Some(NextStep::DescribeToolLive(tool.id.to_string()).into()),
+            ..issue("mcp_tool_duplicate", &mcp.server, Some(&mcp.tool), message)
+        });
+        return line;
+    }
+    if let Some(pin) = pin {
+        let of_pin = pin_issue(pin, found.first().copied(), against);
+        line.pin = if of_pin.is_some() { "changed" } else { "holds" };
+        issues.extend(of_pin);
+    } else if found.is_empty() {
+        let message = "the server lists no tool of this name".to_owned();
+        issues.push(issue("mcp_tool_vanished", &mcp.server, Some(&mcp.tool), message));
+    }
+    let (Some(listed), Against::ContractsAndPins) = (found.first(), against) else {
+        return line;
+    };
+    line.contract_changes = contract_changes(room, tool, listed);
+    if !line.contract_changes.is_empty() {
+        issues.push(LiveIssue {
+            changes: line.contract_changes.clone(),
+            hint: Some(NextStep::DescribeToolLive(tool.id.to_string()).into()),
+            ..issue(
+                "mcp_contract_differs",
+                &mcp.server,
+                Some(&mcp.tool),
+                format!(
+                    "the input schema of `{}` is not what the server lists: review it, and queue calls anew",
+                    escape_terminal(&line.tool_id)
+                ),
+            )
+        });
+    }
+    line
+}
+
+/// Lists how the schema that a server lists differs from the stored one. A stored schema that cannot be read has
+/// its own issue.
+fn contract_changes(room: &Room, tool: &Tool, listed: &ListedTool) -> Vec<String> {
+    let reader = ToolReader { host: gather::host(room), tool, outside: &[] };
+    let found = reader.document(tool.input_schema_path.as_deref());
+    let Some(stored) = found.bytes().and_then(|bytes| parse_json(bytes).ok()) else {
+        return Vec::new();
+    };
+    // Only the schemas are compared: the catalog's description is a person's own.
+    let of_schema = |schema: Json| {
+        ListedTool::from_json(&Json::object([
+            ("name", Json::from(listed.name.as_str())),
+            ("inputSchema", schema),
+        ]))
+    };
+    match (of_schema(stored), of_schema(listed.input_schema.clone())) {
+        (Some(stored), Some(now)) => diff(&stored, &now).iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use brigade_core::parallel::in_parallel;
 use brigade_core::{Fingerprint, NextStep};
+use brigade_facts::refuse_shared;
+use brigade_facts::{Places, Sources};
 use brigade_fs::{FsError, Lock, RelPath};
 use brigade_projection::{
     Orphan, Overwrite, PlannedWrite, PlannedWrites, ProjectionAction, ProjectionItem, ProjectionStatus,
@@ -14,13 +16,13 @@ use super::Selected;
 use super::orphans::projected;
 use super::staging::{Outcome, Write, sync_names, write_all};
 use crate::error::{Error, ErrorKind};
+use crate::gather;
 use crate::gather::Config;
 use crate::load::shown_id;
+use crate::projections;
 use crate::projections::Projections;
 use crate::report::{ApplyReport, FailedProjection, OrphanReport, ProjectionReport, Report as _};
 use crate::room::{CATALOG, Room, rel};
-use brigade_facts::refuse_shared;
-use brigade_facts::{Places, Sources};
 
 /// The lock of everything that writes projections.
 const LOCK: &str = ".brigade/tools/apply.lock";
@@ -69,19 +71,23 @@ impl Projections {
     /// # Errors
     /// When another one is at it for too long, or the disk fails before anything was replaced.
     pub fn apply(&self, request: &ApplyRequest) -> Result<ApplyReport, Error> {
-        let remembered = self.room.remembered(self.room.was_applied());
-        let _lock = if request.dry_run { None } else { self.room.lock_projections()? };
-        let config = self.room.config()?;
-        let places = self.room.places();
+        let remembered = super::remembered::remembered(&self.room, was_applied(&self.room));
+        let _lock = if request.dry_run { None } else { lock_projections(&self.room)? };
+        let config = gather::config(&self.room)?;
+        let places = projections::places(&self.room);
         let id = match &request.which {
             Selection::One(id) => Some(id.as_str()),
             Selection::All => None,
         };
         // Only one who wants to remove orphans has to wait for the search.
-        let search =
-            if request.prune { self.room.find_orphans(&config, &places)?.orphans } else { Vec::new() };
-        let selected = self.room.select(&config.catalog, id, &search);
-        let facts = Sources::of(self.room.host(), &config, &selected.tools).all(&selected.tools, &places);
+        let search = if request.prune {
+            super::orphans::find_orphans(&self.room, &config, &places)?.orphans
+        } else {
+            Vec::new()
+        };
+        let selected = projections::select(&self.room, &config.catalog, id, &search);
+        let facts =
+            Sources::of(gather::host(&self.room), &config, &selected.tools).all(&selected.tools, &places);
         let overwrite = if request.force { Overwrite::Force } else { Overwrite::Never };
         let now = self.room.now();
         let planned = in_parallel(facts.len(), |index| {
@@ -89,17 +95,22 @@ impl Projections {
         });
         let mut work = Work::of(planned, &places, &config);
         if !request.dry_run {
-            self.room.write(&mut work)?;
+            write(&self.room, &mut work)?;
             if self.room.fs.exists(&rel(CATALOG))? {
                 // Read again, now that nobody else is at it; what went before was only whether there was a list.
-                let list = self.room.remembered(!remembered.is_complete);
+                let list = super::remembered::remembered(&self.room, !remembered.is_complete);
                 let root = self.room.target();
                 let known = config.catalog.tools().iter().flat_map(|tool| projected(tool, &root));
-                self.room.remember(list, work.writes.iter().map(|(_, path)| path.clone()), known)?;
+                super::remembered::remember(
+                    &self.room,
+                    list,
+                    work.writes.iter().map(|(_, path)| path.clone()),
+                    known,
+                )?;
             }
         }
-        let prune = self.room.prune(request, &selected.orphans)?;
-        Ok(self.room.apply_report(request, selected, work, prune))
+        let prune = prune(&self.room, request, &selected.orphans)?;
+        Ok(apply_report(&self.room, request, selected, work, prune))
     }
 
     /// Writes projections as [`apply`](Workspace::apply) does, but only when told to write and forced; otherwise tells
@@ -122,171 +133,160 @@ impl Projections {
     }
 }
 
-impl Room {
-    /// Tells whether projections were ever written here by this program.
-    pub(super) fn was_applied(&self) -> bool {
-        self.fs.exists(&rel(LOCK)).unwrap_or(true)
-    }
+/// Tells whether projections were ever written here by this program.
+pub(crate) fn was_applied(room: &Room) -> bool {
+    room.fs.exists(&rel(LOCK)).unwrap_or(true)
+}
 
-    /// Waits until nobody else writes projections; takes nothing where there is no catalog.
-    fn lock_projections(&self) -> Result<Option<Lock>, Error> {
-        if !self.fs.exists(&rel(CATALOG))? {
-            return Ok(None);
+/// Waits until nobody else writes projections; takes nothing where there is no catalog.
+fn lock_projections(room: &Room) -> Result<Option<Lock>, Error> {
+    if !room.fs.exists(&rel(CATALOG))? {
+        return Ok(None);
+    }
+    let path = rel(LOCK);
+    room.fs.create_dir_all(&path.parent())?;
+    let holder = format!("process {} (apply), since {}", std::process::id(), room.now());
+    Ok(Some(room.fs.lock(&path, &holder, room.env.lock_timeout)?))
+}
+
+/// Writes what is to be written, and moves what could not be to where it belongs.
+pub(super) fn write(room: &Room, work: &mut Work<'_>) -> Result<(), Error> {
+    let writes: Vec<Write<'_>> = work
+        .writes
+        .iter()
+        .map(|(planned, path)| Write { path: path.clone(), bytes: &planned.bytes, before: planned.before })
+        .collect();
+    let outcomes = write_all(&*room.fs, &writes)?;
+    drop(writes);
+    let mut written = Vec::with_capacity(work.writes.len());
+    for ((mut planned, path), outcome) in std::mem::take(&mut work.writes).into_iter().zip(outcomes) {
+        match outcome {
+            Outcome::Written => written.push((planned, path)),
+            Outcome::Changed => {
+                planned.item.action = ProjectionAction::Conflict;
+                planned.item.reason = Some("changed-meanwhile");
+                planned.item.detail = "the file changed while it was to be written; try again".into();
+                work.conflicts.push(planned.item);
+            }
+            Outcome::Failed(error) => work.failed.push((planned.item, error)),
         }
-        let path = rel(LOCK);
-        self.fs.create_dir_all(&path.parent())?;
-        let holder = format!("process {} (apply), since {}", std::process::id(), self.now());
-        Ok(Some(self.fs.lock(&path, &holder, self.env.lock_timeout)?))
     }
+    work.writes = written;
+    Ok(())
+}
 
-    /// Writes what is to be written, and moves what could not be to where it belongs.
-    fn write(&self, work: &mut Work<'_>) -> Result<(), Error> {
-        let writes: Vec<Write<'_>> = work
-            .writes
-            .iter()
-            .map(|(planned, path)| Write {
-                path: path.clone(),
-                bytes: &planned.bytes,
-                before: planned.before,
-            })
-            .collect();
-        let outcomes = write_all(&*self.fs, &writes)?;
-        drop(writes);
-        let mut written = Vec::with_capacity(work.writes.len());
-        for ((mut planned, path), outcome) in std::mem::take(&mut work.writes).into_iter().zip(outcomes) {
-            match outcome {
-                Outcome::Written => written.push((planned, path)),
-                Outcome::Changed => {
-                    planned.item.action = ProjectionAction::Conflict;
-                    planned.item.reason = Some("changed-meanwhile");
-                    planned.item.detail = "the file changed while it was to be written; try again".into();
-                    work.conflicts.push(planned.item);
+/// Removes the orphans that may be removed.
+fn prune(room: &Room, request: &ApplyRequest, orphans: &[Orphan]) -> Result<Pruning, Error> {
+    let mut pruning = Pruning::default();
+    let mut changed = BTreeSet::new();
+    for orphan in orphans {
+        let report = OrphanReport::of(orphan, |path| room.absolute(path));
+        if !request.prune || orphan.prunable != Prunable::Yes {
+            pruning.kept.push(report);
+        } else if request.dry_run {
+            pruning.pruned.push(OrphanReport { dry_run: Some(true), ..report });
+        } else {
+            match remove_orphan(room, orphan, &mut changed) {
+                Ok(true) => pruning.pruned.push(report),
+                Ok(false) => {
+                    let detail = "the file changed while it was to be removed; try again".to_owned();
+                    pruning.kept.push(OrphanReport { action: "keep", prunable: "edited", detail, ..report });
                 }
-                Outcome::Failed(error) => work.failed.push((planned.item, error)),
+                Err(error) => pruning.failed.push(FailedProjection {
+                    tool_id: report.tool_id,
+                    harness: report.harness,
+                    projection_path: report.projection_path,
+                    error: error.to_string(),
+                }),
             }
         }
-        work.writes = written;
-        Ok(())
     }
+    sync_names(&*room.fs, &changed)?;
+    Ok(pruning)
+}
 
-    /// Removes the orphans that may be removed.
-    fn prune(&self, request: &ApplyRequest, orphans: &[Orphan]) -> Result<Pruning, Error> {
-        let mut pruning = Pruning::default();
-        let mut changed = BTreeSet::new();
-        for orphan in orphans {
-            let report = OrphanReport::of(orphan, |path| self.absolute(path));
-            if !request.prune || orphan.prunable != Prunable::Yes {
-                pruning.kept.push(report);
-            } else if request.dry_run {
-                pruning.pruned.push(OrphanReport { dry_run: Some(true), ..report });
-            } else {
-                match self.remove_orphan(orphan, &mut changed) {
-                    Ok(true) => pruning.pruned.push(report),
-                    Ok(false) => {
-                        let detail = "the file changed while it was to be removed; try again".to_owned();
-                        pruning.kept.push(OrphanReport {
-                            action: "keep",
-                            prunable: "edited",
-                            detail,
-                            ..report
-                        });
-                    }
-                    Err(error) => pruning.failed.push(FailedProjection {
-                        tool_id: report.tool_id,
-                        harness: report.harness,
-                        projection_path: report.projection_path,
-                        error: error.to_string(),
-                    }),
-                }
-            }
-        }
-        sync_names(&*self.fs, &changed)?;
-        Ok(pruning)
+/// Removes an orphan that is as it was found, and the folders that are empty then, up to that of the harness.
+fn remove_orphan(room: &Room, orphan: &Orphan, changed: &mut BTreeSet<RelPath>) -> Result<bool, FsError> {
+    let Ok(path) = orphan.path.parse::<RelPath>() else { return Ok(false) };
+    match room.fs.read(&path, FILE_LIMIT) {
+        Ok(bytes) if Fingerprint::of_bytes(&bytes) == orphan.fingerprint => {}
+        Ok(_) => return Ok(false),
+        Err(error) if error.is_not_found() => return Ok(true),
+        Err(error) => return Err(error),
     }
-
-    /// Removes an orphan that is as it was found, and the folders that are empty then, up to that of the harness.
-    fn remove_orphan(&self, orphan: &Orphan, changed: &mut BTreeSet<RelPath>) -> Result<bool, FsError> {
-        let Ok(path) = orphan.path.parse::<RelPath>() else { return Ok(false) };
-        match self.fs.read(&path, FILE_LIMIT) {
-            Ok(bytes) if Fingerprint::of_bytes(&bytes) == orphan.fingerprint => {}
-            Ok(_) => return Ok(false),
-            Err(error) if error.is_not_found() => return Ok(true),
-            Err(error) => return Err(error),
-        }
-        self.fs.remove(&path)?;
-        let homes: Vec<RelPath> = folders().into_iter().map(rel).collect();
-        let is_below = |folder: &RelPath| homes.iter().any(|home| folder != home && folder.is_in(home));
-        let mut folder = path.parent();
-        while is_below(&folder) && self.fs.remove_dir(&folder).is_ok() {
-            changed.remove(&folder);
-            folder = folder.parent();
-        }
-        changed.insert(folder);
-        Ok(true)
+    room.fs.remove(&path)?;
+    let homes: Vec<RelPath> = folders().into_iter().map(rel).collect();
+    let is_below = |folder: &RelPath| homes.iter().any(|home| folder != home && folder.is_in(home));
+    let mut folder = path.parent();
+    while is_below(&folder) && room.fs.remove_dir(&folder).is_ok() {
+        changed.remove(&folder);
+        folder = folder.parent();
     }
+    changed.insert(folder);
+    Ok(true)
+}
 
-    fn apply_report(
-        &self,
-        request: &ApplyRequest,
-        selected: Selected<'_>,
-        work: Work<'_>,
-        pruning: Pruning,
-    ) -> ApplyReport {
-        let absolute = |path: &str| self.absolute(path);
-        let report = |item: ProjectionItem| ProjectionReport {
-            dry_run: request.dry_run.then_some(true),
-            ..ProjectionReport::of(item, absolute)
-        };
-        let applied = |(planned, _): (PlannedWrite<'_>, RelPath)| ProjectionReport {
-            diff: request.dry_run.then(|| planned.diff()),
-            ..report(planned.item)
-        };
-        let failed = |(item, error): (ProjectionItem, FsError)| FailedProjection {
-            tool_id: item.tool_id.as_str().to_owned(),
-            projection_path: absolute(item.projection_path.as_deref().unwrap_or_default()),
-            harness: item.harness,
-            error: error.to_string(),
-        };
-        let is_refused = |item: &&ProjectionItem| item.status == ProjectionStatus::Invalid;
-        let refused_count = work.skipped.iter().filter(is_refused).count();
-        let applied: Vec<_> = work.writes.into_iter().map(applied).collect();
-        let skipped: Vec<_> = work.skipped.into_iter().map(report).collect();
-        let conflicts: Vec<_> = work.conflicts.into_iter().map(report).collect();
-        let mut failed: Vec<_> = work.failed.into_iter().map(failed).collect();
-        failed.extend(pruning.failed);
-        ApplyReport {
-            schema: ApplyReport::SCHEMA,
-            target: self.target(),
-            config_path: self.absolute(CATALOG),
-            valid: selected.errors.is_empty(),
-            errors: selected.errors,
-            tool_id: match &request.which {
-                Selection::One(id) => Some(shown_id(id)),
-                Selection::All => None,
-            },
-            all: request.which == Selection::All,
-            dry_run: request.dry_run,
-            force: request.force,
-            prune: request.prune,
-            applied_count: applied.len(),
-            skipped_count: skipped.len(),
-            conflict_count: conflicts.len(),
-            refused_count,
-            failed_count: failed.len(),
-            pruned_count: pruning.pruned.len(),
-            orphan_count: pruning.kept.len(),
-            applied,
-            skipped,
-            conflicts,
-            failed,
-            pruned: pruning.pruned,
-            orphans: pruning.kept,
-        }
+fn apply_report(
+    room: &Room,
+    request: &ApplyRequest,
+    selected: Selected<'_>,
+    work: Work<'_>,
+    pruning: Pruning,
+) -> ApplyReport {
+    let absolute = |path: &str| room.absolute(path);
+    let report = |item: ProjectionItem| ProjectionReport {
+        dry_run: request.dry_run.then_some(true),
+        ..ProjectionReport::of(item, absolute)
+    };
+    let applied = |(planned, _): (PlannedWrite<'_>, RelPath)| ProjectionReport {
+        diff: request.dry_run.then(|| planned.diff()),
+        ..report(planned.item)
+    };
+    let failed = |(item, error): (ProjectionItem, FsError)| FailedProjection {
+        tool_id: item.tool_id.as_str().to_owned(),
+        projection_path: absolute(item.projection_path.as_deref().unwrap_or_default()),
+        harness: item.harness,
+        error: error.to_string(),
+    };
+    let is_refused = |item: &&ProjectionItem| item.status == ProjectionStatus::Invalid;
+    let refused_count = work.skipped.iter().filter(is_refused).count();
+    let applied: Vec<_> = work.writes.into_iter().map(applied).collect();
+    let skipped: Vec<_> = work.skipped.into_iter().map(report).collect();
+    let conflicts: Vec<_> = work.conflicts.into_iter().map(report).collect();
+    let mut failed: Vec<_> = work.failed.into_iter().map(failed).collect();
+    failed.extend(pruning.failed);
+    ApplyReport {
+        schema: ApplyReport::SCHEMA,
+        target: room.target(),
+        config_path: room.absolute(CATALOG),
+        valid: selected.errors.is_empty(),
+        errors: selected.errors,
+        tool_id: match &request.which {
+            Selection::One(id) => Some(shown_id(id)),
+            Selection::All => None,
+        },
+        all: request.which == Selection::All,
+        dry_run: request.dry_run,
+        force: request.force,
+        prune: request.prune,
+        applied_count: applied.len(),
+        skipped_count: skipped.len(),
+        conflict_count: conflicts.len(),
+        refused_count,
+        failed_count: failed.len(),
+        pruned_count: pruning.pruned.len(),
+        orphan_count: pruning.kept.len(),
+        applied,
+        skipped,
+        conflicts,
+        failed,
+        pruned: pruning.pruned,
+        orphans: pruning.kept,
     }
 }
 
 /// What is to be done, or was.
-struct Work<'f> {
+pub(super) struct Work<'f> {
     /// The files to write, with their places, links followed.
     writes: Vec<(PlannedWrite<'f>, RelPath)>,
     skipped: Vec<ProjectionItem>,

@@ -8,6 +8,7 @@ use brigade_projection::{Harness, HarnessPlace, harness, harnesses, wanted};
 
 use crate::catalog::enabled;
 use crate::error::{Error, ErrorKind};
+use crate::load;
 use crate::projections::Projections;
 use crate::report::{
     FrontMatterReport, HarnessLine, HarnessListReport, HarnessPlaceReport, HarnessReport, HarnessTool,
@@ -20,7 +21,7 @@ impl Projections {
     /// # Errors
     /// When the disk fails.
     pub fn harnesses(&self) -> Result<HarnessListReport, Error> {
-        let catalog = self.room.catalog()?;
+        let catalog = load::catalog(&self.room)?;
         let mut supported: BTreeMap<&str, usize> = BTreeMap::new();
         for tool in enabled(&catalog) {
             for wanted in wanted(tool) {
@@ -58,7 +59,7 @@ impl Projections {
     /// [`ErrorKind::NotFound`] when no harness of that name is known.
     pub fn harness(&self, name: &str) -> Result<HarnessReport, Error> {
         let found = harness(name.trim()).ok_or_else(|| unknown(name))?;
-        let catalog = self.room.catalog()?;
+        let catalog = load::catalog(&self.room)?;
         let tool = |tool: &&Tool| {
             let wanted = wanted(tool).into_iter().find(|wanted| wanted.harness == found.name)?;
             let place = tool.family.and_then(|family| found.place_for(family));

@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use brigade_catalog::Tool;
 use brigade_core::parallel::in_parallel;
+use brigade_facts::{Places, Spot};
 use brigade_fs::{FileKind, RelPath, is_temporary};
 use brigade_projection::{FoundFile, Header, Orphan, folders, orphans, relative_path};
 
 use crate::error::Error;
 use crate::gather::Config;
 use crate::room::Room;
-use brigade_facts::{Places, Spot};
 
 /// How deep below a projection folder files are looked for.
 const DEPTH: usize = 6;
@@ -40,120 +40,116 @@ pub(crate) struct OrphanSearch {
     pub(crate) is_complete: bool,
 }
 
-impl Room {
-    /// Looks for orphans where projections usually are, beside those that the catalog wants, where disabled tools had
-    /// theirs, and where any were written. Follows no links.
-    pub(crate) fn find_orphans(&self, config: &Config, places: &Places<'_>) -> Result<OrphanSearch, Error> {
-        let catalog = &config.catalog;
-        if catalog.tools().is_empty() && !catalog.is_valid() {
-            // Nobody can say what a catalog that cannot be read would want.
-            return Ok(OrphanSearch { orphans: Vec::new(), is_complete: true });
+/// Looks for orphans where projections usually are, beside those that the catalog wants, where disabled tools had
+/// theirs, and where any were written. Follows no links.
+pub(crate) fn find_orphans(room: &Room, config: &Config, places: &Places<'_>) -> Result<OrphanSearch, Error> {
+    let catalog = &config.catalog;
+    if catalog.tools().is_empty() && !catalog.is_valid() {
+        // Nobody can say what a catalog that cannot be read would want.
+        return Ok(OrphanSearch { orphans: Vec::new(), is_complete: true });
+    }
+    let (mut files, is_searched) = unclaimed_files(room, config, places);
+    let root = room.target();
+    let remembered = super::remembered::remembered(room, super::apply::was_applied(room));
+    let is_complete = is_searched && remembered.is_complete;
+    files.extend(
+        remembered
+            .paths
+            .into_iter()
+            .filter(|path| matches!(places.spot(path), Spot::There(real, FileKind::File) if real == *path)),
+    );
+    files.extend(neighbours(room, config, places));
+    for tool in catalog.tools().iter().filter(|tool| !tool.enabled) {
+        for path in projected(tool, &root) {
+            if matches!(places.spot(&path), Spot::There(real, FileKind::File) if real == path) {
+                files.push(path);
+            }
         }
-        let (mut files, is_searched) = self.unclaimed_files(config, places);
-        let root = self.target();
-        let remembered = self.remembered(self.was_applied());
-        let is_complete = is_searched && remembered.is_complete;
-        files.extend(
-            remembered.paths.into_iter().filter(
-                |path| matches!(places.spot(path), Spot::There(real, FileKind::File) if real == *path),
-            ),
-        );
-        files.extend(self.neighbours(config, places));
-        for tool in catalog.tools().iter().filter(|tool| !tool.enabled) {
-            for path in projected(tool, &root) {
-                if matches!(places.spot(&path), Spot::There(real, FileKind::File) if real == path) {
-                    files.push(path);
+    }
+    files.sort_unstable();
+    files.dedup();
+    files.retain(|path| config.claims.holder(path.as_str()).is_none());
+    let read = in_parallel(files.len(), |index| read_if_managed(room, &files[index]));
+    let found = files
+        .iter()
+        .zip(&read)
+        .filter_map(|(path, bytes)| Some(FoundFile { path: path.as_str(), bytes: bytes.as_deref()? }));
+    let mut orphans = orphans(&root, found, catalog);
+    if !orphans.is_empty() {
+        let wanted = wanted_through_links(config, places, &root);
+        orphans.retain(|orphan| !wanted.contains(orphan.path.as_str()));
+    }
+    Ok(OrphanSearch { orphans, is_complete })
+}
+
+/// Lists the files in the folders of projections that no tool projects to.
+fn unclaimed_files(room: &Room, config: &Config, places: &Places<'_>) -> (Vec<RelPath>, bool) {
+    let start = folders().into_iter().map(crate::room::rel);
+    let mut ahead: Vec<RelPath> = start.filter(|folder| places.is_plain_folder(folder)).collect();
+    let mut files = Vec::new();
+    let mut names = 0;
+    for _ in 0..DEPTH {
+        let listed = in_parallel(ahead.len(), |index| room.fs.list_dir(&ahead[index]));
+        let mut next = Vec::new();
+        for (folder, entries) in ahead.iter().zip(listed) {
+            // A folder that vanished or may not be read holds nothing that could be removed.
+            let Ok(entries) = entries else { continue };
+            for entry in &entries {
+                names += 1;
+                if MOST_NAMES < names {
+                    return (files, false);
+                }
+                let Ok(path) = folder.join(&entry.name) else { continue };
+                match entry.kind {
+                    FileKind::Directory if !SKIPPED.contains(&entry.name.as_str()) => next.push(path),
+                    FileKind::File
+                        if !is_temporary(&entry.name) && config.claims.holder(path.as_str()).is_none() =>
+                    {
+                        files.push(path);
+                    }
+                    FileKind::Directory | FileKind::File | FileKind::Link | FileKind::Other => {}
                 }
             }
+            places.remember(folder.clone(), entries);
         }
-        files.sort_unstable();
-        files.dedup();
-        files.retain(|path| config.claims.holder(path.as_str()).is_none());
-        let read = in_parallel(files.len(), |index| self.read_if_managed(&files[index]));
-        let found = files
-            .iter()
-            .zip(&read)
-            .filter_map(|(path, bytes)| Some(FoundFile { path: path.as_str(), bytes: bytes.as_deref()? }));
-        let mut orphans = orphans(&root, found, catalog);
-        if !orphans.is_empty() {
-            let wanted = wanted_through_links(config, places, &root);
-            orphans.retain(|orphan| !wanted.contains(orphan.path.as_str()));
+        if next.is_empty() {
+            return (files, true);
         }
-        Ok(OrphanSearch { orphans, is_complete })
+        ahead = next;
     }
+    (files, false)
+}
 
-    /// Lists the files in the folders of projections that no tool projects to.
-    fn unclaimed_files(&self, config: &Config, places: &Places<'_>) -> (Vec<RelPath>, bool) {
-        let start = folders().into_iter().map(crate::room::rel);
-        let mut ahead: Vec<RelPath> = start.filter(|folder| places.is_plain_folder(folder)).collect();
-        let mut files = Vec::new();
-        let mut names = 0;
-        for _ in 0..DEPTH {
-            let listed = in_parallel(ahead.len(), |index| self.fs.list_dir(&ahead[index]));
-            let mut next = Vec::new();
-            for (folder, entries) in ahead.iter().zip(listed) {
-                // A folder that vanished or may not be read holds nothing that could be removed.
-                let Ok(entries) = entries else { continue };
-                for entry in &entries {
-                    names += 1;
-                    if MOST_NAMES < names {
-                        return (files, false);
-                    }
-                    let Ok(path) = folder.join(&entry.name) else { continue };
-                    match entry.kind {
-                        FileKind::Directory if !SKIPPED.contains(&entry.name.as_str()) => next.push(path),
-                        FileKind::File
-                            if !is_temporary(&entry.name)
-                                && config.claims.holder(path.as_str()).is_none() =>
-                        {
-                            files.push(path);
-                        }
-                        FileKind::Directory | FileKind::File | FileKind::Link | FileKind::Other => {}
-                    }
-                }
-                places.remember(folder.clone(), entries);
-            }
-            if next.is_empty() {
-                return (files, true);
-            }
-            ahead = next;
-        }
-        (files, false)
+/// Lists the files beside projections that the catalog wants outside of the usual folders.
+fn neighbours(room: &Room, config: &Config, places: &Places<'_>) -> Vec<RelPath> {
+    let usual: Vec<RelPath> = folders().into_iter().map(crate::room::rel).collect();
+    let root = room.target();
+    let is_beneath = |path: &str, folder: &RelPath| {
+        path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
+    };
+    // Nearly all are in a usual folder by their first words, and thousands need not be taken apart.
+    let is_usual = |path: &str| !path.contains("..") && usual.iter().any(|folder| is_beneath(path, folder));
+    let paths = config.catalog.tools().iter().flat_map(|tool| tool.projections.values());
+    let others = paths.filter(|path| !is_usual(path)).filter_map(|path| within(path, &root));
+    let unusual = others.filter(|path| !usual.iter().any(|folder| path.is_in(folder)));
+    let beside: BTreeSet<RelPath> = unusual.map(|path| path.parent()).collect();
+    let mut files = Vec::new();
+    for folder in beside.iter().filter(|folder| folder.is_root() || places.is_plain_folder(folder)) {
+        let entries = room.fs.list_dir(folder).unwrap_or_default();
+        let named = entries.iter().filter(|entry| entry.kind == FileKind::File && !is_temporary(&entry.name));
+        files.extend(named.take(MOST_BESIDE).filter_map(|entry| folder.join(&entry.name).ok()));
     }
+    files
+}
 
-    /// Lists the files beside projections that the catalog wants outside of the usual folders.
-    fn neighbours(&self, config: &Config, places: &Places<'_>) -> Vec<RelPath> {
-        let usual: Vec<RelPath> = folders().into_iter().map(crate::room::rel).collect();
-        let root = self.target();
-        let is_beneath = |path: &str, folder: &RelPath| {
-            path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
-        };
-        // Nearly all are in a usual folder by their first words, and thousands need not be taken apart.
-        let is_usual =
-            |path: &str| !path.contains("..") && usual.iter().any(|folder| is_beneath(path, folder));
-        let paths = config.catalog.tools().iter().flat_map(|tool| tool.projections.values());
-        let others = paths.filter(|path| !is_usual(path)).filter_map(|path| within(path, &root));
-        let unusual = others.filter(|path| !usual.iter().any(|folder| path.is_in(folder)));
-        let beside: BTreeSet<RelPath> = unusual.map(|path| path.parent()).collect();
-        let mut files = Vec::new();
-        for folder in beside.iter().filter(|folder| folder.is_root() || places.is_plain_folder(folder)) {
-            let entries = self.fs.list_dir(folder).unwrap_or_default();
-            let named =
-                entries.iter().filter(|entry| entry.kind == FileKind::File && !is_temporary(&entry.name));
-            files.extend(named.take(MOST_BESIDE).filter_map(|entry| folder.join(&entry.name).ok()));
-        }
-        files
+fn read_if_managed(room: &Room, path: &RelPath) -> Option<Vec<u8>> {
+    let file = room.fs.open(path).ok()?;
+    let start = file.read_range(0, PEEK).ok()?;
+    if !start.windows(MARK.len()).any(|window| window == MARK) {
+        return None;
     }
-
-    fn read_if_managed(&self, path: &RelPath) -> Option<Vec<u8>> {
-        let file = self.fs.open(path).ok()?;
-        let start = file.read_range(0, PEEK).ok()?;
-        if !start.windows(MARK.len()).any(|window| window == MARK) {
-            return None;
-        }
-        let bytes = if start.len() < PEEK { start } else { self.fs.read(path, FILE_LIMIT).ok()? };
-        Header::read(&bytes).is_some().then_some(bytes)
-    }
+    let bytes = if start.len() < PEEK { start } else { room.fs.read(path, FILE_LIMIT).ok()? };
+    Header::read(&bytes).is_some().then_some(bytes)
 }
 
 /// Lists where a tool's projections go by the words of their paths.

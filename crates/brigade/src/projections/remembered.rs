@@ -54,42 +54,40 @@ impl Remembered {
     }
 }
 
-impl Room {
-    /// Returns what is known; `was_applied` says whether projections were written here before.
-    pub(super) fn remembered(&self, was_applied: bool) -> Remembered {
-        match self.fs.read(&rel(PROJECTED), LIMIT) {
-            Ok(bytes) => Remembered::parse(&bytes),
-            // Earlier versions wrote no list.
-            Err(error) => Remembered {
-                paths: BTreeSet::new(),
-                is_complete: error.is_not_found() && !was_applied,
-                is_stored: false,
-            },
-        }
+/// Returns what is known; `was_applied` says whether projections were written here before.
+pub(crate) fn remembered(room: &Room, was_applied: bool) -> Remembered {
+    match room.fs.read(&rel(PROJECTED), LIMIT) {
+        Ok(bytes) => Remembered::parse(&bytes),
+        // Earlier versions wrote no list.
+        Err(error) => Remembered {
+            paths: BTreeSet::new(),
+            is_complete: error.is_not_found() && !was_applied,
+            is_stored: false,
+        },
     }
+}
 
-    /// Adds files that were written to the list. `known` are all that the catalog wants, for a list that is new.
-    pub(super) fn remember(
-        &self,
-        mut list: Remembered,
-        written: impl Iterator<Item = RelPath>,
-        known: impl Iterator<Item = RelPath>,
-    ) -> Result<(), FsError> {
-        let before = list.paths.len();
-        let searched: Vec<RelPath> = folders().into_iter().map(rel).collect();
-        let is_found = |path: &RelPath| searched.iter().any(|folder| path.is_in(folder));
-        list.paths.extend(written.filter(|path| !is_found(path)));
-        if !list.is_stored {
-            list.paths.extend(known.filter(|path| !is_found(path)));
-        }
-        if list.is_stored && list.paths.len() == before {
-            return Ok(());
-        }
-        // What is gone needs not be looked for any more.
-        list.paths.retain(|path| self.fs.exists(path).unwrap_or(true));
-        let text = list.to_json().to_pretty();
-        self.fs.write_atomic(&rel(PROJECTED), text.as_bytes(), FileMode::KeepOr(0o600))
+/// Adds files that were written to the list. `known` are all that the catalog wants, for a list that is new.
+pub(crate) fn remember(
+    room: &Room,
+    mut list: Remembered,
+    written: impl Iterator<Item = RelPath>,
+    known: impl Iterator<Item = RelPath>,
+) -> Result<(), FsError> {
+    let before = list.paths.len();
+    let searched: Vec<RelPath> = folders().into_iter().map(rel).collect();
+    let is_found = |path: &RelPath| searched.iter().any(|folder| path.is_in(folder));
+    list.paths.extend(written.filter(|path| !is_found(path)));
+    if !list.is_stored {
+        list.paths.extend(known.filter(|path| !is_found(path)));
     }
+    if list.is_stored && list.paths.len() == before {
+        return Ok(());
+    }
+    // What is gone needs not be looked for any more.
+    list.paths.retain(|path| room.fs.exists(path).unwrap_or(true));
+    let text = list.to_json().to_pretty();
+    room.fs.write_atomic(&rel(PROJECTED), text.as_bytes(), FileMode::KeepOr(0o600))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::load::shown_id;
 use crate::refusal::Refusal;
 use crate::report::{Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport, Unfilled};
 use crate::room::Room;
+use crate::runtimes;
 use crate::runtimes::Runtimes;
 
 impl Runtimes {
@@ -30,17 +31,16 @@ impl Runtimes {
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<RuntimeStartReport, Error> {
         let room = &*self.room;
-        let configured = room.configured()?;
-        let runtime = room
-            .runtime(&configured.runtimes, id)
+        let configured = runtimes::configured(room)?;
+        let runtime = runtimes::runtime(&configured.runtimes, id)
             .map_err(|error| error.refusing(room, no_start(id, None)))?;
-        let supervisor = room.supervisor(&configured.host);
+        let supervisor = runtimes::supervisor(room, &configured.host);
         if let Some(disabled) = off(runtime).or_else(|| twice(&configured.runtimes, runtime)) {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
-            return Err(room.start_refused(runtime, &facts, vec![disabled]));
+            return Err(start_refused(room, runtime, &facts, vec![disabled]));
         }
-        let outcome = supervisor.start(runtime, &room.start_options(), progress)?;
-        room.start_report(&configured.runtimes, runtime, &supervisor, outcome)
+        let outcome = supervisor.start(runtime, &start_options(room), progress)?;
+        start_report(room, &configured.runtimes, runtime, &supervisor, outcome)
     }
 
     /// Stops a runtime and everything it started. Only what is proved to be it is signalled.
@@ -49,19 +49,19 @@ impl Runtimes {
     /// [`Refusal::RuntimeStop`] when a process must be left alone or could not be ended; when the disk fails.
     pub fn stop(&self, id: &str) -> Result<RuntimeStopReport, Error> {
         let room = &*self.room;
-        let configured = room.configured()?;
-        let supervisor = room.supervisor(&configured.host);
+        let configured = runtimes::configured(room)?;
+        let supervisor = runtimes::supervisor(room, &configured.host);
         // What runs under a name that no entry has any more can be stopped by that name.
-        let left = match room.runtime(&configured.runtimes, id) {
+        let left = match runtimes::runtime(&configured.runtimes, id) {
             Ok(_) => Vec::new(),
             Err(_) => supervisor.left(configured.runtimes.runtimes())?,
         };
         let left = left.iter().find(|left| left.id == id.trim());
         let runtime = left
-            .map_or_else(|| room.runtime(&configured.runtimes, id), Ok)
+            .map_or_else(|| runtimes::runtime(&configured.runtimes, id), Ok)
             .map_err(|error| error.refusing(room, no_stop(id, None)))?;
         let outcome = supervisor.stop(runtime, room.env.lock_timeout)?;
-        room.stop_report(runtime, &supervisor, outcome)
+        stop_report(room, runtime, &supervisor, outcome)
     }
 
     /// Stops a runtime and starts it. One that could not be started again is not stopped.
@@ -74,22 +74,22 @@ impl Runtimes {
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<RuntimeRestartReport, Error> {
         let room = &*self.room;
-        let Configured { runtimes, host } = room.configured()?;
+        let Configured { runtimes, host } = runtimes::configured(room)?;
         let refusing = |runtime_id: &str, stop: Option<RuntimeStopReport>| {
             let runtime_id = shown_id(runtime_id);
             move |error: Error| error.restarting(room, runtime_id, stop)
         };
-        let runtime = room.runtime(&runtimes, id).map_err(refusing(id, None))?;
-        let supervisor = room.supervisor(&host);
+        let runtime = runtimes::runtime(&runtimes, id).map_err(refusing(id, None))?;
+        let supervisor = runtimes::supervisor(room, &host);
         if let Some(disabled) = off(runtime).or_else(|| twice(&runtimes, runtime)) {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
-            return Err(refusing(id, None)(room.start_refused(runtime, &facts, vec![disabled])));
+            return Err(refusing(id, None)(start_refused(room, runtime, &facts, vec![disabled])));
         }
-        let outcome = supervisor.restart(runtime, &room.start_options(), progress)?;
+        let outcome = supervisor.restart(runtime, &start_options(room), progress)?;
         let id = runtime.id.as_str();
-        let stop = outcome.stop.map(|stop| room.stop_report(runtime, &supervisor, stop));
+        let stop = outcome.stop.map(|stop| stop_report(room, runtime, &supervisor, stop));
         let stop = stop.transpose().map_err(refusing(id, None))?;
-        let start = outcome.start.map(|start| room.start_report(&runtimes, runtime, &supervisor, start));
+        let start = outcome.start.map(|start| start_report(room, &runtimes, runtime, &supervisor, start));
         let start = match start.transpose() {
             Ok(start) => start,
             Err(error) => return Err(refusing(id, stop)(error)),
@@ -108,145 +108,139 @@ impl Runtimes {
     }
 }
 
-impl Room {
-    fn start_options(&self) -> StartOptions {
-        StartOptions {
-            ready_within: None,
-            lock_timeout: self.env.lock_timeout,
-            cancel: self.env.cancel.clone(),
+fn start_options(room: &Room) -> StartOptions {
+    StartOptions { ready_within: None, lock_timeout: room.env.lock_timeout, cancel: room.env.cancel.clone() }
+}
+
+fn start_report(
+    room: &Room,
+    runtimes: &RuntimeFile,
+    runtime: &Runtime,
+    supervisor: &Supervisor<'_>,
+    outcome: StartOutcome,
+) -> Result<RuntimeStartReport, Error> {
+    let mut facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
+    if let StartOutcome::Started { health, .. } = &outcome {
+        // It was checked a moment ago.
+        facts.health = Some(health.clone());
+    }
+    let report = RuntimeStartReport {
+        schema: RuntimeStartReport::SCHEMA,
+        target: room.target(),
+        runtime_id: shown_id(runtime.id.as_str()),
+        runtime: Box::new(shown::runtime_status(room, &facts)),
+        started: 0,
+        skipped: 0,
+        pid: None,
+        pid_path: None,
+        metadata_path: None,
+        health: None,
+        ready_after_seconds: None,
+        reason: None,
+        blockers: Unfilled::default(),
+        blocker_details: Unfilled::default(),
+        error: Unfilled::default(),
+        stdout: Unfilled::default(),
+        stderr: Unfilled::default(),
+        survivors: Unfilled::default(),
+    };
+    Ok(match outcome {
+        StartOutcome::Started { process, health, ready_after } => RuntimeStartReport {
+            started: 1,
+            pid: Some(process.pid()),
+            pid_path: Some(room.absolute(&facts.pid_path)),
+            metadata_path: Some(room.absolute(&facts.metadata_path)),
+            health: Some(health.to_record()),
+            ready_after_seconds: Some(ready_after.as_secs_f64()),
+            ..report
+        },
+        StartOutcome::AlreadyRunning { process } => RuntimeStartReport {
+            skipped: 1,
+            pid: Some(process.pid()),
+            reason: Some(if facts.issues.iter().any(|issue| issue.issue_type == IssueType::RuntimeOutdated) {
+                "the runtime is running already, as an older entry said: `runtime restart` takes the new one"
+            } else {
+                "the runtime is running already"
+            }
+            .to_owned()),
+            ..report
+        },
+        StartOutcome::Refused { blockers } => {
+            let speller = &*room.env.speller;
+            let blockers = shown::blockers(runtimes, runtime, &blockers, speller);
+            return Err(start_refused(room, runtime, &facts, blockers));
         }
-    }
-
-    fn start_report(
-        &self,
-        runtimes: &RuntimeFile,
-        runtime: &Runtime,
-        supervisor: &Supervisor<'_>,
-        outcome: StartOutcome,
-    ) -> Result<RuntimeStartReport, Error> {
-        let mut facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
-        if let StartOutcome::Started { health, .. } = &outcome {
-            // It was checked a moment ago.
-            facts.health = Some(health.clone());
+        StartOutcome::Failed { reason, log, survivors } => {
+            let refusal = Refusal::RuntimeStart {
+                runtime_id: report.runtime_id,
+                runtime: Some(report.runtime),
+                stdout: log.stdout,
+                stderr: log.stderr,
+                survivors,
+            };
+            return Err(Error::new(ErrorKind::Refused, reason.to_string()).refusing(room, refusal));
         }
-        let report = RuntimeStartReport {
-            schema: RuntimeStartReport::SCHEMA,
-            target: self.target(),
-            runtime_id: shown_id(runtime.id.as_str()),
-            runtime: Box::new(self.runtime_status(&facts)),
-            started: 0,
-            skipped: 0,
-            pid: None,
-            pid_path: None,
-            metadata_path: None,
-            health: None,
-            ready_after_seconds: None,
-            reason: None,
-            blockers: Unfilled::default(),
-            blocker_details: Unfilled::default(),
-            error: Unfilled::default(),
-            stdout: Unfilled::default(),
-            stderr: Unfilled::default(),
-            survivors: Unfilled::default(),
-        };
-        Ok(match outcome {
-            StartOutcome::Started { process, health, ready_after } => RuntimeStartReport {
-                started: 1,
-                pid: Some(process.pid()),
-                pid_path: Some(self.absolute(&facts.pid_path)),
-                metadata_path: Some(self.absolute(&facts.metadata_path)),
-                health: Some(health.to_record()),
-                ready_after_seconds: Some(ready_after.as_secs_f64()),
-                ..report
-            },
-            StartOutcome::AlreadyRunning { process } => RuntimeStartReport {
-                skipped: 1,
-                pid: Some(process.pid()),
-                reason: Some(if facts.issues.iter().any(|issue| issue.issue_type == IssueType::RuntimeOutdated) {
-                    "the runtime is running already, as an older entry said: `runtime restart` takes the new one"
-                } else {
-                    "the runtime is running already"
-                }
-                .to_owned()),
-                ..report
-            },
-            StartOutcome::Refused { blockers } => {
-                let speller = &*self.env.speller;
-                let blockers = shown::blockers(runtimes, runtime, &blockers, speller);
-                return Err(self.start_refused(runtime, &facts, blockers));
-            }
-            StartOutcome::Failed { reason, log, survivors } => {
-                let refusal = Refusal::RuntimeStart {
-                    runtime_id: report.runtime_id,
-                    runtime: Some(report.runtime),
-                    stdout: log.stdout,
-                    stderr: log.stderr,
-                    survivors,
-                };
-                return Err(Error::new(ErrorKind::Refused, reason.to_string()).refusing(self, refusal));
-            }
-        })
-    }
+    })
+}
 
-    fn start_refused(&self, runtime: &Runtime, facts: &RuntimeFacts, blockers: Vec<Blocker>) -> Error {
-        Error::new(ErrorKind::Refused, "the runtime may not be started")
-            .coded(codes::RUNTIME_BLOCKED)
-            .because(blockers)
-            .refusing(self, no_start(runtime.id.as_str(), Some(Box::new(self.runtime_status(facts)))))
-    }
+fn start_refused(room: &Room, runtime: &Runtime, facts: &RuntimeFacts, blockers: Vec<Blocker>) -> Error {
+    Error::new(ErrorKind::Refused, "the runtime may not be started")
+        .coded(codes::RUNTIME_BLOCKED)
+        .because(blockers)
+        .refusing(room, no_start(runtime.id.as_str(), Some(Box::new(shown::runtime_status(room, facts)))))
+}
 
-    fn stop_report(
-        &self,
-        runtime: &Runtime,
-        supervisor: &Supervisor<'_>,
-        outcome: StopOutcome,
-    ) -> Result<RuntimeStopReport, Error> {
-        let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
-        let report = RuntimeStopReport {
-            schema: RuntimeStopReport::SCHEMA,
-            target: self.target(),
-            runtime_id: shown_id(runtime.id.as_str()),
-            runtime: Box::new(self.runtime_status(&facts)),
-            stopped: 0,
-            pid: None,
-            processes: None,
-            killed: None,
-            method: None,
-            reason: None,
-            error: Unfilled::default(),
-            fix: Unfilled::default(),
-            survivors: Unfilled::default(),
-        };
-        let refused = |message: String, pid: Option<u32>, fix: Option<String>, survivors: Vec<u32>| {
-            Error::new(ErrorKind::Refused, message).refusing(
-                self,
-                Refusal::RuntimeStop {
-                    runtime_id: report.runtime_id.clone(),
-                    runtime: Some(report.runtime.clone()),
-                    pid,
-                    fix,
-                    survivors,
-                },
-            )
-        };
-        match outcome {
-            StopOutcome::Stopped { process, processes, killed, method } => Ok(RuntimeStopReport {
-                stopped: 1,
-                pid: Some(process.pid()),
-                processes: Some(processes),
-                killed: Some(killed),
-                method: Some(method.name()),
-                ..report
-            }),
-            StopOutcome::NotRunning { reason } => Ok(RuntimeStopReport { reason: Some(reason), ..report }),
-            StopOutcome::Refused { issue } => {
-                let fix = issue.fix.map(|fix| self.spelled(fix).to_string());
-                Err(refused(issue.detail, None, fix, Vec::new()))
-            }
-            StopOutcome::Survived { process, survivors } => {
-                let message = "some of its processes could not be ended".to_owned();
-                Err(refused(message, Some(process.pid()), None, survivors))
-            }
+fn stop_report(
+    room: &Room,
+    runtime: &Runtime,
+    supervisor: &Supervisor<'_>,
+    outcome: StopOutcome,
+) -> Result<RuntimeStopReport, Error> {
+    let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
+    let report = RuntimeStopReport {
+        schema: RuntimeStopReport::SCHEMA,
+        target: room.target(),
+        runtime_id: shown_id(runtime.id.as_str()),
+        runtime: Box::new(shown::runtime_status(room, &facts)),
+        stopped: 0,
+        pid: None,
+        processes: None,
+        killed: None,
+        method: None,
+        reason: None,
+        error: Unfilled::default(),
+        fix: Unfilled::default(),
+        survivors: Unfilled::default(),
+    };
+    let refused = |message: String, pid: Option<u32>, fix: Option<String>, survivors: Vec<u32>| {
+        Error::new(ErrorKind::Refused, message).refusing(
+            room,
+            Refusal::RuntimeStop {
+                runtime_id: report.runtime_id.clone(),
+                runtime: Some(report.runtime.clone()),
+                pid,
+                fix,
+                survivors,
+            },
+        )
+    };
+    match outcome {
+        StopOutcome::Stopped { process, processes, killed, method } => Ok(RuntimeStopReport {
+            stopped: 1,
+            pid: Some(process.pid()),
+            processes: Some(processes),
+            killed: Some(killed),
+            method: Some(method.name()),
+            ..report
+        }),
+        StopOutcome::NotRunning { reason } => Ok(RuntimeStopReport { reason: Some(reason), ..report }),
+        StopOutcome::Refused { issue } => {
+            let fix = issue.fix.map(|fix| room.spelled(fix).to_string());
+            Err(refused(issue.detail, None, fix, Vec::new()))
+        }
+        StopOutcome::Survived { process, survivors } => {
+            let message = "some of its processes could not be ended".to_owned();
+            Err(refused(message, Some(process.pid()), None, survivors))
         }
     }
 }

@@ -8,8 +8,10 @@ use brigade_redact::Redactor;
 use brigade_runtime::{Checks, FollowFrom, LogStream};
 
 use crate::error::{Error, ErrorKind};
+use crate::gather;
 use crate::report::{Report as _, RuntimeLogsReport};
 use crate::room::Room;
+use crate::runtimes;
 use crate::runtimes::Runtimes;
 
 /// How many bytes of a line, or of a private key, are waited for before they are passed on as they are.
@@ -21,9 +23,9 @@ impl Runtimes {
     /// # Errors
     /// When there is no such runtime, the disk fails, or the log is outside of the workspace.
     pub fn logs(&self, id: &str, stream: LogStream, lines: usize) -> Result<RuntimeLogsReport, Error> {
-        let configured = self.room.configured()?;
-        let runtime = self.room.runtime(&configured.runtimes, id)?;
-        let supervisor = self.room.supervisor(&configured.host);
+        let configured = runtimes::configured(&self.room)?;
+        let runtime = runtimes::runtime(&configured.runtimes, id)?;
+        let supervisor = runtimes::supervisor(&self.room, &configured.host);
         let tail = supervisor.tail(runtime, stream, lines)?;
         let other = match stream {
             LogStream::Stdout => LogStream::Stderr,
@@ -36,7 +38,7 @@ impl Runtimes {
             LogStream::Stdout => &facts.stdout_log_path,
             LogStream::Stderr => &facts.stderr_log_path,
         };
-        let redactor = Redactor::new(&self.room.secrets());
+        let redactor = Redactor::new(&gather::secrets(&self.room));
         let text = redactor.redact_str(&String::from_utf8_lossy(&tail.bytes));
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         Ok(RuntimeLogsReport {
@@ -68,10 +70,10 @@ impl Runtimes {
         let Some(cancel) = &self.room.env.cancel else {
             return Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"));
         };
-        let configured = self.room.configured()?;
-        let runtime = self.room.runtime(&configured.runtimes, id)?;
-        let mut log = Lines::new(Redactor::new(&self.room.secrets()), sink);
-        let followed = self.room.follow_lines(&configured.host, runtime, stream, lines, &mut log, cancel);
+        let configured = runtimes::configured(&self.room)?;
+        let runtime = runtimes::runtime(&configured.runtimes, id)?;
+        let mut log = Lines::new(Redactor::new(&gather::secrets(&self.room)), sink);
+        let followed = follow_lines(&self.room, &configured.host, runtime, stream, lines, &mut log, cancel);
         match (followed, log.failure) {
             (_, Some(failure)) => Ok(Err(failure)),
             (followed, None) => followed.map(Ok),
@@ -79,22 +81,20 @@ impl Runtimes {
     }
 }
 
-impl Room {
-    fn follow_lines(
-        &self,
-        host: &brigade_runtime::Host,
-        runtime: &Runtime,
-        stream: LogStream,
-        lines: usize,
-        log: &mut Lines<'_>,
-        cancel: &CancelToken,
-    ) -> Result<(), Error> {
-        let from = FollowFrom::LastLines(lines);
-        let mut push = |_: LogStream, bytes: &[u8]| log.push(bytes);
-        self.supervisor(host).follow(runtime, &[stream], from, &mut push, cancel)?;
-        log.finish();
-        Ok(())
-    }
+fn follow_lines(
+    room: &Room,
+    host: &brigade_runtime::Host,
+    runtime: &Runtime,
+    stream: LogStream,
+    lines: usize,
+    log: &mut Lines<'_>,
+    cancel: &CancelToken,
+) -> Result<(), Error> {
+    let from = FollowFrom::LastLines(lines);
+    let mut push = |_: LogStream, bytes: &[u8]| log.push(bytes);
+    runtimes::supervisor(room, host).follow(runtime, &[stream], from, &mut push, cancel)?;
+    log.finish();
+    Ok(())
 }
 
 /// Cuts a stream into lines and takes the secrets out of each. The lines of a private key are waited for, as only all

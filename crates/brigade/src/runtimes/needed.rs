@@ -9,72 +9,72 @@ use brigade_runtime::{Checks, RuntimeFacts, RuntimeState};
 
 use super::shown::recorded;
 use crate::gather::Config;
+use crate::load;
 use crate::room::{RUNTIMES, Room, rel};
+use crate::runtimes;
 
-impl Room {
-    /// Looks at the runtime of a tool. One that the tool cannot do without has its health command run; one that it only
-    /// names is recorded as it stands, and keeps nothing from running.
-    pub(crate) fn runtime_fact(&self, tool: &Tool, config: &Config) -> RuntimeFact {
-        let id = tool.runtime_id.as_deref().filter(|id| !id.is_empty());
-        let is_required = tool.requires_runtime || tool.family == Some(Family::Mcp);
-        match (id, is_required) {
-            (None, false) => RuntimeFact::NotNeeded,
-            (None, true) => RuntimeFact::NotReady(vec![
-                missing(tool, "the tool needs a runtime and names none".to_owned())
-                    .hint("set `runtime_id` to a runtime of .brigade/tools/runtimes.toml"),
-            ]),
-            (Some(id), true) => match self.look_at_runtime(tool, id, config, Checks::Run) {
-                Ok(facts) => {
-                    let reasons = reasons(tool, &facts);
-                    if reasons.is_empty() {
-                        RuntimeFact::Ready(Box::new(recorded(&facts, &*self.env.speller)))
-                    } else {
-                        RuntimeFact::NotReady(reasons)
-                    }
+/// Looks at the runtime of a tool. One that the tool cannot do without has its health command run; one that it only
+/// names is recorded as it stands, and keeps nothing from running.
+pub(crate) fn runtime_fact(room: &Room, tool: &Tool, config: &Config) -> RuntimeFact {
+    let id = tool.runtime_id.as_deref().filter(|id| !id.is_empty());
+    let is_required = tool.requires_runtime || tool.family == Some(Family::Mcp);
+    match (id, is_required) {
+        (None, false) => RuntimeFact::NotNeeded,
+        (None, true) => RuntimeFact::NotReady(vec![
+            missing(tool, "the tool needs a runtime and names none".to_owned())
+                .hint("set `runtime_id` to a runtime of .brigade/tools/runtimes.toml"),
+        ]),
+        (Some(id), true) => match look_at_runtime(room, tool, id, config, Checks::Run) {
+            Ok(facts) => {
+                let reasons = reasons(tool, &facts);
+                if reasons.is_empty() {
+                    RuntimeFact::Ready(Box::new(recorded(&facts, &*room.env.speller)))
+                } else {
+                    RuntimeFact::NotReady(reasons)
                 }
-                Err(blocker) => RuntimeFact::NotReady(vec![*blocker]),
-            },
-            (Some(id), false) => match self.look_at_runtime(tool, id, config, Checks::Skip) {
-                Ok(facts) => RuntimeFact::Ready(Box::new(recorded(&facts, &*self.env.speller))),
-                Err(_) => RuntimeFact::NotNeeded,
-            },
-        }
+            }
+            Err(blocker) => RuntimeFact::NotReady(vec![*blocker]),
+        },
+        (Some(id), false) => match look_at_runtime(room, tool, id, config, Checks::Skip) {
+            Ok(facts) => RuntimeFact::Ready(Box::new(recorded(&facts, &*room.env.speller))),
+            Err(_) => RuntimeFact::NotNeeded,
+        },
     }
+}
 
-    fn look_at_runtime(
-        &self,
-        tool: &Tool,
-        id: &str,
-        config: &Config,
-        checks: Checks,
-    ) -> Result<RuntimeFacts, Box<Blocker>> {
-        let cannot = |message: String| Box::new(missing(tool, message));
-        let runtimes = self.runtimes().map_err(|error| cannot(error.to_string()))?;
-        let shown = escape_terminal(id);
-        let Some(runtime) = runtimes.runtime(id) else {
-            let blocker = cannot(format!("the runtime `{shown}` is not configured"));
-            let near = closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str()));
-            let hint = match near {
-                Some(near) => Hint::from(format!("did you mean `{}`?", escape_terminal(near))),
-                // A file that is there, empty as it may be, is not written over.
-                None if runtimes.runtimes().is_empty() && self.fs.exists(&rel(RUNTIMES)).unwrap_or(true) => {
-                    format!("add a [[runtime]] entry to {RUNTIMES}").into()
-                }
-                None if runtimes.runtimes().is_empty() => NextStep::InitRuntimes.into(),
-                None => NextStep::ListRuntimes.into(),
-            };
-            return Err(Box::new(blocker.hint(hint)));
+fn look_at_runtime(
+    room: &Room,
+    tool: &Tool,
+    id: &str,
+    config: &Config,
+    checks: Checks,
+) -> Result<RuntimeFacts, Box<Blocker>> {
+    let cannot = |message: String| Box::new(missing(tool, message));
+    let runtimes = runtimes::runtimes(room).map_err(|error| cannot(error.to_string()))?;
+    let shown = escape_terminal(id);
+    let Some(runtime) = runtimes.runtime(id) else {
+        let blocker = cannot(format!("the runtime `{shown}` is not configured"));
+        let near = closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str()));
+        let hint = match near {
+            Some(near) => Hint::from(format!("did you mean `{}`?", escape_terminal(near))),
+            // A file that is there, empty as it may be, is not written over.
+            None if runtimes.runtimes().is_empty() && room.fs.exists(&rel(RUNTIMES)).unwrap_or(true) => {
+                format!("add a [[runtime]] entry to {RUNTIMES}").into()
+            }
+            None if runtimes.runtimes().is_empty() => NextStep::InitRuntimes.into(),
+            None => NextStep::ListRuntimes.into(),
         };
-        if !runtime.enabled {
-            let blocker = cannot(format!("the runtime `{shown}` is disabled"));
-            return Err(Box::new(blocker.at(runtime.place_of("enabled")).hint("set `enabled = true`")));
-        }
-        if runtime.is_broken {
-            return Err(Box::new(broken(tool, runtime)));
-        }
-        let host = self.host_of_runtimes(&config.policy).map_err(|error| cannot(error.to_string()))?;
-        Ok(self.supervisor(&host).facts_of_one(runtime, checks, self.env.cancel.as_ref()))
+        return Err(Box::new(blocker.hint(hint)));
+    };
+    if !runtime.enabled {
+        let blocker = cannot(format!("the runtime `{shown}` is disabled"));
+        return Err(Box::new(blocker.at(runtime.place_of("enabled")).hint("set `enabled = true`")));
     }
+    if runtime.is_broken {
+        return Err(Box::new(broken(tool, runtime)));
+    }
+    let host = runtimes::host_of_runtimes(room, &config.policy).map_err(|error| cannot(error.to_string()))?;
+    Ok(runtimes::supervisor(room, &host).facts_of_one(runtime, checks, room.env.cancel.as_ref()))
 }
 
 fn missing(tool: &Tool, message: String) -> Blocker {
@@ -122,13 +122,11 @@ fn reasons(tool: &Tool, facts: &RuntimeFacts) -> Vec<Blocker> {
     }]
 }
 
-impl Room {
-    /// Looks at the runtime of the tool that a call is for; see [`Workspace::runtime_fact`].
-    pub(crate) fn runtime_of(&self, tool_id: &str, config: &Config) -> RuntimeFact {
-        match self.tool(&config.catalog, tool_id) {
-            Ok(tool) => self.runtime_fact(tool, config),
-            // A call whose tool is gone is refused for that.
-            Err(_) => RuntimeFact::NotNeeded,
-        }
+/// Looks at the runtime of the tool that a call is for; see [`Workspace::runtime_fact`].
+pub(crate) fn runtime_of(room: &Room, tool_id: &str, config: &Config) -> RuntimeFact {
+    match load::tool(&config.catalog, tool_id) {
+        Ok(tool) => runtime_fact(room, tool, config),
+        // A call whose tool is gone is refused for that.
+        Err(_) => RuntimeFact::NotNeeded,
     }
 }

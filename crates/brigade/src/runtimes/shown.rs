@@ -9,12 +9,11 @@ use brigade_runtime::{RuntimeError, RuntimeFacts, RuntimeIssue};
 
 use crate::error::{Error, ErrorKind};
 use crate::room::Room;
+use crate::shown;
 
-impl Room {
-    /// Shows a runtime.
-    pub(super) fn runtime_status(&self, facts: &RuntimeFacts) -> RuntimeStatus {
-        self.shown_runtime(recorded(facts, &*self.env.speller))
-    }
+/// Shows a runtime.
+pub(crate) fn runtime_status(room: &Room, facts: &RuntimeFacts) -> RuntimeStatus {
+    shown::shown_runtime(room, recorded(facts, &*room.env.speller))
 }
 
 /// Returns a runtime as receipts have it: paths are relative to the workspace, and a command line shows no secret.
