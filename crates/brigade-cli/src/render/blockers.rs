@@ -42,7 +42,6 @@ mod tests {
                 line: Some(3),
                 field: Some("denied_effects".to_owned()),
                 hint: Some("strike it off the list".to_owned()),
-                ..BlockerDetail::default()
             },
             BlockerDetail {
                 code: Some("x".to_owned()),
