@@ -103,6 +103,7 @@ fn a_server_may_be_sloppy() {
         "no-jsonrpc",
         "strict-ids",
         "ignores-unknown",
+        "refuses-notification",
         "no-final-newline",
         "malformed-notification",
         "notifications",

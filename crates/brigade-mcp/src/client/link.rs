@@ -39,6 +39,8 @@ pub(super) struct Known {
     awaited: HashSet<i64>,
     initialize_id: Option<i64>,
     answers: HashMap<i64, Json>,
+    /// Notifications that the server may still answer with an error: for each, the last request before it.
+    notified: Vec<i64>,
     /// Requests of the server that were not replied to yet, and how long all since there last were none are, in bytes.
     asked: (usize, usize),
 }
@@ -48,6 +50,24 @@ const ASKED: usize = 64;
 const ASKED_BYTES: usize = 1 << 20;
 
 impl Known {
+    /// Returns which message a response is for, or `None` when it answers a notification.
+    ///
+    /// Servers write `id: null` when they refuse a notification and when they cannot read a request. Servers read in
+    /// order, so the response to a later request settles every notification before it.
+    fn answered(&mut self, id: Option<i64>) -> Option<i64> {
+        match id {
+            Some(id) => {
+                self.notified.retain(|before| id <= *before);
+                Some(id)
+            }
+            None if self.notified.is_empty() => Some(self.last_id),
+            None => {
+                self.notified.remove(0);
+                None
+            }
+        }
+    }
+
     fn replied(&mut self) {
         let left = self.asked.0.saturating_sub(1);
         self.asked = (left, if left == 0 { 0 } else { self.asked.1 });
@@ -93,9 +113,8 @@ impl Link {
         let mut known = self.known();
         match received {
             Received::Response { id, message } => {
+                let id = known.answered(id)?;
                 known.responses += 1;
-                // An error without an id: the server could not read the last request.
-                let id = id.unwrap_or(known.last_id);
                 if !known.awaited.remove(&id) {
                     return None;
                 }
@@ -159,6 +178,11 @@ impl Link {
                 }
             }
             ClientJsonRpcMessage::Notification(notification) => {
+                {
+                    let mut known = self.known();
+                    let before = known.last_id;
+                    known.notified.push(before);
+                }
                 if let ClientNotification::CancelledNotification(cancelled) = &mut notification.notification
                     && let Some(id) = &mut cancelled.params.request_id
                 {
@@ -282,5 +306,32 @@ impl Transport<RoleClient> for LineTransport {
 
     async fn close(&mut self) -> Result<(), io::Error> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(notified: &[i64], last_id: i64, responses: &[Option<i64>], expect: &[Option<i64>]) {
+        let mut known = Known { notified: notified.to_vec(), last_id, ..Known::default() };
+        let found: Vec<Option<i64>> = responses.iter().map(|id| known.answered(*id)).collect();
+        assert_eq!(found, expect, "{notified:?} {last_id} {responses:?}");
+    }
+
+    #[test]
+    fn an_error_without_an_id_uses_up_a_notification_first() {
+        check(&[], 2, &[None], &[Some(2)]);
+        check(&[1], 2, &[None], &[None]);
+        check(&[1], 2, &[None, None], &[None, Some(2)]);
+        check(&[1], 2, &[None, Some(2), None], &[None, Some(2), Some(2)]);
+    }
+
+    #[test]
+    fn a_response_settles_the_notifications_before_its_request() {
+        check(&[1], 3, &[Some(2), None], &[Some(2), Some(3)]);
+        check(&[1, 2], 3, &[Some(2), None, None], &[Some(2), None, Some(3)]);
+        check(&[1], 1, &[Some(1), None], &[Some(1), None]);
     }
 }
