@@ -23,6 +23,7 @@ const FLOORS: &[Floor] = &[
         "brigade-schema",
     ]),
     Floor::Ordered(&[
+        "brigade-apply",
         "brigade-facts",
         "brigade-mcp",
         "brigade-exec",
@@ -37,6 +38,8 @@ const FLOORS: &[Floor] = &[
 /// Arrows that the order of the floors would allow and the house does not.
 const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("brigade-process", "brigade-fs", "starting processes and reading files are two seams, used apart"),
+    ("brigade-apply", "brigade-queue", "projections are written whatever calls there are"),
+    ("brigade-apply", "brigade-runtime", "projections are written whatever runs"),
     ("brigade-facts", "brigade-queue", "facts are those of tools, whatever calls there are"),
     ("brigade-facts", "brigade-runtime", "a runtime is looked at by who needs it"),
     ("brigade-mcp", "brigade-queue", "a session with a server knows no calls in a queue"),

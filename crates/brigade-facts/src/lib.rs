@@ -53,5 +53,5 @@ pub use host::{Host, bound_values};
 pub use places::{Places, Spot};
 pub use plan::{PlanInput, StartInput};
 pub use seen::is_program;
-pub use sources::{Sources, refuse_shared};
+pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};

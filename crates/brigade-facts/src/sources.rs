@@ -7,7 +7,8 @@ use brigade_catalog::Tool;
 use brigade_core::parallel::in_parallel;
 use brigade_fs::RelPath;
 use brigade_projection::{
-    PathRefusal, ProjectionAction, ProjectionItem, ProjectionStatus, SourceFacts, ToolFacts, input_among,
+    Depth, Overwrite, PathRefusal, ProjectionAction, ProjectionItem, ProjectionStatus, SourceFacts,
+    ToolFacts, input_among, plan_tool,
 };
 
 use crate::config::Config;
@@ -84,6 +85,28 @@ fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static 
     };
     let is_out = |path: &Option<String>| path.as_deref().is_some_and(leads_out);
     fields.into_iter().find(|(_, path)| is_out(path)).map(|(field, _)| field)
+}
+
+/// Plans the projections of tools, and returns what `convert` makes of them, in their order. Writes nothing.
+pub fn plan_projections<T: Send>(
+    host: Host<'_>,
+    config: &Config,
+    tools: &[&Tool],
+    places: &Places<'_>,
+    depth: Depth,
+    convert: impl Fn(ProjectionItem) -> T + Sync,
+) -> Vec<T> {
+    let sources = Sources::of(host, config, tools);
+    let planned = in_parallel(tools.len(), |index| {
+        let facts = sources.facts(tools[index], places);
+        let items = plan_tool(&facts, &config.claims, Overwrite::Never, depth);
+        let settle = |mut item| {
+            refuse_shared(&mut item, places, config);
+            convert(item)
+        };
+        items.into_iter().map(settle).collect::<Vec<T>>()
+    });
+    planned.into_iter().flatten().collect()
 }
 
 /// Refuses a projection whose path leads through links to a file that another tool projects to, or that a tool reads or

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use brigade_apply::find_orphans;
 use brigade_core::{Json, Timestamp};
 use brigade_doctor::{
     Closeout, ConfigFile, Issue, Snapshot, ToolIssues, ToolState, diagnose, diagnose_tool, quiet,
 };
-use brigade_facts::{DOCUMENT_LIMIT, parse_json};
+use brigade_facts::{DOCUMENT_LIMIT, parse_json, plan_projections};
 use brigade_fs::RelPath;
 use brigade_projection::Depth;
 use brigade_redact::Redactor;
@@ -196,8 +197,8 @@ fn projection_issues(room: &Room) -> Result<Vec<Issue>, Error> {
     let config = gather::config(room)?;
     let places = projections::places(room);
     let tools = enabled(&config.catalog);
-    let orphans = projections::orphans::find_orphans(room, &config, &places)?.orphans;
-    let items = projections::plan_projections(room, &config, &tools, &places, Depth::Full, |item| item);
+    let orphans = find_orphans(gather::host(room), &config, &places).orphans;
+    let items = plan_projections(gather::host(room), &config, &tools, &places, Depth::Full, |item| item);
     let (catalog, now) = (&config.catalog, room.now());
     let mut of_tools = ToolIssues::default();
     for projections in items.chunk_by(|left, right| left.tool_id == right.tool_id) {

@@ -2,23 +2,19 @@
 
 mod apply;
 mod harnesses;
-pub(crate) mod orphans;
-mod remembered;
-mod staging;
 
 use std::sync::Arc;
 
 pub use apply::{ApplyRequest, Selection, SyncRequest};
+use brigade_apply::find_orphans;
 use brigade_catalog::{Catalog, Tool};
-use brigade_core::parallel::in_parallel;
-use brigade_facts::{Places, Sources, refuse_shared};
-use brigade_projection::{Depth, Orphan, Overwrite, ProjectionItem, plan_tool};
+use brigade_facts::{Places, plan_projections};
+use brigade_projection::{Depth, Orphan};
 
 use crate::catalog::{counts, enabled};
 use crate::error::Error;
 use crate::fault::ErrorLine;
 use crate::gather;
-use crate::gather::Config;
 use crate::load;
 use crate::load::shown_id;
 use crate::report::{OrphanReport, ProjectionPlanReport, ProjectionReport, Report as _, SyncPlanReport};
@@ -38,12 +34,13 @@ impl Projections {
     pub fn plan(&self, id: Option<&str>) -> Result<ProjectionPlanReport, Error> {
         let config = gather::config(&self.room)?;
         let places = places(&self.room);
-        let search = orphans::find_orphans(&self.room, &config, &places)?;
+        let search = find_orphans(gather::host(&self.room), &config, &places);
         let selected = select(&self.room, &config.catalog, id, &search.orphans);
         let tools = &selected.tools;
         let absolute = |path: &str| self.room.absolute(path);
         let report = |item| ProjectionReport::of(item, absolute);
-        let projections = plan_projections(&self.room, &config, tools, &places, Depth::Full, report);
+        let projections =
+            plan_projections(gather::host(&self.room), &config, tools, &places, Depth::Full, report);
         let orphans: Vec<OrphanReport> =
             selected.orphans.iter().map(|orphan| OrphanReport::of(orphan, absolute)).collect();
         Ok(ProjectionPlanReport {
@@ -81,28 +78,6 @@ impl Projections {
 /// Starts looking at places in this workspace.
 pub(crate) fn places(room: &Room) -> Places<'_> {
     Places::new(&*room.fs, room.target())
-}
-
-/// Plans the projections of tools, and returns what `convert` makes of them, in their order.
-pub(crate) fn plan_projections<T: Send>(
-    room: &Room,
-    config: &Config,
-    tools: &[&Tool],
-    places: &Places<'_>,
-    depth: Depth,
-    convert: impl Fn(ProjectionItem) -> T + Sync,
-) -> Vec<T> {
-    let sources = Sources::of(gather::host(room), config, tools);
-    let planned = in_parallel(tools.len(), |index| {
-        let facts = sources.facts(tools[index], places);
-        let items = plan_tool(&facts, &config.claims, Overwrite::Never, depth);
-        let settle = |mut item| {
-            refuse_shared(&mut item, places, config);
-            convert(item)
-        };
-        items.into_iter().map(settle).collect::<Vec<T>>()
-    });
-    planned.into_iter().flatten().collect()
 }
 
 /// Picks what was asked for: one tool and its orphans, or all.

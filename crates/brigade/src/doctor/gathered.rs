@@ -1,5 +1,6 @@
 //! Everything that a diagnosis looks at, read once.
 
+use brigade_apply::find_orphans;
 use brigade_core::Timestamp;
 use brigade_doctor::{
     CallState, CheckpointState, ConfigFile, Issue, PinState, PolicyFacts, RunnerState, Snapshot, ToolIssues,
@@ -14,6 +15,7 @@ use super::queue::QueueFacts;
 use super::runtimes::FoundRuntimes;
 use crate::catalog::enabled;
 use crate::error::Error;
+use crate::gather;
 use crate::gather::Config;
 use crate::pins;
 use crate::projections;
@@ -120,7 +122,7 @@ pub(crate) fn gather_all<'c>(room: &Room, config: &'c Config, parts: &Parts) -> 
     };
     let Examined { issues, summaries, read } = examined;
     let orphans = if parts.orphans {
-        projections::orphans::find_orphans(room, config, &projections::places(room))?.orphans
+        find_orphans(gather::host(room), config, &projections::places(room)).orphans
     } else {
         Vec::new()
     };

@@ -1,34 +1,19 @@
 //! Writing projections and removing orphans.
 
-use std::collections::{BTreeSet, HashMap};
-
-use brigade_core::parallel::in_parallel;
-use brigade_core::{Fingerprint, NextStep};
-use brigade_facts::refuse_shared;
-use brigade_facts::{Places, Sources};
-use brigade_fs::{FsError, Lock, RelPath};
-use brigade_projection::{
-    Orphan, Overwrite, PlannedWrite, PlannedWrites, ProjectionAction, ProjectionItem, ProjectionStatus,
-    Prunable, folders, planned_writes,
-};
+use brigade_apply::{Removal, Removed, Turn, Work, find_orphans};
+use brigade_core::NextStep;
+use brigade_facts::Sources;
+use brigade_fs::{FsError, RelPath};
+use brigade_projection::{Orphan, Overwrite, PlannedWrite, ProjectionItem, ProjectionStatus, Prunable};
 
 use super::Selected;
-use super::orphans::projected;
-use super::staging::{Outcome, Write, sync_names, write_all};
 use crate::error::{Error, ErrorKind};
 use crate::gather;
-use crate::gather::Config;
 use crate::load::shown_id;
 use crate::projections;
 use crate::projections::Projections;
 use crate::report::{ApplyReport, FailedProjection, OrphanReport, ProjectionReport, Report as _};
-use crate::room::{CATALOG, Room, rel};
-
-/// The lock of everything that writes projections.
-const LOCK: &str = ".brigade/tools/apply.lock";
-
-/// The largest orphan that is removed.
-const FILE_LIMIT: u64 = 64 << 20;
+use crate::room::{CATALOG, Room};
 
 /// Whose projections are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,8 +56,11 @@ impl Projections {
     /// # Errors
     /// When another one is at it for too long, or the disk fails before anything was replaced.
     pub fn apply(&self, request: &ApplyRequest) -> Result<ApplyReport, Error> {
-        let remembered = super::remembered::remembered(&self.room, was_applied(&self.room));
-        let _lock = if request.dry_run { None } else { lock_projections(&self.room)? };
+        let host = gather::host(&self.room);
+        let turn = match request.dry_run {
+            true => None,
+            false => Some(Turn::to_write(host, self.room.env.lock_timeout)?),
+        };
         let config = gather::config(&self.room)?;
         let places = projections::places(&self.room);
         let id = match &request.which {
@@ -80,34 +68,13 @@ impl Projections {
             Selection::All => None,
         };
         // Only one who wants to remove orphans has to wait for the search.
-        let search = if request.prune {
-            super::orphans::find_orphans(&self.room, &config, &places)?.orphans
-        } else {
-            Vec::new()
-        };
+        let search = if request.prune { find_orphans(host, &config, &places).orphans } else { Vec::new() };
         let selected = projections::select(&self.room, &config.catalog, id, &search);
-        let facts =
-            Sources::of(gather::host(&self.room), &config, &selected.tools).all(&selected.tools, &places);
         let overwrite = if request.force { Overwrite::Force } else { Overwrite::Never };
-        let now = self.room.now();
-        let planned = in_parallel(facts.len(), |index| {
-            planned_writes(std::slice::from_ref(&facts[index]), &config.claims, overwrite, now)
-        });
-        let mut work = Work::of(planned, &places, &config);
-        if !request.dry_run {
-            write(&self.room, &mut work)?;
-            if self.room.fs.exists(&rel(CATALOG))? {
-                // Read again, now that nobody else is at it; what went before was only whether there was a list.
-                let list = super::remembered::remembered(&self.room, !remembered.is_complete);
-                let root = self.room.target();
-                let known = config.catalog.tools().iter().flat_map(|tool| projected(tool, &root));
-                super::remembered::remember(
-                    &self.room,
-                    list,
-                    work.writes.iter().map(|(_, path)| path.clone()),
-                    known,
-                )?;
-            }
+        let facts = Sources::of(host, &config, &selected.tools).all(&selected.tools, &places);
+        let mut work = Work::plan(&facts, &config, &places, overwrite, self.room.now());
+        if let Some(turn) = &turn {
+            turn.write(&mut work, &config)?;
         }
         let prune = prune(&self.room, request, &selected.orphans)?;
         Ok(apply_report(&self.room, request, selected, work, prune))
@@ -133,52 +100,10 @@ impl Projections {
     }
 }
 
-/// Tells whether projections were ever written here by this program.
-pub(crate) fn was_applied(room: &Room) -> bool {
-    room.fs.exists(&rel(LOCK)).unwrap_or(true)
-}
-
-/// Waits until nobody else writes projections; takes nothing where there is no catalog.
-fn lock_projections(room: &Room) -> Result<Option<Lock>, Error> {
-    if !room.fs.exists(&rel(CATALOG))? {
-        return Ok(None);
-    }
-    let path = rel(LOCK);
-    room.fs.create_dir_all(&path.parent())?;
-    let holder = format!("process {} (apply), since {}", std::process::id(), room.now());
-    Ok(Some(room.fs.lock(&path, &holder, room.env.lock_timeout)?))
-}
-
-/// Writes what is to be written, and moves what could not be to where it belongs.
-pub(super) fn write(room: &Room, work: &mut Work<'_>) -> Result<(), Error> {
-    let writes: Vec<Write<'_>> = work
-        .writes
-        .iter()
-        .map(|(planned, path)| Write { path: path.clone(), bytes: &planned.bytes, before: planned.before })
-        .collect();
-    let outcomes = write_all(&*room.fs, &writes)?;
-    drop(writes);
-    let mut written = Vec::with_capacity(work.writes.len());
-    for ((mut planned, path), outcome) in std::mem::take(&mut work.writes).into_iter().zip(outcomes) {
-        match outcome {
-            Outcome::Written => written.push((planned, path)),
-            Outcome::Changed => {
-                planned.item.action = ProjectionAction::Conflict;
-                planned.item.reason = Some("changed-meanwhile");
-                planned.item.detail = "the file changed while it was to be written; try again".into();
-                work.conflicts.push(planned.item);
-            }
-            Outcome::Failed(error) => work.failed.push((planned.item, error)),
-        }
-    }
-    work.writes = written;
-    Ok(())
-}
-
 /// Removes the orphans that may be removed.
 fn prune(room: &Room, request: &ApplyRequest, orphans: &[Orphan]) -> Result<Pruning, Error> {
     let mut pruning = Pruning::default();
-    let mut changed = BTreeSet::new();
+    let mut removal = Removal::new(&*room.fs);
     for orphan in orphans {
         let report = OrphanReport::of(orphan, |path| room.absolute(path));
         if !request.prune || orphan.prunable != Prunable::Yes {
@@ -186,9 +111,9 @@ fn prune(room: &Room, request: &ApplyRequest, orphans: &[Orphan]) -> Result<Prun
         } else if request.dry_run {
             pruning.pruned.push(OrphanReport { dry_run: Some(true), ..report });
         } else {
-            match remove_orphan(room, orphan, &mut changed) {
-                Ok(true) => pruning.pruned.push(report),
-                Ok(false) => {
+            match removal.remove(orphan) {
+                Ok(Removed::Gone) => pruning.pruned.push(report),
+                Ok(Removed::Changed) => {
                     let detail = "the file changed while it was to be removed; try again".to_owned();
                     pruning.kept.push(OrphanReport { action: "keep", prunable: "edited", detail, ..report });
                 }
@@ -201,29 +126,8 @@ fn prune(room: &Room, request: &ApplyRequest, orphans: &[Orphan]) -> Result<Prun
             }
         }
     }
-    sync_names(&*room.fs, &changed)?;
+    removal.finish()?;
     Ok(pruning)
-}
-
-/// Removes an orphan that is as it was found, and the folders that are empty then, up to that of the harness.
-fn remove_orphan(room: &Room, orphan: &Orphan, changed: &mut BTreeSet<RelPath>) -> Result<bool, FsError> {
-    let Ok(path) = orphan.path.parse::<RelPath>() else { return Ok(false) };
-    match room.fs.read(&path, FILE_LIMIT) {
-        Ok(bytes) if Fingerprint::of_bytes(&bytes) == orphan.fingerprint => {}
-        Ok(_) => return Ok(false),
-        Err(error) if error.is_not_found() => return Ok(true),
-        Err(error) => return Err(error),
-    }
-    room.fs.remove(&path)?;
-    let homes: Vec<RelPath> = folders().into_iter().map(rel).collect();
-    let is_below = |folder: &RelPath| homes.iter().any(|home| folder != home && folder.is_in(home));
-    let mut folder = path.parent();
-    while is_below(&folder) && room.fs.remove_dir(&folder).is_ok() {
-        changed.remove(&folder);
-        folder = folder.parent();
-    }
-    changed.insert(folder);
-    Ok(true)
 }
 
 fn apply_report(
@@ -282,55 +186,6 @@ fn apply_report(
         failed,
         pruned: pruning.pruned,
         orphans: pruning.kept,
-    }
-}
-
-/// What is to be done, or was.
-pub(super) struct Work<'f> {
-    /// The files to write, with their places, links followed.
-    writes: Vec<(PlannedWrite<'f>, RelPath)>,
-    skipped: Vec<ProjectionItem>,
-    conflicts: Vec<ProjectionItem>,
-    failed: Vec<(ProjectionItem, FsError)>,
-}
-
-impl<'f> Work<'f> {
-    /// Puts the plans of the tools together. A file that several paths lead to through links is written once.
-    fn of(planned: Vec<PlannedWrites<'f>>, places: &Places<'_>, config: &Config) -> Work<'f> {
-        let mut work =
-            Work { writes: Vec::new(), skipped: Vec::new(), conflicts: Vec::new(), failed: Vec::new() };
-        let mut written: HashMap<RelPath, String> = HashMap::new();
-        for planned in planned {
-            let left = [(planned.skipped, false), (planned.conflicts, true)];
-            for (items, is_conflict) in left {
-                for mut item in items {
-                    refuse_shared(&mut item, places, config);
-                    let list = if is_conflict && item.status != ProjectionStatus::Invalid {
-                        &mut work.conflicts
-                    } else {
-                        &mut work.skipped
-                    };
-                    list.push(item);
-                }
-            }
-            for mut write in planned.writes {
-                refuse_shared(&mut write.item, places, config);
-                let parsed = || write.path.parse().expect("planned paths stay inside the workspace");
-                let path = places.moved(&write.path).unwrap_or_else(parsed);
-                if write.item.status == ProjectionStatus::Invalid {
-                    work.skipped.push(write.item);
-                } else if let Some(harness) = written.get(&path) {
-                    write.item.action = ProjectionAction::Skip;
-                    write.item.reason = Some("same-file");
-                    write.item.detail = format!("the same file is written for {harness}").into();
-                    work.skipped.push(write.item);
-                } else {
-                    written.insert(path.clone(), write.item.harness.clone());
-                    work.writes.push((write, path));
-                }
-            }
-        }
-        work
     }
 }
 

@@ -472,32 +472,6 @@ fn orphans_behind_links_are_not_looked_for() {
 }
 
 #[test]
-fn a_target_that_changes_meanwhile_is_left() {
-    let folder = tempfile::tempdir().unwrap();
-    let fs = brigade_fs::DiskFs::open(folder.path()).unwrap();
-    fs::write(folder.path().join("changed"), "theirs").unwrap();
-    fs::write(folder.path().join("same"), "old").unwrap();
-    fs::write(folder.path().join("appeared"), "theirs").unwrap();
-    let write = |path, before| staging::Write { path: crate::room::rel(path), bytes: b"ours", before };
-    let writes = [
-        write("changed", Some(&b"old"[..])),
-        write("same", Some(&b"old"[..])),
-        write("appeared", None),
-        write("vanished", Some(&b"old"[..])),
-        write("new/file", None),
-        write("same/below-a-file", None),
-    ];
-    let outcomes = staging::write_all(&fs, &writes).unwrap();
-    use staging::Outcome::{Changed, Failed, Written};
-    assert!(matches!(outcomes[..], [Changed, Written, Changed, Changed, Written, Failed(_)]), "{outcomes:?}");
-    let read = |path| fs::read_to_string(folder.path().join(path)).unwrap_or_default();
-    assert_eq!(
-        ["changed", "same", "appeared", "vanished", "new/file"].map(read),
-        ["theirs", "ours", "theirs", "", "ours"]
-    );
-}
-
-#[test]
 fn what_a_crash_left_in_the_staging_folder_is_no_hindrance() {
     let sample = Sample::one("x/greet.md");
     sample.write(".brigade/tools/staging/0", "half");

@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use brigade_catalog::Tool;
 use brigade_core::parallel::in_parallel;
-use brigade_facts::{Places, Spot};
-use brigade_fs::{FileKind, RelPath, is_temporary};
+use brigade_facts::{Config, Host, Places, Spot};
+use brigade_fs::{FileKind, Fs, RelPath, is_temporary};
 use brigade_projection::{FoundFile, Header, Orphan, folders, orphans, relative_path};
 
-use crate::error::Error;
-use crate::gather::Config;
-use crate::room::Room;
+use crate::projected::Projected;
+use crate::rel;
+use crate::turn::was_applied;
 
 /// How deep below a projection folder files are looked for.
 const DEPTH: usize = 6;
@@ -34,33 +34,34 @@ const MARK: &[u8] = b"brigade-tool-projection:";
 const SKIPPED: &[&str] = &[".git", ".brigade", "node_modules", "target"];
 
 /// What a search found.
-pub(crate) struct OrphanSearch {
-    pub(crate) orphans: Vec<Orphan>,
+pub struct OrphanSearch {
+    /// Managed files that no entry asks for, by path.
+    pub orphans: Vec<Orphan>,
     /// Whether every place was looked at.
-    pub(crate) is_complete: bool,
+    pub is_complete: bool,
 }
 
 /// Looks for orphans where projections usually are, beside those that the catalog wants, where disabled tools had
 /// theirs, and where any were written. Follows no links.
-pub(crate) fn find_orphans(room: &Room, config: &Config, places: &Places<'_>) -> Result<OrphanSearch, Error> {
+pub fn find_orphans(host: Host<'_>, config: &Config, places: &Places<'_>) -> OrphanSearch {
     let catalog = &config.catalog;
     if catalog.tools().is_empty() && !catalog.is_valid() {
         // Nobody can say what a catalog that cannot be read would want.
-        return Ok(OrphanSearch { orphans: Vec::new(), is_complete: true });
+        return OrphanSearch { orphans: Vec::new(), is_complete: true };
     }
-    let (mut files, is_searched) = unclaimed_files(room, config, places);
-    let root = room.target();
-    let remembered = super::remembered::remembered(room, super::apply::was_applied(room));
-    let is_complete = is_searched && remembered.is_complete;
+    let (mut files, is_searched) = unclaimed_files(host.fs, config, places);
+    let root = places.root();
+    let written = Projected::read(host.fs, was_applied(host));
+    let is_complete = is_searched && written.is_complete;
     files.extend(
-        remembered
+        written
             .paths
             .into_iter()
             .filter(|path| matches!(places.spot(path), Spot::There(real, FileKind::File) if real == *path)),
     );
-    files.extend(neighbours(room, config, places));
+    files.extend(neighbours(host.fs, config, places));
     for tool in catalog.tools().iter().filter(|tool| !tool.enabled) {
-        for path in projected(tool, &root) {
+        for path in places_of(tool, root) {
             if matches!(places.spot(&path), Spot::There(real, FileKind::File) if real == path) {
                 files.push(path);
             }
@@ -69,27 +70,27 @@ pub(crate) fn find_orphans(room: &Room, config: &Config, places: &Places<'_>) ->
     files.sort_unstable();
     files.dedup();
     files.retain(|path| config.claims.holder(path.as_str()).is_none());
-    let read = in_parallel(files.len(), |index| read_if_managed(room, &files[index]));
+    let read = in_parallel(files.len(), |index| read_if_managed(host.fs, &files[index]));
     let found = files
         .iter()
         .zip(&read)
         .filter_map(|(path, bytes)| Some(FoundFile { path: path.as_str(), bytes: bytes.as_deref()? }));
-    let mut orphans = orphans(&root, found, catalog);
+    let mut orphans = orphans(root, found, catalog);
     if !orphans.is_empty() {
-        let wanted = wanted_through_links(config, places, &root);
+        let wanted = wanted_through_links(config, places, root);
         orphans.retain(|orphan| !wanted.contains(orphan.path.as_str()));
     }
-    Ok(OrphanSearch { orphans, is_complete })
+    OrphanSearch { orphans, is_complete }
 }
 
 /// Lists the files in the folders of projections that no tool projects to.
-fn unclaimed_files(room: &Room, config: &Config, places: &Places<'_>) -> (Vec<RelPath>, bool) {
-    let start = folders().into_iter().map(crate::room::rel);
+fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<RelPath>, bool) {
+    let start = folders().into_iter().map(rel);
     let mut ahead: Vec<RelPath> = start.filter(|folder| places.is_plain_folder(folder)).collect();
     let mut files = Vec::new();
     let mut names = 0;
     for _ in 0..DEPTH {
-        let listed = in_parallel(ahead.len(), |index| room.fs.list_dir(&ahead[index]));
+        let listed = in_parallel(ahead.len(), |index| fs.list_dir(&ahead[index]));
         let mut next = Vec::new();
         for (folder, entries) in ahead.iter().zip(listed) {
             // A folder that vanished or may not be read holds nothing that could be removed.
@@ -121,39 +122,39 @@ fn unclaimed_files(room: &Room, config: &Config, places: &Places<'_>) -> (Vec<Re
 }
 
 /// Lists the files beside projections that the catalog wants outside of the usual folders.
-fn neighbours(room: &Room, config: &Config, places: &Places<'_>) -> Vec<RelPath> {
-    let usual: Vec<RelPath> = folders().into_iter().map(crate::room::rel).collect();
-    let root = room.target();
+fn neighbours(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> Vec<RelPath> {
+    let usual: Vec<RelPath> = folders().into_iter().map(rel).collect();
+    let root = places.root();
     let is_beneath = |path: &str, folder: &RelPath| {
         path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
     };
     // Nearly all are in a usual folder by their first words, and thousands need not be taken apart.
     let is_usual = |path: &str| !path.contains("..") && usual.iter().any(|folder| is_beneath(path, folder));
     let paths = config.catalog.tools().iter().flat_map(|tool| tool.projections.values());
-    let others = paths.filter(|path| !is_usual(path)).filter_map(|path| within(path, &root));
+    let others = paths.filter(|path| !is_usual(path)).filter_map(|path| within(path, root));
     let unusual = others.filter(|path| !usual.iter().any(|folder| path.is_in(folder)));
     let beside: BTreeSet<RelPath> = unusual.map(|path| path.parent()).collect();
     let mut files = Vec::new();
     for folder in beside.iter().filter(|folder| folder.is_root() || places.is_plain_folder(folder)) {
-        let entries = room.fs.list_dir(folder).unwrap_or_default();
+        let entries = fs.list_dir(folder).unwrap_or_default();
         let named = entries.iter().filter(|entry| entry.kind == FileKind::File && !is_temporary(&entry.name));
         files.extend(named.take(MOST_BESIDE).filter_map(|entry| folder.join(&entry.name).ok()));
     }
     files
 }
 
-fn read_if_managed(room: &Room, path: &RelPath) -> Option<Vec<u8>> {
-    let file = room.fs.open(path).ok()?;
+fn read_if_managed(fs: &dyn Fs, path: &RelPath) -> Option<Vec<u8>> {
+    let file = fs.open(path).ok()?;
     let start = file.read_range(0, PEEK).ok()?;
     if !start.windows(MARK.len()).any(|window| window == MARK) {
         return None;
     }
-    let bytes = if start.len() < PEEK { start } else { room.fs.read(path, FILE_LIMIT).ok()? };
+    let bytes = if start.len() < PEEK { start } else { fs.read(path, FILE_LIMIT).ok()? };
     Header::read(&bytes).is_some().then_some(bytes)
 }
 
 /// Lists where a tool's projections go by the words of their paths.
-pub(super) fn projected(tool: &Tool, root: &str) -> Vec<RelPath> {
+pub(crate) fn places_of(tool: &Tool, root: &str) -> Vec<RelPath> {
     tool.projections.values().filter_map(|path| within(path, root)).collect()
 }
 
@@ -169,5 +170,5 @@ fn wanted_through_links(config: &Config, places: &Places<'_>, root: &str) -> Has
         Spot::There(real, _) | Spot::Absent(real) if real != path => Some(real.as_str().to_owned()),
         Spot::There(..) | Spot::Absent(_) | Spot::Refused(_) | Spot::Unreadable => None,
     };
-    tools.flat_map(|tool| projected(tool, root)).filter_map(real).collect()
+    tools.flat_map(|tool| places_of(tool, root)).filter_map(real).collect()
 }

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use brigade_core::parallel::in_parallel;
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, RelPath};
 
-use crate::room::rel;
+use crate::rel;
 
 /// The staging folder.
 const STAGING: &str = ".brigade/tools/staging";
@@ -34,18 +34,18 @@ const FOLDER_MODE: u32 = 0o755;
 const NEW_MODE: u32 = 0o644;
 
 /// One file to write.
-pub(super) struct Write<'b> {
+pub(crate) struct Write<'b> {
     /// Where, links followed.
-    pub(super) path: RelPath,
+    pub(crate) path: RelPath,
     /// What.
-    pub(super) bytes: &'b [u8],
+    pub(crate) bytes: &'b [u8],
     /// What must still stand there; none when nothing may.
-    pub(super) before: Option<&'b [u8]>,
+    pub(crate) before: Option<&'b [u8]>,
 }
 
 /// What became of one file.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// It is there.
     Written,
     /// Something else stands there by now, and was left.
@@ -58,7 +58,7 @@ pub(super) enum Outcome {
 ///
 /// # Errors
 /// When the bytes cannot be stored or made durable; nothing was replaced then, unless only the last step failed.
-pub(super) fn write_all(fs: &dyn Fs, writes: &[Write<'_>]) -> Result<Vec<Outcome>, FsError> {
+pub(crate) fn write_all(fs: &dyn Fs, writes: &[Write<'_>]) -> Result<Vec<Outcome>, FsError> {
     if writes.is_empty() {
         return Ok(Vec::new());
     }
@@ -87,7 +87,7 @@ pub(super) fn write_all(fs: &dyn Fs, writes: &[Write<'_>]) -> Result<Vec<Outcome
 }
 
 /// Makes the names in folders durable.
-pub(super) fn sync_names(fs: &dyn Fs, folders: &BTreeSet<RelPath>) -> Result<(), FsError> {
+pub(crate) fn sync_names(fs: &dyn Fs, folders: &BTreeSet<RelPath>) -> Result<(), FsError> {
     if WORTH_ONE_SYNC <= folders.len() {
         return fs.sync_file_system();
     }
@@ -101,7 +101,7 @@ pub(super) fn sync_names(fs: &dyn Fs, folders: &BTreeSet<RelPath>) -> Result<(),
 }
 
 /// Tells whether a file still holds what a plan was made for.
-pub(super) fn is_unchanged(fs: &dyn Fs, path: &RelPath, before: Option<&[u8]>) -> Result<bool, FsError> {
+pub(crate) fn is_unchanged(fs: &dyn Fs, path: &RelPath, before: Option<&[u8]>) -> Result<bool, FsError> {
     let Some(before) = before else { return fs.exists(path).map(|exists| !exists) };
     match fs.read(path, FILE_LIMIT) {
         Ok(bytes) => Ok(bytes == before),
@@ -189,5 +189,40 @@ fn empty(fs: &dyn Fs, staging: &RelPath) {
         if let Ok(path) = staging.join(&entry.name) {
             let _ = fs.remove(&path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::MemoryFs;
+
+    use super::Outcome::{Changed, Failed, Written};
+    use super::*;
+
+    #[test]
+    fn a_target_that_changes_meanwhile_is_left() {
+        let fs = MemoryFs::new();
+        for (path, text) in [("changed", "theirs"), ("same", "old"), ("appeared", "theirs")] {
+            fs.write_atomic(&rel(path), text.as_bytes(), FileMode::KeepOr(0o644)).unwrap();
+        }
+        let write = |path, before| Write { path: rel(path), bytes: b"ours", before };
+        let writes = [
+            write("changed", Some(&b"old"[..])),
+            write("same", Some(&b"old"[..])),
+            write("appeared", None),
+            write("vanished", Some(&b"old"[..])),
+            write("new/file", None),
+            write("same/below-a-file", None),
+        ];
+        let outcomes = write_all(&fs, &writes).unwrap();
+        assert!(
+            matches!(outcomes[..], [Changed, Written, Changed, Changed, Written, Failed(_)]),
+            "{outcomes:?}"
+        );
+        let read = |path| String::from_utf8(fs.read(&rel(path), 100).unwrap_or_default()).unwrap();
+        assert_eq!(
+            ["changed", "same", "appeared", "vanished", "new/file"].map(read),
+            ["theirs", "ours", "theirs", "", "ours"]
+        );
     }
 }

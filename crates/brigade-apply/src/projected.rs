@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 
 use brigade_core::{Dialect, Json};
-use brigade_fs::{FileMode, FsError, RelPath};
+use brigade_fs::{FileMode, Fs, FsError, RelPath};
 use brigade_projection::folders;
 
-use crate::room::{Room, rel};
+use crate::rel;
 
 /// The list.
 const PROJECTED: &str = ".brigade/tools/projected.json";
@@ -22,18 +22,31 @@ const LIMIT: u64 = 16 << 20;
 
 /// What is known of files that were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Remembered {
-    pub(super) paths: BTreeSet<RelPath>,
+pub(crate) struct Projected {
+    pub(crate) paths: BTreeSet<RelPath>,
     /// Whether every file that was ever written stands in the list, or where a search finds it.
-    pub(super) is_complete: bool,
+    pub(crate) is_complete: bool,
     /// Whether the list is stored.
     is_stored: bool,
 }
 
-impl Remembered {
+impl Projected {
+    /// Returns what is known; `was_applied` says whether projections were written here before.
+    pub(crate) fn read(fs: &dyn Fs, was_applied: bool) -> Projected {
+        match fs.read(&rel(PROJECTED), LIMIT) {
+            Ok(bytes) => Projected::parse(&bytes),
+            // Earlier versions wrote no list.
+            Err(error) => Projected {
+                paths: BTreeSet::new(),
+                is_complete: error.is_not_found() && !was_applied,
+                is_stored: false,
+            },
+        }
+    }
+
     /// Reads a list; what is odd in it is left out, and makes it incomplete.
-    fn parse(bytes: &[u8]) -> Remembered {
-        let nothing = Remembered { paths: BTreeSet::new(), is_complete: false, is_stored: true };
+    fn parse(bytes: &[u8]) -> Projected {
+        let nothing = Projected { paths: BTreeSet::new(), is_complete: false, is_stored: true };
         let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else { return nothing };
         if json.get("schema").and_then(Json::as_str) != Some(SCHEMA) {
             return nothing;
@@ -41,7 +54,7 @@ impl Remembered {
         let Some(listed) = json.get("paths").and_then(Json::as_array) else { return nothing };
         let paths: BTreeSet<RelPath> = listed.iter().filter_map(|path| path.as_str()?.parse().ok()).collect();
         let is_whole = json.get("complete").and_then(Json::as_bool) == Some(true);
-        Remembered { is_complete: is_whole && paths.len() == listed.len(), paths, is_stored: true }
+        Projected { is_complete: is_whole && paths.len() == listed.len(), paths, is_stored: true }
     }
 
     fn to_json(&self) -> Json {
@@ -54,23 +67,10 @@ impl Remembered {
     }
 }
 
-/// Returns what is known; `was_applied` says whether projections were written here before.
-pub(crate) fn remembered(room: &Room, was_applied: bool) -> Remembered {
-    match room.fs.read(&rel(PROJECTED), LIMIT) {
-        Ok(bytes) => Remembered::parse(&bytes),
-        // Earlier versions wrote no list.
-        Err(error) => Remembered {
-            paths: BTreeSet::new(),
-            is_complete: error.is_not_found() && !was_applied,
-            is_stored: false,
-        },
-    }
-}
-
 /// Adds files that were written to the list. `known` are all that the catalog wants, for a list that is new.
 pub(crate) fn remember(
-    room: &Room,
-    mut list: Remembered,
+    fs: &dyn Fs,
+    mut list: Projected,
     written: impl Iterator<Item = RelPath>,
     known: impl Iterator<Item = RelPath>,
 ) -> Result<(), FsError> {
@@ -85,9 +85,9 @@ pub(crate) fn remember(
         return Ok(());
     }
     // What is gone needs not be looked for any more.
-    list.paths.retain(|path| room.fs.exists(path).unwrap_or(true));
+    list.paths.retain(|path| fs.exists(path).unwrap_or(true));
     let text = list.to_json().to_pretty();
-    room.fs.write_atomic(&rel(PROJECTED), text.as_bytes(), FileMode::KeepOr(0o600))
+    fs.write_atomic(&rel(PROJECTED), text.as_bytes(), FileMode::KeepOr(0o600))
 }
 
 #[cfg(test)]
@@ -97,11 +97,11 @@ mod tests {
     #[test]
     fn a_list_reads_back_and_an_odd_one_is_not_complete() {
         let paths = BTreeSet::from([rel("docs/agents/a.md")]);
-        let list = Remembered { paths, is_complete: true, is_stored: true };
+        let list = Projected { paths, is_complete: true, is_stored: true };
         let text = list.to_json().to_pretty();
-        assert_eq!(Remembered::parse(text.as_bytes()), list);
+        assert_eq!(Projected::parse(text.as_bytes()), list);
         for odd in [text.replace("docs/agents", "../out"), text.replace(".v1", ".v2"), "[]".to_owned()] {
-            let read = Remembered::parse(odd.as_bytes());
+            let read = Projected::parse(odd.as_bytes());
             assert!(!read.is_complete && read.paths.is_empty(), "{odd}");
         }
     }

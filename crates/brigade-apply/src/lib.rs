@@ -1,0 +1,54 @@
+//! Brings projections to disk, and finds and removes those that no tool asks for.
+//!
+//! Owns: the turn of whoever writes projections ([`Turn`]), what is written ([`Work`]) and how, the search for orphans
+//! ([`find_orphans`]) and their removal ([`Removal`]), and the list of files that were written where no search looks.
+//! Does not know: what a projection says, calls, reports.
+//!
+//! ```
+//! use brigade_apply::{Turn, Work, find_orphans};
+//! use brigade_core::SystemClock;
+//! use brigade_exec::HostEnvironment;
+//! use brigade_facts::{Config, Digests, Host, Places, Sources, read_catalog, read_policy};
+//! use brigade_fs::{FileMode, Fs, MemoryFs};
+//! use brigade_projection::Overwrite;
+//!
+//! let fs = MemoryFs::new();
+//! fs.create_dir_all(&".brigade".parse()?)?;
+//! let entry = b"[[tool]]\nid = 'greet'\nname = 'Greet'\nfamily = 'skill'\nsource_path = 'greet.md'\n\
+//!     supported_harnesses = ['claude']\nprojections = { claude = '.claude/skills/greet/SKILL.md' }\n";
+//! fs.write_atomic(&".brigade/tools.toml".parse()?, entry, FileMode::Private)?;
+//! fs.write_atomic(&"greet.md".parse()?, b"Say hello.\n", FileMode::KeepOr(0o644))?;
+//!
+//! let (environment, digests) = (HostEnvironment::default(), Digests::default());
+//! let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &SystemClock };
+//! let turn = Turn::to_write(host, std::time::Duration::from_secs(1))?;
+//! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
+//! let places = Places::new(&fs, host.root());
+//! let tools: Vec<_> = config.catalog.tools().iter().collect();
+//! let facts = Sources::of(host, &config, &tools).all(&tools, &places);
+//! let mut work = Work::plan(&facts, &config, &places, Overwrite::Never, brigade_core::Clock::now(&SystemClock));
+//! turn.write(&mut work, &config)?;
+//! assert!(fs.exists(&".claude/skills/greet/SKILL.md".parse()?)?);
+//! assert!(find_orphans(host, &config, &places).orphans.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod projected;
+mod remove;
+mod search;
+mod staging;
+mod turn;
+mod work;
+
+pub use remove::{Removal, Removed};
+pub use search::{OrphanSearch, find_orphans};
+pub use turn::Turn;
+pub use work::Work;
+
+/// Makes a path of one that is written in this program.
+fn rel(path: &str) -> brigade_fs::RelPath {
+    path.parse().expect("paths in the program stay inside the workspace")
+}
