@@ -83,6 +83,22 @@ fn what_was_dismissed_stays_so_until_it_is_another_issue() {
 }
 
 #[test]
+fn dismissing_a_missing_file_says_nothing_of_another_one() {
+    let workspace = greeting("health_path = \"one.json\"");
+    let brigade = Brigade::new(&workspace);
+    let rows = brigade.run(["tools", "import-issues", "--json"]).json()["imports"].clone();
+    let is_health = |row: &&Value| row["metadata"]["tool_issue_type"] == "missing_health";
+    let row = rows.as_array().unwrap().iter().find(is_health).unwrap()["id"].clone();
+    brigade.run(["work", "inbox", "dismiss", row.as_str().unwrap(), "--reason", "known"]).assert_code(0);
+    let [created, _, dismissed] = import(&brigade);
+    assert_eq!([created, dismissed], [0, 1]);
+    let catalog = workspace.read_text(".brigade/tools.toml").replace("one.json", "two.json");
+    workspace.write(".brigade/tools.toml", catalog);
+    let [created, _, dismissed] = import(&brigade);
+    assert_eq!([created, dismissed], [1, 0]);
+}
+
+#[test]
 fn two_issues_of_one_tool_and_type_are_two_rows_once() {
     let workspace = greeting("argument_template = { a = \"{b-c} {d-e}\", f = \"{g-h}\" }");
     let brigade = Brigade::new(&workspace);

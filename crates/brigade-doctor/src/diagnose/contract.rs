@@ -75,34 +75,50 @@ pub(super) fn contract(tool: &Tool, files: Option<&ToolFiles>, found: &mut Vec<I
 }
 
 fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
-    let input = ("input_schema_path", &*files.input_schema, tool.input_schema_path.as_deref());
-    let output = ("output_schema_path", &*files.output_schema, tool.output_schema_path.as_deref());
+    let input = ("input_schema_path", &*files.input_schema, &tool.input_schema_path);
+    let output = ("output_schema_path", &*files.output_schema, &tool.output_schema_path);
     let missing = [IssueType::MissingInputSchema, IssueType::MissingOutputSchema];
     let invalid = [IssueType::InvalidInputSchema, IssueType::InvalidOutputSchema];
     let unsupported = [IssueType::UnsupportedInputSchema, IssueType::UnsupportedOutputSchema];
     let schemas = [input, output];
-    for ((field, fact, _), kind) in schemas.iter().zip(missing) {
+    for ((field, fact, path), kind) in schemas.iter().zip(missing) {
         let SchemaFact::File(fact) = fact else { continue };
-        found.extend(file(kind, tool, field, fact));
+        found.extend(file(kind, tool, field, path, fact));
     }
     for ((field, fact, path), kind) in schemas.iter().zip(invalid) {
         let SchemaFact::NotJson(error) = fact else { continue };
+        let path = path.as_deref();
         let place = Place::at(path.unwrap_or_default(), error.line, error.column);
         let issue = Issue::of_tool(kind, tool, field, format!("{field} is not JSON: {error}"));
-        found.push(issue.evidence(error.to_string()).at(place));
+        found.push(issue.evidence(of_path(&error.to_string(), path)).at(place));
     }
     for ((field, fact, path), kind) in schemas.iter().zip(unsupported) {
         let SchemaFact::Unsound(problems) = fact else { continue };
         let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let detail = format!("{field}: {}", list.join("; "));
-        let issue = Issue::of_tool(kind, tool, field, detail).evidence(list.join("; "));
+        let path = path.as_deref();
+        let issue = Issue::of_tool(kind, tool, field, detail).evidence(of_path(&list.join("; "), path));
         found.push(issue.at(Place::file(path.unwrap_or_default())));
     }
-    found.extend(file(IssueType::MissingExamples, tool, "examples_path", &files.examples));
+    found.extend(file(
+        IssueType::MissingExamples,
+        tool,
+        "examples_path",
+        &tool.examples_path,
+        &files.examples,
+    ));
 }
 
 /// Says that a file which a field names is not there or cannot be read.
-pub(super) fn file(kind: IssueType, tool: &Tool, field: &str, fact: &FileFact) -> Option<Issue> {
+///
+/// The path is evidence, so that dismissing one missing file says nothing of another one.
+pub(super) fn file(
+    kind: IssueType,
+    tool: &Tool,
+    field: &str,
+    path: &Option<String>,
+    fact: &FileFact,
+) -> Option<Issue> {
     let (detail, evidence) = match fact {
         FileFact::Missing => (format!("{field} names a file that does not exist"), "missing"),
         FileFact::Unreadable(why) => {
@@ -111,7 +127,12 @@ pub(super) fn file(kind: IssueType, tool: &Tool, field: &str, fact: &FileFact) -
         // Paths that lead out are reported together, whatever the field.
         FileFact::NotNamed | FileFact::Outside | FileFact::Present(_) => return None,
     };
-    Some(Issue::of_tool(kind, tool, field, detail).evidence(evidence))
+    Some(Issue::of_tool(kind, tool, field, detail).evidence(of_path(evidence, path.as_deref())))
+}
+
+/// Makes evidence of a finding and of the path that it was found at.
+pub(super) fn of_path(evidence: &str, path: Option<&str>) -> String {
+    format!("{evidence} {}", path.unwrap_or_default())
 }
 
 fn labels(tool: &Tool, found: &mut Vec<Issue>) {

@@ -10,7 +10,7 @@ use brigade_core::text::short;
 use brigade_core::{Place, Timestamp};
 use brigade_redact::{MARK, looks_secret_value};
 
-use super::contract::file;
+use super::contract::{file, of_path};
 use crate::{Issue, IssueType, McpProblem, ToolFiles};
 
 /// How old a health summary may be.
@@ -19,24 +19,33 @@ const HEALTH_MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
 pub(super) fn files(tool: &Tool, files: &ToolFiles, now: Timestamp, found: &mut Vec<Issue>) {
     outside(tool, files, found);
     if files.directory == DirectoryFact::Missing {
-        found.push(Issue::of_tool(IssueType::MissingCwd, tool, "cwd", "cwd names no folder"));
+        let issue = Issue::of_tool(IssueType::MissingCwd, tool, "cwd", "cwd names no folder");
+        found.push(issue.evidence(of_path("missing", tool.cwd.as_deref())));
     }
-    found.extend(file(IssueType::MissingSource, tool, "source_path", &files.source));
-    found.extend(file(IssueType::MissingManifest, tool, "manifest_path", &files.manifest));
-    found.extend(file(IssueType::MissingSchema, tool, "schema_path", &files.schema));
+    found.extend(file(IssueType::MissingSource, tool, "source_path", &tool.source_path, &files.source));
+    found.extend(file(
+        IssueType::MissingManifest,
+        tool,
+        "manifest_path",
+        &tool.manifest_path,
+        &files.manifest,
+    ));
+    found.extend(file(IssueType::MissingSchema, tool, "schema_path", &tool.schema_path, &files.schema));
     if let Some(error) = &files.schema_error {
         let path = tool.schema_path.as_deref().unwrap_or_default();
         let detail = format!("schema_path is not JSON: {error}");
         let issue = Issue::of_tool(IssueType::InvalidSchema, tool, "schema_path", detail);
-        found.push(issue.evidence(error.to_string()).at(Place::at(path, error.line, error.column)));
+        let evidence = of_path(&error.to_string(), Some(path));
+        found.push(issue.evidence(evidence).at(Place::at(path, error.line, error.column)));
     }
     if let Some(error) = &files.mcp_error {
         let (field, path) = mcp_document(tool);
         let detail = format!("{field} describes an MCP server and is not JSON: {error}");
         let issue = Issue::of_tool(IssueType::InvalidSchema, tool, field, detail);
-        found.push(issue.evidence(error.to_string()).at(Place::at(path, error.line, error.column)));
+        let evidence = of_path(&error.to_string(), Some(path));
+        found.push(issue.evidence(evidence).at(Place::at(path, error.line, error.column)));
     }
-    found.extend(file(IssueType::MissingHealth, tool, "health_path", &files.health));
+    found.extend(file(IssueType::MissingHealth, tool, "health_path", &tool.health_path, &files.health));
     if let Some(modified) = files.health_modified.filter(|modified| HEALTH_MAX_AGE < now.since(*modified)) {
         let detail = format!("health_path was last written at {modified}");
         found.push(Issue::of_tool(IssueType::StaleHealth, tool, "health_path", detail));
@@ -67,7 +76,8 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
         ProgramFact::NotFound => {
             let detail = format!("the program `{program}` is not found on this host");
             found.push(
-                Issue::of_tool(IssueType::MissingCommand, tool, "command", detail).evidence("not found"),
+                Issue::of_tool(IssueType::MissingCommand, tool, "command", detail)
+                    .evidence(of_path("not found", Some(argv.program()))),
             );
         }
         ProgramFact::Unreadable(why) => {
@@ -81,7 +91,7 @@ pub(super) fn command(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     if let Some(script) = &files.missing_script {
         let detail = format!("the script `{}`, which the command runs, does not exist", shown(script));
         let issue = Issue::of_tool(IssueType::MissingCommand, tool, "command", detail);
-        found.push(issue.subject("script").evidence("not found"));
+        found.push(issue.subject("script").evidence(of_path("not found", Some(script))));
     }
     let ending = if tool.argument_template.is_empty() { Ending::Complete } else { Ending::ArgumentsFollow };
     found.extend(high_risk_with(&argv, ending).map(|(detail, evidence)| {
