@@ -29,7 +29,8 @@ const NEUTRAL: &str = "scripts";
 pub struct DefaultsRequest {
     /// Whether to tell what would be done, and do nothing.
     pub dry_run: bool,
-    /// Whether entries that are there are brought up to date. Sources that are there are always kept.
+    /// Whether entries that exist are replaced. Kept ones gain the harnesses and projections that they lack.
+    /// Sources that exist are always kept.
     pub existing: Existing,
     /// Whether the ignore lines are written.
     pub ignore: Ignore,
@@ -37,8 +38,9 @@ pub struct DefaultsRequest {
 
 impl Tools {
     /// Adds the built-in tools to the catalog, and their sources. What a person wrote in the catalog stays, comments
-    /// included; when an entry of another kind has the id of a built-in tool, or the catalog is invalid, nothing is
-    /// written.
+    /// included; an entry of an older version gains the harnesses and projections that it lacks. When an entry of
+    /// another kind has the id of a built-in tool, or the catalog is invalid, nothing is written; the report then says
+    /// what would have been added.
     ///
     /// # Errors
     /// When the disk fails.
@@ -85,7 +87,7 @@ impl Tools {
                 return Ok(report);
             }
         };
-        report.valid = true;
+        report.valid = merged.conflicts.is_empty();
         let ids = |ids: &[brigade_catalog::ToolId]| ids.iter().map(|id| id.as_str().to_owned()).collect();
         report.added = ids(&merged.added);
         report.updated = ids(&merged.updated);

@@ -7,7 +7,7 @@ use crate::model::{Catalog, Level, Tool, ToolId};
 /// What happens to an entry that the catalog has already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays as it is; one with another source is a conflict.
+    /// It gains the harnesses and projections that it lacks; everything else stays. One with another source is a conflict.
     Keep,
     /// Its fields are set to those of the given entry; fields that the given one does not have stay.
     Replace,
@@ -24,7 +24,7 @@ pub struct Conflict {
     pub given_source_path: Option<String>,
 }
 
-/// What a merge comes to. With conflicts the text is the given one.
+/// What a merge comes to. With conflicts nothing should be written; the lists say what would have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
     /// The new text of the file.
@@ -56,25 +56,37 @@ pub fn merge(text: &str, tools: &[Tool], existing: Existing) -> Result<Merged, E
             continue;
         };
         match existing {
-            Existing::Keep if old.source_path == tool.source_path => merged.skipped.push(tool.id.clone()),
-            Existing::Keep => merged.conflicts.push(Conflict {
+            Existing::Keep if old.source_path != tool.source_path => merged.conflicts.push(Conflict {
                 id: tool.id.clone(),
                 existing_source_path: old.source_path.clone(),
                 given_source_path: tool.source_path.clone(),
             }),
-            Existing::Replace => {
-                let changed = replace(&merged.text, old, tool)?;
+            Existing::Keep | Existing::Replace => {
+                let changed = match existing {
+                    Existing::Keep => replace(&merged.text, old, &extended(old, tool))?,
+                    Existing::Replace => replace(&merged.text, old, tool)?,
+                };
                 let list = if changed == merged.text { &mut merged.skipped } else { &mut merged.updated };
                 list.push(tool.id.clone());
                 merged.text = changed;
             }
         }
     }
-    if !merged.conflicts.is_empty() {
-        merged.text = text.to_owned();
-        merged.added.clear();
-    }
     Ok(merged)
+}
+
+/// Adds the harnesses and projections of the given entry that the old one lacks.
+fn extended(old: &Tool, given: &Tool) -> Tool {
+    let mut tool = old.clone();
+    for harness in &given.supported_harnesses {
+        if !tool.supported_harnesses.contains(harness) {
+            tool.supported_harnesses.push(harness.clone());
+        }
+    }
+    for (harness, path) in &given.projections {
+        tool.projections.entry(harness.clone()).or_insert_with(|| path.clone());
+    }
+    tool
 }
 
 fn replace(text: &str, old: &Tool, new: &Tool) -> Result<String, EditError> {

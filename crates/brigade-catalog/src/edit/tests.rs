@@ -201,7 +201,7 @@ fn a_list_of_inline_tables_can_be_edited() {
 }
 
 #[test]
-fn a_merge_adds_what_is_missing_and_stops_at_conflicts() {
+fn a_merge_adds_what_is_missing_and_reports_conflicts() {
     let tool = |id: &str, source: &str| Tool {
         source_path: Some(source.into()),
         ..Tool::new(id, Family::Skill).unwrap()
@@ -216,7 +216,7 @@ fn a_merge_adds_what_is_missing_and_stops_at_conflicts() {
     assert!(merged.text.starts_with(&text));
 
     let merged = merge(&text, &[tool("b", "b.md"), tool("a", "other.md")], Existing::Keep).unwrap();
-    assert_eq!((merged.text.as_str(), merged.added.len(), merged.conflicts.len()), (text.as_str(), 0, 1));
+    assert_eq!((merged.added.len(), merged.conflicts.len()), (1, 1), "what would have been added is said");
 
     let merged = merge(&text, &[tool("a", "other.md")], Existing::Replace).unwrap();
     assert_eq!(merged.text, text.replace("a.md", "other.md"));

@@ -58,7 +58,8 @@ fn another_tool_of_the_same_id_stops_everything_until_forced() {
     let own = "[[tool]]\nid = \"simplify\"\nname = \"Mine\" # mine\nfamily = \"skill\"\nsource_path = \"mine.md\"\n";
     let (folder, workspace) = sample(Some(own));
     let report = workspace.catalog().defaults(REQUEST).unwrap();
-    assert_eq!((report.conflicts.len(), report.exit()), (1, Exit::Refused));
+    assert_eq!((report.conflicts.len(), report.exit(), report.valid), (1, Exit::Refused, false));
+    assert_eq!(report.added, ["superpowers", "frontend", "antislop"], "what would have been added");
     assert_eq!(report.conflicts[0].existing_source_path.as_deref(), Some("mine.md"));
     assert_eq!(catalog(&folder), own);
     assert!(!folder.path().join("tools").exists());
@@ -66,6 +67,31 @@ fn another_tool_of_the_same_id_stops_everything_until_forced() {
         workspace.catalog().defaults(DefaultsRequest { existing: Existing::Overwrite, ..REQUEST }).unwrap();
     assert_eq!((report.updated.len(), report.added.len(), report.exit()), (1, 3, Exit::Done));
     assert!(catalog(&folder).contains("# mine"));
+}
+
+#[test]
+fn an_entry_of_an_older_version_gains_harnesses_and_keeps_what_a_person_wrote() {
+    let old = "[[tool]]\nid = \"simplify\"\nname = \"Mine\" # mine\nfamily = \"slash-command\"\ndescription = \"old\"\n\
+               source_path = \"tools/simplify.md\"\nsupported_harnesses = [\"own\", \"claude\"]\n\
+               projections = { claude = \".claude/commands/other.md\" }\n";
+    let (folder, workspace) = sample(Some(old));
+    let report = workspace.catalog().defaults(REQUEST).unwrap();
+    assert_eq!(
+        (report.valid, &report.updated[..], report.added.len()),
+        (true, &["simplify".to_owned()][..], 3)
+    );
+    let catalog = load::catalog(&workspace.room).unwrap();
+    let tool = catalog.tool("simplify").unwrap();
+    assert_eq!((tool.name.as_str(), tool.description.as_deref()), ("Mine", Some("old")));
+    assert_eq!(tool.supported_harnesses[..2], ["own", "claude"]);
+    assert_eq!(tool.supported_harnesses.len(), 22);
+    assert_eq!(
+        (tool.projections.len(), tool.projections["claude"].as_str()),
+        (21, ".claude/commands/other.md")
+    );
+    assert!(fs::read_to_string(folder.path().join(".brigade/tools.toml")).unwrap().contains("# mine"));
+    let again = workspace.catalog().defaults(REQUEST).unwrap();
+    assert_eq!((again.updated.len(), again.skipped.len()), (0, 4));
 }
 
 #[test]
