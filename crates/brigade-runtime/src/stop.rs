@@ -12,7 +12,7 @@ use crate::logs::make_room_locked;
 use crate::record::{LIMIT, PidFile, Record, Source};
 use crate::standing::Standing;
 use crate::start::{StartOptions, StartOutcome, StartProgress, mark};
-use crate::supervisor::{Seen, Supervisor, standing_issue};
+use crate::supervisor::{Seen, Supervisor, foreign_issue, standing_issue};
 use crate::system;
 
 /// How long the processes of a runtime may take to end when they are asked to.
@@ -90,6 +90,7 @@ pub struct RestartOutcome {
 
 impl Supervisor<'_> {
     /// Stops a runtime: its whole tree is asked to end, and after 2 s killed. What an earlier process left is removed.
+    /// A pid file that names a living process of somebody else stays, and the stop is refused.
     ///
     /// Only the recorded process is signalled, what descends from it, what was orphaned within its tree, and what
     /// carries the mark of its start.
@@ -132,6 +133,9 @@ impl Supervisor<'_> {
                 None => nothing(),
             }),
             Standing::Stale(_) => {
+                if let Some(issue) = foreign_issue(runtime, &seen) {
+                    return Ok(StopOutcome::Refused { issue });
+                }
                 let ended = self.clear(&seen)?.processes;
                 self.keep_copy(&seen.record, &seen.paths.metadata)?;
                 self.forget(&seen, "stale pid")?;

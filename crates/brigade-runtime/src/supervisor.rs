@@ -8,6 +8,7 @@ use std::time::Duration;
 use brigade_call::{Objection, StartPurpose, VerifiedStart};
 use brigade_catalog::Runtime;
 use brigade_command::argv::Argv;
+use brigade_core::text::short;
 use brigade_core::{Clock, Severity};
 use brigade_doctor::{Health, IssueType, RuntimeFacts, RuntimeIssue, RuntimeState};
 use brigade_fs::{Fs, RelPath};
@@ -431,6 +432,26 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
             Some(RuntimeIssue::of_runtime(runtime, IssueType::RuntimeUnmanaged, Severity::Warning, detail))
         }
     }
+}
+
+/// Returns why a pid file stays although it does not name the runtime: it names a living process of somebody else.
+///
+/// A number that the record has, too, was written by Brigade and given to another process since; that file is stale.
+pub(crate) fn foreign_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
+    let Standing::Stale(Some(pid)) = seen.standing else { return None };
+    if seen.record.identity().is_some_and(|identity| identity.pid() == pid) {
+        return None;
+    }
+    let process = system::observe(pid)?;
+    let program = process.argv.as_ref().and_then(|argv| argv.first()).map(String::as_str).unwrap_or_default();
+    let name = short(program.rsplit('/').next().unwrap_or_default(), 40);
+    let name = if name.is_empty() { String::new() } else { format!(" (`{name}`)") };
+    let pid_path = shown(seen.paths.pid.as_ref(), || runtime.pid_path());
+    let detail = format!(
+        "`{pid_path}` names process {pid}{name}, which is not this runtime: both were left alone; remove the file \
+         if nobody needs it"
+    );
+    Some(RuntimeIssue::of_runtime(runtime, IssueType::RuntimeStalePid, Severity::Warning, detail))
 }
 
 /// Returns the issue about who writes the logs, when nobody does any more. What a runtime prints then ends it, or is

@@ -220,10 +220,19 @@ fn what_a_left_pid_file_names_by_now_is_never_signalled() {
     kill("-9", pid);
     until("end of the process", || (!is_alive(pid)).then_some(()));
     runtimes.site.workspace.write(".brigade/tools/runtime/helper.pid", format!("{}\n", stranger.0.id()));
+    let refused = runtimes.json(&["stop", "helper"], 1);
+    let error = refused["error"].as_str().unwrap();
+    assert!(error.contains(&format!("process {} (`sleep`)", stranger.0.id())), "{refused:#}");
+    assert_eq!(refused["runtime"]["state"], "stale");
+    assert!(stranger.is_alive());
+    let pid_file = ".brigade/tools/runtime/helper.pid";
+    assert_eq!(runtimes.site.workspace.read_text(pid_file), format!("{}\n", stranger.0.id()));
+    // The number that the record has, too, is what Brigade itself left.
+    runtimes.site.workspace.write(pid_file, format!("{pid}\n"));
     let stopped = runtimes.json(&["stop", "helper"], 0);
     assert_eq!((&stopped["stopped"], &stopped["runtime"]["state"]), (&json!(0), &json!("stopped")));
     assert!(stopped["reason"].as_str().unwrap().contains("stale pid"), "{stopped}");
-    assert!(stranger.is_alive());
+    assert!(!runtimes.site.workspace.exists(pid_file));
 }
 
 #[test]

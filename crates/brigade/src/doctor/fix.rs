@@ -110,7 +110,8 @@ fn fix_pid_files(room: &Room, fixes: &mut Fixes) -> Result<(), Error> {
             }
             match supervisor.stop(runtime, room.env.lock_timeout) {
                 Ok(StopOutcome::Stopped { .. } | StopOutcome::NotRunning { .. }) => Ok(()),
-                Ok(StopOutcome::Refused { .. } | StopOutcome::Survived { .. }) => Err(Error::new(
+                Ok(StopOutcome::Refused { issue }) => Err(Error::new(ErrorKind::Refused, issue.detail)),
+                Ok(StopOutcome::Survived { .. }) => Err(Error::new(
                     ErrorKind::Refused,
                     format!("runtime {} could not be cleaned up", facts.id),
                 )),
