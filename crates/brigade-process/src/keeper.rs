@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use crate::launch::{Image, pipe, start_program, write_all, write_quietly};
+use crate::launch::{Begun, Image, pipe, start_program, write_all, write_quietly};
 use crate::outcome::Step;
 use crate::{Ending, Exit, ProcessIdentity, SpawnError, Usage, boot_id};
 
@@ -201,12 +201,12 @@ impl Keeper {
     }
 }
 
-/// Starts the program and reports whether it was executed; returns its number if so.
-fn tell_start(image: &Image, reports: &OwnedFd) -> Option<libc::pid_t> {
+/// Starts the program and reports whether it was executed.
+fn tell_start<'a>(image: &'a Image, reports: &OwnedFd) -> Option<Begun<'a>> {
     match start_program(image) {
-        Ok((pid, start_time)) => {
-            Report::Started { pid: pid as u32, start_time }.send(reports);
-            Some(pid)
+        Ok(begun) => {
+            Report::Started { pid: begun.pid as u32, start_time: begun.start_time }.send(reports);
+            Some(begun)
         }
         Err(failure) => {
             Report::Failed { step: failure.step, errno: failure.errno }.send(reports);

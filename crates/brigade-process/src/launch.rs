@@ -8,7 +8,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 
+use crate::observe::{Line, Observer, Watcher};
 use crate::sandbox::Prepared;
 use crate::{SpawnError, Spec, Step};
 
@@ -47,6 +49,8 @@ pub(crate) struct Image {
     limits: Vec<(Resource, libc::rlimit)>,
     streams: Streams,
     pub(crate) sandbox: Option<Prepared>,
+    /// How the run is observed. It needs a keeper that watches.
+    pub(crate) observer: Option<Arc<Observer>>,
     pub(crate) private: Option<crate::Disposal>,
     on_parent_death: OnParentDeath,
 }
@@ -123,6 +127,7 @@ impl Image {
             limits: limits(spec),
             streams: above_standard(streams).map_err(|source| SpawnError::at(Step::Pipes, source))?,
             sandbox: None,
+            observer: None,
             private: spec.private.clone(),
             on_parent_death,
         })
@@ -131,14 +136,14 @@ impl Image {
     /// Turns the calling process, fresh from fork, into the program. Returns only when that failed.
     ///
     /// Makes plain system calls only: no allocation, no locks.
-    pub(crate) fn become_program(&self, parent: libc::pid_t) -> Failure {
-        match self.try_become(parent) {
+    pub(crate) fn become_program(&self, parent: libc::pid_t, line: &Line) -> Failure {
+        match self.try_become(parent, line) {
             Ok(never) => match never {},
             Err(failure) => failure,
         }
     }
 
-    fn try_become(&self, parent: libc::pid_t) -> Result<std::convert::Infallible, Failure> {
+    fn try_become(&self, parent: libc::pid_t, line: &Line) -> Result<std::convert::Infallible, Failure> {
         reset_signals();
         // SAFETY: no memory is involved.
         check(Step::Session, unsafe { libc::setsid() })?;
@@ -183,6 +188,7 @@ impl Image {
         if let Some(sandbox) = &self.sandbox {
             sandbox.restrict().map_err(|errno| Failure { step: Step::Sandbox, errno })?;
         }
+        line.hand_over(self)?;
         // Another thread of the caller may have forked while it was writing the program: until that fork executes its
         // own program, this one counts as open for writing.
         let mut errno = self.execute();
@@ -435,16 +441,25 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pair)
 }
 
-/// Forks the program and returns its number and start time once it was executed.
+/// A program that was executed.
+pub(crate) struct Begun<'a> {
+    pub(crate) pid: libc::pid_t,
+    pub(crate) start_time: u64,
+    /// What observes it; it stands still until its calls are answered.
+    pub(crate) watcher: Option<Watcher<'a>>,
+}
+
+/// Forks the program and returns once it was executed.
 ///
 /// Makes plain system calls only on Linux, where the keeper calls it between fork and exec.
-pub(crate) fn start_program(image: &Image) -> Result<(libc::pid_t, u64), Failure> {
+pub(crate) fn start_program(image: &Image) -> Result<Begun<'_>, Failure> {
     let failed = |step, error: io::Error| Failure { step, errno: error.raw_os_error().unwrap_or(0) };
     let (errors, errors_end) = pipe().map_err(|error| failed(Step::Pipes, error))?;
+    let line = Line::open(image).map_err(|error| failed(Step::Pipes, error))?;
     // SAFETY: no memory is involved.
     let me = unsafe { libc::getpid() };
     let pid = fork_into(|| {
-        let failure = image.become_program(me);
+        let failure = image.become_program(me, &line);
         let mut bytes = [0u8; 8];
         bytes[..4].copy_from_slice(&failure.step.number().to_ne_bytes());
         bytes[4..].copy_from_slice(&failure.errno.to_ne_bytes());
@@ -460,14 +475,19 @@ pub(crate) fn start_program(image: &Image) -> Result<(libc::pid_t, u64), Failure
     #[cfg(not(target_os = "linux"))]
     let start_time = crate::ProcessIdentity::of(pid as u32).map_or(0, |identity| identity.start_time());
     let mut bytes = [0u8; 8];
+    let mut watcher = line.receive(image);
+    let read = match &mut watcher {
+        Some(watcher) => watcher.read_while_watching(&errors, &mut bytes),
+        None => read_full(&errors, &mut bytes),
+    };
     // The pipe closes without a word when the program was executed.
-    if read_full(&errors, &mut bytes) == bytes.len() {
+    if read == bytes.len() {
         let number = |part: &[u8]| part.try_into().map_or(0, u32::from_ne_bytes);
         reap(pid);
         let step = Step::from_number(number(&bytes[..4])).unwrap_or(Step::Execute);
         return Err(Failure { step, errno: number(&bytes[4..]) as i32 });
     }
-    Ok((pid, start_time))
+    Ok(Begun { pid, start_time, watcher })
 }
 
 /// Writes as much as fits, without `SIGPIPE`: the embedding program may have its default action, which is to die.

@@ -2,8 +2,9 @@
 //!
 //! Owns: starting a program ([`Spec`]), supervising its whole process tree ([`run`], [`spawn_piped`],
 //! [`spawn_detached`]), ending a tree ([`kill_tree`]), capped streaming of output ([`Sink`]), who a process is
-//! ([`ProcessIdentity`]), and the kernel sandbox ([`SandboxProfile`]). Does not know: tools, calls, approvals,
-//! receipts, or where their files are. All `unsafe` code of the project lives in this crate.
+//! ([`ProcessIdentity`]), the kernel sandbox ([`SandboxProfile`]), and what a sandboxed run opened ([`Observation`]).
+//! Does not know: tools, calls, approvals, receipts, or where their files are. All `unsafe` code of the project lives
+//! in this crate.
 //!
 //! On Linux each run gets a *keeper*: a small process of ours between the caller and the program. It adopts every
 //! descendant that is orphaned (a child subreaper), so a run has ended when the keeper has no children left, however
@@ -51,6 +52,7 @@ mod launch;
 mod tree;
 // Kept apart, so that they stay in reading order.
 mod keeper;
+mod observe;
 mod progress;
 
 // What callers use.
@@ -68,6 +70,9 @@ pub use cancel::{CancelSignal, CancelToken};
 pub use host::{current_dir, current_program, random_bytes, survive_file_size_limit, variables};
 pub use identity::{ParseIdentityError, ProcessIdentity, Signal, SignalError, boot_id};
 pub use log_writer::{LogFile, Logs};
+pub use observe::{
+    Attempt, Observation, Observed, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile,
+};
 pub use outcome::{Captured, EndedBy, Exit, KillMethod, Outcome, RunError, SpawnError, Step, Usage};
 pub use piped::{Child, spawn_piped};
 pub use private::{Disposal, PrivateFolder};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::{Enforcement, ProcessIdentity, SandboxError};
+use crate::{Enforcement, Observation, ProcessIdentity, SandboxError};
 
 /// How the main process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +138,8 @@ pub struct Outcome {
     pub method: KillMethod,
     /// What the sandbox enforced, when there was one.
     pub enforcement: Option<Enforcement>,
+    /// What it used, when it was to be observed.
+    pub observation: Option<Observation>,
 }
 
 impl Outcome {

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::keeper::{Keeper, METHOD, longest_end};
 use crate::launch::{Image, OnParentDeath, Streams, pipe};
+use crate::observe::Observing;
 use crate::outcome::{Captured, EndedBy, Outcome, RunError, SpawnError, Step};
 use crate::progress::Progress;
 use crate::sandbox::{Keeping, Prepared, prepare};
@@ -27,6 +28,7 @@ pub struct Child {
     pub stderr: Option<File>,
     identity: ProcessIdentity,
     enforcement: Option<Enforcement>,
+    observing: Observing,
     ending: Ending,
     started: Instant,
     progress: Progress,
@@ -119,6 +121,7 @@ impl Child {
             survivors: self.progress.survivors.clone(),
             method: METHOD,
             enforcement: self.enforcement.clone(),
+            observation: self.observing.outcome(),
         }
     }
 }
@@ -141,6 +144,8 @@ pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
     let mut image = Image::new(spec, streams, OnParentDeath::Kill)?;
     image.sandbox = prepare(spec, Keeping::Keeper)?;
     let enforcement = image.sandbox.as_ref().map(Prepared::enforcement);
+    let observing = Observing::of(spec);
+    image.observer = observing.observer();
     let keeper = Keeper::start(image, ending)?;
     crate::spec::trace_start(spec, keeper.identity());
     Ok(Child {
@@ -149,6 +154,7 @@ pub fn spawn_piped(spec: &Spec, ending: Ending) -> Result<Child, SpawnError> {
         stderr: Some(stderr.into()),
         identity: keeper.identity().clone(),
         enforcement,
+        observing,
         ending,
         started,
         progress: Progress::new(spec),

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::keeper::{Keeper, METHOD, longest_end};
 use crate::launch::{Image, OnParentDeath, Streams, pipe, write_quietly};
+use crate::observe::Observing;
 use crate::outcome::{Captured, EndedBy, Outcome, RunError, SpawnError, Step};
 use crate::progress::Progress;
 use crate::sandbox::{Keeping, Prepared, prepare};
@@ -111,6 +112,8 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
     let mut image = Image::new(spec, program_ends, OnParentDeath::Kill)?;
     image.sandbox = prepare(spec, Keeping::Keeper).map_err(SpawnError::from)?;
     let enforcement = image.sandbox.as_ref().map(Prepared::enforcement);
+    let observing = Observing::of(spec);
+    image.observer = observing.observer();
     let progress = Progress::new(spec);
     let keeper = Keeper::start(image, control.ending)?;
     let mut running = Running {
@@ -148,6 +151,7 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
         survivors: progress.survivors,
         method: METHOD,
         enforcement,
+        observation: observing.outcome(),
     };
     outcome.trace();
     match running.sink_error {

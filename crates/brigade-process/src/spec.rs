@@ -89,6 +89,9 @@ pub struct Spec {
     pub limits: Limits,
     /// Kernel rules for the whole tree; `None` for no sandbox.
     pub sandbox: Option<SandboxProfile>,
+    /// The workspace whose use is observed; `None` for no observation. A program that outlives the caller is never
+    /// observed.
+    pub observe: Option<PathBuf>,
     /// The run's private folder, which its keeper removes when the caller was killed and cannot. A run without a keeper
     /// leaves it.
     pub private: Option<Disposal>,
@@ -105,6 +108,7 @@ impl Spec {
             stdin: Input::Null,
             limits: Limits::default(),
             sandbox: None,
+            observe: None,
             private: None,
         }
     }

@@ -9,8 +9,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
 use crate::background::Detached;
-use crate::launch::{Image, close_all_but_both, fork_into, last_errno, read_full, reap};
+use crate::launch::{Begun, Image, close_all_but_both, fork_into, last_errno, read_full, reap};
 use crate::log_writer::LogWriter;
+use crate::observe::Watcher;
 use crate::outcome::Step;
 use crate::own_limits::OwnLimits;
 use crate::tree::{Numbers, Table, signal};
@@ -105,12 +106,14 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
     let mut caller = Caller::Here;
     let limits = OwnLimits::now();
     if let Some(children) = child_signals()
-        && let Some(main) = tell_start(image, reports)
+        && let Some(Begun { pid: main, mut watcher, .. }) = tell_start(image, reports)
     {
         let placeholders = image.sandbox.as_ref().map(|sandbox| sandbox.placeholders());
         let kept = placeholders.unwrap_or_default();
         // Other runs' pipes that were copied by the fork would otherwise never end.
-        let own = [commands.as_raw_fd(), reports.as_raw_fd(), children.as_raw_fd()];
+        let listener = watcher.as_ref().and_then(|watcher| watcher.listener());
+        let listener = listener.map_or(-1, |listener| listener.as_raw_fd());
+        let own = [commands.as_raw_fd(), reports.as_raw_fd(), children.as_raw_fd(), listener];
         close_all_but_both(&own, kept);
         // SAFETY: the path ends with NUL. A keeper must not hold a folder of the caller in use.
         unsafe { libc::chdir(c"/".as_ptr()) };
@@ -125,7 +128,7 @@ fn keep(image: &Image, ending: Ending, commands: &OwnedFd, reports: &OwnedFd, ta
             outlived: 0,
             exited: false,
         };
-        caller = watch.until_all_ended(commands, &children);
+        caller = watch.until_all_ended(commands, &children, watcher.as_mut());
     }
     if let Some(sandbox) = &image.sandbox {
         sandbox.remove_placeholders();
@@ -180,7 +183,12 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn until_all_ended(&mut self, commands: &OwnedFd, children: &OwnedFd) -> Caller {
+    fn until_all_ended(
+        &mut self,
+        commands: &OwnedFd,
+        children: &OwnedFd,
+        mut watcher: Option<&mut Watcher<'_>>,
+    ) -> Caller {
         let mut connected = true;
         loop {
             if self.reap_all() {
@@ -201,9 +209,28 @@ impl Watch<'_> {
             let timeout = timeout.map(|left| left + Duration::from_micros(200));
             let timeout = timeout
                 .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
-            let mut watched = [PollFd::new(children, PollFlags::IN), PollFd::new(commands, PollFlags::IN)];
-            let count = if connected { 2 } else { 1 };
-            let polled = poll(&mut watched[..count], timeout.as_ref());
+            let (polled, [child, command]) = loop {
+                let listener = watcher.as_ref().and_then(|watcher| watcher.listener());
+                // Where there is nothing to watch, the children are watched once more.
+                let line = if connected { commands.as_fd() } else { children.as_fd() };
+                let told = listener.unwrap_or(children.as_fd());
+                let has_listener = listener.is_some();
+                let mut watched = [children.as_fd(), line, told]
+                    .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+                let polled = poll(&mut watched, timeout.as_ref());
+                let [child, command, told] = watched.map(|watched| watched.revents());
+                if has_listener
+                    && !told.is_empty()
+                    && let Some(watcher) = watcher.as_deref_mut()
+                {
+                    watcher.answer(told);
+                }
+                // Callers of the kernel come one after the other; time passes for nothing else meanwhile.
+                let is_all = child.is_empty() && command.is_empty() && polled.is_ok_and(|count| 0 < count);
+                if !(is_all && timeout.is_none()) {
+                    break (polled, [child, command]);
+                }
+            };
             if polled == Err(rustix::io::Errno::INVAL) {
                 // No process may watch more descriptors than it may open: somebody lowered that limit.
                 if !self.limits.restore() {
@@ -213,12 +240,12 @@ impl Watch<'_> {
                 }
                 continue;
             }
-            if !watched[0].revents().is_empty() {
+            if !child.is_empty() {
                 // One read takes the signal away, however many children it stands for.
                 let mut information = [0u8; 128];
                 while rustix::io::read(children, &mut information).is_ok() {}
             }
-            if connected && !watched[1].revents().is_empty() {
+            if connected && !command.is_empty() {
                 let mut bytes = [0u8; 8];
                 let grace = match read_full(commands, &mut bytes) {
                     8 => Duration::from_millis(u64::from_ne_bytes(bytes)),
@@ -230,6 +257,9 @@ impl Watch<'_> {
                 };
                 self.ask(grace);
             }
+        }
+        if let Some(watcher) = watcher {
+            watcher.finish();
         }
         // It may have gone in the last moment; a pipe that it left says so at once.
         let mut watched = [PollFd::new(commands, PollFlags::empty())];

@@ -44,7 +44,7 @@ pub(super) fn start(
 ) -> Result<(OwnedFd, OwnedFd, Hold), SpawnError> {
     let Lines { reports: (reports, reports_end), commands: (commands_end, commands) } = lines;
     let keep = move || {
-        let started = tell_start(&image, &reports_end);
+        let started = tell_start(&image, &reports_end).map(|begun| begun.pid);
         // Closes the program's ends of its pipes here.
         drop(image);
         if let Some(main) = started {
@@ -70,7 +70,8 @@ pub(crate) fn start_detached(image: Image, mut writer: LogWriter) -> Result<Deta
     let pid = writer.fork(|| true).map_err(|source| SpawnError::at(Step::Fork, source))?;
     let written = identity_of(pid);
     collect_later(pid);
-    let (pid, _) = crate::launch::start_program(&image)
+    let pid = crate::launch::start_program(&image)
+        .map(|begun| begun.pid)
         .map_err(|failure| SpawnError::at(failure.step, io::Error::from_raw_os_error(failure.errno)))?;
     let program = identity_of(pid);
     collect_later(pid);

@@ -1,7 +1,8 @@
 //! Reading and writing, as Landlock rules: what is not granted is denied.
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, RulesetAttr,
@@ -49,6 +50,10 @@ pub(super) struct Ruleset {
     descriptor: OwnedFd,
     /// All rights that a writable folder gives.
     everything: u64,
+    /// All rights that there are rules for.
+    handled: u64,
+    /// The granted paths, without links, and what is granted beneath them.
+    granted: Vec<(PathBuf, u64)>,
 }
 
 impl Ruleset {
@@ -69,7 +74,7 @@ impl Ruleset {
         if 6 <= version {
             ruleset = ruleset.scope(Scope::from_all(abi)).map_err(wrong)?;
         }
-        let mut rules = Rules { created: ruleset.create().map_err(wrong)?, handled };
+        let mut rules = Rules { created: ruleset.create().map_err(wrong)?, handled, granted: Vec::new() };
         let reading = AccessFs::from_read(abi);
         // Nobody needs new device files, and with them a privileged user would read any disk.
         let everything = handled & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
@@ -88,10 +93,19 @@ impl Ruleset {
                 rules.add_entries(path, &profile.deny_write, everything)?;
             }
         }
+        let granted = std::mem::take(&mut rules.granted);
         let descriptor: Option<OwnedFd> = rules.created.into();
         let descriptor =
             descriptor.ok_or_else(|| SandboxError::Build("the kernel gave no ruleset".to_owned()))?;
-        Ok(Ruleset { descriptor, everything: everything.bits() })
+        Ok(Ruleset { descriptor, everything: everything.bits(), handled: handled.bits(), granted })
+    }
+
+    /// Says whether the rules let a program do this with a path that has no links. Allocates nothing.
+    pub(super) fn lets(&self, path: &[u8], access: BitFlags<AccessFs>) -> bool {
+        let needed = access.bits() & self.handled;
+        let reaches = |granted: &Path| is_beneath(path, granted.as_os_str().as_bytes());
+        let granted = self.granted.iter().filter(|(granted, _)| reaches(granted));
+        granted.fold(0, |all, (_, access)| all | access) & needed == needed
     }
 
     /// Makes one more folder writable, before the rules are applied. Makes one plain system call; when it fails, the
@@ -125,9 +139,16 @@ impl Ruleset {
     }
 }
 
+/// Says whether a path is this folder or beneath it.
+pub(super) fn is_beneath(path: &[u8], folder: &[u8]) -> bool {
+    let folder = folder.strip_suffix(b"/").unwrap_or(folder);
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
 struct Rules {
     created: RulesetCreated,
     handled: BitFlags<AccessFs>,
+    granted: Vec<(PathBuf, u64)>,
 }
 
 impl Rules {
@@ -144,6 +165,7 @@ impl Rules {
             access &= AccessFs::from_file(ABI::V9);
         }
         (&mut self.created).add_rule(PathBeneath::new(opened, access)).map_err(wrong)?;
+        self.granted.push((path.canonicalize().unwrap_or_else(|_| path.to_owned()), access.bits()));
         Ok(())
     }
 
@@ -151,7 +173,7 @@ impl Rules {
     fn add_entries(
         &mut self,
         folder: &Path,
-        denied: &[std::path::PathBuf],
+        denied: &[PathBuf],
         access: BitFlags<AccessFs>,
     ) -> Result<(), SandboxError> {
         let Ok(entries) = folder.read_dir() else {

@@ -3,6 +3,10 @@
 use std::os::fd::RawFd;
 use std::path::Path;
 
+use landlock::AccessFs;
+use rustix::fs::FileType;
+
+use crate::Attempt;
 use crate::launch::last_errno;
 
 use super::calls::{self, Filter};
@@ -170,6 +174,38 @@ impl Prepared {
             ruleset.restrict()?;
         }
         self.filters.iter().try_for_each(Filter::install)
+    }
+
+    /// Says whether the rules let the program use what is at a path that has no links. Allocates nothing.
+    pub(crate) fn lets(&self, path: &[u8], kind: FileType, attempt: Attempt) -> bool {
+        let is_file = matches!(kind, FileType::RegularFile | FileType::Directory);
+        let access = match (attempt, kind) {
+            (Attempt::Read, FileType::Directory) => AccessFs::ReadDir,
+            (Attempt::Read, _) => AccessFs::ReadFile,
+            (Attempt::Write, _) => AccessFs::WriteFile,
+            (Attempt::Execute, _) => AccessFs::Execute,
+        };
+        if attempt == Attempt::Write && is_file && !self.lets_write(path) {
+            return false;
+        }
+        self.is_shared_memory(path)
+            || self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, access.into()))
+    }
+
+    /// Says whether the rules let the program make a file at a path that has no links. Allocates nothing.
+    pub(crate) fn lets_create(&self, path: &[u8]) -> bool {
+        let access = AccessFs::MakeReg | AccessFs::WriteFile;
+        let is_granted = self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, access));
+        self.lets_write(path) && (self.is_shared_memory(path) || is_granted)
+    }
+
+    fn lets_write(&self, path: &[u8]) -> bool {
+        self.mounts.as_ref().is_none_or(|mounts| mounts.lets_write(path))
+    }
+
+    /// Says whether a path is in the run's own shared memory, which is made when the run begins.
+    fn is_shared_memory(&self, path: &[u8]) -> bool {
+        self.mounts.is_some() && files::is_beneath(path, b"/dev/shm")
     }
 
     /// The descriptors the keeper must keep open for [`Prepared::remove_placeholders`].

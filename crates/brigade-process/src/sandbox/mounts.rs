@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 
 use crate::launch::{fork_into, last_errno, reap_code};
 
+use super::files::is_beneath;
 use super::{SandboxError, SandboxProfile};
 
 /// The mode of a placeholder, by which another run recognises it.
@@ -137,6 +138,14 @@ impl Mounts {
             })
             .collect::<Result<_, SandboxError>>()?;
         Ok(Mounts::of(kind, places))
+    }
+
+    /// Says whether a path that has no links can be written in the new view. Allocates nothing.
+    pub(super) fn lets_write(&self, path: &[u8]) -> bool {
+        let reaches = |place: &&Place| is_beneath(path, place.path.as_bytes());
+        // What is beneath comes later.
+        let place = self.places.iter().rev().find(reaches);
+        place.is_some_and(|place| place.view == View::Writable) || is_beneath(path, b"/dev/shm")
     }
 
     fn of(kind: Kind, places: Vec<Place>) -> Mounts {

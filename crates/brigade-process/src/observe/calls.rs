@@ -1,0 +1,270 @@
+//! The system calls that the kernel tells of, and what their arguments say.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::launch::last_errno;
+
+const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
+const JUMP_IF_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
+const RETURN: u16 = 0x06; // BPF_RET | BPF_K
+
+/// Places in `struct seccomp_data`.
+const CALL: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+
+/// `AUDIT_ARCH_…` of what this program is built for.
+const OURS: Option<u32> = if cfg!(target_arch = "x86_64") {
+    Some(0xC000_003E)
+} else if cfg!(target_arch = "aarch64") {
+    Some(0xC000_00B7)
+} else {
+    None
+};
+
+/// The calls that are told of.
+const TOLD: &[libc::c_long] = &[
+    libc::SYS_openat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open,
+    libc::SYS_openat2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat,
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_connect,
+    libc::SYS_bind,
+];
+
+/// The filter that tells; other filters that refuse a call come before it.
+#[derive(Debug)]
+pub(super) struct Telling(Vec<libc::sock_filter>);
+
+impl Telling {
+    /// Builds it, when this kernel can tell and we know its structures.
+    pub(super) fn prepare() -> Result<Telling, &'static str> {
+        let Some(architecture) = OURS else { return Err("the system calls of this machine are not known") };
+        let asked: u32 = libc::SECCOMP_RET_USER_NOTIF;
+        // SAFETY: the kernel only reads the number.
+        let known = unsafe {
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, std::ptr::from_ref(&asked))
+        } == 0;
+        let mut sizes = [0u16; 3];
+        // SAFETY: the kernel writes three numbers of 16 bits.
+        let measured =
+            unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_NOTIF_SIZES, 0, sizes.as_mut_ptr()) }
+                == 0;
+        if !known || !measured {
+            return Err("the kernel cannot tell what a program opens (before Linux 5.5)");
+        }
+        let ours = [
+            size_of::<libc::seccomp_notif>(),
+            size_of::<libc::seccomp_notif_resp>(),
+            size_of::<libc::seccomp_data>(),
+        ];
+        if sizes.map(usize::from) != ours {
+            return Err("the kernel tells of calls in a form that is not known");
+        }
+        Ok(Telling(Telling::program(architecture)))
+    }
+
+    fn program(architecture: u32) -> Vec<libc::sock_filter> {
+        let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+        let count = TOLD.len() as u8;
+        let mut program = vec![
+            step(LOAD, 0, 0, ARCHITECTURE),
+            // Programs of another kind are ended by the filter that refuses.
+            step(JUMP_IF_EQUAL, 0, count + 1, architecture),
+            step(LOAD, 0, 0, CALL),
+        ];
+        for (place, call) in TOLD.iter().enumerate() {
+            program.push(step(JUMP_IF_EQUAL, count - place as u8, 0, *call as u32));
+        }
+        program.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
+        program.push(step(RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF));
+        program
+    }
+
+    /// Puts the filter on the calling thread, for good, and returns where it tells. Makes plain system calls only.
+    pub(super) fn install(&self) -> Result<OwnedFd, i32> {
+        let program =
+            libc::sock_fprog { len: self.0.len() as u16, filter: self.0.as_ptr().cast_mut().cast() };
+        let install = |flags: libc::c_ulong| {
+            // SAFETY: the kernel only reads the program, which has the layout of its own structure and that length.
+            let done = unsafe {
+                libc::syscall(
+                    libc::SYS_seccomp,
+                    libc::SECCOMP_SET_MODE_FILTER,
+                    flags,
+                    std::ptr::from_ref(&program),
+                )
+            };
+            // SAFETY: a descriptor that the kernel just made belongs to nobody else.
+            if done < 0 { Err(last_errno()) } else { Ok(unsafe { OwnedFd::from_raw_fd(done as RawFd) }) }
+        };
+        let listener = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+        // A signal would else make the call begin anew, and some programs signal their threads all the time.
+        match install(listener | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+            Err(libc::EINVAL) => install(listener),
+            other => other,
+        }
+    }
+}
+
+/// Takes the next call that somebody waits with. Makes one plain system call.
+pub(super) fn receive(listener: &OwnedFd) -> Result<libc::seccomp_notif, i32> {
+    // SAFETY: the structure is plain data, for which all zeroes is a value, and has the size that was asked for.
+    unsafe {
+        let mut told: libc::seccomp_notif = std::mem::zeroed();
+        let done = libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV as _, &raw mut told);
+        if done < 0 { Err(last_errno()) } else { Ok(told) }
+    }
+}
+
+/// Says whether the caller still waits: what was read of it is its own.
+pub(super) fn is_waiting(listener: &OwnedFd, told: &libc::seccomp_notif) -> bool {
+    // SAFETY: the kernel only reads the number.
+    unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID as _, &raw const told.id) == 0
+    }
+}
+
+/// Lets the call go on as if nobody had looked. Who ended meanwhile needs no answer.
+pub(super) fn let_go_on(listener: &OwnedFd, told: &libc::seccomp_notif) {
+    let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+    let answer = libc::seccomp_notif_resp { id: told.id, val: 0, error: 0, flags };
+    // SAFETY: the kernel only reads the structure.
+    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw const answer) };
+}
+
+/// Has the kernel hand the processor over between caller and listener. Older kernels do without.
+pub(super) fn wake_at_once(listener: &OwnedFd) {
+    const SYNC_WAKE_UP: libc::c_ulong = 1;
+    // SAFETY: no memory is involved.
+    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _, SYNC_WAKE_UP) };
+}
+
+/// Says whether the memory of a process may not be read at all. Makes plain system calls only.
+pub(super) fn is_closed(process: u32) -> bool {
+    let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+    // SAFETY: nothing is read.
+    let read = unsafe { libc::process_vm_readv(process as libc::pid_t, &nothing, 1, &nothing, 1, 0) };
+    read < 0 && last_errno() != libc::ESRCH
+}
+
+/// One call, as its arguments say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// Opens a path. `how` is where the flags of `openat2` lie.
+    Open { folder: i32, path: u64, flags: Flags },
+    /// Executes a path, or the descriptor itself.
+    Execute { folder: i32, path: u64, is_descriptor: bool, follows: bool },
+    /// Connects or binds a socket to an address of this length.
+    Address { place: u64, length: u64, is_bound: bool },
+    /// None of ours.
+    Other,
+}
+
+/// Where the flags of an opening are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flags {
+    /// Here.
+    Given(libc::c_int),
+    /// In a `struct open_how` at this place.
+    At(u64),
+}
+
+impl Call {
+    pub(super) fn of(data: &libc::seccomp_data) -> Call {
+        let arguments = data.args;
+        let descriptor = |place: usize| arguments[place] as i32;
+        let given = |place: usize| Flags::Given(arguments[place] as libc::c_int);
+        match libc::c_long::from(data.nr) {
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_open => Call::Open { folder: libc::AT_FDCWD, path: arguments[0], flags: given(1) },
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_creat => {
+                let flags = Flags::Given(libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC);
+                Call::Open { folder: libc::AT_FDCWD, path: arguments[0], flags }
+            }
+            libc::SYS_openat => Call::Open { folder: descriptor(0), path: arguments[1], flags: given(2) },
+            libc::SYS_openat2 => {
+                Call::Open { folder: descriptor(0), path: arguments[1], flags: Flags::At(arguments[2]) }
+            }
+            libc::SYS_execve => Call::Execute {
+                folder: libc::AT_FDCWD,
+                path: arguments[0],
+                is_descriptor: false,
+                follows: true,
+            },
+            libc::SYS_execveat => Call::Execute {
+                folder: descriptor(0),
+                path: arguments[1],
+                is_descriptor: arguments[4] as i32 & libc::AT_EMPTY_PATH != 0,
+                follows: arguments[4] as i32 & libc::AT_SYMLINK_NOFOLLOW == 0,
+            },
+            libc::SYS_connect => Call::Address { place: arguments[1], length: arguments[2], is_bound: false },
+            libc::SYS_bind => Call::Address { place: arguments[1], length: arguments[2], is_bound: true },
+            _ => Call::Other,
+        }
+    }
+}
+
+/// Reads memory of a process up to the buffer's end, or to the end of what can be read; returns how much that was.
+/// Makes one plain system call.
+pub(super) fn read_memory(process: u32, place: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    const PAGE: usize = 4096;
+    if buffer.is_empty() || place == 0 {
+        return Ok(0);
+    }
+    // Reading stops between two parts only, and the next page may not be there.
+    let first = (PAGE - (place as usize) % PAGE).min(buffer.len());
+    let remote = [
+        libc::iovec { iov_base: place as *mut libc::c_void, iov_len: first },
+        libc::iovec {
+            iov_base: place.wrapping_add(first as u64) as *mut libc::c_void,
+            iov_len: buffer.len() - first,
+        },
+    ];
+    let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: the kernel writes into the buffer only, and checks the places in the other process itself.
+    let read = unsafe { libc::process_vm_readv(process as libc::pid_t, &local, 1, remote.as_ptr(), 2, 0) };
+    if read < 0 { Err(io::Error::last_os_error()) } else { Ok(read as usize) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_told_call_jumps_to_the_same_end() {
+        let program = Telling::program(7);
+        let last = program.len() - 1;
+        assert_eq!(program[last].k, libc::SECCOMP_RET_USER_NOTIF);
+        assert_eq!(program[last - 1].k, libc::SECCOMP_RET_ALLOW);
+        for (place, call) in TOLD.iter().enumerate() {
+            let at = 3 + place;
+            assert_eq!((program[at].k, at + 1 + usize::from(program[at].jt)), (*call as u32, last));
+        }
+        assert_eq!(1 + 1 + usize::from(program[1].jf), last - 1, "other machines are let go");
+    }
+
+    #[test]
+    fn memory_is_read_up_to_where_it_ends() {
+        let text = b"some text\0";
+        let mut buffer = [1u8; 10];
+        let read = read_memory(std::process::id(), text.as_ptr() as u64, &mut buffer).unwrap();
+        assert_eq!((read, &buffer), (10, text));
+        assert_eq!(read_memory(std::process::id(), 0, &mut buffer).unwrap(), 0);
+        assert!(read_memory(std::process::id(), 8, &mut buffer).is_err());
+        // SAFETY: two fresh pages, the second of which is then given back.
+        let page = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let page = libc::mmap(std::ptr::null_mut(), 8192, libc::PROT_READ, flags, -1, 0).cast::<u8>();
+            libc::munmap(page.add(4096).cast(), 4096);
+            page
+        };
+        let mut buffer = [1u8; 300];
+        assert_eq!(read_memory(std::process::id(), page as u64 + 4000, &mut buffer).unwrap(), 96);
+    }
+}

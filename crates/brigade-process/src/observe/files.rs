@@ -1,0 +1,293 @@
+//! Which file a path means to the process that gives it.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+
+use crate::tree::decimal;
+
+/// The largest file that is hashed: its reader waits meanwhile.
+const LARGEST: u64 = 64 << 20;
+
+/// How much is hashed in one run.
+const MOST_HASHED: u64 = 512 << 20;
+
+/// What was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) file: OwnedFd,
+    pub(super) stat: rustix::fs::Stat,
+    /// How much of `real` is its path.
+    pub(super) length: usize,
+}
+
+impl Found {
+    pub(super) fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+
+    /// One number of what changes when the bytes do.
+    pub(super) fn stamp(&self, keys: &RandomState) -> u64 {
+        let mut hasher = keys.build_hasher();
+        let stat = &self.stat;
+        hasher.write_u64(stat.st_dev);
+        hasher.write_u64(stat.st_ino);
+        hasher.write_i64(stat.st_size);
+        for part in [stat.st_mtime, stat.st_mtime_nsec as i64, stat.st_ctime] {
+            hasher.write_i64(part);
+        }
+        hasher.write_i64(stat.st_ctime_nsec as i64);
+        hasher.finish()
+    }
+
+    /// Says whether the modes of the file let this user use it.
+    pub(super) fn is_permitted(&self, access: libc::c_int) -> bool {
+        let flags = libc::AT_EMPTY_PATH | libc::AT_EACCESS;
+        let file = self.file.as_raw_fd();
+        // SAFETY: the path ends with NUL.
+        let done = unsafe { libc::syscall(libc::SYS_faccessat2, file, c"".as_ptr(), access, flags) };
+        // Where the kernel cannot say, nobody is accused.
+        done == 0 || crate::launch::last_errno() != libc::EACCES
+    }
+}
+
+/// Why nothing was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nothing {
+    /// It is not there, or the caller may not know.
+    Missing,
+    /// It could not be looked at.
+    Unseen,
+}
+
+impl From<Errno> for Nothing {
+    fn from(errno: Errno) -> Nothing {
+        match errno {
+            Errno::NOENT
+            | Errno::NOTDIR
+            | Errno::LOOP
+            | Errno::NAMETOOLONG
+            | Errno::ACCESS
+            | Errno::PERM
+            | Errno::XDEV
+            | Errno::BADF
+            | Errno::INVAL => Nothing::Missing,
+            _ => Nothing::Unseen,
+        }
+    }
+}
+
+/// Where a path is looked up, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lookup<'a> {
+    pub(super) process: u32,
+    /// A descriptor of the process, or `AT_FDCWD`.
+    pub(super) folder: i32,
+    pub(super) path: &'a [u8],
+    /// Whether the last part may be a link.
+    pub(super) follows: bool,
+    pub(super) resolve: ResolveFlags,
+}
+
+/// Finds what a process means by a path; writes its path without links to `real`. Makes plain system calls only.
+pub(super) fn find(lookup: &Lookup<'_>, way: &mut [u8], real: &mut [u8]) -> Result<Found, Nothing> {
+    let link = if lookup.follows { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let flags = OFlags::PATH | OFlags::CLOEXEC | link;
+    let file = if lookup.resolve.is_empty() {
+        rustix::fs::open(full_path(lookup, way).ok_or(Nothing::Missing)?, flags, Mode::empty())?
+    } else {
+        let nothing = Lookup { path: b"", ..*lookup };
+        let folder = full_path(&nothing, way).ok_or(Nothing::Missing)?;
+        let folder = rustix::fs::open(folder, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let path = terminated(way, &[lookup.path]).ok_or(Nothing::Missing)?;
+        rustix::fs::openat2(&folder, path, flags, Mode::empty(), lookup.resolve)?
+    };
+    let stat = rustix::fs::fstat(&file)?;
+    let length = real_path(&file, way, real).ok_or(Nothing::Unseen)?;
+    Ok(Found { file, stat, length })
+}
+
+/// Finds where a file that is not there would be made; writes that path to `real` and returns its length.
+pub(super) fn find_place(lookup: &Lookup<'_>, way: &mut [u8], real: &mut [u8]) -> Result<usize, Nothing> {
+    let (folder, name) = match lookup.path.iter().rposition(|byte| *byte == b'/') {
+        Some(0) => (&b"/"[..], &lookup.path[1..]),
+        Some(place) => (&lookup.path[..place], &lookup.path[place + 1..]),
+        None => (&b"."[..], lookup.path),
+    };
+    if name.is_empty() || name == b"." || name == b".." {
+        return Err(Nothing::Missing);
+    }
+    let found = find(&Lookup { path: folder, follows: true, ..*lookup }, way, real)?;
+    let mut length = found.length;
+    if real[..length] != *b"/" {
+        *real.get_mut(length).ok_or(Nothing::Unseen)? = b'/';
+        length += 1;
+    }
+    let end = length + name.len();
+    real.get_mut(length..end).ok_or(Nothing::Unseen)?.copy_from_slice(name);
+    Ok(end)
+}
+
+/// The path by which this process finds what another one means.
+fn full_path<'a>(lookup: &Lookup<'_>, way: &'a mut [u8]) -> Option<&'a std::ffi::CStr> {
+    let (mut digits, mut descriptor) = ([0; 10], [0; 10]);
+    let process = decimal(lookup.process as i32, &mut digits);
+    // What means the caller itself means it here, too.
+    for (own, folder) in [(&b"/proc/self"[..], &b""[..]), (b"/proc/thread-self", b""), (b"/dev/fd", b"/fd")] {
+        if let Some(rest) = lookup.path.strip_prefix(own)
+            && (rest.is_empty() || rest.starts_with(b"/"))
+        {
+            return terminated(way, &[b"/proc/", process, folder, rest]);
+        }
+    }
+    let standard = [b"/dev/stdin".as_slice(), b"/dev/stdout", b"/dev/stderr"];
+    if let Some(number) = standard.iter().position(|path| *path == lookup.path) {
+        return terminated(way, &[b"/proc/", process, b"/fd/", &[b'0' + number as u8]]);
+    }
+    if lookup.path.starts_with(b"/") {
+        return terminated(way, &[lookup.path]);
+    }
+    let slash: &[u8] = if lookup.path.is_empty() { b"" } else { b"/" };
+    match lookup.folder {
+        libc::AT_FDCWD => terminated(way, &[b"/proc/", process, b"/cwd", slash, lookup.path]),
+        number if 0 <= number => {
+            let number = decimal(number, &mut descriptor);
+            terminated(way, &[b"/proc/", process, b"/fd/", number, slash, lookup.path])
+        }
+        _ => None,
+    }
+}
+
+/// Puts parts together, with NUL at the end; `None` when they do not fit.
+fn terminated<'a>(buffer: &'a mut [u8], parts: &[&[u8]]) -> Option<&'a std::ffi::CStr> {
+    let mut at = 0;
+    for part in parts {
+        buffer.get_mut(at..at + part.len())?.copy_from_slice(part);
+        at += part.len();
+    }
+    *buffer.get_mut(at)? = 0;
+    std::ffi::CStr::from_bytes_with_nul(&buffer[..=at]).ok()
+}
+
+fn own_descriptor<'a>(file: &OwnedFd, way: &'a mut [u8]) -> Option<&'a std::ffi::CStr> {
+    let mut digits = [0; 10];
+    terminated(way, &[b"/proc/self/fd/", decimal(file.as_raw_fd(), &mut digits)])
+}
+
+fn real_path(file: &OwnedFd, way: &mut [u8], real: &mut [u8]) -> Option<usize> {
+    let link = own_descriptor(file, way)?;
+    // SAFETY: the path ends with NUL, and the buffer has that length.
+    let length = unsafe { libc::readlink(link.as_ptr(), real.as_mut_ptr().cast(), real.len()) };
+    // What fills the buffer was cut.
+    usize::try_from(length).ok().filter(|length| *length < real.len())
+}
+
+/// What hashing a file came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hashed {
+    Sha256([u8; 32]),
+    /// It is too large, or too much was hashed.
+    TooMuch,
+    /// It cannot be read.
+    Unreadable,
+}
+
+/// Hashes a regular file, and counts its bytes. Makes plain system calls only.
+pub(super) fn hash(found: &Found, hashed_bytes: &mut u64, way: &mut [u8], piece: &mut [u8]) -> Hashed {
+    let size = found.stat.st_size as u64;
+    if LARGEST < size || MOST_HASHED < *hashed_bytes + size {
+        return Hashed::TooMuch;
+    }
+    // A lease of somebody must not make the keeper wait.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let opened = own_descriptor(&found.file, way).map(|path| rustix::fs::open(path, flags, Mode::empty()));
+    let Some(Ok(file)) = opened else { return Hashed::Unreadable };
+    let mut hasher = Sha256::new();
+    let mut left = LARGEST;
+    loop {
+        match rustix::io::read(&file, &mut *piece) {
+            Ok(0) => return Hashed::Sha256(hasher.finalize().into()),
+            Ok(read) => {
+                *hashed_bytes += read as u64;
+                let Some(rest) = left.checked_sub(read as u64) else { return Hashed::TooMuch };
+                left = rest;
+                hasher.update(&piece[..read]);
+            }
+            Err(Errno::INTR) => {}
+            Err(_) => return Hashed::Unreadable,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn look(folder: &OwnedFd, path: &str) -> Result<(Found, String), Nothing> {
+        let (mut way, mut real) = ([0; 4224], [0; 4352]);
+        let lookup = Lookup {
+            process: std::process::id(),
+            folder: folder.as_raw_fd(),
+            path: path.as_bytes(),
+            follows: true,
+            resolve: ResolveFlags::empty(),
+        };
+        let found = find(&lookup, &mut way, &mut real)?;
+        let real = String::from_utf8(real[..found.length].to_vec()).unwrap();
+        Ok((found, real))
+    }
+
+    #[test]
+    fn a_path_is_found_as_its_process_means_it() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("sub")).unwrap();
+        std::fs::write(root.join("sub/file"), "text").unwrap();
+        std::os::unix::fs::symlink("sub/file", root.join("link")).unwrap();
+        let folder: OwnedFd = std::fs::File::open(&root).unwrap().into();
+        let real = root.join("sub/file");
+        let own = format!("/proc/self/fd/{}/link", folder.as_raw_fd());
+        let shell = format!("/dev/fd/{}/sub/../link", folder.as_raw_fd());
+        for path in ["sub/file", "link", "./sub//../link", real.to_str().unwrap(), &own, &shell] {
+            let (found, path) = look(&folder, path).unwrap();
+            assert_eq!((Path::new(&path), found.kind()), (real.as_path(), FileType::RegularFile));
+            let mut hashed = 0;
+            let sha256 = hash(&found, &mut hashed, &mut [0; 64], &mut [0; 3]);
+            assert_eq!((sha256, hashed), (Hashed::Sha256(Sha256::digest(b"text").into()), 4));
+        }
+        assert_eq!(look(&folder, "").unwrap().1, root.to_str().unwrap());
+        assert_eq!(look(&folder, "gone").err(), Some(Nothing::Missing));
+        assert_eq!(look(&folder, "sub/file/x").err(), Some(Nothing::Missing));
+    }
+
+    #[test]
+    fn the_place_of_a_new_file_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("sub")).unwrap();
+        std::os::unix::fs::symlink("sub", root.join("link")).unwrap();
+        let folder: OwnedFd = std::fs::File::open(&root).unwrap().into();
+        let place = |path: &str| {
+            let (mut way, mut real) = ([0; 4224], [0; 4352]);
+            let lookup = Lookup {
+                process: std::process::id(),
+                folder: folder.as_raw_fd(),
+                path: path.as_bytes(),
+                follows: true,
+                resolve: ResolveFlags::empty(),
+            };
+            let length = find_place(&lookup, &mut way, &mut real).ok()?;
+            Some(Path::new(std::str::from_utf8(&real[..length]).unwrap()).to_owned())
+        };
+        assert_eq!(place("new"), Some(root.join("new")));
+        assert_eq!(place("link/new"), Some(root.join("sub/new")));
+        assert_eq!(place("/new"), Some("/new".into()));
+        assert_eq!(place("gone/new"), None);
+        assert_eq!(place("sub/"), None);
+    }
+}

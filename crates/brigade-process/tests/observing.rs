@@ -1,0 +1,278 @@
+//! What a run opens, executes and connects to is seen, and nothing changes by that.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests set up and look at the real system"
+)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use brigade_process::{
+    Attempt, Control, Exit, LocalSockets, Mode, Network, Observation, Observed, ObservedFile, SandboxProfile,
+    installation_of, system_read_paths,
+};
+use common::{Trial, python};
+
+struct Ground {
+    _root: tempfile::TempDir,
+    workspace: PathBuf,
+    temporary: PathBuf,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let root = tempfile::tempdir().unwrap();
+        let (workspace, temporary) = (root.path().join("workspace"), root.path().join("temporary"));
+        fs::create_dir_all(workspace.join("lib/deep")).unwrap();
+        fs::create_dir(&temporary).unwrap();
+        fs::write(workspace.join("lib/a.txt"), "a").unwrap();
+        fs::write(workspace.join("lib/deep/b.txt"), "b").unwrap();
+        fs::write(workspace.join("run.sh"), "#!/bin/sh\ncat lib/a.txt\n").unwrap();
+        fs::set_permissions(workspace.join("run.sh"), PermissionsExt::from_mode(0o755)).unwrap();
+        fs::write(root.path().join("secret"), "do not read").unwrap();
+        Ground { _root: root, workspace, temporary }
+    }
+
+    fn profile(&self) -> SandboxProfile {
+        let mut read = system_read_paths();
+        read.extend(installation_of(&python()));
+        read.push(self.workspace.clone());
+        SandboxProfile {
+            read,
+            write: vec![self.temporary.clone()],
+            deny_write: Vec::new(),
+            network: Network::Denied,
+            local_sockets: LocalSockets::Denied,
+            mode: Mode::Enforce,
+            landlock_at_most: None,
+        }
+    }
+
+    fn writing(&self) -> SandboxProfile {
+        let mut profile = self.profile();
+        profile.write.push(self.workspace.clone());
+        profile
+    }
+
+    /// Runs it with these rules; it must end well.
+    #[track_caller]
+    fn observe(&self, mut trial: Trial, profile: SandboxProfile) -> (Observed, String) {
+        trial.spec.directory = self.workspace.clone();
+        trial.spec.sandbox = Some(profile);
+        trial.spec.observe = Some(self.workspace.clone());
+        let (outcome, output) = trial.output(&Control::default());
+        assert_eq!(outcome.exit, Exit::Code(0), "{output}");
+        trial.check_nothing_left();
+        match outcome.observation {
+            Some(Observation::Done(observed)) => (*observed, output),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+use std::os::unix::fs::PermissionsExt;
+
+fn names(files: &[ObservedFile]) -> BTreeSet<&Path> {
+    files.iter().map(|file| file.path.as_path()).collect()
+}
+
+fn set<'a>(names: &[&'a str]) -> BTreeSet<&'a Path> {
+    names.iter().map(|name| Path::new(*name)).collect()
+}
+
+fn sha256(text: &str) -> Option<[u8; 32]> {
+    use std::io::Write;
+    let mut child = std::process::Command::new("sha256sum")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let digest = child.wait_with_output().unwrap().stdout;
+    let hex = std::str::from_utf8(&digest[..64]).unwrap();
+    let byte = |place: usize| u8::from_str_radix(&hex[2 * place..2 * place + 2], 16).unwrap();
+    Some(std::array::from_fn(byte))
+}
+
+#[test]
+fn a_chain_of_programs_is_seen_with_its_bytes() {
+    let ground = Ground::new();
+    let trial =
+        Trial::shell("cd lib && ../run.sh; cd deep && (cat b.txt; cat ../../lib/a.txt) & cd ..; ./run.sh");
+    let (observed, output) = ground.observe(trial, ground.profile());
+    assert!(output.contains('a') && output.contains('b'), "{output}");
+    assert_eq!(names(&observed.executed), set(&["run.sh"]));
+    assert_eq!(names(&observed.read), set(&["run.sh", "lib/a.txt", "lib/deep/b.txt"]));
+    let bytes = observed.read.iter().map(|file| (file.path.to_str().unwrap(), file.sha256));
+    let bytes: std::collections::BTreeMap<_, _> = bytes.collect();
+    assert_eq!((bytes["lib/a.txt"], bytes["lib/deep/b.txt"]), (sha256("a"), sha256("b")));
+    assert_eq!(observed.executed[0].sha256, sha256("#!/bin/sh\ncat lib/a.txt\n"));
+    assert!(observed.outside[Path::new("/usr")] > 0 && observed.counts.read >= 3, "{observed:?}");
+    assert!(observed.unseen.is_empty() && !observed.is_truncated, "{observed:?}");
+}
+
+#[test]
+fn python_threads_and_links_are_seen() {
+    let ground = Ground::new();
+    std::os::unix::fs::symlink("lib/a.txt", ground.workspace.join("link")).unwrap();
+    let script = "
+import os, threading
+def read(number):
+    for _ in range(20):
+        open(['link', 'lib/deep/../deep/b.txt', '/proc/self/cwd/lib/a.txt'][number % 3]).read()
+threads = [threading.Thread(target=read, args=(n,)) for n in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+os.chdir('lib'); folder = os.open('deep', os.O_RDONLY)
+os.close(os.open('b.txt', os.O_RDONLY, dir_fd=folder)); os.listdir('.')
+";
+    let (observed, _) = ground.observe(Trial::python(script), ground.profile());
+    assert_eq!(names(&observed.read), set(&["lib/a.txt", "lib/deep/b.txt", "lib/deep", "lib"]));
+    let folders: Vec<_> = observed.read.iter().filter(|file| file.is_folder).collect();
+    assert!(folders.iter().all(|folder| folder.sha256.is_none()) && folders.len() == 2, "{folders:?}");
+    assert_eq!(observed.counts.read, 160 + 3, "{:?}", observed.counts);
+}
+
+#[test]
+fn what_is_written_and_denied_is_seen() {
+    let ground = Ground::new();
+    let mut profile = ground.writing();
+    fs::create_dir(ground.workspace.join(".git")).unwrap();
+    profile.deny_write.push(ground.workspace.join(".git"));
+    let script = "
+import os
+def attempt(path, mode):
+    try: open(path, mode).close(); print('done', path, mode)
+    except OSError as error: print(type(error).__name__, path, mode)
+attempt('new.txt', 'w'); attempt('lib/a.txt', 'r+'); attempt('lib/a.txt', 'a'); attempt('gone', 'r')
+attempt('.git/new', 'w'); attempt('../secret', 'r'); attempt('/etc/hostname', 'w'); attempt('/dev/null', 'w')
+attempt('/dev/shm/x', 'w'); attempt('/dev/shm/x', 'r'); attempt(os.environ['TMPDIR'] + '/x', 'w')
+";
+    let mut trial = Trial::python(script);
+    trial.spec.environment.push(("TMPDIR".into(), ground.temporary.clone().into()));
+    let (observed, output) = ground.observe(trial, profile);
+    assert_eq!(names(&observed.written), set(&["new.txt", "lib/a.txt"]), "{output}");
+    let denied: Vec<_> = observed.denied.iter().map(|denied| (denied.path.as_path(), denied.what)).collect();
+    let secret = ground.workspace.canonicalize().unwrap().with_file_name("secret");
+    let expect = [
+        (Path::new(".git/new"), Attempt::Write),
+        (&secret, Attempt::Read),
+        (Path::new("/etc/hostname"), Attempt::Write),
+    ];
+    assert_eq!(denied, expect, "{output}");
+    for line in ["done new.txt w", "PermissionError ../secret r", "done /dev/shm/x r", "done /dev/null w"] {
+        assert!(output.contains(line), "{line}: {output}");
+    }
+    assert!(names(&observed.read).contains(Path::new("lib/a.txt")));
+}
+
+#[test]
+fn the_bytes_of_each_reading_are_noted() {
+    let ground = Ground::new();
+    let script = "
+for text in ['one', 'two', 'two', 'one']:
+    open('lib/a.txt', 'w').write(text)
+    open('lib/a.txt').read()
+";
+    let (observed, _) = ground.observe(Trial::python(script), ground.writing());
+    let read: Vec<_> = observed.read.iter().filter(|file| file.path == Path::new("lib/a.txt")).collect();
+    let bytes: Vec<_> = read.iter().map(|file| file.sha256).collect();
+    assert_eq!(bytes, [sha256("one"), sha256("two")]);
+}
+
+#[test]
+fn many_files_truncate_the_list_and_are_counted() {
+    let ground = Ground::new();
+    for number in 0..2_100 {
+        fs::write(ground.workspace.join(format!("lib/{number}")), "").unwrap();
+    }
+    let script = "for number in range(2100): open(f'lib/{number}').close()\nopen('run.sh')";
+    let (observed, _) = ground.observe(Trial::python(script), ground.profile());
+    assert_eq!((observed.read.len(), observed.is_truncated), (2_000, true));
+    assert!(2_101 <= observed.counts.read, "{:?}", observed.counts);
+}
+
+#[test]
+fn addresses_are_seen() {
+    let ground = Ground::new();
+    let script = "
+import socket
+server = socket.socket(); server.bind(('127.0.0.1', 0)); server.listen()
+client = socket.socket(); client.connect(server.getsockname()); print(server.getsockname()[1])
+six = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+try: six.connect(('::1', 53))
+except OSError: pass
+";
+    let profile = SandboxProfile { network: Network::Allowed, ..ground.profile() };
+    let (observed, output) = ground.observe(Trial::python(script), profile);
+    let port: u16 = output.trim().parse().unwrap();
+    let seen = |address: &str, port: u16, is_bound: bool| {
+        observed
+            .connected
+            .iter()
+            .any(|seen| (seen.address.as_str(), seen.port, seen.is_bound) == (address, Some(port), is_bound))
+    };
+    assert!(seen("127.0.0.1", 0, true) && seen("127.0.0.1", port, false) && seen("::1", 53, false));
+}
+
+#[test]
+fn signals_timeouts_and_kills_go_on_as_ever() {
+    let ground = Ground::new();
+    let signals = "
+import signal
+count = 0
+def handle(*_):
+    global count
+    count += 1
+signal.signal(signal.SIGALRM, handle); signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+for _ in range(3000): open('lib/a.txt').close()
+signal.setitimer(signal.ITIMER_REAL, 0); print(count > 0)
+";
+    let (observed, output) = ground.observe(Trial::python(signals), ground.profile());
+    assert!(output.contains("True") && 3_000 <= observed.counts.read, "{output}");
+
+    let mut trial = Trial::python("while True: open('lib/a.txt').close()");
+    trial.spec.directory = ground.workspace.clone();
+    trial.spec.sandbox = Some(ground.profile());
+    trial.spec.observe = Some(ground.workspace.clone());
+    let control = Control { timeout: Some(Duration::from_millis(500)), ..Control::default() };
+    let begun = Instant::now();
+    let (outcome, _) = trial.output(&control);
+    assert!(outcome.timed_out() && begun.elapsed() < Duration::from_secs(10));
+    trial.check_nothing_left();
+    let Some(Observation::Done(observed)) = outcome.observation else { panic!() };
+    assert!(0 < observed.counts.read && observed.unseen.is_empty());
+}
+
+#[test]
+fn a_killed_keeper_is_told() {
+    let ground = Ground::new();
+    let mut trial =
+        Trial::python("import os, time\nopen('lib/a.txt').close()\nos.kill(os.getppid(), 9)\ntime.sleep(60)");
+    trial.spec.directory = ground.workspace.clone();
+    // Its sandbox would keep it from signalling where the kernel can.
+    let profile = SandboxProfile { landlock_at_most: Some(5), mode: Mode::BestEffort, ..ground.profile() };
+    trial.spec.sandbox = Some(profile);
+    trial.spec.observe = Some(ground.workspace.clone());
+    let (outcome, _) = trial.output(&Control::default());
+    trial.check_nothing_left();
+    let Some(Observation::Done(observed)) = outcome.observation else { panic!() };
+    assert_eq!(observed.unseen.len(), 1, "{observed:?}");
+    assert!(names(&observed.read).contains(Path::new("lib/a.txt")));
+}
+
+#[test]
+fn without_a_sandbox_nothing_is_observed() {
+    let ground = Ground::new();
+    let mut trial = Trial::shell("cat lib/a.txt");
+    trial.spec.directory = ground.workspace.clone();
+    trial.spec.observe = Some(ground.workspace.clone());
+    let (outcome, output) = trial.output(&Control::default());
+    assert_eq!((outcome.observation, output.as_str()), (None, "a"));
+}
