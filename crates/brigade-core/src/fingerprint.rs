@@ -1,4 +1,4 @@
-//! Fingerprints: sha256 over tagged, length-prefixed fields, so that no two different inputs look alike.
+//! Fingerprints: sha256 over tagged, length-prefixed fields, so that different inputs never encode to the same bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,7 +30,7 @@ impl Fingerprint {
         self.to_string()
     }
 
-    /// Returns the first 16 hex digits, as ids and older records have it.
+    /// Returns the first 16 hex digits, the form used in ids and in records written by v0.30.
     pub fn short(self) -> String {
         let mut hex = self.to_hex();
         hex.truncate(16);
@@ -78,12 +78,12 @@ impl<'de> Deserialize<'de> for Fingerprint {
     }
 }
 
-/// Makes the sha256 of bytes that come in pieces.
+/// Computes the sha256 of bytes that arrive in pieces.
 #[derive(Clone, Debug, Default)]
 pub struct FingerprintStream(Sha256);
 
 impl FingerprintStream {
-    /// Starts with no bytes.
+    /// Starts with no input.
     pub fn new() -> FingerprintStream {
         FingerprintStream::default()
     }
@@ -99,7 +99,7 @@ impl FingerprintStream {
     }
 }
 
-/// Adds named fields to a fingerprint. The order of the calls counts.
+/// Adds named fields to a fingerprint. The order of the calls matters.
 #[derive(Clone, Debug)]
 pub struct FingerprintBuilder {
     hasher: Sha256,
@@ -112,7 +112,7 @@ impl FingerprintBuilder {
         self.hasher.update(bytes);
     }
 
-    /// Adds a text, or that there is none, which differs from an empty one.
+    /// Adds an optional string. `None` and the empty string give different fingerprints.
     #[must_use]
     pub fn text<'a>(mut self, name: &str, value: impl Into<Option<&'a str>>) -> FingerprintBuilder {
         self.part(b'N', name.as_bytes());
@@ -123,7 +123,7 @@ impl FingerprintBuilder {
         self
     }
 
-    /// Adds a truth value.
+    /// Adds a boolean.
     #[must_use]
     pub fn truth(mut self, name: &str, value: bool) -> FingerprintBuilder {
         self.part(b'N', name.as_bytes());
@@ -131,7 +131,7 @@ impl FingerprintBuilder {
         self
     }
 
-    /// Adds a list of texts, in order.
+    /// Adds a list of strings, in order.
     #[must_use]
     pub fn list<T: AsRef<str>>(
         mut self,
@@ -147,7 +147,7 @@ impl FingerprintBuilder {
         self
     }
 
-    /// Adds a table of texts, in the order given.
+    /// Adds key-value pairs of strings, in the order given.
     #[must_use]
     pub fn table<K: AsRef<str>, V: AsRef<str>>(
         mut self,
@@ -164,7 +164,7 @@ impl FingerprintBuilder {
         self
     }
 
-    /// Adds a JSON value, by the texts of its numbers and not their values.
+    /// Adds a JSON value. Numbers count as they are written, so `1` and `1.0` differ.
     #[must_use]
     pub fn json(mut self, name: &str, value: &Json) -> FingerprintBuilder {
         self.part(b'N', name.as_bytes());
@@ -172,7 +172,7 @@ impl FingerprintBuilder {
         self
     }
 
-    /// Adds another fingerprint, or that there is none.
+    /// Adds another fingerprint. `None` counts too.
     #[must_use]
     pub fn fingerprint(mut self, name: &str, value: impl Into<Option<Fingerprint>>) -> FingerprintBuilder {
         self.part(b'N', name.as_bytes());
@@ -189,8 +189,7 @@ impl FingerprintBuilder {
     }
 }
 
-/// A fingerprint as a record holds it: ours with 64 hex digits, or the first 16 of one, as the Python program wrote
-/// them.
+/// A fingerprint as stored in a record: 64 hex digits, or the first 16 of them in records written by v0.30.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StoredFingerprint(String);
 
@@ -200,12 +199,12 @@ impl StoredFingerprint {
         &self.0
     }
 
-    /// Tells whether all 64 digits are there.
+    /// Returns whether all 64 digits are present.
     pub fn is_full(&self) -> bool {
         self.0.len() == 64
     }
 
-    /// Tells whether this is the fingerprint, or the start of it.
+    /// Returns whether the stored digits equal the fingerprint or are its first 16.
     pub fn matches(&self, fingerprint: Fingerprint) -> bool {
         fingerprint.to_hex().starts_with(&self.0)
     }

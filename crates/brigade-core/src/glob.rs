@@ -1,15 +1,16 @@
-//! The one kind of pattern for paths and ids.
+//! The only pattern syntax for paths and ids.
 
 use std::fmt;
 
-/// A pattern that a whole path or id matches, or not.
+/// A pattern that is matched against a whole path or id.
 ///
-/// * `*` stands for any text without `/`, and `**` for any text; both may be empty.
-/// * `**/` at the beginning or behind a `/` stands for any directories, or none: `a/**/b` matches `a/b`.
-/// * `?` stands for one character other than `/`.
-/// * `\` takes the meaning from the character behind it. Everything else stands for itself.
+/// * `*` matches any text without `/`, and `**` matches any text; both may match nothing.
+/// * `**/` at the start or after a `/` matches any number of directories, or none: `a/**/b` matches `a/b`.
+/// * `?` matches one character other than `/`.
+/// * `\` makes the next character literal. Every other character matches itself.
 ///
-/// Ids have no `/`, so `*` crosses their dots and dashes. Time is linear in pattern and text, multiplied.
+/// Ids contain no `/`, so `*` crosses their dots and dashes. Matching takes time proportional to pattern length times
+/// text length.
 ///
 /// ```
 /// use brigade_core::Glob;
@@ -33,12 +34,12 @@ enum Part {
     Name,
     /// `**`
     Text,
-    /// `**/` where a name begins.
+    /// `**/` at the start of a path component.
     Directories,
 }
 
 impl Glob {
-    /// Reads a pattern; every text is one.
+    /// Reads a pattern. Every string is a valid pattern.
     pub fn new(text: &str) -> Glob {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -66,9 +67,9 @@ impl Glob {
         &self.text
     }
 
-    /// Tells whether a whole text matches.
+    /// Returns whether the whole text matches.
     pub fn matches(&self, text: &str) -> bool {
-        // The parts that may go on with the next character; the last place is the end.
+        // The parts that may match the next character. The last element is the end of the pattern.
         let mut stands = vec![false; self.parts.len() + 1];
         self.enter(&mut stands, 0);
         for c in text.chars() {
@@ -93,7 +94,7 @@ impl Glob {
         stands[self.parts.len()]
     }
 
-    /// Goes to a part, and past those that may be empty.
+    /// Activates a part, and the parts after it while they may match nothing.
     fn enter(&self, stands: &mut [bool], from: usize) {
         for (at, stand) in stands.iter_mut().enumerate().skip(from) {
             *stand = true;
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn one_star_stops_at_a_slash_and_two_do_not() {
+    fn one_star_stops_at_a_slash_and_two_cross_it() {
         check("*", &["", "a", "a.b", ".a"], &["/", "a/b"]);
         check("lib/*.py", &["lib/a.py", "lib/.py"], &["lib/a/b.py", "lib/a.pyc", "a.py"]);
         check("lib/**", &["lib/", "lib/a", "lib/a/b.py"], &["lib", "library/a"]);
@@ -149,13 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_takes_the_meaning() {
+    fn a_backslash_makes_the_next_character_literal() {
         check(r"\*\?", &["*?"], &["a?", "*a"]);
         check(r"a\", &[r"a\"], &["a"]);
         check("[a]{b}", &["[a]{b}"], &["a"]);
     }
 
-    /// Matches as slowly as it is simple.
+    /// A simple, slow reference implementation.
     fn slow(parts: &[Part], text: &[char]) -> bool {
         let Some((part, rest)) = parts.split_first() else { return text.is_empty() };
         let up_to = |is_kind: fn(&char) -> bool| text.iter().take_while(|c| is_kind(c)).count();
@@ -173,14 +174,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_matches_is_what_the_parts_say(pattern in r"[ab/*?\\]{0,9}", text in "[ab/*]{0,9}") {
+        fn matching_agrees_with_the_reference(pattern in r"[ab/*?\\]{0,9}", text in "[ab/*]{0,9}") {
             let glob = Glob::new(&pattern);
             let chars: Vec<char> = text.chars().collect();
             prop_assert_eq!(glob.matches(&text), slow(&glob.parts, &chars));
         }
 
         #[test]
-        fn a_text_without_signs_matches_itself_alone(text in "[a-z/.-]{0,12}", other in "[a-z/.-]{0,12}") {
+        fn a_text_without_wildcards_matches_only_itself(text in "[a-z/.-]{0,12}", other in "[a-z/.-]{0,12}") {
             prop_assert!(Glob::new(&text).matches(&text));
             prop_assert_eq!(Glob::new(&text).matches(&other), text == other);
         }

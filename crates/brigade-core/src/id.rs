@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// A text that is not an id or label of the kind asked for.
+/// A string that is not a valid id or label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not a {kind}: expected {expected}")]
 pub struct InvalidId {
@@ -20,7 +20,7 @@ impl InvalidId {
     }
 }
 
-/// Reads a text through its [`FromStr`].
+/// Deserializes a string through [`FromStr`].
 pub(crate) fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: FromStr<Err: fmt::Display>,
@@ -30,7 +30,7 @@ where
     text.parse().map_err(serde::de::Error::custom)
 }
 
-/// The longest id in bytes; with `.stdout.log` behind it, it still fits a file name.
+/// The maximum length of an id in bytes. An id plus `.stdout.log` still fits in a file name.
 const MAX_ID: usize = 200;
 
 fn is_file_name_safe(text: &str) -> bool {
@@ -42,7 +42,7 @@ macro_rules! file_safe_id {
     ($(#[$doc:meta])* $name:ident, $kind:literal) => {
         $(#[$doc])*
         ///
-        /// 1 to 200 ASCII letters, digits, `-`, `_` and `.`, not starting with `.` or `-`: it can be a file name.
+        /// 1 to 200 ASCII letters, digits, `-`, `_` and `.`, not starting with `.` or `-`. Safe as a file name.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
 
@@ -103,34 +103,33 @@ file_safe_id!(
     "checkpoint"
 );
 
-/// What a person types to name something by its id: the id or the start of it.
+/// An id or the start of an id, as a user typed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdPrefix(String);
 
-/// What an [`IdPrefix`] stands for among some ids.
+/// The result of looking up an [`IdPrefix`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved<T> {
-    /// Exactly this one.
+    /// Exactly one id matches.
     One(T),
-    /// None starts with it.
+    /// No id matches.
     None,
-    /// More than one starts with it, and none equals it.
+    /// Several ids start with the prefix, and none equals it.
     Ambiguous(Vec<T>),
 }
 
 impl IdPrefix {
-    /// Wraps what was typed; surrounding white space does not count.
+    /// Wraps a typed prefix. Leading and trailing whitespace is removed.
     pub fn new(text: &str) -> IdPrefix {
         IdPrefix(text.trim().to_owned())
     }
 
-    /// Returns what was typed.
+    /// Returns the prefix.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Finds the one id that is meant: one that is equal wins over those that only start with the prefix. An empty
-    /// prefix means none.
+    /// Finds the id that the prefix stands for. An exact match wins over longer ids. An empty prefix matches nothing.
     pub fn resolve<T: Clone>(
         &self,
         candidates: impl IntoIterator<Item = (impl AsRef<str>, T)>,
@@ -213,7 +212,7 @@ impl FromStr for Label {
         if (1..=MAX_ID).contains(&text.len()) && text.bytes().all(legal) && starts_well {
             Ok(Label(text.to_owned()))
         } else {
-            Err(InvalidId { kind: "label", expected: "letters, digits and `_`, the first one no digit" })
+            Err(InvalidId { kind: "label", expected: "letters, digits and `_`, not starting with a digit" })
         }
     }
 }
@@ -241,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_cannot_leave_their_folder() {
+    fn ids_cannot_leave_their_directory() {
         for text in ["", "..", "../evil", "a/b", "a\\b", ".hidden", "-rf", "a\0b", "a b", "é"] {
             assert!(text.parse::<CheckpointId>().is_err(), "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! Places in files, and what is wrong there.
+//! Places in files, and the issues found there.
 
 use std::fmt;
 
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::Hint;
 
-/// A place in a file that a person wrote.
+/// A place in a file that a user wrote.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Place {
-    /// The file, relative to the workspace where it is inside.
+    /// The file, relative to the workspace if it is inside it.
     pub file: String,
-    /// Line from 1; absent when the whole file is meant.
+    /// Line, from 1. Absent when the issue concerns the whole file.
     pub line: Option<usize>,
     /// Column in characters, from 1.
     pub column: Option<usize>,
 }
 
 impl Place {
-    /// Names a whole file.
+    /// Creates a place for a whole file.
     pub fn file(file: impl Into<String>) -> Place {
         Place { file: file.into(), line: None, column: None }
     }
 
-    /// Names a line and column of a file, both from 1.
+    /// Creates a place from a line and column, both from 1.
     pub fn at(file: impl Into<String>, line: usize, column: usize) -> Place {
         Place { file: file.into(), line: Some(line), column: Some(column) }
     }
@@ -44,15 +44,15 @@ impl fmt::Display for Place {
     }
 }
 
-/// How bad it is.
+/// How serious an issue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Good to know; nothing is impeded.
+    /// Information only; everything works.
     Info,
     /// Something will not work as its author expects.
     Warning,
-    /// What it concerns cannot be used.
+    /// The entry cannot be used.
     Error,
 }
 
@@ -67,20 +67,20 @@ impl Severity {
     }
 }
 
-/// Something wrong in a configuration file. Never quotes a value of the file.
+/// An issue in a configuration file. It never quotes a value from the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigIssue {
-    /// How bad it is; an error makes the entry that it concerns unusable.
+    /// How serious the issue is. An error makes the entry unusable.
     pub severity: Severity,
-    /// Where it is.
+    /// Where the issue is.
     pub place: Place,
-    /// The id of the entry that it concerns, where there is one.
+    /// The id of the entry, if the entry has one.
     pub entry: Option<String>,
     /// The field, as a dotted path.
     pub field: Option<String>,
     /// What is wrong and what was expected.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<Hint>,
 }
 
@@ -101,9 +101,9 @@ impl fmt::Display for ConfigIssue {
     }
 }
 
-/// Returns the name that was probably meant, for a "did you mean".
+/// Returns the most similar name, for a "did you mean" hint.
 ///
-/// None when no name is near enough: at most a third of the letters may differ.
+/// Returns `None` if more than a third of the letters differ from every name.
 pub fn closest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = typed.to_lowercase();
     names
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_read_as_editors_take_them() {
+    fn places_have_the_form_that_editors_open() {
         assert_eq!(Place::file("a.toml").to_string(), "a.toml");
         assert_eq!(Place::at("a.toml", 3, 7).to_string(), "a.toml:3:7");
     }

@@ -1,12 +1,12 @@
-//! JSON values that lose nothing: numbers keep the text they were written in.
+//! JSON values that lose nothing: numbers keep their original text.
 //!
-//! [`Json::parse`] reads RFC 8259 strictly and refuses duplicate keys; [`Dialect::Lenient`] also reads what older
-//! programs wrote (`NaN`, duplicate keys, lone surrogates), and [`Dialect::WithComments`] what people write into
-//! settings. Errors carry the position and never the text. [`members`] looks into a text without building a value, and
-//! [`reprint`] writes one again; all three consume the same tokens.
+//! [`Json::parse`] reads RFC 8259 strictly and refuses duplicate keys. [`Dialect::Lenient`] also reads what older
+//! programs wrote: `NaN`, duplicate keys and lone surrogates. [`Dialect::WithComments`] reads settings files with
+//! comments. Errors carry the position, never the text. [`members`] reads an object without building a value, and
+//! [`reprint`] writes one again. All three use the same tokenizer.
 //!
-//! [`to_json`] and [`from_json`] convert between values and types with a serde form. [`record!`](crate::record!) makes
-//! a type a record, which keeps members that it does not know.
+//! [`to_json`] and [`from_json`] convert between values and types with a serde form. [`record!`](crate::record!) turns
+//! a type into a record, which keeps unknown members.
 
 mod canonical;
 mod de;
@@ -43,13 +43,13 @@ pub enum Json {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number, in the text it was written in.
+    /// A number, as it was written.
     Number(Number),
     /// A string.
     String(String),
     /// An array.
     Array(Vec<Json>),
-    /// An object; its keys are unique and sorted by code point.
+    /// An object with unique keys, sorted by code point.
     Object(Object),
 }
 
@@ -57,25 +57,25 @@ impl Json {
     /// Reads one strict JSON document.
     ///
     /// # Errors
-    /// When the text is not RFC 8259 JSON, has a key twice in one object, or nests deeper than 128 levels.
+    /// Fails if the text is not RFC 8259 JSON, repeats a key within one object, or nests deeper than 128 levels.
     pub fn parse(text: &str) -> Result<Json, JsonError> {
         parse::parse(text.as_bytes(), Dialect::Strict)
     }
 
-    /// Reads one JSON document from bytes, in a dialect.
+    /// Reads one JSON document from bytes in the given dialect.
     ///
     /// # Errors
-    /// When the bytes are not UTF-8 or not JSON in that dialect.
+    /// Fails if the bytes are not UTF-8 or not JSON in that dialect.
     pub fn parse_bytes(bytes: &[u8], dialect: Dialect) -> Result<Json, JsonError> {
         parse::parse(bytes, dialect)
     }
 
-    /// Makes an object of pairs; a later pair replaces an earlier one of the same key.
+    /// Builds an object from pairs. A later pair replaces an earlier one with the same key.
     pub fn object<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Json)>) -> Json {
         Json::Object(pairs.into_iter().map(|(key, value)| (key.into(), value)).collect())
     }
 
-    /// Returns the member of an object, if this is an object that has it.
+    /// Returns the value of a member, if this is an object that has it.
     pub fn get(&self, key: &str) -> Option<&Json> {
         match self {
             Json::Object(members) => members.get(key),
@@ -83,45 +83,45 @@ impl Json {
         }
     }
 
-    /// Returns the text of a string.
+    /// Returns the string, if this is one.
     pub fn as_str(&self) -> Option<&str> {
         if let Json::String(text) = self { Some(text) } else { None }
     }
 
-    /// Returns a truth value.
+    /// Returns the boolean, if this is one.
     pub fn as_bool(&self) -> Option<bool> {
         if let Json::Bool(value) = self { Some(*value) } else { None }
     }
 
-    /// Returns an integer that fits 64 bits.
+    /// Returns the number, if it is an integer that fits in 64 bits.
     pub fn as_i64(&self) -> Option<i64> {
         if let Json::Number(number) = self { number.as_i64() } else { None }
     }
 
-    /// Returns a number as the nearest double.
+    /// Returns the number as the nearest double.
     pub fn as_f64(&self) -> Option<f64> {
         if let Json::Number(number) = self { Some(number.as_f64()) } else { None }
     }
 
-    /// Returns the elements of an array.
+    /// Returns the elements, if this is an array.
     pub fn as_array(&self) -> Option<&[Json]> {
         if let Json::Array(elements) = self { Some(elements) } else { None }
     }
 
-    /// Returns the members of an object.
+    /// Returns the members, if this is an object.
     pub fn as_object(&self) -> Option<&Object> {
         if let Json::Object(members) = self { Some(members) } else { None }
     }
 
-    /// Tells whether this is `null`.
+    /// Returns whether this is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Json::Null)
     }
 
-    /// Converts to the value type of `serde_json`.
+    /// Converts to a `serde_json` value.
     ///
-    /// A number that neither an integer of 64 bits nor a double can hold becomes the nearest double; one that is not
-    /// finite becomes `null`.
+    /// A number that fits neither a 64-bit integer nor a double becomes the nearest double. A non-finite number becomes
+    /// `null`.
     pub fn to_serde(&self) -> serde_json::Value {
         match self {
             Json::Null => serde_json::Value::Null,
@@ -287,7 +287,7 @@ mod tests {
             if let (Ok(ours), Ok(theirs)) = (&ours, &theirs) {
                 prop_assert_eq!(&ours.to_serde(), theirs);
             }
-            // The two differ only where we refuse a key that stands twice.
+            // The two differ only in that we refuse duplicate keys.
             if ours.is_err() && theirs.is_ok() {
                 prop_assert_eq!(ours.unwrap_err().kind, JsonErrorKind::DuplicateKey);
             }

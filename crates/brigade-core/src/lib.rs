@@ -1,8 +1,8 @@
-//! The ground of Brigade: values that every other crate shares.
+//! The base types of Brigade, shared by every other crate.
 //!
-//! Owns ids, timestamps and the clock, fingerprints, JSON (parsing, canonical form), places in files and the
-//! issues found there, the next steps that mend them, and the escaping of text for a terminal. Knows nothing of tools,
-//! calls, files or processes.
+//! Owns ids, timestamps and the clock, fingerprints, JSON (parsing, canonical form), places in files and the issues
+//! found there, next steps, and the escaping of text for a terminal. Knows nothing about tools, calls, files or
+//! processes.
 //!
 //! ```
 //! use brigade_core::{Fingerprint, Json};

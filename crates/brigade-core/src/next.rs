@@ -1,4 +1,4 @@
-//! Next steps: what to do about something, as values that a face puts into words.
+//! Next steps: values that describe what to do next. A frontend turns them into text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,10 +9,10 @@ use crate::{CallId, CheckpointId, Fingerprint, Place, RunId};
 
 macro_rules! next_steps {
     ($($(#[$doc:meta])* $name:ident $(($subject:ty))? $({ $($field:ident: $type:ty),+ })? = $word:literal;)+) => {
-        /// Something that a person or a program can do next.
+        /// Something that a user or a program can do next.
         ///
-        /// Nobody but a face knows how that is done there: the command line [spells](Spell) it as a command, a page
-        /// would show a button.
+        /// Only a frontend knows how to do it there: the command line [spells](Spell) it as a command, a web page could
+        /// show a button.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum NextStep {
@@ -22,7 +22,7 @@ macro_rules! next_steps {
         }
 
         impl NextStep {
-            /// Returns the name of the kind of step, in `kebab-case`; it never changes its meaning.
+            /// Returns the name of the kind of step, in `kebab-case`. Its meaning never changes.
             pub const fn name(&self) -> &'static str {
                 match self { $(NextStep::$name { .. } => $word,)+ }
             }
@@ -31,7 +31,7 @@ macro_rules! next_steps {
 }
 
 next_steps! {
-    /// Begin a catalog.
+    /// Create a catalog.
     Init = "init";
     /// Add the built-in tools to the catalog.
     AddDefaults = "add-defaults";
@@ -39,44 +39,44 @@ next_steps! {
     ListTools = "list-tools";
     /// Show a tool.
     ShowTool(String) = "show-tool";
-    /// Describe how a tool is called.
+    /// Show how a tool is called.
     DescribeTool(String) = "describe-tool";
-    /// Ask the server of an MCP tool what it says of the tool.
+    /// Show how the server of an MCP tool describes it.
     DescribeToolLive(String) = "describe-tool-live";
-    /// Show how ready the tools are to be called.
+    /// Show which tools are ready to be called.
     ListContracts = "list-contracts";
     /// Edit a file at a place.
     Edit(Place) = "edit";
     /// Read a file of the workspace.
     ReadFile(String) = "read-file";
 
-    /// Look for issues.
+    /// Check for issues.
     Diagnose = "diagnose";
-    /// Look for issues of one area or type.
+    /// Check for issues of one area or type.
     DiagnoseOnly(&'static str) = "diagnose-only";
-    /// Mend what can be mended without a decision.
+    /// Fix the issues that need no decision.
     Fix = "fix";
 
     /// Show which projections of a tool would be written.
     PlanProjections(String) = "plan-projections";
     /// Write the projections of a tool.
     Apply(String) = "apply";
-    /// Write the projections of a tool over what was edited.
+    /// Write the projections of a tool, replacing edited files.
     ApplyForced(String) = "apply-forced";
-    /// See what writing the projections of a tool over what was edited would do.
+    /// Show what writing the projections of a tool over edited files would change.
     TryApplyForced(String) = "try-apply-forced";
     /// Write all projections.
     ApplyAll = "apply-all";
-    /// Write all projections, and remove those that no tool asks for.
+    /// Write all projections, and remove those that no tool declares.
     ApplyAllAndPrune = "apply-all-and-prune";
-    /// Write all projections over what was edited.
+    /// Write all projections, replacing edited files.
     SyncForced = "sync-forced";
-    /// Show where harnesses differ.
+    /// Show how support differs between harnesses.
     ShowParity = "show-parity";
     /// List the harnesses.
     ListHarnesses = "list-harnesses";
 
-    /// Ask for a call of a tool.
+    /// Queue a call of a tool.
     QueueCall(String) = "queue-call";
     /// List the calls.
     ListCalls = "list-calls";
@@ -97,15 +97,15 @@ next_steps! {
     ListRuns = "list-runs";
     /// Show a run.
     ShowRun(RunId) = "show-run";
-    /// Read what a run wrote to its standard output.
+    /// Show the standard output of a run.
     ReadOutput(RunId) = "read-output";
-    /// Read what a run writes to its standard output, until it ends.
+    /// Follow the standard output of a run until it ends.
     FollowOutput(RunId) = "follow-output";
-    /// Ask for the call of a run again.
+    /// Queue the call of a run again.
     Replay(RunId) = "replay";
-    /// Check the chain of receipts.
+    /// Verify the chain of receipts.
     VerifyRuns = "verify-runs";
-    /// Make a new key for exported receipts.
+    /// Create a new key for exported receipts.
     ReplaceKey = "replace-key";
 
     /// List the checkpoints.
@@ -114,62 +114,62 @@ next_steps! {
     ShowCheckpoint(CheckpointId) = "show-checkpoint";
     /// Answer a checkpoint with a choice.
     AnswerCheckpoint(CheckpointId) = "answer-checkpoint";
-    /// Let the run of a checkpoint go on.
+    /// Resume the run of a checkpoint.
     Resume(CheckpointId) = "resume";
 
-    /// Begin a policy.
+    /// Create a policy.
     InitPolicy = "init-policy";
     /// Show the policy.
     ShowPolicy = "show-policy";
-    /// Show what the policy refuses.
+    /// Show what the policy blocks.
     CheckPolicy = "check-policy";
-    /// Show what the policy decides about a tool.
+    /// Explain what the policy decides about a tool.
     ExplainPolicy(String) = "explain-policy";
 
-    /// Begin the list of runtimes.
+    /// Create the file that declares runtimes.
     InitRuntimes = "init-runtimes";
     /// List the runtimes.
     ListRuntimes = "list-runtimes";
-    /// Show what is wrong with the runtimes.
+    /// Check the runtimes for issues.
     CheckRuntimes = "check-runtimes";
     /// Show a runtime.
     ShowRuntime(String) = "show-runtime";
-    /// Show which runtimes run and are healthy.
+    /// Show which runtimes are running and healthy.
     RuntimeStatus = "runtime-status";
     /// Start a runtime.
     StartRuntime(String) = "start-runtime";
     /// Stop a runtime.
     StopRuntime(String) = "stop-runtime";
-    /// Stop a runtime and start it again.
+    /// Restart a runtime.
     RestartRuntime(String) = "restart-runtime";
 
-    /// List what the server of some runtime offers.
+    /// List the tools that a runtime's MCP server offers, for a runtime still to be chosen.
     ImportMcp = "import-mcp";
-    /// List what the server of a runtime offers.
+    /// List the tools that the MCP server of a runtime offers.
     TryImportMcp(String) = "try-import-mcp";
     /// List the pins.
     ListPins = "list-pins";
-    /// Compare the pins with what the servers list now.
+    /// Compare the pins with what the servers offer now.
     ComparePins = "compare-pins";
     /// Show a pin.
     ShowPin(String) = "show-pin";
-    /// Accept what a pinned tool is now.
+    /// Accept the current definition of a pinned tool.
     AcceptPin(String) = "accept-pin";
     /// Accept exactly this change of a pinned tool.
     AcceptPinChange { pin: String, fingerprint: Fingerprint } = "accept-pin-change";
 
-    /// Check the state.
+    /// Check the stored state.
     CheckState = "check-state";
-    /// Compact the state.
+    /// Compact the stored state.
     CompactState = "compact-state";
     /// List the inbox.
     ListInbox = "list-inbox";
-    /// List the rows of the inbox that wait.
+    /// List the pending rows of the inbox.
     ListPendingRows = "list-pending-rows";
 }
 
 impl NextStep {
-    /// Returns what the step is done to, as a text.
+    /// Returns the id, name or path that the step applies to.
     pub fn subject(&self) -> Option<String> {
         use NextStep as N;
         match self {
@@ -233,7 +233,7 @@ impl NextStep {
 }
 
 impl fmt::Display for NextStep {
-    /// Writes the name and the subject, such as `approve:call-1f0c`: neutral words, for programs without a face.
+    /// Writes the name and the subject, such as `approve:call-1f0c`. Programs without a frontend show this form.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         match self.subject() {
@@ -243,16 +243,16 @@ impl fmt::Display for NextStep {
     }
 }
 
-/// Puts next steps into the words of a face.
+/// Turns next steps into the words of a frontend.
 pub trait Spell: Send + Sync {
-    /// Returns the words for a step.
+    /// Returns the text of a step.
     ///
-    /// `workspace` is the absolute path of the workspace when the words have to work where the person is. Without one
-    /// they are meant for the directory of the workspace, such as words that are stored.
+    /// `workspace` is the absolute path of the workspace if the text must work from any directory. `None` means that
+    /// the text is used in the workspace directory, for example because it is stored there.
     fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String;
 }
 
-/// Spells next steps in neutral words, such as `approve:call-1f0c`.
+/// Spells next steps in a neutral form, such as `approve:call-1f0c`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NeutralWords;
 
@@ -262,9 +262,9 @@ impl Spell for NeutralWords {
     }
 }
 
-/// What to do about something: a step, a sentence, or a sentence with steps in it.
+/// What to do about something: a step, a sentence, or a sentence that contains steps.
 ///
-/// It is shown and serialized as text; steps that nobody has [spelled](Hint::spelled) are in neutral words.
+/// Displays and serializes as text. Steps that are not [spelled](Hint::spelled) appear in their neutral form.
 ///
 /// ```
 /// use brigade_core::{Hint, NextStep};
@@ -285,14 +285,14 @@ enum Part {
 }
 
 impl Hint {
-    /// Adds what follows.
+    /// Appends a text or a step.
     #[must_use]
     pub fn then(mut self, next: impl Into<Hint>) -> Hint {
         self.parts.extend(next.into().parts);
         self
     }
 
-    /// Returns the steps in it.
+    /// Returns the steps that the hint contains.
     pub fn steps(&self) -> impl Iterator<Item = &NextStep> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(_) => None,
@@ -300,7 +300,7 @@ impl Hint {
         })
     }
 
-    /// Returns the step that the whole hint is; none for a sentence.
+    /// Returns the step if the hint consists of exactly one step.
     pub fn step(&self) -> Option<&NextStep> {
         match self.parts.as_slice() {
             [Part::Step { step, .. }] => Some(step),
@@ -308,7 +308,7 @@ impl Hint {
         }
     }
 
-    /// Puts the steps in it into the words of a face; see [`Spell::spell`]. Steps that have their words keep them.
+    /// Spells the contained steps; see [`Spell::spell`]. Steps that are already spelled do not change.
     #[must_use]
     pub fn spelled(mut self, speller: &dyn Spell, workspace: Option<&str>) -> Hint {
         for part in &mut self.parts {
@@ -319,7 +319,7 @@ impl Hint {
         self
     }
 
-    /// Changes the texts between the steps.
+    /// Changes the text between the steps.
     #[must_use]
     pub fn map_texts(mut self, change: impl Fn(&str) -> String) -> Hint {
         for part in &mut self.parts {
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_is_text_whose_steps_a_face_spells() {
+    fn a_hint_is_text_with_steps_that_a_frontend_spells() {
         let id: CallId = "call-1".parse().unwrap();
         let hint = Hint::from("`").then(NextStep::Approve(id.clone())).then("` lets it run");
         assert_eq!(hint.to_string(), "`approve:call-1` lets it run");
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_once() {
+    fn steps_are_spelled_once() {
         let hint = Hint::from(NextStep::Fix).spelled(&Shouted, None);
         assert_eq!(hint.spelled(&NeutralWords, None).to_string(), "FIX");
     }

@@ -1,4 +1,4 @@
-//! Thousands of small things on all processors, such as reading files and writing rows.
+//! Runs many small jobs on all processors, such as reading files or formatting rows.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -6,19 +6,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 
-/// Below this number, starting threads costs more than they save.
+/// Below this number of jobs, threads cost more than they save.
 const WORTH_THREADS: usize = 64;
 
-/// Above this number, threads wait for each other.
+/// With more threads than this, they wait for each other.
 const MOST_THREADS: usize = 8;
 
-/// How many things a thread takes at a time.
+/// The number of jobs a thread takes at a time.
 const BATCH: usize = 32;
 
-/// How many parts of each thread may wait to be taken.
+/// The number of finished parts that each thread may buffer.
 const WAITING: usize = 4;
 
-/// Does something `count` times on all processors and returns what came of it, in order.
+/// Runs `one` for each index below `count` on all processors and returns the results in order.
 pub fn in_parallel<T: Send>(count: usize, one: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let threads = threads_for(count);
     if threads == 1 {
@@ -45,9 +45,9 @@ pub fn in_parallel<T: Send>(count: usize, one: impl Fn(usize) -> T + Sync) -> Ve
     batches.into_iter().flat_map(|(_, batch)| batch).collect()
 }
 
-/// Makes the parts of something long on all processors, and hands them on in order while those that come next are made.
+/// Produces parts on all processors and passes them on in order while later parts are being made.
 ///
-/// `part` gets which of `count` things are in it. No more than a few parts wait to be taken.
+/// `part` receives a range of the `count` indexes. Only a few finished parts are buffered.
 pub fn in_parts<T: Send>(count: usize, part: impl Fn(Range<usize>) -> T + Sync, mut take: impl FnMut(T)) {
     let never_refused: Result<(), Infallible> = try_in_parts(count, part, |made| {
         take(made);
@@ -58,10 +58,10 @@ pub fn in_parts<T: Send>(count: usize, part: impl Fn(Range<usize>) -> T + Sync, 
     }
 }
 
-/// Does the same until a part is refused.
+/// Like [`in_parts`], but stops when `take` fails.
 ///
 /// # Errors
-/// The first that `take` returns; no more is made then than was under way.
+/// Returns the first error of `take`. Parts that are already in progress are finished and dropped.
 pub fn try_in_parts<T: Send, E>(
     count: usize,
     part: impl Fn(Range<usize>) -> T + Sync,
@@ -79,17 +79,17 @@ pub fn try_in_parts<T: Send, E>(
         let part = &part;
         let makers = (0..threads).map(|nth| {
             let (sender, receiver) = std::sync::mpsc::sync_channel(WAITING);
-            // A maker ends when nobody wants more.
+            // A producer stops when the receiver is gone.
             scope.spawn(move || ranges(nth, threads).map(part).try_for_each(|made| sender.send(made)));
             receiver
         });
         let makers: Vec<Receiver<T>> = makers.collect();
-        // Each maker in turn: the first one that has no more made the last part.
+        // Take from each producer in turn. The first one that is done has made the last part.
         makers.iter().cycle().map_while(|maker| maker.recv().ok()).try_for_each(&mut take)
     })
 }
 
-/// How many threads are worth starting for so many things.
+/// Returns how many threads to start for `count` jobs.
 fn threads_for(count: usize) -> usize {
     if count < WORTH_THREADS {
         return 1;

@@ -1,4 +1,4 @@
-//! What documents that hold values of this crate say of them in their JSON Schemas.
+//! JSON Schemas of this crate's types, for documents that contain them.
 
 use std::borrow::Cow;
 
@@ -18,18 +18,18 @@ impl JsonSchema for Json {
         "Json".into()
     }
 
-    /// Anything: what a record holds is its own matter.
+    /// Any value: records keep unknown members.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({})
     }
 }
 
-/// The schema of a member whose value belongs to somebody else: of any type.
+/// The schema of a member that belongs to users or other programs: any type.
 pub fn any_value(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": ["null", "boolean", "number", "string", "array", "object"]})
 }
 
-/// Types that are written in place, as one kind of JSON value.
+/// Types that are inlined as one kind of JSON value.
 macro_rules! plain {
     ($($name:ident: $schema:tt;)*) => {
         $(impl JsonSchema for $name {

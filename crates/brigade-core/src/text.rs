@@ -1,17 +1,17 @@
-//! Text that is safe and short enough to show.
+//! Makes text safe and short enough to show.
 //!
-//! Names, reasons and output come from files, agents and tools. A control character in them could move the
-//! cursor or retitle a terminal, and a bidirectional control could make a command read differently from what it
-//! is, so nothing of the kind is printed as it came: it is shown as a visible escape.
+//! Names, reasons and output come from files, agents and tools. A control character in them could move the cursor or
+//! change the title of a terminal, and a bidirectional control could disguise a command. Such characters are therefore
+//! shown as visible escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Escapes everything that a terminal would act on, line breaks and tabs included, for text shown in one line.
+/// Escapes every character that a terminal would act on, including line breaks and tabs, for text on one line.
 ///
-/// Escaped are control characters (C0, DEL, C1), bidirectional controls, zero-width characters, and the line and
-/// paragraph separators. `\n`, `\r` and `\t` are written so, all others as `\u{202e}`. A backslash is left alone,
-/// so the result is for reading, not for parsing back.
+/// Escapes control characters (C0, DEL, C1), bidirectional controls, zero-width characters, and line and paragraph
+/// separators. `\n`, `\r` and `\t` keep their short form; others look like `\u{202e}`. Backslashes are not escaped, so
+/// the result cannot be parsed back.
 ///
 /// ```
 /// use brigade_core::text::escape_terminal;
@@ -23,9 +23,9 @@ pub fn escape_terminal(text: &str) -> Cow<'_, str> {
     escape(text, Keep::Nothing)
 }
 
-/// Like [`escape_terminal`], but keeps line feeds and tabs, for text shown over several lines.
+/// Like [`escape_terminal`], but keeps line feeds and tabs, for text on several lines.
 ///
-/// A carriage return is escaped here too, because it would let the rest of a line overwrite its beginning.
+/// Carriage returns are escaped, because they would overwrite the start of the line.
 pub fn escape_terminal_lines(text: &str) -> Cow<'_, str> {
     escape(text, Keep::LinesAndTabs)
 }
@@ -52,7 +52,7 @@ fn escape(text: &str, keep: Keep) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Tells whether a terminal would act on a character instead of showing it.
+/// Returns whether a terminal would act on the character instead of showing it.
 fn acts(c: char, keep: Keep) -> bool {
     match c {
         '\n' | '\t' => keep == Keep::Nothing,
@@ -63,10 +63,10 @@ fn acts(c: char, keep: Keep) -> bool {
     }
 }
 
-/// Collapses every run of white space to one space, trims, and cuts to at most `limit` characters.
+/// Collapses each run of whitespace to one space, trims, and truncates to at most `limit` characters.
 ///
-/// A text that is longer keeps its first `limit - 3` characters, without white space at their end, and gets `...`
-/// (so a `limit` below 3 still gives `...`). Characters are counted, not bytes.
+/// A longer text keeps its first `limit - 3` characters, without trailing whitespace, followed by `...`. With a `limit`
+/// below 3 the result is still `...`. Characters are counted, not bytes.
 ///
 /// ```
 /// use brigade_core::text::short;
@@ -98,7 +98,7 @@ pub fn short(text: &str, limit: usize) -> String {
     collapsed
 }
 
-/// White space as Python's `str.split` sees it: Unicode's, and the four separators of ASCII.
+/// Whitespace as in Python's `str.split`: Unicode whitespace and the four ASCII separators.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_acts_on_is_escaped() {
+    fn characters_that_a_terminal_acts_on_are_escaped() {
         for (text, shown) in [
             ("", ""),
             ("größe 日本", "größe 日本"),

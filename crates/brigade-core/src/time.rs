@@ -8,19 +8,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 use time::{Date, Month, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 
-/// A point in time in UTC, to the microsecond, between the years 1 and 9999.
+/// A UTC time with microsecond precision, between the years 1 and 9999.
 ///
-/// Displays as ISO 8601 with six digits of fraction and `+00:00`; the fraction is left out when it is zero.
+/// Displays as ISO 8601 with a six-digit fraction and `+00:00`. A fraction of zero is omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(OffsetDateTime);
 
-/// A text that is not a point in time.
+/// A string that is not a valid time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected a time such as 2026-01-31T12:00:00Z")]
 pub struct InvalidTimestamp;
 
 impl Timestamp {
-    /// Makes a point in time of microseconds since 1970, clamped to the years that can be written.
+    /// Creates a time from microseconds since 1970, clamped to the years 1 to 9999.
     pub fn from_unix_micros(micros: i64) -> Timestamp {
         let nanos = i128::from(micros) * 1_000;
         let moment = OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(if micros < 0 {
@@ -36,12 +36,12 @@ impl Timestamp {
         i64::try_from(self.0.unix_timestamp_nanos() / 1_000).expect("years up to 9999 fit")
     }
 
-    /// Returns how long after `earlier` this is; zero when it is before.
+    /// Returns the time elapsed since `earlier`, or zero if this is before it.
     pub fn since(self, earlier: Timestamp) -> Duration {
         (self.0 - earlier.0).try_into().unwrap_or(Duration::ZERO)
     }
 
-    /// Returns `YYYYmmdd-HHMMSS`, as the names of folders and ids have it.
+    /// Returns `YYYYmmdd-HHMMSS`, the form used in ids and directory names.
     pub fn compact(self) -> String {
         let moment = self.0;
         format!(
@@ -155,18 +155,18 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// Where the present comes from; tests bring their own.
+/// A source of the current time. Tests provide their own.
 pub trait Clock: Send + Sync {
-    /// Returns the present.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The clock of the system.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[allow(clippy::disallowed_methods, reason = "the one place that reads the system clock")]
+    #[allow(clippy::disallowed_methods, reason = "the only place that reads the system clock")]
     fn now(&self) -> Timestamp {
         let since_epoch =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_others_write() {
+    fn reads_the_forms_that_other_programs_write() {
         check("2026-11-21T20:16:48.184878+00:00", "2026-11-21T20:16:48.184878+00:00");
         check("2026-11-21T20:16:48Z", "2026-11-21T20:16:48+00:00");
         check("2026-11-21T20:16:48.5+02:00", "2026-11-21T18:16:48.500000+00:00");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_time() {
+    fn refuses_invalid_times() {
         for text in [
             "",
             "yesterday",

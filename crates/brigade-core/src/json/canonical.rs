@@ -1,14 +1,14 @@
-//! The canonical form of RFC 8785, for what is hashed or signed and checked by other programs.
+//! The canonical form of RFC 8785, for data that other programs hash or verify.
 
 use super::Json;
 use super::write::write_string;
 
 impl Json {
-    /// Writes the value in the canonical form of RFC 8785: keys sorted by UTF-16 code units, numbers as ECMAScript
-    /// writes doubles, no white space.
+    /// Writes the canonical form of RFC 8785: keys sorted by UTF-16 code units, numbers as ECMAScript writes doubles,
+    /// no whitespace.
     ///
-    /// Numbers lose the digits that a double cannot hold, as the RFC has it. One that is not finite, which the RFC does
-    /// not know, becomes `null`.
+    /// Numbers lose digits that a double cannot hold, as the RFC requires. Non-finite numbers, which the RFC excludes,
+    /// become `null`.
     pub fn to_canonical(&self) -> String {
         let mut out = String::new();
         write(self, &mut out);
@@ -47,7 +47,7 @@ fn write(value: &Json, out: &mut String) {
     }
 }
 
-/// Writes a double as `Number::toString` of ECMAScript does.
+/// Writes a double as ECMAScript's `Number::toString` does.
 fn write_double(value: f64, out: &mut String) {
     if !value.is_finite() {
         out.push_str("null");
@@ -88,8 +88,8 @@ fn write_double(value: f64, out: &mut String) {
     }
 }
 
-/// Returns the fewest digits that tell a positive double from all others, and the power of ten of the first one. Of two
-/// that are as near, the even one is taken, as the RFC demands and the standard library does not promise.
+/// Returns the shortest digits that identify a positive double, and the exponent of the first digit. If two candidates
+/// are equally near, the even one is used: the RFC requires this and the standard library does not guarantee it.
 fn shortest_digits(value: f64) -> (String, i32) {
     let text = serde_json::Number::from_f64(value).expect("the value is finite").to_string();
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));

@@ -1,4 +1,4 @@
-//! From a [`Json`] value to any type with a serde form, exactly, and without quoting values in errors.
+//! Exact conversion from a [`Json`] value to any deserializable type. Errors never quote values.
 
 use std::collections::btree_map;
 use std::fmt;
@@ -12,10 +12,10 @@ use serde::de::{
 
 use super::{Dialect, Json, Number, Object};
 
-/// Why a value has not the form of a type. Names the member, never its value.
+/// Why a value does not match a type. Names the member, never its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The members on the way to it, from the outermost one.
+    /// The path to the member, outermost first.
     path: Vec<String>,
     message: String,
 }
@@ -25,13 +25,14 @@ impl Mismatch {
         Mismatch { path: Vec::new(), message: message.into() }
     }
 
-    /// Puts a member in front of the path.
+    /// Prepends a member to the path.
     pub(super) fn under(mut self, member: &str) -> Mismatch {
         self.path.insert(0, member.to_owned());
         self
     }
 
-    /// Returns the outermost member that does not fit; none when a member is missing or the whole does not fit.
+    /// Returns the outermost member that does not match. Returns `None` if a member is missing or the value itself does
+    /// not match.
     pub fn member(&self) -> Option<&str> {
         self.path.first().map(String::as_str)
     }
@@ -75,7 +76,7 @@ impl de::Error for Mismatch {
 /// Converts a value to a type through its serde form.
 ///
 /// # Errors
-/// When a member is missing or has another form than the type wants.
+/// Fails if a member is missing or has the wrong type.
 pub fn from_json<T: DeserializeOwned>(json: &Json) -> Result<T, Mismatch> {
     T::deserialize(json)
 }
@@ -132,7 +133,7 @@ impl<'de> Deserializer<'de> for &'de Json {
                 let (name, value) = members.iter().next().expect("there is one");
                 visitor.visit_enum(Variant { name, value: Some(value) })
             }
-            _ => Err(Mismatch::new("expected a word")),
+            _ => Err(Mismatch::new("expected a string")),
         }
     }
 
@@ -146,8 +147,8 @@ impl<'de> Deserializer<'de> for &'de Json {
     }
 }
 
-/// Hands a number over: as an integer or double when that has the same text, else as the text in bytes, which only a
-/// [`Number`] or [`Json`] takes.
+/// Passes a number to the visitor. It becomes an integer or a double if that has the same text. Otherwise its text is
+/// passed as bytes, which only [`Number`] and [`Json`] accept.
 fn visit_number<'de, V: Visitor<'de>>(number: &'de Number, visitor: V) -> Result<V::Value, Mismatch> {
     let text = number.as_str();
     if text != "-0" {
@@ -188,7 +189,7 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
     }
 }
 
-/// The members of an object, one after the other.
+/// The remaining members of an object.
 pub(super) struct Members<'de> {
     members: btree_map::Iter<'de, String, Json>,
     current: Option<(&'de str, &'de Json)>,
@@ -238,7 +239,7 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
     fn unit_variant(self) -> Result<(), Mismatch> {
         match self.value {
             None | Some(Json::Null) => Ok(()),
-            Some(_) => Err(Mismatch::new("expected a word")),
+            Some(_) => Err(Mismatch::new("expected a string")),
         }
     }
 

@@ -1,17 +1,17 @@
-//! A number in the text it was written in.
+//! Numbers that keep their original text.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// The name of the struct by which a [`RawValue`] tells a serializer that it holds the text of a value.
+/// The struct name by which [`RawValue`] passes raw JSON to a serializer.
 pub(super) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
-/// A JSON number, kept as text so that none loses a digit.
+/// A JSON number, kept as text so that no digit is lost.
 ///
-/// The text is a number of RFC 8259, or `NaN`, `Infinity` or `-Infinity` where a lenient document held one. Two numbers
-/// are equal when their texts are.
+/// The text is an RFC 8259 number, or `NaN`, `Infinity` or `-Infinity` from a lenient document. Two numbers are equal
+/// if their texts are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Number(Box<str>);
 
@@ -26,12 +26,12 @@ impl Number {
         &self.0
     }
 
-    /// Returns the integer, when it is written as one and fits.
+    /// Returns the value, if it is written as an integer and fits in 64 bits.
     pub fn as_i64(&self) -> Option<i64> {
         self.0.parse().ok()
     }
 
-    /// Returns the nearest double; infinite when the number is too large for one.
+    /// Returns the nearest double. A number that is too large becomes infinite.
     pub fn as_f64(&self) -> f64 {
         match &*self.0 {
             "NaN" => f64::NAN,
@@ -41,7 +41,7 @@ impl Number {
         }
     }
 
-    /// Tells whether the number is one that JSON can write.
+    /// Returns whether the number is finite, so that strict JSON can express it.
     pub fn is_finite(&self) -> bool {
         !self.0.contains(['N', 'I'])
     }
@@ -94,10 +94,10 @@ impl fmt::Display for Number {
 }
 
 impl Serialize for Number {
-    /// Writes the digits as they are; a number that is not finite becomes `null`.
+    /// Writes the digits unchanged. A non-finite number becomes `null`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !self.is_finite() {
-            // Our own serializer keeps it; that of `serde_json` writes `null`.
+            // Our serializer keeps non-finite numbers; the one in `serde_json` writes `null`.
             return serializer.serialize_f64(self.as_f64());
         }
         match self.as_i64() {

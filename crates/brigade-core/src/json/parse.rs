@@ -1,4 +1,4 @@
-//! The parser: makes values of tokens. Errors carry a position, never the text.
+//! The parser: builds values from tokens. Errors carry a position, never the text.
 
 use std::collections::btree_map::Entry;
 
@@ -7,16 +7,16 @@ use thiserror::Error;
 use super::token::{MAX_DEPTH, Token, Tokens};
 use super::{Json, Number, Object};
 
-/// Which documents are JSON.
+/// A JSON dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// RFC 8259, and a key stands only once in an object.
+    /// RFC 8259, with unique keys in each object.
     Strict,
-    /// Also what other programs write: `NaN`, `Infinity`, keys that stand twice (the last one wins), and
-    /// escaped surrogates without their half (read as U+FFFD). A byte order mark is skipped.
+    /// Also accepts `NaN`, `Infinity`, duplicate keys (the last one wins) and lone escaped surrogates (read as U+FFFD).
+    /// A byte order mark is skipped.
     Lenient,
-    /// What people write into settings, often called JSONC: strict, but with `//` and `/* */` comments, and a comma may
-    /// follow the last element or member. A byte order mark is skipped.
+    /// JSONC, as used in settings files: strict, but with `//` and `/* */` comments and trailing commas. A byte order
+    /// mark is skipped.
     WithComments,
 }
 
@@ -24,9 +24,9 @@ pub enum Dialect {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}, column {column}: {kind}")]
 pub struct JsonError {
-    /// Line of the mistake, from 1.
+    /// Line of the error, from 1.
     pub line: usize,
-    /// Column of the mistake in characters, from 1.
+    /// Column of the error in characters, from 1.
     pub column: usize,
     /// What is wrong.
     pub kind: JsonErrorKind,
@@ -37,7 +37,7 @@ pub struct JsonError {
 #[non_exhaustive]
 pub enum JsonErrorKind {
     /// The text ends inside a value.
-    #[error("the text ends too early")]
+    #[error("unexpected end of text")]
     UnexpectedEnd,
     /// No value starts here.
     #[error("expected a value")]
@@ -45,40 +45,40 @@ pub enum JsonErrorKind {
     /// An object's key is missing.
     #[error("expected a key in double quotes")]
     ExpectedKey,
-    /// A colon is missing behind a key.
+    /// The colon after a key is missing.
     #[error("expected `:`")]
     ExpectedColon,
-    /// An array or object goes on without a comma.
+    /// The comma between two elements or members is missing.
     #[error("expected `,` or the end of the list or object")]
     ExpectedComma,
-    /// Something stands behind the document.
+    /// Text follows the document.
     #[error("unexpected text after the value")]
     TrailingText,
-    /// A number is not written as JSON numbers are.
-    #[error("not a number that JSON allows")]
+    /// A number has a form that JSON does not allow.
+    #[error("not a valid JSON number")]
     InvalidNumber,
-    /// A number is larger than what programs compute with.
-    #[error("a number that is too large")]
+    /// A number is too large for a double.
+    #[error("the number is too large")]
     NumberTooLarge,
-    /// A backslash escape is none of JSON's.
-    #[error("not an escape that JSON allows")]
+    /// A backslash escape is not valid JSON.
+    #[error("not a valid JSON escape")]
     InvalidEscape,
-    /// Half of a surrogate pair.
+    /// An escape is only half of a surrogate pair.
     #[error("an escaped surrogate without its other half")]
     LoneSurrogate,
-    /// A control character stands unescaped in a string.
-    #[error("a control character must be escaped")]
+    /// A string contains an unescaped control character.
+    #[error("control characters must be escaped")]
     ControlCharacter,
-    /// A key stands twice in one object.
-    #[error("this key stands twice in one object")]
+    /// A key occurs twice in one object.
+    #[error("duplicate key in an object")]
     DuplicateKey,
-    /// Arrays and objects nest too deep.
+    /// Arrays and objects are nested too deeply.
     #[error("nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// Something other than an object, where one is expected.
+    /// The document is not an object.
     #[error("expected an object")]
     ExpectedObject,
-    /// A comment that `/*` begins and nothing ends.
+    /// A `/*` comment is never closed.
     #[error("the comment is not closed")]
     UnclosedComment,
     /// The bytes are not UTF-8.
@@ -91,7 +91,7 @@ pub(super) fn parse(bytes: &[u8], dialect: Dialect) -> Result<Json, JsonError> {
     document(&mut tokens, dialect).map_err(|kind| locate(bytes, tokens.at(), kind))
 }
 
-/// Checks that the bytes are text.
+/// Checks that the bytes are UTF-8.
 pub(super) fn text(bytes: &[u8]) -> Result<&str, JsonError> {
     std::str::from_utf8(bytes).map_err(|error| locate(bytes, error.valid_up_to(), JsonErrorKind::NotUtf8))
 }
@@ -110,11 +110,11 @@ type Parsed<T> = Result<T, JsonErrorKind>;
 fn document(tokens: &mut Tokens<'_>, dialect: Dialect) -> Parsed<Json> {
     let first = tokens.next()?;
     let value = value(tokens, first, dialect)?;
-    // The only token that can follow is the end.
+    // Only the end of the document can follow.
     tokens.next().map(|_| value)
 }
 
-/// Makes the value that begins with a token.
+/// Builds the value that starts with the given token.
 fn value(tokens: &mut Tokens<'_>, first: Token<'_>, dialect: Dialect) -> Parsed<Json> {
     match first {
         Token::Null => Ok(Json::Null),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lenient_dialect_reads_what_others_wrote() {
+    fn the_lenient_dialect_reads_what_other_programs_wrote() {
         let text =
             "\u{feff}{\"a\": NaN, \"b\": [-Infinity, Infinity], \"c\": \"\\ud83d\\ude00\\udc00\", \"a\": 1}";
         let value = parse(text.as_bytes(), Dialect::Lenient).unwrap();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_passed_over_where_the_dialect_has_them() {
+    fn comments_are_skipped_only_in_the_dialect_that_allows_them() {
         let check = |text: &str, expect: Result<&str, (usize, usize, JsonErrorKind)>| {
             let found = parse(text.as_bytes(), Dialect::WithComments);
             let found = found.map(|json| json.to_compact()).map_err(|e| (e.line, e.column, e.kind));

@@ -1,7 +1,7 @@
-//! Looking into an object without building a value of it.
+//! Reads the members of an object without building a value.
 //!
-//! The whole text is checked; the members of the outermost object are handed out as they are written. Ten times as fast
-//! as parsing, which is what lets an index of records be rebuilt while a person waits.
+//! The whole text is checked. Each member of the outermost object is passed on as it is written. This is about ten
+//! times as fast as parsing, so indexes can be rebuilt while a user waits.
 
 use std::borrow::Cow;
 
@@ -9,17 +9,17 @@ use super::parse::{JsonError, JsonErrorKind, locate, text};
 use super::token::{Text, Token, Tokens};
 use super::{Dialect, Json};
 
-/// A value as it is written.
+/// A JSON value as it is written in the text.
 #[derive(Clone, Copy, Debug)]
 pub struct Raw<'a>(&'a str);
 
 impl<'a> Raw<'a> {
-    /// Returns the value's text.
+    /// Returns the JSON text of the value.
     pub fn as_str(self) -> &'a str {
         self.0
     }
 
-    /// Returns the text of a string.
+    /// Returns the string, if this is one.
     pub fn text(self) -> Option<Cow<'a, str>> {
         match Tokens::new(self.0, Dialect::Lenient).next() {
             Ok(Token::Text(text)) => Some(text.decode()),
@@ -27,12 +27,12 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// Returns an integer that fits 64 bits.
+    /// Returns the number, if it is an integer that fits in 64 bits.
     pub fn integer(self) -> Option<i64> {
         self.0.parse().ok()
     }
 
-    /// Returns an integer that is not negative.
+    /// Returns the number, if it is a non-negative integer.
     pub fn natural(self) -> Option<u64> {
         self.integer().and_then(|number| number.try_into().ok())
     }
@@ -40,16 +40,16 @@ impl<'a> Raw<'a> {
     /// Parses the value.
     ///
     /// # Errors
-    /// When the dialect is stricter than the one in which it was found.
+    /// Fails if the dialect is stricter than the one the value was read in.
     pub fn parse(self, dialect: Dialect) -> Result<Json, JsonError> {
         Json::parse_bytes(self.0.as_bytes(), dialect)
     }
 }
 
-/// Walks over the members of the object that a text in [`Dialect::Lenient`] is; a key that stands twice is found twice.
+/// Calls `found` for each member of an object in [`Dialect::Lenient`]. A duplicate key is reported twice.
 ///
 /// # Errors
-/// When the text is not an object in that dialect. Members may have been found before.
+/// Fails if the text is not an object in that dialect. `found` may have been called before.
 pub fn members<'a>(bytes: &'a [u8], mut found: impl FnMut(Text<'a>, Raw<'a>)) -> Result<(), JsonError> {
     let text = text(bytes)?;
     let mut tokens = Tokens::new(text, Dialect::Lenient);
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
     use crate::Object;
 
-    /// The members by peeking, in the form that parsing gives.
+    /// Reads the members by peeking, in the form that parsing returns.
     fn peeked(line: &[u8]) -> Option<Json> {
         let mut object = Object::new();
         members(line, |key, value| {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn peeking_takes_what_parsing_takes() {
+    fn peeking_accepts_what_parsing_accepts() {
         check(r#"{"a":1,"a":[NaN,-Infinity,{"b":"\u00e9\n"}],"c":1e400}"#);
         check("\u{feff} {\"a\" : \"\\ud800\"} ");
         check("[1]");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_when_they_are_what_is_asked_for() {
+    fn values_are_returned_only_as_their_own_type() {
         let mut found = Vec::new();
         members(br#"{"a":"\u0041b","b":7,"c":-7,"d":1.0,"e":[]}"#, |key, value| {
             found.push((key.raw(), value.text().map(Cow::into_owned), value.integer(), value.natural()));

@@ -1,4 +1,4 @@
-//! Records: documents that are read back, and lose nothing when they are written again.
+//! Records: documents that lose nothing when they are read and written again.
 
 use std::cell::Cell;
 
@@ -9,41 +9,41 @@ use serde::ser::{Serialize, Serializer};
 use super::de::Members;
 use super::{Json, Mismatch, Object, to_json};
 
-/// What a record held beside the members that its type knows, so that it can be written again as it was.
+/// The members of a record that its type does not know. They are written back unchanged.
 ///
-/// Known members with a value of another type are here too. Two records that differ only in whether a member is
+/// Known members with a value of another type are kept here too. Two records that differ only in whether a member is
 /// absent or `null` are equal.
 #[derive(Clone, Debug, Default)]
 pub struct Extra {
     members: Object,
-    /// Known members that the record did not have.
+    /// Known members that were absent.
     absent: Vec<&'static str>,
-    /// Known members that are `null`, and are written although they may be left out.
+    /// Known optional members that were `null`. They are written even though they may be omitted.
     nulls: Vec<&'static str>,
 }
 
 impl Extra {
-    /// Returns the unknown members, and the known ones whose value has another type.
+    /// Returns the unknown members, and known members whose value has another type.
     pub fn members(&self) -> &Object {
         &self.members
     }
 
-    /// Returns the unknown members for a change.
+    /// Like [`Extra::members`], for changing them.
     pub fn members_mut(&mut self) -> &mut Object {
         &mut self.members
     }
 
-    /// Lets all members be written that the record did not have.
+    /// Writes known members even if the original record lacked them.
     pub fn complete(&mut self) {
         self.absent.clear();
     }
 
-    /// Keeps known members from being written for as long as they have no value.
+    /// Omits the given known members while they have no value.
     pub fn leave_out(&mut self, members: &[&'static str]) {
         self.absent.extend(members);
     }
 
-    /// Lets known members be written even if they have no value, as `null`.
+    /// Writes the given known members as `null` while they have no value.
     pub fn show(&mut self, members: &[&'static str]) {
         self.absent.retain(|absent| !members.contains(absent));
         self.nulls.extend(members);
@@ -62,10 +62,11 @@ impl From<Object> for Extra {
     }
 }
 
-/// Reads a record by the derived form of its type. A known member with a value of another type is set aside.
+/// Reads a record through the derived form of its type. A known member with a value of another type is kept in
+/// [`Extra`].
 ///
 /// # Errors
-/// When a member that the type needs is missing or has another type.
+/// Fails if a required member is missing or has another type.
 pub fn from_record<T>(
     mut members: Object,
     read: impl for<'de> Fn(RecordDeserializer<'de>) -> Result<T, Mismatch>,
@@ -95,7 +96,7 @@ pub fn from_record<T>(
     }
 }
 
-/// Writes the members of a record: the derived form of its type, and everything else that it held.
+/// Returns the members of a record: those of its type, and those in `extra`.
 pub fn to_record(derived: Json, extra: &Extra) -> Object {
     let Json::Object(mut members) = derived else {
         unreachable!("the derived form of a record is an object");
@@ -111,7 +112,7 @@ pub fn to_record(derived: Json, extra: &Extra) -> Object {
         }
     }
     for (name, value) in &extra.members {
-        // A known member that held a value of another type keeps it until there is one of its own.
+        // A known member whose value had another type keeps that value until a new one is set.
         if members.get(name).is_none_or(is_empty) {
             members.insert(name.clone(), value.clone());
         }
@@ -119,7 +120,7 @@ pub fn to_record(derived: Json, extra: &Extra) -> Object {
     members
 }
 
-/// Tells whether a value says no more than that there is none.
+/// Returns whether a value is empty, as an omitted member would be.
 fn is_empty(value: &Json) -> bool {
     match value {
         Json::Null => true,
@@ -133,7 +134,7 @@ fn is_empty(value: &Json) -> bool {
 
 const NO_FIELDS: &[&str] = &[];
 
-/// Hands the members of a record to a derived `Deserialize`, and learns which ones that knows.
+/// Passes the members of a record to a derived `Deserialize`, and records which of them the type knows.
 pub struct RecordDeserializer<'de> {
     members: &'de Object,
     fields: &'de Cell<&'static [&'static str]>,
@@ -162,8 +163,8 @@ impl<'de> Deserializer<'de> for RecordDeserializer<'de> {
     }
 }
 
-/// Gives a struct with `#[serde(remote = "Self")]` and a member `extra: Extra` the serde form of a record: sorted
-/// keys, unknown members kept, known ones with a value of another type kept until they get one.
+/// Implements the serde form of a record for a struct with `#[serde(remote = "Self")]` and a field `extra: Extra`. Keys
+/// are sorted and unknown members are kept. A known member whose value has another type is kept until it is set.
 #[macro_export]
 macro_rules! record {
     ($name:ident) => {
@@ -171,7 +172,7 @@ macro_rules! record {
             /// Reads a record.
             ///
             /// # Errors
-            /// When a member that it needs is missing or has another type.
+            /// Fails if a required member is missing or has another type.
             pub fn from_members(members: $crate::Object) -> Result<$name, $crate::json::Mismatch> {
                 let (mut record, extra) =
                     $crate::json::from_record(members, |members| $name::deserialize(members))?;
@@ -207,11 +208,11 @@ macro_rules! record {
     };
 }
 
-/// Reads a value through its text, and only if it is written as we write it: `#[serde(deserialize_with = "exact")]`. In
-/// a record, another text is set aside and stays as it is.
+/// Reads a value from its text, and only if Brigade would write the same text: `#[serde(deserialize_with = "exact")]`.
+/// In a record, a differing text is kept unchanged.
 ///
 /// # Errors
-/// When the value is not such a text.
+/// Fails if the text is not in that form.
 pub fn exact<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: std::str::FromStr + std::fmt::Display,
@@ -224,10 +225,10 @@ where
     value.map(Some).ok_or_else(|| serde::de::Error::custom("expected the usual form"))
 }
 
-/// Reads a member that may be absent or `null`, and tells the two apart: `#[serde(deserialize_with = "present")]`.
+/// Reads an optional member and distinguishes absent from `null`: `#[serde(deserialize_with = "present")]`.
 ///
 /// # Errors
-/// When the value has not the form of the type.
+/// Fails if the value does not match the type.
 pub fn present<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     T: serde::Deserialize<'de>,
@@ -236,14 +237,14 @@ where
     Option::deserialize(deserializer).map(Some)
 }
 
-/// Serialises a member of a document with sorted keys, as stored documents have them: `#[serde(with = "sorted")]`.
+/// Serializes a member with sorted keys, as in stored documents: `#[serde(with = "sorted")]`.
 pub mod sorted {
     use super::*;
 
     /// Writes the value with sorted keys.
     ///
     /// # Errors
-    /// When the value is not JSON, or the serializer fails.
+    /// Fails if the value is not JSON, or the serializer fails.
     pub fn serialize<T: Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
         to_json(value).map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
@@ -251,7 +252,7 @@ pub mod sorted {
     /// Reads the value.
     ///
     /// # Errors
-    /// When the value has not the form of the type.
+    /// Fails if the value does not match the type.
     pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<T, D::Error> {
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_another_type_stands_until_there_is_a_value() {
+    fn a_value_of_another_type_is_kept_until_one_is_set() {
         let mut sample = unchanged(r#"{"args":null,"at":7,"id":"c","words":[]}"#);
         sample.at = Some(Timestamp::from_unix_micros(0));
         assert_eq!(sample.to_members()["at"], Json::from("1970-01-01T00:00:00+00:00"));

@@ -1,34 +1,34 @@
-//! Writing a text of JSON again, indented, without building a value of it.
+//! Copies JSON with new indentation, without building a value.
 //!
-//! A list of everything that was ever recorded is copied from files to a report; parsing and building it again would
-//! take ten times as long as reading it.
+//! Reports that list all stored records copy them from files. Parsing and rebuilding each one would take ten times as
+//! long.
 
 use super::Dialect;
 use super::parse::{JsonError, JsonErrorKind, locate, text};
 use super::token::{Text, Token, Tokens};
 
-/// What becomes of a member of the outermost object.
+/// How a member of the outermost object is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// Its value as it is written.
+    /// The value as it is written.
     AsWritten,
-    /// Its value as it is written, but this folder stands before relative paths: the texts under keys that end in
+    /// The value as it is written, with this directory prepended to relative paths: strings under keys that end in
     /// `_path`.
     Beneath(String),
-    /// This text instead.
+    /// This JSON text instead of the value.
     Text(String),
-    /// Nothing: the member is left out.
+    /// The member is omitted.
     No,
 }
 
-/// Appends an object as [`super::Json::to_pretty`] writes it at a depth of nesting, without a line feed. Keys keep
-/// their order.
+/// Appends an object at the given nesting depth, formatted as [`super::Json::to_pretty`] does, without a final newline.
+/// Keys keep their order.
 ///
-/// `show` is asked about each member, with its key and, where the value is a text without escapes, that text. Numbers
-/// that are not finite become `null`.
+/// `show` is called for each member with its key and, if the value is a string without escapes, that string. Non-finite
+/// numbers become `null`.
 ///
 /// # Errors
-/// When the bytes are not an object in [`Dialect::Lenient`]. Some of it was appended then.
+/// Fails if the bytes are not an object in [`Dialect::Lenient`]. Part of it may have been appended.
 pub fn reprint(
     bytes: &[u8],
     depth: usize,
@@ -76,7 +76,7 @@ impl Printer<'_, '_> {
                     self.tokens.skip(first)?;
                 }
                 Shown::Beneath(folder) => {
-                    // As the inside of a JSON string, ready to be put in front of one.
+                    // The directory in escaped form, without quotes, ready to be prepended to a string.
                     let mut prefix = String::new();
                     super::write::write_string(&format!("{folder}/"), &mut prefix);
                     self.value(first, Some(&prefix.as_bytes()[1..prefix.len() - 1]))?;
@@ -103,12 +103,12 @@ impl Printer<'_, '_> {
         self.out.extend_from_slice(b"\": ");
     }
 
-    /// Writes the value that begins with a token; `prefix` goes in front of relative paths.
+    /// Writes the value that starts with the given token. `prefix` is prepended to relative paths.
     fn value(&mut self, first: Token<'_>, prefix: Option<&[u8]>) -> Result<(), JsonErrorKind> {
         let outside = self.depth;
         let mut token = first;
         let mut is_path = false;
-        // Whether the innermost array or object has nothing in it yet.
+        // Whether the innermost array or object is still empty.
         let mut is_fresh = false;
         let mut is_behind_key = true;
         loop {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_shown_beneath_a_folder() {
+    fn paths_are_shown_beneath_a_directory() {
         let mut out = Vec::new();
         let line = br#"{"a_path":"x","p":{"q_path":"a/b","r_path":"/c","n_path":null,"z":"y_path","y":"v","l":[{"s_path":"d"}]}}"#;
         reprint(line, 0, &mut out, |key, _| match key {

@@ -1,4 +1,4 @@
-//! From any type with a serde form to a [`Json`] value, exactly: numbers keep their digits, `NaN` included.
+//! Exact conversion from any serializable type to a [`Json`] value. Numbers keep their digits, including `NaN`.
 
 use serde::ser::{
     Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant,
@@ -11,7 +11,7 @@ use super::{Json, Mismatch, Object};
 /// Converts a value to [`Json`] through its serde form.
 ///
 /// # Errors
-/// When a key of a map is no text, or a `Serialize` of another crate fails.
+/// Fails if a map key is not a string, or if a `Serialize` implementation fails.
 pub fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<Json, Mismatch> {
     value.serialize(ToJson)
 }
@@ -169,7 +169,7 @@ impl Serializer for ToJson {
     }
 }
 
-/// An array on its way.
+/// An array under construction.
 struct Elements {
     variant: Option<&'static str>,
     elements: Vec<Json>,
@@ -190,9 +190,9 @@ impl Elements {
     }
 }
 
-/// An object on its way.
+/// An object under construction.
 struct Members {
-    /// The variant of an enum that the object belongs to, or the mark of a number's text.
+    /// The enum variant that wraps the object, or the marker for a number's text.
     variant: Option<&'static str>,
     key: Option<String>,
     members: Object,
@@ -324,10 +324,10 @@ impl SerializeStructVariant for Members {
     }
 }
 
-/// Takes the key of a map: a text, or a number or truth value as its text.
+/// Serializes a map key: a string, or a number or boolean as text.
 struct KeyText;
 
-const NOT_A_KEY: &str = "expected a text as key";
+const NOT_A_KEY: &str = "expected a string as key";
 
 macro_rules! keys {
     ($($method:ident: $type:ty),*) => {

@@ -1,7 +1,7 @@
-//! The tokenizer: the one place that knows how JSON is written.
+//! The tokenizer, the only code that knows JSON syntax.
 //!
-//! Parsing, peeking into records and reprinting them all consume these tokens, so they accept the same texts. The
-//! tokens borrow from the text. Errors carry a kind; the position is [`Tokens::at`].
+//! Parsing, peeking and reprinting all use these tokens, so they accept the same texts. Tokens borrow from the text.
+//! Errors carry a kind; [`Tokens::at`] gives the position.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use memchr::memchr2;
 
 use super::parse::{Dialect, JsonErrorKind};
 
-/// How deep arrays and objects may nest.
+/// The maximum nesting depth of arrays and objects.
 pub(super) const MAX_DEPTH: usize = 128;
 
 /// A piece of a JSON text.
@@ -23,14 +23,14 @@ pub(super) enum Token<'a> {
     BeginArray,
     EndArray,
     BeginObject,
-    /// A key and the colon behind it.
+    /// A key and the colon after it.
     Key(Text<'a>),
     EndObject,
     /// The end of the document; nothing follows.
     End,
 }
 
-/// A string of a JSON text, as it is written between its quotes.
+/// The text of a JSON string between its quotes, with escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text<'a> {
     raw: &'a str,
@@ -38,17 +38,17 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Returns what stands between the quotes, escapes included.
+    /// Returns the text between the quotes, with escapes.
     pub fn raw(self) -> &'a str {
         self.raw
     }
 
-    /// Returns the text if it has no escapes.
+    /// Returns the string if it contains no escapes.
     pub fn plain(self) -> Option<&'a str> {
         (!self.has_escapes).then_some(self.raw)
     }
 
-    /// Returns the text. An escaped surrogate without its other half becomes U+FFFD.
+    /// Returns the decoded string. A lone escaped surrogate becomes U+FFFD.
     pub fn decode(self) -> Cow<'a, str> {
         if !self.has_escapes {
             return Cow::Borrowed(self.raw);
@@ -66,8 +66,8 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Decodes the escape that the bytes start with, which was checked. Returns `None` for half of a surrogate pair, and
-/// how many bytes the escape has.
+/// Decodes the escape at the start of the bytes, which must be valid. Returns `None` for half of a surrogate pair. The
+/// second value is the length of the escape in bytes.
 fn unescape(bytes: &[u8]) -> (Option<char>, usize) {
     let plain = match bytes[1] {
         b'b' => '\u{8}',
@@ -91,13 +91,13 @@ fn unescape(bytes: &[u8]) -> (Option<char>, usize) {
     (Some(plain), 2)
 }
 
-/// Reads the `\uXXXX` that the bytes start with.
+/// Reads the `\uXXXX` at the start of the bytes.
 fn hex_unit(bytes: &[u8]) -> Option<u32> {
     let digits = bytes.get(..6)?.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)?))
 }
 
-/// What may come next.
+/// The tokens that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expect {
     Value,
@@ -118,7 +118,7 @@ pub(super) struct Tokens<'a> {
     dialect: Dialect,
     expect: Expect,
     depth: usize,
-    /// One bit for each level, the innermost last: whether it is an object.
+    /// One bit per level, innermost last: set for an object.
     objects: u128,
 }
 
@@ -130,17 +130,17 @@ impl<'a> Tokens<'a> {
         Tokens { text, at, start: at, dialect, expect: Expect::Value, depth: 0, objects: 0 }
     }
 
-    /// Where the last token ends, or where the mistake is.
+    /// The end of the last token, or the position of the error.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// Where the last token begins.
+    /// The start of the last token.
     pub(super) fn start(&self) -> usize {
         self.start
     }
 
-    /// Moves the place of a mistake that the consumer found.
+    /// Moves the error position to one that the caller found.
     pub(super) fn blame(&mut self, at: usize) {
         self.at = at;
     }
@@ -169,7 +169,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Passes over the rest of a value that began with this token.
+    /// Skips the rest of the value that started with this token.
     pub(super) fn skip(&mut self, first: Token<'a>) -> Scanned<()> {
         let mut open = usize::from(matches!(first, Token::BeginArray | Token::BeginObject));
         while 0 < open {
@@ -368,7 +368,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Checks the escape that the bytes start with and returns its length.
+    /// Checks the escape at the start of the bytes and returns its length.
     fn escape(&self, bytes: &[u8]) -> Scanned<usize> {
         match bytes.get(1).ok_or(JsonErrorKind::UnexpectedEnd)? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(2),

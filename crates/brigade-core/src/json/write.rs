@@ -1,4 +1,4 @@
-//! Writing JSON: compact for journals and arguments, indented for files that people read.
+//! JSON output: compact for journals and arguments, indented for files that people read.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,9 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use super::Json;
 
 impl Json {
-    /// Writes the value without white space, keys sorted, text unescaped where JSON allows.
+    /// Writes the value without whitespace, keys sorted, with only the required escapes.
     ///
-    /// Numbers are written as they were read, those that are not finite included, so that a record that is written
-    /// again loses nothing.
+    /// Numbers are written as they were read, including non-finite ones, so a rewritten record loses nothing.
     pub fn to_compact(&self) -> String {
         let mut out = String::new();
         self.write_compact(&mut out);
@@ -50,7 +49,7 @@ impl Json {
         }
     }
 
-    /// Writes the value indented by two spaces a level, with a final newline.
+    /// Writes the value indented by two spaces per level, with a final newline.
     pub fn to_pretty(&self) -> String {
         let mut out = String::new();
         self.write_pretty(&mut out, 0);
@@ -121,7 +120,7 @@ pub(super) fn write_string(text: &str, out: &mut String) {
 }
 
 impl Serialize for Json {
-    /// Numbers keep their digits; those that are not finite become `null`.
+    /// Numbers keep their digits. Non-finite numbers become `null`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Json::Null => serializer.serialize_unit(),
