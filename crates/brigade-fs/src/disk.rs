@@ -1,4 +1,4 @@
-//! The disk.
+//! Files on disk.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::{
     WriteFile,
 };
 
-/// A folder of the disk. Every path is opened beneath it: neither `..` nor a link leads out.
+/// A directory on disk. Every path is opened beneath it; neither `..` nor a link can lead out.
 #[derive(Debug)]
 pub struct DiskFs {
     path: PathBuf,
@@ -26,10 +26,10 @@ pub struct DiskFs {
 }
 
 impl DiskFs {
-    /// Opens a folder as the root; links on the way to it are followed.
+    /// Opens a directory as the root. Links on the path to it are followed.
     ///
     /// # Errors
-    /// When it is not there, not a folder, or not permitted.
+    /// Fails if the path does not exist, is not a directory, or is not permitted.
     pub fn open(path: &Path) -> Result<DiskFs, FsError> {
         let shown = path.to_string_lossy();
         let path = std::fs::canonicalize(path).explain("open", &shown)?;
@@ -69,7 +69,7 @@ impl Fs for DiskFs {
     }
 
     fn open(&self, path: &RelPath) -> Result<Box<dyn ReadFile>, FsError> {
-        // Not blocking: opening a pipe must not wait for its writer.
+        // Non-blocking, because opening a pipe must not wait for its writer.
         let file = File::from(self.open_fd("read", path, OFlags::RDONLY | OFlags::NONBLOCK)?);
         open_regular(file, path.as_str())
     }
@@ -92,7 +92,7 @@ impl Fs for DiskFs {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let bits = Mode::from_raw_mode(mode & 0o7777);
         let file = rustix::fs::openat(&parent, name, flags, bits).explain("create", path.as_str())?;
-        // The umask may have taken bits away; a mode that was asked for is the one that is given.
+        // The umask may have removed bits; set exactly the requested mode.
         if mode & 0o077 != 0 {
             rustix::fs::fchmod(&file, bits).explain("create", path.as_str())?;
         }
@@ -165,7 +165,7 @@ impl Fs for DiskFs {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Some file systems leave it to us to ask.
+                // Some file systems do not report the kind of an entry.
                 FileType::Unknown => {
                     let stat = folder
                         .fd()
@@ -227,7 +227,7 @@ impl Fs for DiskFs {
     }
 }
 
-/// Puts the home folder in place of `~`.
+/// Replaces `~` with the home directory.
 pub(crate) fn expand(path: &str, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix('~'), home) {
         (Some(""), Some(home)) => home.to_owned(),
@@ -236,7 +236,7 @@ pub(crate) fn expand(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Follows the links of an absolute path as far as it exists; the rest is taken by its words.
+/// Resolves the links of an absolute path as far as it exists. The remaining components are applied lexically.
 fn resolve_links(path: &Path) -> std::io::Result<PathBuf> {
     let mut resolved = PathBuf::from("/");
     let mut names: Vec<Component<'_>> = path.components().collect();
@@ -252,7 +252,7 @@ fn resolve_links(path: &Path) -> std::io::Result<PathBuf> {
                 match std::fs::canonicalize(&resolved) {
                     Ok(real) => resolved = real,
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                        // Nothing there, or a link to nothing: that link still says where it would lead.
+                        // Nothing exists here, or only a dangling link. Such a link still has a target to follow.
                         if let Ok(target) = std::fs::read_link(&resolved) {
                             resolved.pop();
                             let target = resolved.join(target);
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_private_and_whole() {
+    fn written_files_are_private_and_complete() {
         let (_folder, fs) = workspace();
         fs.create_dir_all(&path("a/b")).unwrap();
         fs.write_atomic(&path("a/b/file"), b"one", FileMode::Private).unwrap();
@@ -414,12 +414,12 @@ mod tests {
     }
 
     #[test]
-    fn a_state_folder_that_is_a_link_out_is_refused() {
+    fn a_state_directory_that_links_outside_is_refused() {
         let (folder, fs) = workspace();
         std::fs::create_dir(folder.path().join("elsewhere")).unwrap();
         std::os::unix::fs::symlink("../elsewhere", folder.path().join("w/.brigade")).unwrap();
         let expect = "cannot create `.brigade`: it leads out of the workspace, perhaps through a link; \
-            replace the link by a folder or file of its own";
+            replace the link with a directory or a file";
         let error = fs.create_dir_all(&path(".brigade/tools")).unwrap_err();
         assert_eq!(error.to_string(), expect);
         let kinds = [
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_pipes_and_missing_files_are_named_as_such() {
+    fn errors_distinguish_directories_pipes_and_missing_files() {
         let (_folder, fs) = workspace();
         fs.create_dir(&path("folder")).unwrap();
         let pipe = fs.root().join("pipe");
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn config_paths_are_inside_or_outside_wherever_links_lead() {
+    fn config_paths_are_classified_after_following_links() {
         let (folder, fs) = workspace();
         let base = std::fs::canonicalize(folder.path()).unwrap();
         std::fs::create_dir(base.join("w/src")).unwrap();

@@ -1,4 +1,4 @@
-//! What can go wrong with files, in words for the person at the terminal.
+//! File errors, worded for the user at the terminal.
 
 use std::io;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot {operation} `{}`: {kind}", escape_terminal(.path))]
 pub struct FsError {
-    /// What was tried, as a verb: `read`, `write`, `lock`.
+    /// The operation that failed, as a verb: `read`, `write`, `lock`.
     pub operation: &'static str,
-    /// The file, relative to the root; absolute when it is outside.
+    /// The file, relative to the root, or absolute if it is outside.
     pub path: String,
     /// What went wrong.
     pub kind: FsErrorKind,
@@ -22,68 +22,68 @@ pub struct FsError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FsErrorKind {
-    /// Nothing has that name.
+    /// No file has that name.
     #[error("it does not exist")]
     NotFound,
-    /// Something has that name already.
-    #[error("it exists already")]
+    /// The name is already taken.
+    #[error("it already exists")]
     Exists,
     /// The disk or the quota is full.
     #[error("the disk is full; free some space and try again")]
     NoSpace,
-    /// The disk cannot be written.
+    /// The disk is mounted read-only.
     #[error("the disk is read-only")]
     ReadOnly,
-    /// The user may not do that.
-    #[error("permission denied; check the owner and mode of the file and its folder")]
+    /// The user lacks permission.
+    #[error("permission denied; check the owner and mode of the file and its directory")]
     Permission,
-    /// A file was expected and something else is there.
+    /// A file was expected, but the path is something else.
     #[error("it is not a file; move it away and try again")]
     NotAFile,
-    /// A folder was expected and something else is there.
-    #[error("a part of this path is not a folder; move it away and try again")]
+    /// A directory was expected, but a part of the path is something else.
+    #[error("a part of this path is not a directory; move it away and try again")]
     NotADirectory,
-    /// The path or a link on it leads out of the root.
+    /// The path, or a link on it, leads out of the root.
     #[error(
-        "it leads out of the workspace, perhaps through a link; replace the link by a folder or file of its own"
+        "it leads out of the workspace, perhaps through a link; replace the link with a directory or a file"
     )]
     Outside,
-    /// The name is that of a link, and nothing is where it leads.
-    #[error("it is a link that leads to nothing; replace it by a file of its own")]
+    /// The name is a link whose target does not exist.
+    #[error("it is a link to a missing file; replace it with a regular file")]
     DanglingLink,
     /// The file is longer than the reader allows.
     #[error("it is larger than {limit} bytes")]
     TooLarge {
-        /// The most bytes that the reader takes.
+        /// The maximum length in bytes.
         limit: u64,
     },
-    /// The process may not make a file that long.
-    #[error("it would be longer than files may be here; raise the limit (`ulimit -f`) and try again")]
+    /// The file would exceed the size limit of the process.
+    #[error("it would exceed the file size limit; raise the limit (`ulimit -f`) and try again")]
     SizeLimit,
-    /// Somebody else holds the lock.
+    /// Another process holds the lock.
     #[error(
         "locked for {} s by {}; wait for it to end, or raise --lock-timeout",
         .waited.as_secs(),
         escape_terminal(.holder)
     )]
     Locked {
-        /// What the holder wrote about itself: process id, command, since when.
+        /// The holder's description of itself: process id, command, start time.
         holder: String,
-        /// How long was waited.
+        /// How long the lock was waited for.
         waited: Duration,
     },
-    /// Something else.
+    /// Any other error.
     #[error("{text}")]
     Other {
-        /// The kind, as the standard library sorts it.
+        /// The kind that the standard library reports.
         kind: io::ErrorKind,
-        /// The system's words for it.
+        /// The message of the operating system.
         text: String,
     },
 }
 
 impl FsError {
-    /// Makes an error of what was tried, on which path, and what went wrong.
+    /// Creates an error from the operation, the path and the cause.
     pub fn new(operation: &'static str, path: impl Into<String>, kind: FsErrorKind) -> FsError {
         let path = path.into();
         FsError { operation, path: if path.is_empty() { ".".to_owned() } else { path }, kind }
@@ -93,12 +93,12 @@ impl FsError {
         FsError::new(operation, path, FsErrorKind::from(error))
     }
 
-    /// Tells whether the file is simply not there.
+    /// Returns whether the file does not exist.
     pub fn is_not_found(&self) -> bool {
         self.kind == FsErrorKind::NotFound
     }
 
-    /// Tells whether the name is taken.
+    /// Returns whether the name is already taken.
     pub fn is_exists(&self) -> bool {
         self.kind == FsErrorKind::Exists
     }
@@ -115,7 +115,7 @@ impl From<&io::Error> for FsErrorKind {
             io::ErrorKind::PermissionDenied => FsErrorKind::Permission,
             io::ErrorKind::IsADirectory => FsErrorKind::NotAFile,
             io::ErrorKind::NotADirectory => FsErrorKind::NotADirectory,
-            // The kernel's answer when a path leaves the root it was opened beneath.
+            // The kernel's error if a path leaves the root.
             io::ErrorKind::CrossesDevices => FsErrorKind::Outside,
             kind => {
                 let mut text = error.to_string();
@@ -128,7 +128,7 @@ impl From<&io::Error> for FsErrorKind {
     }
 }
 
-/// Turns the result of a system call into ours.
+/// Converts the result of a system call.
 pub(crate) trait Explain<T> {
     fn explain(self, operation: &'static str, path: &str) -> Result<T, FsError>;
 }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_speak_to_the_person_at_the_terminal() {
+    fn errors_tell_the_user_what_to_do() {
         let full = FsError::io("write", ".brigade/x", &io::Error::from(rustix::io::Errno::NOSPC));
         assert_eq!(
             full.to_string(),

@@ -1,4 +1,4 @@
-//! A disk that fails, or loses power, at a chosen step.
+//! A disk that fails or loses power at a chosen step.
 
 use std::io;
 use std::path::Path;
@@ -11,31 +11,31 @@ use crate::{
     WriteFile,
 };
 
-/// What goes wrong.
+/// The fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing; steps are only counted.
+    /// No fault; steps are only counted.
     None,
-    /// From this step on (counted from 0) the disk is full: half of a write is there, then no more.
+    /// The disk is full from this step on, counted from 0. Half of the first write succeeds.
     NoSpaceFrom(usize),
-    /// This one step fails with an error of the device.
+    /// Only this step fails, with a device error.
     BrokenAt(usize),
-    /// The power goes before this step: it and everything after it, reads included, fails.
+    /// Power is lost before this step. It and every later operation fails, including reads.
     PowerLossAt(usize),
 }
 
-/// What of the things that were not synced is there after a loss of power.
+/// What survives a power loss of the changes that were not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
-    /// Nothing of it: only what was synced.
+    /// None of them: only synced data survives.
     SyncedOnly,
-    /// All of it, as when only the process was killed.
+    /// All of them, as if only the process was killed.
     Everything,
-    /// Some of it, chosen by this number: names kept or lost one by one, appended bytes torn anywhere.
+    /// Some of them, chosen by this seed: names are kept or lost one by one, appended bytes may be torn anywhere.
     Some(u64),
 }
 
-/// A [`MemoryFs`] on which one fault happens.
+/// A [`MemoryFs`] that injects one fault.
 #[derive(Clone, Debug)]
 pub struct FaultyFs {
     memory: MemoryFs,
@@ -50,18 +50,18 @@ struct Control {
 }
 
 impl FaultyFs {
-    /// Lets a fault happen to a disk that may hold files already.
+    /// Injects a fault into a disk, which may already hold files.
     pub fn new(memory: MemoryFs, fault: Fault) -> FaultyFs {
         let control = Control { fault, steps: AtomicUsize::new(0), is_dead: AtomicBool::new(false) };
         FaultyFs { memory, control: Arc::new(control) }
     }
 
-    /// Returns how many changing steps there were.
+    /// Returns the number of steps that changed the disk.
     pub fn steps(&self) -> usize {
         self.control.steps.load(Ordering::SeqCst)
     }
 
-    /// Returns the disk as the machine finds it when it starts again.
+    /// Returns the disk as it is found after a restart.
     pub fn after_crash(&self, crash: Crash) -> MemoryFs {
         match crash {
             Crash::SyncedOnly => self.memory.after_crash(|_| 0),
@@ -69,7 +69,7 @@ impl FaultyFs {
             Crash::Some(seed) => {
                 let mut state = seed;
                 self.memory.after_crash(|possibilities| {
-                    // splitmix64, so that a seed always means the same crash.
+                    // splitmix64, so that a seed always gives the same crash.
                     state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
                     let mut mixed = state;
                     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -82,7 +82,7 @@ impl FaultyFs {
     }
 }
 
-/// What happens to one changing step.
+/// The outcome of a step that changes the disk.
 enum Verdict {
     Do,
     DoHalf(FsErrorKind),
@@ -94,7 +94,7 @@ fn device_error() -> FsErrorKind {
 }
 
 fn power_loss() -> FsErrorKind {
-    FsErrorKind::Other { kind: io::ErrorKind::BrokenPipe, text: "the power is gone".to_owned() }
+    FsErrorKind::Other { kind: io::ErrorKind::BrokenPipe, text: "the power is lost".to_owned() }
 }
 
 impl Control {
@@ -114,7 +114,7 @@ impl Control {
         }
     }
 
-    /// Lets a step that needs space happen or fail.
+    /// Performs or fails a step that needs disk space.
     fn step(&self, operation: &'static str, path: &str) -> Result<(), FsError> {
         match self.verdict() {
             Verdict::Do => Ok(()),
@@ -122,7 +122,7 @@ impl Control {
         }
     }
 
-    /// Lets a step happen or fail that a full disk does not prevent.
+    /// Performs or fails a step that succeeds even on a full disk.
     fn small_step(&self, operation: &'static str, path: &str) -> Result<(), FsError> {
         match self.verdict() {
             Verdict::Do | Verdict::DoHalf(_) => Ok(()),
@@ -313,7 +313,7 @@ mod tests {
         fs
     }
 
-    /// Tries an operation with each fault at each of its steps, and looks at the file afterwards.
+    /// Tries an operation with each fault at each of its steps, and checks the file afterwards.
     fn at_every_step(
         operation: impl Fn(&dyn Fs) -> Result<(), FsError>,
         look: impl Fn(&MemoryFs, bool /* acknowledged */),
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn appending_leaves_what_was_there_and_what_was_acknowledged() {
+    fn appending_keeps_the_old_content_and_acknowledged_bytes() {
         let append = |fs: &dyn Fs| fs.append_durable(&path("a/f"), b"more\n");
         at_every_step(append, |fs, acknowledged| {
             let found = fs.read(&path("a/f"), 99).unwrap();
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_leaves_no_empty_file_where_there_was_none() {
+    fn a_full_disk_creates_no_empty_file() {
         let append = |fs: &dyn Fs| fs.append_durable(&path("a/new"), b"first\n");
         for step in 0..4 {
             let fs = FaultyFs::new(start(), Fault::NoSpaceFrom(step));
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_in_a_new_folder_is_there_or_not() {
+    fn a_new_file_in_a_new_directory_is_complete_or_absent() {
         let create = |fs: &dyn Fs| {
             fs.create_dir_all(&path("b/c"))?;
             fs.create_new_durable(&path("b/c/f"), b"new\n")

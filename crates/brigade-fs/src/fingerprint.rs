@@ -1,16 +1,16 @@
-//! The sha256 of a file that may be large.
+//! The sha256 of a file of any size.
 
 use brigade_core::{Fingerprint, FingerprintStream};
 
 use crate::{FsError, ReadFile};
 
-/// How much is read at once.
+/// The number of bytes read at a time.
 const CHUNK: usize = 256 * 1024;
 
 /// Returns the sha256 of a file's bytes, in constant memory.
 ///
 /// # Errors
-/// When the disk fails.
+/// Fails on a disk error.
 pub fn fingerprint(file: &dyn ReadFile) -> Result<Fingerprint, FsError> {
     let mut stream = FingerprintStream::new();
     let mut buffer = vec![0; CHUNK];

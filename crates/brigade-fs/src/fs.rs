@@ -1,4 +1,4 @@
-//! The seam: what the rest of Brigade may do with files.
+//! The file system interface that the rest of Brigade uses.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,108 +8,108 @@ use brigade_core::Timestamp;
 
 use crate::{FsError, FsErrorKind, Lock, RelPath};
 
-/// What has a name.
+/// The kind of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A regular file.
     File,
-    /// A folder.
+    /// A directory.
     Directory,
-    /// A symbolic link; only [`Fs::link_metadata`] and [`Fs::list_dir`] show one.
+    /// A symbolic link. Only [`Fs::link_metadata`] and [`Fs::list_dir`] report one.
     Link,
     /// A device, pipe or socket.
     Other,
 }
 
-/// What the disk knows of a file without reading it.
+/// Metadata that is known without reading the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// What it is.
+    /// The kind of file.
     pub kind: FileKind,
     /// Length in bytes.
     pub len: u64,
-    /// When its content last changed.
+    /// When the content last changed.
     pub modified: Timestamp,
-    /// Permission bits, without the kind.
+    /// Permission bits, without the file kind.
     pub mode: u32,
 }
 
-/// One name in a folder.
+/// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirEntry {
-    /// The name.
+    /// The file name.
     pub name: String,
-    /// What it names; links are not followed.
+    /// The kind of the entry itself; links are not followed.
     pub kind: FileKind,
 }
 
-/// Which permissions a written file gets.
+/// The permissions of a written file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileMode {
-    /// 0600.
+    /// Mode 0600.
     Private,
-    /// Those of the file that is replaced; for a new one, these.
+    /// The mode of the replaced file, or this mode for a new file.
     KeepOr(u32),
-    /// These.
+    /// Exactly this mode.
     Exactly(u32),
 }
 
-/// Where a path of a configuration file leads, links followed.
+/// Where a path from a configuration file leads after following links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// Into the root, to here.
+    /// Beneath the root.
     Inside(RelPath),
-    /// Elsewhere, to this absolute path.
+    /// Outside the root, at this absolute path.
     Outside(PathBuf),
 }
 
-/// Tells two files apart, whatever their names; equal for the same file opened twice.
+/// Identifies a file regardless of its name. Opening the same file twice gives equal ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
     /// The device.
     pub device: u64,
-    /// The file on it.
+    /// The inode number on that device.
     pub inode: u64,
 }
 
-/// Up to this length, a range is asked for without a look at how long the file is.
+/// Ranges up to this length are read without asking for the file length first.
 const SHORT_RANGE: usize = 64 << 10;
 
-/// An open file that is read at any place. It stays the same file when its name is given to another one.
+/// An open file that can be read at any offset. It remains the same file if another file takes over its name.
 pub trait ReadFile: Send + Sync {
-    /// Reads up to `buffer.len()` bytes at `offset`; zero means that the file ends there.
+    /// Reads up to `buffer.len()` bytes at `offset`. Zero means the end of the file.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError>;
 
-    /// Returns the length at this moment.
+    /// Returns the current length.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     fn len(&self) -> Result<u64, FsError>;
 
-    /// Returns which file it is.
+    /// Returns the identity of the file.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     fn id(&self) -> Result<FileId, FsError>;
 
-    /// Tells whether the file is empty at this moment.
+    /// Returns whether the file is currently empty.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     fn is_empty(&self) -> Result<bool, FsError> {
         Ok(self.len()? == 0)
     }
 
-    /// Reads a range; what lies behind the end of the file is left out.
+    /// Reads a range, which ends early at the end of the file.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     fn read_range(&self, offset: u64, length: usize) -> Result<Vec<u8>, FsError> {
         let mut length = length;
-        // So that no more is asked for than there can be; what is short is asked for as it is.
+        // Limit long ranges to the length of the file before allocating. Short ranges do not need the check.
         if SHORT_RANGE < length {
             let end = self.len()?;
             length = length.min(usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX));
@@ -129,159 +129,159 @@ pub trait ReadFile: Send + Sync {
 
 /// An open file that is written at its end.
 pub trait WriteFile: Send {
-    /// Writes all bytes at the end.
+    /// Appends all bytes.
     ///
     /// # Errors
-    /// When the disk fails; some of the bytes may be there then.
+    /// Fails on a disk error. Some of the bytes may have been written.
     fn write(&mut self, bytes: &[u8]) -> Result<(), FsError>;
 
-    /// Returns after everything written is on the disk.
+    /// Returns once all written bytes are on disk.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     fn sync(&mut self) -> Result<(), FsError>;
 
-    /// Returns the length at this moment.
+    /// Returns the current length.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     fn length(&self) -> Result<u64, FsError>;
 
-    /// Cuts the file off at a length.
+    /// Truncates the file to a length.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     fn truncate(&mut self, length: u64) -> Result<(), FsError>;
 }
 
-/// A folder of files, with every path beneath it.
+/// A directory tree. Every relative path is opened beneath its root.
 ///
-/// The first methods are single steps of the disk; the ones with a body are made of them, so that a fault between any
-/// two steps can be tried out.
+/// The required methods are single disk steps, and the provided methods combine them. Tests can therefore inject a
+/// fault between any two steps.
 pub trait Fs: Send + Sync {
     /// Returns the absolute path of the root, for messages and child processes.
     fn root(&self) -> &Path;
 
-    /// Finds where a path of a configuration file leads: relative ones start at the root, `~/` at `home`, links are
-    /// followed. The file itself need not exist.
+    /// Returns where a path from a configuration file leads. Relative paths start at the root, `~/` at `home`, and
+    /// links are followed. The file need not exist.
     ///
     /// # Errors
-    /// When a folder on the way cannot be looked into, or a name is not UTF-8.
+    /// Fails if a directory on the path cannot be searched, or a name is not UTF-8.
     fn resolve(&self, path: &str, home: Option<&Path>) -> Result<Location, FsError>;
 
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// When it is not there, not a regular file, or outside.
+    /// Fails if the file does not exist, is not a regular file, or is outside the root.
     fn open(&self, path: &RelPath) -> Result<Box<dyn ReadFile>, FsError>;
 
-    /// Opens a file anywhere on the machine: what a person named on the command line, a program to be hashed, a folder
+    /// Opens a file anywhere on the machine: one named on the command line, a program to hash, or a file in a directory
     /// that the policy allows.
     ///
     /// # Errors
-    /// When it is not there or not a regular file.
+    /// Fails if the file does not exist or is not a regular file.
     fn open_outside(&self, path: &Path) -> Result<Box<dyn ReadFile>, FsError>;
 
-    /// Creates a file that must not exist.
+    /// Creates a new file.
     ///
     /// # Errors
-    /// When the name is taken or the folder cannot be written.
+    /// Fails if the name is taken or the directory is not writable.
     fn create(&self, path: &RelPath, mode: u32) -> Result<Box<dyn WriteFile>, FsError>;
 
-    /// Opens an existing file for writing at its end.
+    /// Opens an existing file for appending.
     ///
     /// # Errors
-    /// When it is not there, not a regular file, or outside.
+    /// Fails if the file does not exist, is not a regular file, or is outside the root.
     fn open_append(&self, path: &RelPath) -> Result<Box<dyn WriteFile>, FsError>;
 
-    /// Creates one folder with mode 0700.
+    /// Creates one directory with mode 0700.
     ///
     /// # Errors
-    /// When the name is taken or the parent is not there.
+    /// Fails if the name is taken or the parent does not exist.
     fn create_dir(&self, path: &RelPath) -> Result<(), FsError>;
 
-    /// Returns after the names in a folder are on the disk.
+    /// Returns once the names in a directory are on disk.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     fn sync_dir(&self, path: &RelPath) -> Result<(), FsError>;
 
-    /// Gives a file or folder another name, which is taken from whatever had it. Not durable before [`Fs::sync_dir`].
+    /// Renames a file or directory, replacing an existing target. Durable only after [`Fs::sync_dir`].
     ///
     /// # Errors
-    /// When it is not there, or the new name is a folder that is not empty.
+    /// Fails if the file does not exist, or the target is a directory that is not empty.
     fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError>;
 
-    /// Removes a file, or a link itself. Not durable before [`Fs::sync_dir`].
+    /// Removes a file, or a link itself. Durable only after [`Fs::sync_dir`].
     ///
     /// # Errors
-    /// When it is not there or a folder.
+    /// Fails if the name does not exist or is a directory.
     fn remove(&self, path: &RelPath) -> Result<(), FsError>;
 
-    /// Lists a folder, sorted by name. Names that are not UTF-8 are left out: nothing of ours has such a name.
+    /// Lists a directory, sorted by name. Names that are not UTF-8 are omitted, because Brigade creates none.
     ///
     /// # Errors
-    /// When it is not there or not a folder.
+    /// Fails if the path does not exist or is not a directory.
     fn list_dir(&self, path: &RelPath) -> Result<Vec<DirEntry>, FsError>;
 
-    /// Lists the names in a folder that are not UTF-8, which [`Fs::list_dir`] leaves out, as far as they can be shown.
+    /// Lists the names that [`Fs::list_dir`] omits because they are not UTF-8, converted lossily.
     ///
     /// # Errors
-    /// When it is not there or not a folder.
+    /// Fails if the path does not exist or is not a directory.
     fn unreadable_names(&self, path: &RelPath) -> Result<Vec<String>, FsError> {
         self.list_dir(path).map(|_| Vec::new())
     }
 
-    /// Looks at what a path leads to, links inside the root followed.
+    /// Returns the metadata of a file, following links inside the root.
     ///
     /// # Errors
-    /// When it is not there or outside.
+    /// Fails if the file does not exist or is outside the root.
     fn metadata(&self, path: &RelPath) -> Result<Metadata, FsError>;
 
-    /// Looks at what has the name, a link itself included.
+    /// Returns the metadata of a directory entry without following a link.
     ///
     /// # Errors
-    /// When it is not there.
+    /// Fails if the name does not exist.
     fn link_metadata(&self, path: &RelPath) -> Result<Metadata, FsError>;
 
-    /// Looks at a file anywhere on the machine, links followed.
+    /// Returns the metadata of a file anywhere on the machine, following links.
     ///
     /// # Errors
-    /// When it is not there, or a folder on the way cannot be looked into.
+    /// Fails if the file does not exist, or a directory on the path cannot be searched.
     fn metadata_outside(&self, path: &Path) -> Result<Metadata, FsError>;
 
-    /// Removes a folder that is empty. Not durable before [`Fs::sync_dir`].
+    /// Removes an empty directory. Durable only after [`Fs::sync_dir`].
     ///
     /// # Errors
-    /// When it is not there or not empty.
+    /// Fails if the directory does not exist or is not empty.
     fn remove_dir(&self, path: &RelPath) -> Result<(), FsError>;
 
-    /// Returns after all that was written on the root's file system is on the disk, names included.
+    /// Returns once everything written to the root's file system is on disk, including names.
     ///
-    /// One call for thousands of files; a single file is better off with [`WriteFile::sync`], since this also waits for
-    /// what other programs wrote.
+    /// One call covers thousands of files, but it also waits for data that other programs wrote. For a single file,
+    /// [`WriteFile::sync`] is cheaper.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     fn sync_file_system(&self) -> Result<(), FsError>;
 
     /// Sets the permission bits.
     ///
     /// # Errors
-    /// When it is not there or somebody else's.
+    /// Fails if the file does not exist or belongs to another user.
     fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError>;
 
-    /// Waits for the one lock that the file stands for, and writes `holder` into it. Released when the [`Lock`] is
-    /// dropped, or by the kernel when the process dies. The file stays.
+    /// Acquires the lock that the file represents, and writes `holder` into the file. The lock is released when the
+    /// [`Lock`] is dropped or the process dies. The file remains.
     ///
     /// # Errors
-    /// [`FsErrorKind::Locked`] with the holder's words when `timeout` passes first.
+    /// Returns [`FsErrorKind::Locked`] with the holder's text if `timeout` elapses first.
     fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError>;
 
-    /// Writes a file that nothing depends on: atomically, but not durably. For caches.
+    /// Writes a cache file: atomically, but not durably.
     ///
     /// # Errors
-    /// When the disk fails; no temporary file is left behind then.
+    /// Fails on a disk error. No temporary file remains.
     fn write_cache(&self, path: &RelPath, bytes: &[u8]) -> Result<(), FsError> {
         let (temporary, mut file) = create_temporary(self, path, 0o600)?;
         let written = file.write(bytes).and_then(|()| self.rename(&temporary, path));
@@ -294,25 +294,25 @@ pub trait Fs: Send + Sync {
     /// Reads a whole file of at most `limit` bytes.
     ///
     /// # Errors
-    /// When it is not there, longer than that, not a regular file, or outside.
+    /// Fails if the file does not exist, is longer than `limit`, is not a regular file, or is outside the root.
     fn read(&self, path: &RelPath, limit: u64) -> Result<Vec<u8>, FsError> {
         let file = self.open(path)?;
         read_all(&*file, file.len()?, path.as_str(), limit)
     }
 
-    /// Reads a whole file from anywhere on the machine.
+    /// Reads a whole file of at most `limit` bytes from anywhere on the machine.
     ///
     /// # Errors
-    /// When it is not there, longer than `limit`, or not a regular file.
+    /// Fails if the file does not exist, is longer than `limit`, or is not a regular file.
     fn read_outside(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FsError> {
         let file = self.open_outside(path)?;
         read_all(&*file, file.len()?, &path.to_string_lossy(), limit)
     }
 
-    /// Tells whether something is there, and fails on nothing but trouble.
+    /// Returns whether a path exists.
     ///
     /// # Errors
-    /// When the disk fails or the path leads outside.
+    /// Fails on a disk error, or if the path leads outside.
     fn exists(&self, path: &RelPath) -> Result<bool, FsError> {
         match self.link_metadata(path) {
             Ok(_) => Ok(true),
@@ -321,11 +321,12 @@ pub trait Fs: Send + Sync {
         }
     }
 
-    /// Removes a folder with everything in it, whatever it is called and however deep it lies. Links are removed and
-    /// not followed.
+    /// Removes a directory and its content, however deep it is and whatever its names are. Links are removed, not
+    /// followed.
     ///
     /// # Errors
-    /// When it is not there, not a folder, or something in it cannot be removed; then the rest may be gone.
+    /// Fails if the path does not exist, is not a directory, or an entry cannot be removed. Other entries may already
+    /// be removed.
     fn remove_tree(&self, path: &RelPath) -> Result<(), FsError> {
         for entry in self.list_dir(path)? {
             let Ok(inside) = path.join(&entry.name) else { continue };
@@ -337,10 +338,10 @@ pub trait Fs: Send + Sync {
         self.remove_dir(path)
     }
 
-    /// Creates a folder and those it lies in, each durable.
+    /// Creates a directory and its missing parents, each durably.
     ///
     /// # Errors
-    /// When a name is taken by a file, or the disk fails.
+    /// Fails if a name is taken by a file, or on a disk error.
     fn create_dir_all(&self, path: &RelPath) -> Result<(), FsError> {
         if path.is_root() {
             return Ok(());
@@ -350,7 +351,7 @@ pub trait Fs: Send + Sync {
             Ok(_) => return Err(FsError::new("create", path.as_str(), FsErrorKind::NotADirectory)),
             Err(error) if error.is_not_found() => {}
             Err(error) => {
-                // The folder that leads out is the one to be named, not one inside it.
+                // Report the directory that leads outside, not one inside it.
                 let outermost = match error.kind {
                     FsErrorKind::Outside if !path.parent().is_root() => self.metadata(&path.parent()).err(),
                     _ => None,
@@ -366,37 +367,38 @@ pub trait Fs: Send + Sync {
         self.sync_dir(&path.parent())
     }
 
-    /// Replaces a file as one step: afterwards, and after a crash at any moment, it is the old one or the new one.
+    /// Replaces a file in one step. At any time, including after a crash, it is either the old file or the new one.
     ///
     /// # Errors
-    /// When the disk fails. The file is the old one then, unless only the last step failed: that its name is durable.
+    /// Fails on a disk error. The old file then remains, unless only the last step failed, which makes the name
+    /// durable.
     fn write_atomic(&self, path: &RelPath, bytes: &[u8], mode: FileMode) -> Result<(), FsError> {
         let mut replacement = Replacement::begin(self, path, mode)?;
         replacement.write(bytes)?;
         replacement.commit()
     }
 
-    /// Creates a file that must not exist, durable when this returns.
+    /// Creates a new file, durably.
     ///
-    /// The name appears with the whole content or not at all, a crash included.
+    /// The name appears with the whole content or not at all, even after a crash.
     ///
     /// # Errors
-    /// [`FsErrorKind::Exists`] when the name is taken; otherwise when the disk fails.
+    /// Returns [`FsErrorKind::Exists`] if the name is taken. Also fails on a disk error.
     fn create_new_durable(&self, path: &RelPath, bytes: &[u8]) -> Result<(), FsError> {
         let taken = || FsError::new("create", path.as_str(), FsErrorKind::Exists);
         if self.exists(path)? {
             return Err(taken());
         }
-        // Written under a temporary name, so that a crash cannot leave half of it under the real one; the callers of
-        // this hold a lock, which makes check and rename one step.
+        // The file is written under a temporary name, so a crash cannot leave half of it under the real one. Callers
+        // hold a lock, which makes the check and the rename one step.
         self.write_atomic(path, bytes, FileMode::Private)
     }
 
-    /// Appends to a file, durable when this returns; a file that is not there is created with mode 0600.
+    /// Appends to a file, durably. A missing file is created with mode 0600.
     ///
     /// # Errors
-    /// When the disk fails; what was written of `bytes` is cut off again as far as the disk allows, and a file that was
-    /// created for it removed.
+    /// Fails on a disk error. Bytes that were already written are truncated if the disk allows it, and a file created
+    /// by this call is removed.
     fn append_durable(&self, path: &RelPath, bytes: &[u8]) -> Result<(), FsError> {
         let (mut file, is_new) = match self.open_append(path) {
             Ok(file) => (file, false),
@@ -417,13 +419,13 @@ pub trait Fs: Send + Sync {
     }
 }
 
-/// Reads a file to its end; `length` is what it had when it was opened.
+/// Reads a file to its end. `length` is its length when it was opened.
 pub(crate) fn read_all(file: &dyn ReadFile, length: u64, path: &str, limit: u64) -> Result<Vec<u8>, FsError> {
     let too_large = || FsError::new("read", path, FsErrorKind::TooLarge { limit });
     if limit < length {
         return Err(too_large());
     }
-    // Files of /proc say that they are empty, and a file may grow while it is read, so read until the end.
+    // Files in /proc report a length of zero, and a file may grow while it is read, so read to the end.
     let mut bytes = vec![0; usize::try_from(length).map_err(|_| too_large())? + 1];
     let mut filled = 0;
     loop {
@@ -434,7 +436,7 @@ pub(crate) fn read_all(file: &dyn ReadFile, length: u64, path: &str, limit: u64)
         if limit < filled as u64 {
             return Err(too_large());
         }
-        // There was room for more, and the file is as long as it was said to be: this is its end.
+        // The buffer had room for more, and the file has its reported length: this is the end.
         if 0 < length && filled as u64 == length {
             break;
         }
@@ -455,7 +457,7 @@ fn create_temporary<F: Fs + ?Sized>(
 ) -> Result<(RelPath, Box<dyn WriteFile>), FsError> {
     loop {
         let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
-        // The name of the target is left out where it would make the name too long.
+        // Omit the target's name if it would make the temporary name too long.
         let stem = if path.name().len() <= 200 { path.name() } else { "long" };
         let name = format!(".{stem}.{}-{number}.tmp", std::process::id());
         let temporary = path.parent().join(&name).expect("a name without slashes is a path");
@@ -467,15 +469,15 @@ fn create_temporary<F: Fs + ?Sized>(
     }
 }
 
-/// Tells whether a name is one that [`Fs::write_atomic`] and [`Replacement`] use before they rename: a file of that
-/// name is left over from a crash, or being written right now.
+/// Returns whether a name is a temporary one used by [`Fs::write_atomic`] and [`Replacement`]. Such a file is being
+/// written right now, or remains from a crash.
 pub fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// A file that is being written and takes the place of another when it is complete.
+/// A file under construction that replaces another one when it is committed.
 ///
-/// Dropped without [`Replacement::commit`], it leaves nothing behind.
+/// Dropping it without [`Replacement::commit`] removes the temporary file.
 pub struct Replacement<'a, F: Fs + ?Sized> {
     fs: &'a F,
     target: RelPath,
@@ -484,10 +486,10 @@ pub struct Replacement<'a, F: Fs + ?Sized> {
 }
 
 impl<'a, F: Fs + ?Sized> Replacement<'a, F> {
-    /// Starts an empty temporary file beside the target.
+    /// Creates an empty temporary file beside the target.
     ///
     /// # Errors
-    /// When the folder cannot be written, or the target is a folder.
+    /// Fails if the directory is not writable, or the target is a directory.
     pub fn begin(fs: &'a F, target: &RelPath, mode: FileMode) -> Result<Replacement<'a, F>, FsError> {
         let existing = match fs.link_metadata(target) {
             Ok(metadata) if metadata.kind == FileKind::Directory => {
@@ -509,22 +511,22 @@ impl<'a, F: Fs + ?Sized> Replacement<'a, F> {
         Ok(Replacement { fs, target: target.clone(), temporary, file: Some(file) })
     }
 
-    /// Writes at the end of the temporary file.
+    /// Appends to the temporary file.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), FsError> {
-        let file = self.file.as_mut().expect("the file is there until it is committed");
+        let file = self.file.as_mut().expect("the file is open until it is committed");
         file.write(bytes).map_err(|error| FsError { path: self.target.to_string(), ..error })
     }
 
-    /// Makes it durable and gives it the target's name.
+    /// Makes the file durable and renames it to the target.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn commit(mut self) -> Result<(), FsError> {
         let named = |error| FsError { operation: "write", path: self.target.to_string(), ..error };
-        let file = self.file.as_mut().expect("the file is there until it is committed");
+        let file = self.file.as_mut().expect("the file is open until it is committed");
         file.sync().map_err(named)?;
         self.fs.rename(&self.temporary, &self.target).map_err(named)?;
         self.file = None;

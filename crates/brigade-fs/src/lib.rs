@@ -1,8 +1,8 @@
-//! Reads and writes beneath a root, atomic replacement, journals and locks.
+//! File access beneath a root directory, atomic replacement, durable appends and locks.
 //!
-//! Owns the seam to the disk: the [`Fs`] trait and its three implementations. [`DiskFs`] is a folder of the disk that
-//! no path and no link leads out of; [`MemoryFs`] is the same without a disk; [`FaultyFs`] fails or loses power at a
-//! chosen operation, and shows what would be left. Knows nothing of what the files mean.
+//! Owns the interface to the disk: the [`Fs`] trait and its three implementations. [`DiskFs`] is a directory that no
+//! path or link can leave. [`MemoryFs`] behaves the same without a disk. [`FaultyFs`] fails or loses power at a chosen
+//! operation, and returns what would survive. Knows nothing about the content of the files.
 //!
 //! ```
 //! use brigade_fs::{FileMode, Fs, MemoryFs, RelPath};
@@ -15,8 +15,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A file that is acknowledged is durable: [`Fs::write_atomic`], [`Fs::create_new_durable`] and
-//! [`Fs::append_durable`] return after the file and, where its name is new, its folder were synced.
+//! Acknowledged writes are durable: [`Fs::write_atomic`], [`Fs::create_new_durable`] and [`Fs::append_durable`] return
+//! once the file is synced, and its directory too if the name is new.
 
 #![allow(clippy::disallowed_methods, reason = "this crate is the seam to the disk")]
 

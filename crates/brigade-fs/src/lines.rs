@@ -1,13 +1,13 @@
-//! Lines of a file, one at a time, however long the file is.
+//! Reads a file line by line, however long it is.
 
 use memchr::memchr;
 
 use crate::{FsError, ReadFile};
 
-/// Reads a range of a file line by line in constant memory (plus the longest line).
+/// Reads a range of a file line by line, in constant memory plus the longest line.
 pub struct Lines<'a> {
     file: &'a dyn ReadFile,
-    /// Where the next read starts.
+    /// The offset of the next read.
     next_read: u64,
     end: u64,
     buffer: Vec<u8>,
@@ -15,30 +15,30 @@ pub struct Lines<'a> {
     filled: usize,
 }
 
-/// One line and where it stands.
+/// A line and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
     /// Offset of its first byte in the file.
     pub offset: u64,
-    /// Its bytes, without the line feed.
+    /// The content without the line feed.
     pub bytes: &'a [u8],
-    /// Whether a line feed follows; only the last line of a range can be without one.
+    /// Whether a line feed follows. Only the last line of a range can lack one.
     pub is_complete: bool,
 }
 
 const CHUNK: usize = 256 * 1024;
 
 impl<'a> Lines<'a> {
-    /// Reads the lines that begin in `offset..end`; `offset` must be the beginning of one. The range may end inside a
-    /// line, which is then cut there and not complete.
+    /// Reads the lines that begin in `offset..end`. `offset` must be the start of a line. If the range ends inside a
+    /// line, that line is truncated there and is not complete.
     pub fn new(file: &'a dyn ReadFile, offset: u64, end: u64) -> Lines<'a> {
         Lines { file, next_read: offset, end, buffer: Vec::new(), start: 0, filled: 0 }
     }
 
-    /// Returns the next line; none at the end.
+    /// Returns the next line, or `None` at the end.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, FsError> {
         let mut searched = self.start;
         let (length, is_complete) = loop {
@@ -49,7 +49,7 @@ impl<'a> Lines<'a> {
             if self.end <= self.next_read {
                 break (self.filled - self.start, false);
             }
-            // Make room: move the begun line to the front, and grow only when it fills the whole buffer.
+            // Make room: move the partial line to the front, and grow only if it fills the whole buffer.
             if 0 < self.start {
                 self.buffer.copy_within(self.start..self.filled, 0);
                 searched -= self.start;
@@ -116,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_and_their_ends_are_the_file(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..300)) {
+        fn lines_and_line_feeds_add_up_to_the_file(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..300)) {
             let mut whole = Vec::new();
             for (offset, line, is_complete) in lines_of(&bytes) {
                 prop_assert_eq!(offset, whole.len() as u64);

@@ -1,4 +1,4 @@
-//! Advisory locks that tell who holds them.
+//! Advisory locks that name their holder.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
@@ -8,20 +8,20 @@ use std::time::Duration;
 use crate::error::Explain;
 use crate::{FsError, FsErrorKind, RelPath};
 
-/// A lock that is held until this is dropped.
+/// A lock that is held until it is dropped.
 #[must_use = "the lock is released when this is dropped"]
 #[derive(Debug)]
 pub struct Lock {
-    /// Dropping it releases: closes the file, or tells the memory.
+    /// Dropping it releases the lock: it closes the file, or updates the [`crate::MemoryFs`].
     _held: Box<dyn Held>,
 }
 
-/// What releases a lock when it is dropped.
+/// A guard that releases a lock when it is dropped.
 pub(crate) trait Held: Send + std::fmt::Debug {}
 
 impl<T: Send + std::fmt::Debug> Held for T {}
 
-/// How much of the holder's words is shown.
+/// The maximum number of characters shown of the holder's text.
 const HOLDER_LIMIT: usize = 200;
 
 impl Lock {
@@ -41,13 +41,13 @@ impl Lock {
             Err(TryLockError::Error(error)) => return Err(FsError::io("lock", path.as_str(), &error)),
             Err(TryLockError::WouldBlock) => wait(file, path, timeout)?,
         };
-        // Only words for the others: the lock itself is the kernel's, so what fails here does not matter.
+        // The text is only informative; the kernel owns the lock. Errors here do not matter.
         let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
         Ok(Lock::new(file))
     }
 }
 
-/// Waits in line in a thread of its own, because the kernel's queue is fair and has no time limit.
+/// Waits in a separate thread, because the kernel's queue is fair but has no time limit.
 fn wait(file: File, path: &RelPath, timeout: Duration) -> Result<File, FsError> {
     let reader = file.try_clone().explain("lock", path.as_str())?;
     let (sender, receiver) = channel();
@@ -55,7 +55,7 @@ fn wait(file: File, path: &RelPath, timeout: Duration) -> Result<File, FsError> 
         .name("lock".to_owned())
         .spawn(move || {
             let locked = file.lock();
-            // When nobody waits any more, the file is dropped with the message, which releases the lock.
+            // If the caller has given up, dropping the message closes the file and releases the lock.
             let _ = sender.send(locked.map(|()| file));
         })
         .explain("lock", path.as_str())?;
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_holds_it_and_everybody_gets_it() {
+    fn one_holder_at_a_time_and_every_waiter_gets_the_lock() {
         both(|fs| {
             let path: RelPath = "queue.lock".parse().unwrap();
             let inside = AtomicU32::new(0);

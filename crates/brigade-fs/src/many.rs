@@ -4,9 +4,9 @@ use brigade_core::parallel::in_parallel;
 
 use crate::{Fs, FsError, RelPath};
 
-/// Reads files of at most `limit` bytes each and returns what `convert` makes of them, in the order of `paths`.
+/// Reads files of at most `limit` bytes each and returns the results of `convert` in the order of `paths`.
 ///
-/// `convert` gets the index and the bytes or the error, and runs on several threads at once.
+/// `convert` receives the index and either the bytes or the error. It runs on several threads.
 pub fn read_many<T: Send>(
     fs: &dyn Fs,
     paths: &[RelPath],

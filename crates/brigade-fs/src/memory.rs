@@ -1,8 +1,8 @@
-//! A disk in memory that knows what would survive a loss of power.
+//! A disk in memory that tracks what would survive a power loss.
 //!
-//! Every file has the content that programs see and the content that is on the disk; every folder has the names that
-//! programs see and the changes to them that are not on the disk yet. [`MemoryFs::after_crash`] makes of that what a
-//! machine would find when it starts again.
+//! A file has the content that programs see and the content that is on disk. A directory has the names that programs
+//! see and the changes that are not on disk yet. [`MemoryFs::after_crash`] computes from these what a restarted machine
+//! would find.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::{
     WriteFile,
 };
 
-/// A root in memory: no links, no permissions, nothing outside. Clones share the files.
+/// A root in memory, without links, permissions or files outside. Clones share their files.
 #[derive(Clone, Debug)]
 pub struct MemoryFs {
     shared: Arc<Shared>,
@@ -33,14 +33,14 @@ struct Shared {
 #[derive(Clone, Debug, Default)]
 struct State {
     nodes: BTreeMap<u64, Node>,
-    /// What programs see.
+    /// The names that programs see.
     names: BTreeMap<RelPath, u64>,
-    /// What is on the disk.
+    /// The names on disk.
     durable: BTreeMap<RelPath, u64>,
-    /// What was done to names and is not on the disk, in order.
+    /// Changes of names that are not on disk yet, in order.
     pending: Vec<NameChange>,
     next: u64,
-    /// Counts changes, and stands for the time of each.
+    /// Counts changes; also serves as the time of each change.
     tick: i64,
 }
 
@@ -50,7 +50,7 @@ enum Node {
     File { content: Vec<u8>, durable: Vec<u8>, mode: u32, modified: i64 },
 }
 
-/// Names that change together; a rename takes one away and sets the other.
+/// Names that change together. A rename removes one name and sets another.
 #[derive(Clone, Debug)]
 struct NameChange {
     folder: RelPath,
@@ -65,7 +65,7 @@ impl Default for MemoryFs {
 }
 
 impl MemoryFs {
-    /// Makes an empty root.
+    /// Creates an empty root.
     pub fn new() -> MemoryFs {
         MemoryFs { shared: Arc::default() }
     }
@@ -74,10 +74,10 @@ impl MemoryFs {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a new root with what is left after a loss of power. `choose` is asked once for each thing that was not
-    /// synced, with the number of possibilities, and returns which one comes true: for a change of names 0 (lost) or 1
-    /// (kept); for a file that grew, how many of the new bytes are there; for another change of a file, 0 (old) or 1
-    /// (new).
+    /// Returns a new root with what survives a power loss. `choose` is called once for each change that was not synced.
+    /// It receives the number of outcomes and returns the index of one. For a change of names: 0 is lost, 1 is kept.
+    /// For a file that grew: how many of the new bytes survive. For any other change of a file: 0 is the old content, 1
+    /// the new.
     pub fn after_crash(&self, mut choose: impl FnMut(usize) -> usize) -> MemoryFs {
         let state = self.state();
         let mut after = State { next: state.next, tick: state.tick, ..State::default() };
@@ -93,7 +93,7 @@ impl MemoryFs {
                 after.names.insert(name.clone(), *node);
             }
         }
-        // A name in a folder that is lost is lost with it.
+        // A name in a lost directory is lost too.
         let names: Vec<RelPath> = after.names.keys().cloned().collect();
         for name in names {
             if !after.has_folder(&name.parent()) {
@@ -138,8 +138,7 @@ impl State {
     fn has_folder(&self, path: &RelPath) -> bool {
         path.is_root()
             || self.names.get(path).is_some_and(|node| {
-                // Nodes are filled in after the names when a crash is worked out, so a missing one is looked up by
-                // name.
+                // After a crash, nodes are added after the names. A node that is still missing is looked up by name.
                 !matches!(self.nodes.get(node), Some(Node::File { .. })) && self.has_folder(&path.parent())
             })
     }
@@ -153,7 +152,7 @@ impl State {
         Err(fail(FsErrorKind::NotFound))
     }
 
-    /// Checks that the folder of a path is there.
+    /// Checks that the parent directory of a path exists.
     fn require_folder(&self, operation: &'static str, path: &RelPath) -> Result<(), FsError> {
         let mut folder = path.parent();
         let fail = |kind| Err(FsError::new(operation, path.as_str(), kind));
@@ -363,7 +362,7 @@ impl Fs for MemoryFs {
             return Err(FsError::new("remove", path.as_str(), FsErrorKind::NotADirectory));
         }
         if state.names.keys().any(|name| name.parent() == *path) {
-            let text = "it is not empty".to_owned();
+            let text = "the directory is not empty".to_owned();
             let kind = FsErrorKind::Other { kind: std::io::ErrorKind::DirectoryNotEmpty, text };
             return Err(FsError::new("remove", path.as_str(), kind));
         }
@@ -484,7 +483,7 @@ impl WriteFile for MemoryFile {
 
     fn truncate(&mut self, length: u64) -> Result<(), FsError> {
         let length = usize::try_from(length).map_err(|_| {
-            let text = "the length does not fit this machine".to_owned();
+            let text = "the length is too large for this machine".to_owned();
             let kind = FsErrorKind::Other { kind: std::io::ErrorKind::InvalidInput, text };
             FsError::new("write", &self.path, kind)
         })?;

@@ -1,4 +1,4 @@
-//! A path that stays beneath the root by its words alone.
+//! Relative paths that cannot leave the root lexically.
 
 use std::fmt;
 use std::path::Path;
@@ -8,42 +8,42 @@ use thiserror::Error;
 
 /// A path relative to the root: names separated by `/`, none of them empty, `.` or `..`. The empty path is the root.
 ///
-/// That a link on the way leads out is not seen here but when the path is opened.
+/// A link that leads outside is detected only when the path is opened.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelPath(String);
 
-/// A text that is not a path beneath the root.
+/// A string that is not a path beneath the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected a relative path without `..`")]
 pub struct InvalidPath;
 
 impl RelPath {
-    /// Returns the root itself.
+    /// Returns the root.
     pub fn root() -> RelPath {
         RelPath(String::new())
     }
 
-    /// Returns the text, `/` between names.
+    /// Returns the path, with `/` between names.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Tells whether this is the root itself.
+    /// Returns whether this is the root.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the path for the system, `.` for the root.
+    /// Returns the path for system calls, `.` for the root.
     pub fn as_path(&self) -> &Path {
         Path::new(if self.0.is_empty() { "." } else { &self.0 })
     }
 
-    /// Returns the folder that holds this; the root is its own parent.
+    /// Returns the parent directory. The root is its own parent.
     pub fn parent(&self) -> RelPath {
         RelPath(self.0.rsplit_once('/').map_or(String::new(), |(parent, _)| parent.to_owned()))
     }
 
-    /// Returns the last name; empty for the root.
+    /// Returns the last name, which is empty for the root.
     pub fn name(&self) -> &str {
         self.0.rsplit_once('/').map_or(&self.0, |(_, name)| name)
     }
@@ -51,7 +51,7 @@ impl RelPath {
     /// Appends a path.
     ///
     /// # Errors
-    /// When `rest` is not a path beneath the root itself.
+    /// Fails if `rest` is not a path beneath the root.
     pub fn join(&self, rest: &str) -> Result<RelPath, InvalidPath> {
         let rest: RelPath = rest.parse()?;
         Ok(match (self.is_root(), rest.is_root()) {
@@ -61,7 +61,7 @@ impl RelPath {
         })
     }
 
-    /// Tells whether this is `folder` or lies in it.
+    /// Returns whether this is `folder` or lies beneath it.
     pub fn is_in(&self, folder: &RelPath) -> bool {
         folder.is_root()
             || self.0.strip_prefix(&folder.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -71,7 +71,7 @@ impl RelPath {
 impl FromStr for RelPath {
     type Err = InvalidPath;
 
-    /// Reads a relative path; `.` and doubled or trailing slashes are dropped.
+    /// Reads a relative path. `.` components and repeated or trailing slashes are removed.
     fn from_str(text: &str) -> Result<RelPath, InvalidPath> {
         if text.starts_with('/') || text.contains('\0') {
             return Err(InvalidPath);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_normalised() {
+    fn paths_are_normalised() {
         check("", "");
         check(".", "");
         check("./a//b/./c/", "a/b/c");
@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_up_or_to_the_top() {
+    fn parent_components_and_absolute_paths_are_refused() {
         for text in ["..", "a/..", "a/../b", "/etc/passwd", "a\0b"] {
             assert_eq!(text.parse::<RelPath>(), Err(InvalidPath), "{text:?}");
         }
     }
 
     #[test]
-    fn a_folder_holds_what_is_in_it() {
+    fn a_directory_contains_the_paths_beneath_it() {
         let path: RelPath = ".brigade/tools/x".parse().unwrap();
         assert!(path.is_in(&".brigade".parse().unwrap()));
         assert!(path.is_in(&RelPath::root()));
@@ -140,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_put_together_are_the_whole(text in "[a-c./]{0,12}") {
+        fn joined_parts_give_the_whole_path(text in "[a-c./]{0,12}") {
             if let Ok(path) = text.parse::<RelPath>() {
                 prop_assert_eq!(path.parent().join(path.name()).unwrap(), path.clone());
                 prop_assert_eq!(path.as_str().parse::<RelPath>().unwrap(), path);

@@ -1,7 +1,7 @@
-//! Opening paths beneath a folder, so that neither `..` nor a link leads out of it.
+//! Opens paths beneath a directory, so that neither `..` nor a link leads out of it.
 //!
-//! On Linux the kernel does it (`openat2` with `RESOLVE_BENEATH`). Elsewhere, and on kernels without it, the path is
-//! walked name by name and every link is followed by hand.
+//! On Linux the kernel does this (`openat2` with `RESOLVE_BENEATH`). On other systems, and on older kernels, the path
+//! is walked component by component and links are followed manually.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -13,19 +13,19 @@ use std::path::{Component, Path};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// A folder that paths are opened beneath.
+/// The directory that paths are opened beneath.
 #[derive(Debug)]
 pub(crate) struct Root {
     folder: OwnedFd,
 }
 
-/// How a folder is opened only to reach what is in it.
+/// Flags for opening a directory only to reach its entries.
 #[cfg(target_os = "linux")]
 const PASSAGE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const PASSAGE: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// How many links one path may take, as in the kernel.
+/// The maximum number of links on one path, as in the kernel.
 const MAX_LINKS: usize = 40;
 
 impl Root {
@@ -33,12 +33,12 @@ impl Root {
         Ok(Root { folder: rustix::fs::openat(rustix::fs::CWD, path, PASSAGE, Mode::empty())? })
     }
 
-    /// Opens what a path leads to; a path that leads out is `EXDEV`.
+    /// Opens a path. A path that leads outside fails with `EXDEV`.
     pub(crate) fn open_beneath(&self, path: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
         #[cfg(target_os = "linux")]
         {
             use rustix::fs::ResolveFlags;
-            // The kernel asks for another try when a folder on the way was renamed meanwhile.
+            // The kernel asks for a retry if a directory on the path was renamed.
             for _ in 0..64 {
                 let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
                 match rustix::fs::openat2(&self.folder, path, flags | OFlags::CLOEXEC, mode, resolve) {
@@ -51,7 +51,7 @@ impl Root {
         self.walk(path, flags | OFlags::CLOEXEC, mode)
     }
 
-    /// Opens the folder that holds the last name of a path, and returns it with that name.
+    /// Opens the parent directory of a path, and returns it with the last name.
     pub(crate) fn open_parent<'a>(&self, path: &'a Path) -> io::Result<(OwnedFd, &'a Path)> {
         let name = path.file_name().ok_or(Errno::INVAL)?;
         let parent = match path.parent() {
@@ -61,7 +61,7 @@ impl Root {
         Ok((self.open_beneath(parent, PASSAGE, Mode::empty())?, Path::new(name)))
     }
 
-    /// Does by hand what `openat2` does in the kernel.
+    /// Walks a path as `openat2` does in the kernel.
     pub(crate) fn walk(&self, path: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
         let mut passed: Vec<OwnedFd> = Vec::new();
         let mut ahead = names(path)?;
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// What opening gives: the content, or the kind of error.
+    /// Returns the content of an opened file, or the kind of error.
     fn content(result: io::Result<OwnedFd>) -> Result<String, io::ErrorKind> {
         let mut text = String::new();
         result

@@ -1,4 +1,4 @@
-//! Removing folders that a program filled as it liked.
+//! Removes directories whose content is arbitrary.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,12 +10,12 @@ use crate::error::Explain;
 use crate::{DiskFs, FsError, RelPath};
 
 impl DiskFs {
-    /// Removes a folder with everything in it, whatever it is called and however deep it lies.
+    /// Removes a directory and its content, however deep it is and whatever its names are.
     pub(crate) fn remove_everything(&self, path: &RelPath) -> std::result::Result<(), FsError> {
         let (parent, name) = self.parent("remove", path)?;
         let empty = || {
             let top = open(&parent, name)?;
-            // What lies deeper is moved up first, so that no path gets too long and no stack too deep.
+            // Deeper directories are moved up first, so that no path gets too long and no stack too deep.
             let mut moved = 0;
             loop {
                 let entries = entries(&top)?;
@@ -37,7 +37,7 @@ fn open(parent: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd> {
     rustix::fs::openat(parent, name, flags, Mode::empty())
 }
 
-/// Lists a folder: names, and whether each is a folder.
+/// Lists a directory: each name, and whether it is a directory.
 fn entries(folder: &OwnedFd) -> Result<Vec<(CString, bool)>> {
     let mut found = Vec::new();
     let mut reader = Dir::read_from(folder)?;
@@ -59,9 +59,9 @@ fn entries(folder: &OwnedFd) -> Result<Vec<(CString, bool)>> {
     Ok(found)
 }
 
-/// Removes a folder in `top`; the folders in it become folders in `top`.
+/// Removes a directory in `top`. Its subdirectories are moved into `top`.
 fn lift(top: &OwnedFd, name: &CStr, moved: &mut u64) -> Result<()> {
-    // A program may have locked itself out.
+    // The program may have removed its own permissions.
     let _ = rustix::fs::chmodat(top, name, Mode::RWXU, AtFlags::empty());
     let folder = open(top, name)?;
     for (inner, is_folder) in entries(&folder)? {
@@ -73,7 +73,7 @@ fn lift(top: &OwnedFd, name: &CStr, moved: &mut u64) -> Result<()> {
         loop {
             *moved += 1;
             match rustix::fs::renameat(&folder, &*inner, top, format!(".removed-{moved}")) {
-                // The name is taken.
+                // The name is taken; try the next one.
                 Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {}
                 result => break result?,
             }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_a_program_left_is_removed() {
+    fn any_tree_that_a_program_left_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
         let path: RelPath = "run".parse().unwrap();
@@ -106,7 +106,7 @@ mod tests {
         std::fs::write(folder.path().join("kept"), "x").unwrap();
         std::os::unix::fs::symlink("../kept", run.join("link")).unwrap();
         std::fs::create_dir_all(run.join(".removed-1/.removed-2")).unwrap();
-        // Deeper than a path can say.
+        // Deeper than the longest path.
         let mut deep = open(rustix::fs::CWD, &run).unwrap();
         for _ in 0..3_000 {
             rustix::fs::mkdirat(&deep, "deeper", Mode::RWXU).unwrap();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not_utf_8_are_told_apart_from_none() {
+    fn names_that_are_not_utf_8_are_listed_separately() {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
         assert!(fs.unreadable_names(&RelPath::root()).unwrap().is_empty());
