@@ -1,4 +1,4 @@
-//! From JSON to a [`Schema`], or to every reason why not.
+//! Compiles JSON to a [`Schema`], or to a list of every problem.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,7 +15,7 @@ use crate::references::{self, Definitions, Reference};
 use crate::schema::{Schema, Visits};
 use crate::types::{JsonType, TypeSet};
 
-/// What the root of the schema must be.
+/// What the root of the schema may be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Root {
     Any,
@@ -46,12 +46,13 @@ pub(crate) fn compile(schema: &Value, root: Root) -> Result<Schema, Vec<SchemaPr
     Ok(Schema { nodes, root: id, visits, possible })
 }
 
-/// After collapsing, a reference that does more than refer stands beside rules for the same value.
+/// Whether a reference that does more than refer remains after collapsing. Such a node also has rules for the same
+/// value.
 fn has_neighbours(node: &Node) -> bool {
     node.reference.is_some() && node.only_reference().is_none()
 }
 
-/// A broken root is reported as what it is, not also as lacking its type.
+/// Whether the root allows only objects. A broken root counts as such, because its problem is reported already.
 fn is_of_objects(node: &Node, schema: &Value) -> bool {
     let mut objects = TypeSet::NONE;
     objects.insert(JsonType::Object);
@@ -63,13 +64,13 @@ fn is_of_objects(node: &Node, schema: &Value) -> bool {
     node.types == objects || reported
 }
 
-/// Keywords that say something about a schema and refuse no instance.
+/// Keywords that describe a schema and reject no instance.
 const ANNOTATIONS: &[&str] =
     &["title", "default", "examples", "format", "$comment", "deprecated", "readOnly", "writeOnly"];
 
-/// The version of JSON Schema that a document is written in.
+/// The JSON Schema version of a document.
 ///
-/// In the subset, draft-07 differs from 2020-12 in one rule: it ignores everything beside `$ref`.
+/// Within the subset, draft-07 differs from 2020-12 in one rule: it ignores everything beside `$ref`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Dialect {
     #[default]
@@ -78,7 +79,7 @@ enum Dialect {
 }
 
 impl Dialect {
-    /// Reads the value of `$schema`; an empty fragment makes no difference.
+    /// Reads the value of `$schema`. An empty fragment is ignored.
     fn named(uri: &str) -> Option<Dialect> {
         match uri.strip_suffix('#').unwrap_or(uri) {
             "https://json-schema.org/draft/2020-12/schema" => Some(Dialect::Draft202012),
@@ -87,7 +88,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the dialect of a document; 2020-12 where it names none, or one that is refused later.
+    /// Returns the dialect of a document. It is 2020-12 if the document names none, or names one that is refused later.
     fn of_root(schema: &Value) -> Dialect {
         schema.get("$schema").and_then(Value::as_str).and_then(Dialect::named).unwrap_or_default()
     }
@@ -104,7 +105,7 @@ struct Compiler<'s> {
 }
 
 impl<'s> Compiler<'s> {
-    /// Adds a schema and all within it. Recursion is bounded by the depth of the JSON, checked before.
+    /// Adds a schema and its subschemas. The recursion is bounded by the nesting depth, which is checked before.
     fn schema(&mut self, schema: &'s Value, path: &Path<'_>) -> NodeId {
         let id =
             NodeId(u32::try_from(self.nodes.len()).expect("a schema in memory has less than 2^32 nodes"));
@@ -132,7 +133,7 @@ impl<'s> Compiler<'s> {
                 "description" => node.description = value.as_str().map(Box::from),
                 annotation if ANNOTATIONS.contains(&annotation) => {}
                 "$schema" => self.dialect(value, &at),
-                // Below the root it begins another document, whose references lead elsewhere.
+                // Below the root, `$id` starts another document with its own references.
                 "$id" if matches!(path, Path::Root) => {}
 
                 "type" => node.types = self.types(value, path, &at),
@@ -365,7 +366,7 @@ impl<'s> Compiler<'s> {
     }
 }
 
-/// The schema of items is at `$.a[]`; when it is no schema at all, the keyword `$.a.items` is what is wrong.
+/// The schema of the items is at `$.a[]`. A value that is not a schema is reported at the keyword, `$.a.items`.
 fn items_path<'p>(value: &Value, path: &'p Path<'p>, keyword: &Path<'p>) -> Path<'p> {
     match value {
         Value::Object(_) | Value::Bool(_) => path.items(),
@@ -411,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schema_is_a_problem() {
+    fn a_value_that_is_not_a_schema_is_a_problem() {
         check(json!(true), &[]);
         check(json!(false), &[]);
         check(json!(null), &["$: schema must be an object or a boolean"]);
@@ -459,12 +460,12 @@ mod tests {
     }
 
     #[test]
-    fn only_dialects_that_judge_alike_are_supported() {
+    fn only_2020_12_and_draft_07_are_supported() {
         let refused = ["$.$schema: unsupported dialect: only JSON Schema 2020-12 and draft-07 are supported"];
         for (uri, expect) in [
             ("https://json-schema.org/draft/2020-12/schema", &[][..]),
             ("https://json-schema.org/draft/2020-12/schema#", &[]),
-            // What servers publish that are built with the TypeScript SDK of MCP.
+            // As published by servers built with the MCP TypeScript SDK.
             ("http://json-schema.org/draft-07/schema#", &[]),
             ("http://json-schema.org/draft-07/schema", &[]),
             ("http://json-schema.org/draft/2020-12/schema", &refused),
@@ -494,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_draft_07_ignores_beside_a_reference_is_refused() {
+    fn keywords_that_draft_07_ignores_beside_a_reference_are_refused() {
         let schema = |dialect: &str, beside: Value| {
             let mut reference = json!({"$ref": "#/definitions/A", "description": "d", "default": 1});
             reference.as_object_mut().unwrap().extend(beside.as_object().unwrap().clone());
@@ -515,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn every_keyword_has_its_shape() {
+    fn every_keyword_requires_its_type() {
         for (keyword, value, expected) in [
             ("type", json!(5), "a type or a list of types"),
             ("type", json!([]), "a type or a list of types"),
@@ -567,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_of_a_contract_is_of_objects() {
+    fn the_root_of_a_contract_allows_only_objects() {
         let not_object = ["$: root schema must have type object"];
         check_root(json!({"type": "object"}), &[]);
         check_root(json!({"type": ["object"]}), &[]);

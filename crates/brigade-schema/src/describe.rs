@@ -1,4 +1,4 @@
-//! A schema in words: what `tools describe` shows, and what a planner asks.
+//! Describes schemas in words, for `tools describe` and for planners.
 
 use std::collections::BTreeMap;
 
@@ -7,46 +7,46 @@ use crate::schema::Schema;
 use crate::types::{JsonType, TypeSet};
 use crate::violation::AllowedValues;
 
-/// How deep a description goes into lists of lists.
+/// How many levels of nested lists a description shows.
 const DEEPEST: usize = 3;
 
-/// At most this many alternatives are described.
+/// The maximum number of alternatives that are described.
 pub(crate) const MOST_ALTERNATIVES: usize = 12;
 
-/// A property of the root of a schema.
+/// A property at the root of a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Property<'s> {
-    /// Its name.
+    /// The name of the property.
     pub name: &'s str,
-    /// Whether it may be left out.
+    /// Whether the property may be omitted.
     pub requirement: Requirement,
-    /// Its description, if it has one.
+    /// The description, if the schema has one.
     pub description: Option<&'s str>,
     schema: &'s Schema,
-    /// `None` for a name that is required and nowhere described.
+    /// `None` for a name that is required but has no schema.
     node: Option<NodeId>,
 }
 
-/// Whether a property may be left out.
+/// Whether a property may be omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requirement {
-    /// It must be there.
+    /// The property must be present.
     Required,
-    /// It may be left out.
+    /// The property may be omitted.
     Optional,
 }
 
 impl Property<'_> {
-    /// Says in a few words what the property may be: `string`, `array of integer`, `one of "a", "b"`.
+    /// Describes the allowed values in a few words: `string`, `array of integer`, `one of "a", "b"`.
     pub fn describe_type(&self) -> String {
         self.node.map_or_else(|| "any".to_owned(), |node| describe_type(self.schema, node))
     }
 }
 
-/// Collects what the root and everything in place with it says about properties.
+/// Collects the properties named by the root and by every node that applies to the same value.
 pub(crate) fn properties(schema: &Schema) -> Vec<Property<'_>> {
     let mut found = BTreeMap::new();
-    // A node may stand in many alternatives: each is visited once, the unconditional ones first.
+    // A node may occur in many alternatives. Each is visited once, unconditional nodes first.
     let mut seen = vec![false; schema.nodes.len()];
     let mut conditional = Vec::new();
     let mut ahead = vec![schema.root];
@@ -70,7 +70,7 @@ pub(crate) fn properties(schema: &Schema) -> Vec<Property<'_>> {
     found.into_values().collect()
 }
 
-/// `listed` is what a name in `required` means at this node.
+/// `listed` is the meaning of a name in `required` at this node.
 fn collect<'s>(
     schema: &'s Schema,
     node: &'s Node,
@@ -98,12 +98,12 @@ fn collect<'s>(
     }
 }
 
-/// A short label of what a node allows.
+/// Returns a short label for the values a node allows.
 pub(crate) fn describe_type(schema: &Schema, id: NodeId) -> String {
     label(schema, id, DEEPEST)
 }
 
-/// Labels of alternatives; objects are told apart by what they require.
+/// Returns a label for each alternative. Objects are distinguished by their required properties.
 pub(crate) fn describe_alternatives(schema: &Schema, ids: &[NodeId]) -> Vec<String> {
     let mut labels: Vec<String> =
         ids.iter().take(MOST_ALTERNATIVES).map(|id| describe_alternative(schema, *id)).collect();
@@ -144,7 +144,7 @@ fn label(schema: &Schema, id: NodeId, left: usize) -> String {
     join(&names)
 }
 
-/// Labels of all alternatives, each once.
+/// Returns the labels of all alternatives without duplicates.
 fn alternatives(schema: &Schema, node: &Node, left: usize) -> String {
     let mut names: Vec<String> = Vec::new();
     for id in node.any_of.iter().take(MOST_ALTERNATIVES) {
@@ -159,7 +159,7 @@ fn alternatives(schema: &Schema, node: &Node, left: usize) -> String {
     join(&names)
 }
 
-/// The type that a schema without `type` seems to be about.
+/// The type that the keywords imply if `type` is absent.
 fn implied(node: &Node) -> Option<JsonType> {
     if node.object.is_some() {
         Some(JsonType::Object)
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn properties_say_whether_they_may_be_left_out() {
+    fn properties_state_whether_they_may_be_omitted() {
         let schema = Schema::compile_root(&json!({
             "type": "object", "description": "Reads a file.",
             "properties": {

@@ -1,7 +1,7 @@
-//! When two JSON values are equal: the rule behind `enum`, `const` and `uniqueItems`.
+//! Equality of JSON values, as used by `enum`, `const` and `uniqueItems`.
 //!
-//! Numbers are equal by value (`1` and `1.0`), never to a boolean; objects without regard to order. All recursion
-//! here is as deep as the values, which [`crate::limits`] bounds before.
+//! Numbers are compared by value (`1` equals `1.0`) and never equal a boolean. The order of object members does not
+//! matter. Recursion is as deep as the values, which [`crate::limits`] bounds.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::number::Normal;
 
-/// Below this many items comparing all pairs is cheaper than hashing.
+/// Below this number of items, comparing all pairs is cheaper than hashing.
 const FEW_ITEMS: usize = 8;
 
-/// True if the two are the same JSON value.
+/// Returns whether two JSON values are equal.
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Null, Value::Null) => true,
@@ -29,9 +29,9 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Finds the first item that repeats an earlier one, as (earlier, later).
+/// Returns the first item that repeats an earlier one, as (earlier, later).
 ///
-/// Takes time in proportion to the size of the list, whatever it contains.
+/// Runs in linear time, whatever the items are.
 pub(crate) fn first_repeated(items: &[Value]) -> Option<(usize, usize)> {
     if items.len() <= FEW_ITEMS {
         return (1..items.len()).find_map(|later| {
@@ -65,7 +65,7 @@ fn hash(value: &Value, state: &RandomState) -> u64 {
             }
         }
         Value::Object(entries) => {
-            // A sum, because the order of entries does not count.
+            // A sum, because the order of entries does not matter.
             let sum = entries.iter().fold(0u64, |sum, (name, entry)| {
                 sum.wrapping_add(state.hash_one((name, hash(entry, state))))
             });
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn equality_is_that_of_json() {
+    fn equality_follows_json_schema() {
         check(json!(1), json!(1.0), true);
         check(json!(1), json!(true), false);
         check(json!(0), json!(false), false);

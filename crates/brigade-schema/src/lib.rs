@@ -1,31 +1,30 @@
-//! The JSON Schema subset that tool contracts are written in.
+//! The JSON Schema subset for tool contracts.
 //!
-//! A contract says what arguments a tool takes. An agent's call is checked against it before a person sees it, so
-//! two things must never happen: that a part of the schema is silently ignored, and that a message shows a value
-//! which may be a secret. Hence [`Schema`] can only be obtained when every keyword is understood, and a
-//! [`Violation`] names places and what the schema wants, never what the instance holds.
+//! A contract defines the arguments of a tool. An agent's call is checked against it before a user sees the call. Two
+//! things must therefore never happen: a part of the schema is silently ignored, or a message shows a value, which may
+//! be a secret. A [`Schema`] exists only if every keyword is understood. A [`Violation`] names places and what the
+//! schema requires, never the value found.
 //!
-//! # What is understood
+//! # Supported keywords
 //!
 //! With the meaning of JSON Schema 2020-12: `type` (one or a list), `enum`, `const`, `properties`, `required`,
 //! `additionalProperties`, `minProperties`, `maxProperties`, `items`, `minItems`, `maxItems`, `uniqueItems`,
-//! `minLength`, `maxLength`, `pattern`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`,
-//! `multipleOf`, `anyOf`, local `$ref` into `$defs`, `definitions` or any other schema of the document, and the
-//! schemas `true` and `false`. Annotations (`title description default examples format $comment deprecated
-//! readOnly writeOnly`) are accepted whatever they hold, and so is `$id` at the root. Any other keyword is a problem.
+//! `minLength`, `maxLength`, `pattern`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`,
+//! `anyOf`, local `$ref` to `$defs`, `definitions` or any other schema of the document, and the schemas `true` and
+//! `false`. Annotations (`title description default examples format $comment deprecated readOnly writeOnly`) are
+//! accepted with any value, as is `$id` at the root. Any other keyword is a problem.
 //!
-//! `$schema` names 2020-12, or draft-07, which most MCP servers publish. Both judge values alike in this subset, but
-//! for one rule: draft-07 ignores what stands beside `$ref`, so that is a problem there. Other dialects are refused.
+//! `$schema` may name 2020-12, or draft-07, which most MCP servers publish. Within the subset they differ in one rule:
+//! draft-07 ignores keywords beside `$ref`, so such keywords are a problem there. Other dialects are refused.
 //!
-//! Numbers are compared exactly: `1.0` is an integer and equals `1`, `0.3` is a multiple of `0.1`, and integers of
-//! 64 bits are not rounded. Lengths count characters (Unicode scalar values). Patterns are ECMA-262 without look-around
-//! and backreferences, and are matched in linear time. No schema and no instance, however hostile, exhausts the stack
-//! or makes a check exponential.
+//! Numbers are compared exactly: `1.0` is an integer and equals `1`, `0.3` is a multiple of `0.1`, and 64-bit integers
+//! are not rounded. Lengths count characters (Unicode scalar values). Patterns are ECMA-262 without look-around and
+//! backreferences, and match in linear time. No schema or instance can exhaust the stack or make a check exponential.
 //!
-//! # What it does not know
+//! # Out of scope
 //!
-//! Files, tools, policies, secrets. Schemas and instances come as [`serde_json::Value`]; duplicate keys are for
-//! the parser to refuse.
+//! Files, tools, policies and secrets. Schemas and instances arrive as [`serde_json::Value`], so the parser must refuse
+//! duplicate keys.
 //!
 //! # Example
 //!

@@ -1,28 +1,27 @@
-//! Bounds that keep hostile schemas and instances from exhausting the stack, the memory or the user.
+//! Limits that keep hostile schemas and instances from exhausting the stack, the memory or the user's patience.
 
 use serde_json::Value;
 
-/// How deep the JSON of a schema or of an instance may be nested; what the parser of `serde_json` reads is
-/// never deeper.
+/// The maximum nesting depth of a schema or an instance. The parser of `serde_json` never reads anything deeper.
 pub const MAX_DEPTH: usize = 128;
 
-/// How many schemas may be entered within each other while one instance is checked. A level of the instance
-/// usually costs one, and one more for each `anyOf` or `$ref` with neighbours on the way.
+/// The maximum number of nested schemas while one instance is checked. A level of the instance usually uses one, and
+/// one more for each `anyOf` or `$ref` with neighbours on the way.
 pub(crate) const MAX_EVALUATION_DEPTH: usize = 256;
 
-/// How many `$ref` and `anyOf` may lead from one schema to the next without going deeper into the instance.
+/// The maximum number of consecutive `$ref` and `anyOf` steps that do not descend into the instance.
 pub(crate) const MAX_CHAIN: u32 = 64;
 
-/// After this many violations the check stops.
+/// The check stops after this many violations.
 pub const MAX_VIOLATIONS: usize = 1000;
 
-/// How many different regular expressions one schema may hold.
+/// The maximum number of different regular expressions in one schema.
 pub(crate) const MAX_PATTERNS: usize = 256;
 
-/// Memory that one compiled regular expression may take, in bytes.
+/// The maximum size of one compiled regular expression, in bytes.
 pub(crate) const MAX_PATTERN_BYTES: usize = 1 << 20;
 
-/// True if `value` is nested deeper than [`MAX_DEPTH`].
+/// Returns whether `value` is nested deeper than [`MAX_DEPTH`].
 pub(crate) fn is_too_deep(value: &Value) -> bool {
     fn exceeds(value: &Value, left: usize) -> bool {
         match value {
@@ -49,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_parser_reads_is_not_too_deep() {
+    fn nothing_the_parser_reads_is_too_deep() {
         let text = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
         let read = |levels: usize| serde_json::from_str::<Value>(&text(levels));
         assert!(read(MAX_DEPTH + 1).is_err());

@@ -1,4 +1,4 @@
-//! A compiled schema: a flat list of nodes that refer to each other by number.
+//! A compiled schema: a flat list of nodes that refer to each other by index.
 
 use regex::Regex;
 use serde_json::{Number, Value};
@@ -7,7 +7,7 @@ use crate::equality::equal;
 use crate::number::{Decimal, Normal};
 use crate::types::{JsonType, TypeSet};
 
-/// The number of a node in its list.
+/// The index of a node in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NodeId(pub(crate) u32);
 
@@ -17,10 +17,10 @@ impl NodeId {
     }
 }
 
-/// One schema. What stands here applies to the same value; only rules for children go deeper.
+/// One schema. All its rules apply to the same value, except those for children.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// From `type`; empty for the schema `false`.
+    /// From `type`. Empty for the schema `false`.
     pub(crate) types: TypeSet,
     /// From `enum`, `const`, or both: the value must be in each list.
     pub(crate) values: Vec<Box<[Value]>>,
@@ -35,7 +35,7 @@ pub(crate) struct Node {
     pub(crate) description: Option<Box<str>>,
 }
 
-/// A bound as written, and ready for comparing.
+/// A bound as written, and in normal form for comparing.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub(crate) written: Number,
@@ -77,7 +77,7 @@ pub(crate) struct ArrayRules {
 pub(crate) struct ObjectRules {
     /// Sorted by name.
     pub(crate) properties: Vec<PropertyRule>,
-    /// In the order of the schema, without repetitions.
+    /// In schema order, without duplicates.
     pub(crate) required: Vec<Box<str>>,
     pub(crate) additional: Additional,
     pub(crate) min_properties: Option<u64>,
@@ -88,11 +88,11 @@ pub(crate) struct ObjectRules {
 pub(crate) struct PropertyRule {
     pub(crate) name: Box<str>,
     pub(crate) node: NodeId,
-    /// The description beside a `$ref`, which goes before that of its target.
+    /// The description beside a `$ref`. It overrides the description of the target.
     pub(crate) description: Option<Box<str>>,
 }
 
-/// What holds for properties that are not listed.
+/// The rule for properties that are not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Additional {
     #[default]
@@ -133,7 +133,7 @@ impl Node {
         self.object.get_or_insert_default()
     }
 
-    /// The target, if the node does nothing but refer to it.
+    /// Returns the target if the node does nothing but refer to it.
     pub(crate) fn only_reference(&self) -> Option<NodeId> {
         let plain = self.types == TypeSet::ANY
             && self.values.is_empty()
@@ -145,12 +145,12 @@ impl Node {
         if plain { self.reference } else { None }
     }
 
-    /// The nodes that see the same value as this one.
+    /// Returns the nodes that apply to the same value as this one.
     pub(crate) fn in_place(&self) -> impl Iterator<Item = NodeId> {
         self.reference.into_iter().chain(self.any_of.iter().copied())
     }
 
-    /// The types that `type`, `enum` and `const` leave possible. Does not follow references.
+    /// Returns the types allowed by `type`, `enum` and `const`. Does not follow references.
     pub(crate) fn possible_types(&self) -> TypeSet {
         if self.values.is_empty() {
             return self.types;
@@ -162,7 +162,7 @@ impl Node {
         possible
     }
 
-    /// The values that stand in all lists; meaningful only if there is a list.
+    /// Returns the values that occur in all lists. Meaningful only if there is a list.
     pub(crate) fn allowed_values(&self) -> impl Iterator<Item = &Value> {
         let (first, rest) = match self.values.split_first() {
             Some((first, rest)) => (&first[..], rest),

@@ -1,17 +1,17 @@
 //! Exact arithmetic on JSON numbers.
 //!
-//! A `serde_json` number is a 64-bit integer or a finite double. Comparing the two through `as f64` would make
-//! 2^53 and 2^53 + 1 equal; dividing doubles would make 0.3 no multiple of 0.1. So integers stay integers, and
-//! `multipleOf` computes on the decimal digits that the author wrote.
+//! A `serde_json` number is a 64-bit integer or a finite double. Comparing as `f64` would make 2^53 equal to 2^53 + 1,
+//! and dividing doubles would make 0.3 not a multiple of 0.1. Integers therefore stay integers, and `multipleOf` uses
+//! the decimal digits that the author wrote.
 
 use std::cmp::Ordering;
 
 use serde_json::Number;
 
-/// 2^64 as a double: above every integer a [`Number`] can hold.
+/// 2^64 as a double, above every integer that a [`Number`] can hold.
 const ABOVE_INTEGERS: f64 = 18_446_744_073_709_551_616.0;
 
-/// A number in normal form: a double without a fraction that fits 64 bits (with a sign bit more) is an integer.
+/// A number in normal form. A double without a fraction that fits in 64 bits plus sign is an integer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Normal {
     Integer(i128),
@@ -45,7 +45,7 @@ impl Normal {
         }
     }
 
-    /// The bits that are equal exactly when the numbers are.
+    /// Returns bits that are equal exactly if the numbers are equal.
     pub(crate) fn key(self) -> (bool, i128) {
         match self {
             Normal::Integer(integer) => (true, integer),
@@ -54,7 +54,7 @@ impl Normal {
     }
 }
 
-/// In normal form a float is either fractional or beyond every integer, so the two are never equal.
+/// In normal form a float either has a fraction or exceeds every integer, so the two are never equal.
 fn integer_against_float(integer: i128, float: f64) -> Ordering {
     if float >= ABOVE_INTEGERS {
         Ordering::Less
@@ -66,12 +66,12 @@ fn integer_against_float(integer: i128, float: f64) -> Ordering {
     }
 }
 
-/// True for a number without a fraction: `1`, `1.0`, `1e300`.
+/// Returns whether a number has no fraction: `1`, `1.0`, `1e300`.
 pub(crate) fn is_integer(number: &Number) -> bool {
     !number.is_f64() || number.as_f64().is_some_and(|float| float.fract() == 0.0)
 }
 
-/// A count such as `maxLength`: an integer of zero or more, which may be written `2.0`.
+/// Returns a count such as `maxLength`: a non-negative integer, which may be written `2.0`.
 pub(crate) fn as_count(number: &Number) -> Option<u64> {
     match Normal::of(number) {
         Normal::Integer(integer) => u64::try_from(integer).ok(),
@@ -79,7 +79,7 @@ pub(crate) fn as_count(number: &Number) -> Option<u64> {
     }
 }
 
-/// `digits * 10^exponent`, without sign: the shortest decimal text that reads back as the number.
+/// `digits * 10^exponent`, without sign: the shortest decimal text that round-trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
     digits: u64,
@@ -95,7 +95,7 @@ impl Decimal {
             return Decimal { digits: integer.unsigned_abs(), exponent: 0 };
         }
         let float = number.as_f64().unwrap_or(0.0).abs();
-        // `{:e}` prints the shortest digits that round-trip: at most 17, so they fit 64 bits.
+        // `{:e}` prints the shortest digits that round-trip: at most 17, so they fit in 64 bits.
         let text = format!("{float:e}");
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let fraction = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
@@ -105,7 +105,7 @@ impl Decimal {
         Decimal { digits: digits.parse().unwrap_or(0), exponent: exponent - shift }
     }
 
-    /// True if this is an integer multiple of `divisor`, which must not be zero.
+    /// Returns whether this is an integer multiple of `divisor`, which must not be zero.
     pub(crate) fn is_multiple_of(self, divisor: Decimal) -> bool {
         if self.digits == 0 {
             return true;
@@ -117,7 +117,7 @@ impl Decimal {
             // Both factors stay below 2^64, so the product fits.
             ((digits % modulus) * power_of_ten(shift.unsigned_abs(), modulus)).is_multiple_of(modulus)
         } else {
-            // A divisor that overflows is larger than the digits, which are not zero.
+            // A divisor that overflows exceeds the digits, which are not zero.
             10u128
                 .checked_pow(shift.unsigned_abs())
                 .and_then(|power| power.checked_mul(modulus))
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_integers_of_zero_or_more() {
+    fn counts_are_non_negative_integers() {
         assert_eq!(as_count(&number("2.0")), Some(2));
         assert_eq!(as_count(&number("18446744073709551615")), Some(u64::MAX));
         assert_eq!(as_count(&number("-1")), None);

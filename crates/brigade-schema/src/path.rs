@@ -1,19 +1,19 @@
-//! Where in a schema or an instance a finding lies.
+//! Places in a schema or an instance.
 //!
-//! A path is a chain of borrowed steps on the stack, so walking costs nothing; it becomes text only when there
-//! is something to report.
+//! A path is a chain of borrowed steps on the stack, so walking allocates nothing. It becomes text only if there is
+//! something to report.
 
 use std::fmt::{self, Display, Formatter, Write};
 
-/// Longest property name that is shown whole, in characters; longer ones are cut and end in `…`.
+/// The maximum length of a property name in characters. Longer names are cut and end in `…`.
 const LONGEST_NAME: usize = 120;
 
-/// A place, as the way from the root to it.
+/// The path from the root to a place.
 #[derive(Clone, Copy)]
 pub(crate) enum Path<'a> {
     /// The whole document: `$`.
     Root,
-    /// A property or a keyword: `.name`, or `["any name"]` when it is no identifier.
+    /// A property or a keyword: `.name`, or `["any name"]` if it is not an identifier.
     Key(&'a Path<'a>, &'a str),
     /// An element of a list: `[3]`.
     Index(&'a Path<'a>, usize),
@@ -47,7 +47,7 @@ impl Display for Path<'_> {
     }
 }
 
-/// True for a name that can stand behind a dot: ASCII letters, digits, `_` and `$`, no digit first.
+/// Returns whether a name can follow a dot: ASCII letters, digits, `_` and `$`, not starting with a digit.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'$';
     name.len() <= LONGEST_NAME
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_stand_behind_a_dot() {
+    fn identifiers_follow_a_dot() {
         check("a", "$.a");
         check("_x9", "$._x9");
         check("$defs", "$.$defs");

@@ -1,9 +1,10 @@
-//! Regular expressions of `pattern`: JSON Schema's dialect (ECMA-262) translated to the `regex` crate's.
+//! The regular expressions of `pattern`: translates JSON Schema's dialect (ECMA-262) to the syntax of the `regex`
+//! crate.
 //!
-//! The two agree on most of the syntax and differ in details that would silently change what matches: `\d` and
-//! `\w` are ASCII in one and Unicode in the other, `.` excludes other line ends, `[a&&b]` is three characters or
-//! an intersection. The text is therefore read once and written anew; what has no counterpart (look-around,
-//! backreferences) is a fault. Matching takes time linear in the text.
+//! The two dialects share most of their syntax, but differ in details that would silently change what matches: `\d` and
+//! `\w` are ASCII in one and Unicode in the other, `.` excludes other line ends, `[a&&b]` is three characters or an
+//! intersection. The expression is therefore parsed and written again. Syntax without a counterpart (look-around,
+//! backreferences) is a fault. Matching takes linear time.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -15,7 +16,7 @@ use crate::problem::PatternFault;
 
 const DIGIT: &str = "0-9";
 const WORD: &str = "0-9A-Za-z_";
-/// White space and line ends of ECMA-262.
+/// Whitespace and line ends of ECMA-262.
 const SPACE: &str = "\\x09-\\x0D\\x20\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}\\x{FEFF}";
 const NOT_LINE_END: &str = "[^\\n\\r\\x{2028}\\x{2029}]";
 const ANYTHING: &str = "[\\x{0}-\\x{10FFFF}]";
@@ -36,7 +37,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, PatternFault> {
 
 /// One escape or character.
 enum Atom {
-    /// Stands for itself.
+    /// Matches itself.
     Literal(char),
     /// The inside of a class, such as `0-9`.
     Class(&'static str),
@@ -50,7 +51,7 @@ enum Atom {
     NotWordBoundary,
 }
 
-/// What stands before the next character, which decides whether it can be repeated.
+/// What precedes the next character. It decides whether a quantifier may follow.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// The start of an expression, or an assertion.
@@ -61,7 +62,7 @@ enum Before {
     Quantifier,
 }
 
-/// Writes the ECMA-262 expression `pattern` in the syntax of the `regex` crate.
+/// Translates the ECMA-262 expression `pattern` to the syntax of the `regex` crate.
 fn translate(pattern: &str) -> Result<String, PatternFault> {
     let mut text = pattern.chars().peekable();
     let mut out = String::with_capacity(pattern.len() + 16);
@@ -124,7 +125,7 @@ fn translate(pattern: &str) -> Result<String, PatternFault> {
     Ok(out)
 }
 
-/// What stands before the next character after the quantifier that begins with `c`.
+/// Returns the new state after the quantifier that starts with `c`.
 fn repeat(before: Before, c: char) -> Result<Before, PatternFault> {
     match before {
         Before::Atom => Ok(Before::Quantifier),
@@ -154,7 +155,7 @@ fn group(text: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), Pattern
     Ok(())
 }
 
-/// True if what follows `{` makes it a quantifier: `3}`, `3,}` or `3,5}`.
+/// Returns whether the text after `{` makes it a quantifier: `3}`, `3,}` or `3,5}`.
 fn is_quantifier(rest: &Peekable<Chars<'_>>) -> bool {
     let mut rest = rest.clone();
     let mut digits = 0;
@@ -194,7 +195,7 @@ fn class(text: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), Pattern
         let last = class_atom(text)?.ok_or(PatternFault::Syntax)?;
         match (&first, &last) {
             (Atom::Literal(_), Atom::Literal(_)) => out.push('-'),
-            // `[\w-.]`: one end is a whole class, so the minus stands for itself.
+            // `[\w-.]`: one end is a whole class, so the minus is literal.
             _ => push_literal(out, '-'),
         }
         push_atom(out, &last, Place::Inside);
@@ -203,7 +204,7 @@ fn class(text: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), Pattern
     Ok(())
 }
 
-/// Reads one atom of a class; `None` at its end.
+/// Reads one atom of a class, or `None` at its end.
 fn class_atom(text: &mut Peekable<Chars<'_>>) -> Result<Option<Atom>, PatternFault> {
     match text.next() {
         None => Err(PatternFault::Syntax),
@@ -248,7 +249,7 @@ fn escape(text: &mut Peekable<Chars<'_>>) -> Result<Atom, PatternFault> {
     })
 }
 
-/// Reads what follows `\u`: four digits, two such halves, or digits in braces.
+/// Reads what follows `\u`: four digits, two such halves of a pair, or digits in braces.
 fn unicode(text: &mut Peekable<Chars<'_>>) -> Result<char, PatternFault> {
     if text.next_if_eq(&'{').is_some() {
         let digits: String = text.by_ref().take_while(|c| *c != '}').collect();
@@ -289,7 +290,7 @@ fn property(letter: char, text: &mut Peekable<Chars<'_>>) -> Result<String, Patt
     Ok(format!("\\{letter}{{{name}}}"))
 }
 
-/// Where an atom stands: a class needs its brackets only outside of another.
+/// Where an atom is written. A class needs brackets only outside another class.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Inside,
@@ -303,12 +304,12 @@ fn push_atom(out: &mut String, atom: &Atom, place: Place) {
         Atom::Class(inside) => out.extend(["[", inside, "]"]),
         Atom::NotClass(inside) => out.extend(["[^", inside, "]"]),
         Atom::Property(text) => out.push_str(text),
-        // Callers translate these two themselves; alone they match nothing.
+        // Callers translate these two themselves. On their own they match nothing.
         Atom::WordBoundary | Atom::NotWordBoundary => {}
     }
 }
 
-/// Writes a character so that it stands for itself inside and outside of classes.
+/// Writes a character that matches itself, inside and outside classes.
 fn push_literal(out: &mut String, c: char) {
     if c.is_ascii_alphanumeric() || !c.is_ascii() {
         out.push(c);
@@ -399,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_stand_for_themselves_unless_they_count() {
+    fn braces_are_literal_unless_they_are_a_quantifier() {
         check("^a{2}b{1,}c{0,1}$", "aab", true);
         check("^{a}$", "{a}", true);
         check("^a{2}?b+?c*?d??$", "aab", true);
@@ -409,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_counterpart_is_a_fault() {
+    fn syntax_without_a_counterpart_is_a_fault() {
         for pattern in ["(?=a)", "(?!a)", "(?<=a)", "(?<!a)", "^(?!.*\\.\\.).*$"] {
             check_fault(pattern, PatternFault::LookAround);
         }

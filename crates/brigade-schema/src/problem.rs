@@ -1,20 +1,20 @@
-//! What is wrong with a schema.
+//! Problems in a schema.
 
 use thiserror::Error;
 
 use crate::limits::MAX_DEPTH;
 use crate::path::{Path, is_identifier, quote};
 
-/// One reason why a schema cannot be used, and where it lies.
+/// A reason why a schema cannot be used, and its place.
 ///
-/// Displayed as `$.a: unsupported schema keywords: oneOf`. The path names a schema: `$` is the root, `$.a` the
-/// schema of property `a`, `$.a[]` that of its items, and `$.a.required` a keyword in it.
+/// Displayed as `$.a: unsupported schema keywords: oneOf`. The path names a schema: `$` is the root, `$.a` the schema
+/// of property `a`, `$.a[]` the schema of its items, and `$.a.required` a keyword in it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{path}: {kind}")]
 pub struct SchemaProblem {
-    /// The schema or the keyword.
+    /// The path of the schema or keyword.
     pub path: String,
-    /// What is wrong with it.
+    /// The problem.
     pub kind: ProblemKind,
 }
 
@@ -24,41 +24,41 @@ impl SchemaProblem {
     }
 }
 
-/// What can be wrong with a schema.
+/// The kinds of problem in a schema.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProblemKind {
     /// A schema is neither an object nor a boolean.
     #[error("schema must be an object or a boolean")]
     NotASchema,
-    /// The root of a contract is no schema of objects.
+    /// The root of a contract allows values other than objects.
     #[error("root schema must have type object")]
     RootNotObject,
-    /// Keywords outside the subset. They are never ignored, since they might refuse an instance.
+    /// Keywords outside the subset. They are never ignored, because they might reject an instance.
     #[error("unsupported schema keywords: {}", list(.keywords))]
     UnsupportedKeywords {
-        /// Their names, sorted.
+        /// The keywords, sorted.
         keywords: Vec<String>,
     },
-    /// `$schema` names a version of JSON Schema that judges values differently, or another one than the root.
+    /// `$schema` names an unsupported version of JSON Schema, or a different one than the root.
     #[error("unsupported dialect: only JSON Schema 2020-12 and draft-07 are supported")]
     UnsupportedDialect,
-    /// Keywords beside `$ref` in draft-07, which ignores them; 2020-12 does not.
+    /// Keywords beside `$ref` in draft-07, which ignores them. In 2020-12 they apply.
     #[error("unsupported beside `$ref`, where draft-07 ignores it: {}", list(.keywords))]
     IgnoredBesideReference {
-        /// Their names, sorted.
+        /// The keywords, sorted.
         keywords: Vec<String>,
     },
-    /// A type that JSON Schema does not have.
+    /// An unknown type.
     #[error("unsupported type {}", quote(.name, 40))]
     UnknownType {
         /// The name as written.
         name: String,
     },
-    /// The value of a keyword has the wrong shape.
+    /// The value of a keyword has the wrong type.
     #[error("must be {expected}")]
     Shape {
-        /// What it must be, such as `a list of strings`.
+        /// The expected value, such as `a list of strings`.
         expected: &'static str,
     },
     /// A regular expression that cannot be used.
@@ -67,13 +67,13 @@ pub enum ProblemKind {
     /// A reference that cannot be followed.
     #[error("{0}")]
     Reference(ReferenceFault),
-    /// The schema is nested too deep to be read safely.
+    /// The schema is nested too deeply to be read safely.
     #[error("nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
 }
 
 impl ProblemKind {
-    /// A stable word for machines, such as `unsupported-keywords`.
+    /// Returns a stable identifier for programs, such as `unsupported-keywords`.
     pub fn code(&self) -> &'static str {
         match self {
             ProblemKind::NotASchema => "not-a-schema",
@@ -100,19 +100,19 @@ pub enum PatternFault {
     /// `\1` or `\k<name>`.
     #[error("unsupported regular expression: backreference")]
     Backreference,
-    /// A group such as `(?i)` or `(?P<name>`, which JSON Schema's dialect does not have.
+    /// A group such as `(?i)` or `(?P<name>` that ECMA-262 lacks.
     #[error("unsupported regular expression: group that is neither plain, `(?:` nor `(?<name>`")]
     Group,
-    /// An escape such as `\A`, which JSON Schema's dialect does not have.
+    /// An escape such as `\A` that ECMA-262 lacks.
     #[error("unsupported regular expression: unknown escape")]
     Escape,
-    /// It is no regular expression at all.
+    /// The text is not a regular expression.
     #[error("is not a regular expression")]
     Syntax,
-    /// Compiled, it would take more memory than is given to it.
+    /// The compiled expression would exceed the memory limit.
     #[error("regular expression is too large")]
     TooLarge,
-    /// The schema holds too many of them.
+    /// The schema contains too many regular expressions.
     #[error("too many different regular expressions in one schema")]
     TooMany,
 }
@@ -121,24 +121,24 @@ pub enum PatternFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ReferenceFault {
-    /// It leads to another document, or to an anchor.
+    /// The target is another document or an anchor.
     #[error("unsupported reference: only `#` and `#/…` are followed")]
     NotLocal,
-    /// Its escapes are broken.
+    /// The text is not a valid JSON pointer.
     #[error("is not a JSON pointer")]
     Malformed,
-    /// There is no schema at its target.
-    #[error("points at no schema")]
+    /// The target is not a schema.
+    #[error("does not point to a schema")]
     Dangling,
-    /// It leads back to itself without going deeper into the instance.
+    /// The reference leads back to itself without descending into the instance.
     #[error("refers back to itself")]
     Loop,
-    /// It begins a chain of too many references and alternatives.
-    #[error("begins a chain of too many references")]
+    /// The reference starts a chain of too many references and alternatives.
+    #[error("starts a chain of too many references")]
     TooLong,
 }
 
-/// Names separated by commas; what is no identifier is quoted.
+/// Formats names separated by commas. A name that is not an identifier is quoted.
 fn list(names: &[String]) -> String {
     let shown: Vec<String> =
         names.iter().map(|name| if is_identifier(name) { name.clone() } else { quote(name, 40) }).collect();

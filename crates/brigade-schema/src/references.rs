@@ -1,4 +1,4 @@
-//! `$ref`: finding the target, refusing loops, and removing nodes that only refer.
+//! `$ref`: finds targets, refuses loops, and removes nodes that only refer.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use crate::node::{Additional, Node, NodeId};
 use crate::problem::{ProblemKind, ReferenceFault, SchemaProblem};
 use crate::types::TypeSet;
 
-/// A `$ref` as it was met.
+/// A `$ref` found while compiling.
 pub(crate) struct Reference<'s> {
-    /// The schema it stands in.
+    /// The schema that contains it.
     pub(crate) node: NodeId,
     pub(crate) text: &'s str,
-    /// The place of the keyword.
+    /// The path of the keyword.
     pub(crate) path: String,
 }
 
-/// Where definitions went: schema, `$defs` or `definitions`, name.
+/// The nodes of all definitions by schema, keyword (`$defs` or `definitions`) and name.
 pub(crate) type Definitions<'s> = HashMap<(NodeId, &'s str, &'s str), NodeId>;
 
-/// Writes the target of every reference into its node, or a problem for it.
+/// Sets the target of every reference, or reports a problem.
 ///
-/// `base` is the `$id` of the root: a reference that begins with it is local.
+/// `base` is the `$id` of the root. A reference that starts with it is local.
 pub(crate) fn resolve(
     nodes: &mut [Node],
     references: &[Reference<'_>],
@@ -52,8 +52,8 @@ pub(crate) fn resolve(
     }
 }
 
-/// Makes everything that pointed at a node which only refers point at its target, and returns where the root
-/// is then. Does nothing when there are problems, since loops among references would never end.
+/// Redirects every link to a node that only refers to the target of that node. Returns the new root. Does nothing if
+/// there are problems, because loops of references would never end.
 pub(crate) fn collapse(nodes: &mut [Node], root: NodeId, problems: &[SchemaProblem]) -> NodeId {
     if !problems.is_empty() || nodes.iter().all(|node| node.reference.is_none()) {
         return root;
@@ -90,9 +90,9 @@ pub(crate) fn collapse(nodes: &mut [Node], root: NodeId, problems: &[SchemaProbl
     last[root.index()]
 }
 
-/// The types that each node leaves possible, together with what it refers to and its alternatives.
+/// Returns the types each node allows, including its references and alternatives.
 ///
-/// The nodes must be free of loops and long chains, which also bounds the recursion.
+/// The nodes must have no loops or long chains; this also bounds the recursion.
 pub(crate) fn possible_types(nodes: &[Node]) -> Vec<TypeSet> {
     fn of(nodes: &[Node], id: NodeId, known: &mut [Option<TypeSet>]) -> TypeSet {
         if let Some(types) = known[id.index()] {
@@ -139,7 +139,7 @@ fn target(
     follow(nodes, definitions, &tokens).ok_or(ReferenceFault::Dangling)
 }
 
-/// Walks the tokens of a JSON pointer from the root, from schema to schema.
+/// Follows the tokens of a JSON pointer from the root, from schema to schema.
 fn follow(nodes: &[Node], definitions: &Definitions<'_>, tokens: &[String]) -> Option<NodeId> {
     let mut at = NodeId(0);
     let mut tokens = tokens.iter().map(String::as_str);
@@ -156,7 +156,7 @@ fn follow(nodes: &[Node], definitions: &Definitions<'_>, tokens: &[String]) -> O
             "anyOf" => {
                 let token = tokens.next()?;
                 let index: usize = token.parse().ok()?;
-                // `01` and `+1` parse but are no array indexes of JSON pointer.
+                // `01` and `+1` parse, but they are not JSON pointer indexes.
                 if index.to_string() != token {
                     return None;
                 }
@@ -184,7 +184,7 @@ fn percent_decode(text: &str) -> Result<String, ReferenceFault> {
     String::from_utf8(decoded).map_err(|_| ReferenceFault::Malformed)
 }
 
-/// Undoes `~0` and `~1` of JSON pointer.
+/// Decodes the `~0` and `~1` of a JSON pointer.
 fn unescape(token: &str) -> Result<String, ReferenceFault> {
     let mut plain = String::with_capacity(token.len());
     let mut chars = token.chars();
@@ -201,11 +201,11 @@ fn unescape(token: &str) -> Result<String, ReferenceFault> {
     Ok(plain)
 }
 
-/// How nodes lead to each other without going deeper into the instance.
+/// The links between nodes that do not descend into the instance.
 struct Chains {
-    /// Nodes from which such a way leads back to a node on it.
+    /// Nodes from which such links lead into a loop.
     in_loop: Vec<bool>,
-    /// The longest such way from each node, not counting nodes that only refer.
+    /// The longest such chain from each node, not counting nodes that only refer.
     length: Vec<u32>,
 }
 
@@ -217,7 +217,7 @@ enum Mark {
 }
 
 impl Chains {
-    /// Depth first with a stack of its own, because a chain may be as long as the schema is large.
+    /// Depth first with an explicit stack, because a chain may be as long as the schema.
     fn of(nodes: &[Node]) -> Chains {
         let mut chains = Chains { in_loop: vec![false; nodes.len()], length: vec![0; nodes.len()] };
         let mut marks = vec![Mark::New; nodes.len()];
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(found, expect, "{schema}");
     }
 
-    /// A schema with awkward names; the reference must lead to the one that wants a string.
+    /// A schema with awkward names. The reference must lead to the schema that requires a string.
     #[track_caller]
     fn check_target(reference: &str) {
         let schema = Schema::compile(&json!({
@@ -330,11 +330,11 @@ mod tests {
             ("other.json", "unsupported reference: only `#` and `#/…` are followed"),
             ("other.json#/$defs/a", "unsupported reference: only `#` and `#/…` are followed"),
             ("#anchor", "unsupported reference: only `#` and `#/…` are followed"),
-            ("#/$defs/b", "points at no schema"),
-            ("#/$defs", "points at no schema"),
-            ("#/properties/x/type", "points at no schema"),
-            ("#/anyOf/00", "points at no schema"),
-            ("#/$defs/a/", "points at no schema"),
+            ("#/$defs/b", "does not point to a schema"),
+            ("#/$defs", "does not point to a schema"),
+            ("#/properties/x/type", "does not point to a schema"),
+            ("#/anyOf/00", "does not point to a schema"),
+            ("#/$defs/a/", "does not point to a schema"),
             ("#/$defs/~2", "is not a JSON pointer"),
             ("#/$defs/a~", "is not a JSON pointer"),
             ("#/$defs/%4", "is not a JSON pointer"),
@@ -354,14 +354,14 @@ mod tests {
             json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [true, {"$ref": "#/$defs/a"}]}}}),
             &["$.$defs.a.$ref: refers back to itself", "$.$defs.b.anyOf[1].$ref: refers back to itself"],
         );
-        // Recursion through a property, an item or an additional property goes deeper each time.
+        // Recursion through a property, an item or an additional property descends each time.
         check(json!({"properties": {"a": {"$ref": "#"}}}), &[]);
         check(json!({"items": {"$ref": "#"}}), &[]);
         check(json!({"additionalProperties": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}), &[]);
     }
 
     #[test]
-    fn long_chains_are_problems_unless_they_only_refer() {
+    fn long_chains_are_problems_unless_they_are_only_references() {
         let chain = |links: usize, link: fn(usize) -> Value| {
             let definitions: serde_json::Map<String, Value> =
                 (0..links).map(|n| (format!("d{n}"), link(n))).collect();
@@ -376,6 +376,6 @@ mod tests {
         let link = |n: usize| json!({ "minLength": 1, "$ref": format!("#/$defs/d{}", n + 1) });
         assert!(Schema::compile(&chain(64, link)).is_ok());
         let problems = Schema::compile(&chain(65, link)).unwrap_err();
-        assert_eq!(problems[0].to_string(), "$.$defs.d0.$ref: begins a chain of too many references");
+        assert_eq!(problems[0].to_string(), "$.$defs.d0.$ref: starts a chain of too many references");
     }
 }

@@ -1,4 +1,4 @@
-//! The type that stands for a sound schema.
+//! The type of a valid schema.
 
 use serde_json::Value;
 
@@ -10,27 +10,26 @@ use crate::types::TypeSet;
 use crate::validate;
 use crate::violation::Violation;
 
-/// A schema whose every keyword is understood.
+/// A compiled schema whose keywords are all understood.
 ///
-/// There is no other way to obtain one than to compile it without a single problem, so no instance is ever
-/// checked against a schema of which a part was ignored. Cheap to check with, from any thread; cloning copies
-/// the rules but shares the compiled regular expressions.
+/// It can only be created by compiling without a single problem, so no instance is ever checked against a partly
+/// ignored schema. Can be used from any thread. Cloning copies the rules and shares the compiled regular expressions.
 #[derive(Clone, Debug)]
 pub struct Schema {
     pub(crate) nodes: Vec<Node>,
     pub(crate) root: NodeId,
     pub(crate) visits: Visits,
-    /// For each node the types that it leaves possible, references and alternatives included. Empty when no
-    /// node has alternatives, since only choosing among them asks.
+    /// For each node the types it allows, including references and alternatives. Empty if no node has alternatives,
+    /// because only choosing among alternatives needs it.
     pub(crate) possible: Vec<TypeSet>,
 }
 
-/// How often checking can come to one node with one value.
+/// How often a check can reach one node with one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visits {
-    /// Once: the schema has neither `anyOf` nor a `$ref` with neighbours.
+    /// At most once: the schema has neither `anyOf` nor a `$ref` with neighbours.
     Once,
-    /// Along many ways, so results must be remembered to keep the cost in bounds.
+    /// Along many paths, so results must be cached to bound the cost.
     Many,
 }
 
@@ -39,59 +38,58 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// Every problem, not the first one: those of the schemas in the order of the document, then those of its
-    /// references.
+    /// Returns every problem: first those of the schemas in document order, then those of the references.
     pub fn compile(schema: &Value) -> Result<Schema, Vec<SchemaProblem>> {
         compile::compile(schema, compile::Root::Any)
     }
 
-    /// Compiles the schema of a contract, whose root must have type `object`, itself or through a `$ref`.
+    /// Compiles the schema of a contract. Its root must have type `object`, directly or through a `$ref`.
     ///
     /// # Errors
     ///
-    /// As [`Schema::compile`], and a problem at `$` when the root allows anything but objects.
+    /// Like [`Schema::compile`], with a problem at `$` if the root allows anything but objects.
     pub fn compile_root(schema: &Value) -> Result<Schema, Vec<SchemaProblem>> {
         compile::compile(schema, compile::Root::Object)
     }
 
-    /// Lists every way in which `instance` breaks the schema; empty means valid.
+    /// Lists every violation in `instance`. An empty list means it is valid.
     ///
-    /// The order is stable. For each value: its own type, values and bounds; then missing properties, additional
-    /// properties, and what lies in its properties, sorted by name, or in its items. A value of the wrong type
-    /// is reported once and not looked into. Stops after [`MAX_VIOLATIONS`](crate::MAX_VIOLATIONS).
+    /// The order is stable. For each value: its type, values and bounds; then missing properties, additional
+    /// properties, and the violations in its properties, sorted by name, or in its items. A value of the wrong type is
+    /// reported once and not descended into. Stops after [`MAX_VIOLATIONS`](crate::MAX_VIOLATIONS).
     pub fn violations(&self, instance: &Value) -> Vec<Violation> {
         validate::violations(self, instance)
     }
 
-    /// True if `instance` is valid. Faster than [`Schema::violations`], for which it is the same as empty.
+    /// Returns whether `instance` is valid. Faster than [`Schema::violations`].
     pub fn accepts(&self, instance: &Value) -> bool {
         validate::accepts(self, instance)
     }
 
-    /// Lists the properties that the root names, sorted by name.
+    /// Lists the properties of the root, sorted by name.
     ///
-    /// Those of references and alternatives at the root are included; a property is required when every valid
-    /// instance has it according to `required` outside of alternatives.
+    /// Includes the properties of references and alternatives at the root. A property is required if `required` lists
+    /// it outside alternatives.
     pub fn properties(&self) -> impl Iterator<Item = Property<'_>> {
         describe::properties(self).into_iter()
     }
 
-    /// Finds one property of the root; `None` for a name that the root does not mention.
+    /// Finds a property of the root, or `None` if the root does not mention the name.
     pub fn property(&self, name: &str) -> Option<Property<'_>> {
         self.properties().find(|property| property.name == name)
     }
 
-    /// Says in a few words what the schema allows: `object`, `array of string`, `one of "a", "b"`.
+    /// Describes the allowed values in a few words: `object`, `array of string`, `one of "a", "b"`.
     pub fn describe_type(&self) -> String {
         describe::describe_type(self, self.root)
     }
 
-    /// The description of the root, if it has one.
+    /// Returns the description of the root, if it has one.
     pub fn description(&self) -> Option<&str> {
         self.node(self.root).description.as_deref()
     }
 
-    /// What it cannot know it allows.
+    /// Allows every type if the types were not computed.
     pub(crate) fn possible_types(&self, id: NodeId) -> TypeSet {
         self.possible.get(id.index()).copied().unwrap_or(TypeSet::ANY)
     }

@@ -15,7 +15,7 @@ pub enum JsonType {
     Array,
     /// A string.
     String,
-    /// A number without a fraction; `1.0` is one.
+    /// A number without a fraction, including `1.0`.
     Integer,
     /// Any number.
     Number,
@@ -26,7 +26,7 @@ pub enum JsonType {
 }
 
 impl JsonType {
-    /// All types, in the order in which sets list them.
+    /// All types, in display order.
     pub const ALL: [JsonType; 7] = [
         JsonType::Object,
         JsonType::Array,
@@ -37,7 +37,7 @@ impl JsonType {
         JsonType::Null,
     ];
 
-    /// The name as a schema writes it.
+    /// Returns the name used in schemas.
     pub fn name(self) -> &'static str {
         match self {
             JsonType::Object => "object",
@@ -54,7 +54,7 @@ impl JsonType {
         JsonType::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The narrowest type of a value.
+    /// Returns the narrowest type of a value.
     pub(crate) fn of(value: &Value) -> JsonType {
         match value {
             Value::Null => JsonType::Null,
@@ -83,17 +83,17 @@ impl Display for JsonType {
 pub struct TypeSet(u8);
 
 impl TypeSet {
-    /// No type: what the schema `false` allows.
+    /// No type, as in the schema `false`.
     pub(crate) const NONE: TypeSet = TypeSet(0);
-    /// Every type: a schema without `type`.
+    /// Every type, as in a schema without `type`.
     pub(crate) const ANY: TypeSet = TypeSet(0b111_1111);
 
-    /// True if the name was listed. [`JsonType::Number`] alone does not list [`JsonType::Integer`].
+    /// Returns whether the name is listed. [`JsonType::Number`] alone does not list [`JsonType::Integer`].
     pub fn lists(self, kind: JsonType) -> bool {
         self.0 & kind.bit() != 0
     }
 
-    /// The listed types, in the order of [`JsonType::ALL`].
+    /// Returns the listed types, in the order of [`JsonType::ALL`].
     pub fn iter(self) -> impl Iterator<Item = JsonType> {
         JsonType::ALL.into_iter().filter(move |kind| self.lists(*kind))
     }
@@ -106,7 +106,7 @@ impl TypeSet {
         TypeSet(self.0 | other.0)
     }
 
-    /// The types in both sets; an integer is in a set with `number`.
+    /// Returns the types in both sets. `number` includes `integer`.
     pub(crate) fn intersection(self, other: TypeSet) -> TypeSet {
         let mut both = TypeSet(self.0 & other.0);
         if self.admits(JsonType::Integer) && other.admits(JsonType::Integer) {
@@ -115,12 +115,12 @@ impl TypeSet {
         both
     }
 
-    /// The types worth telling: beside `number`, `integer` says nothing.
+    /// Returns the types to display. `integer` is redundant beside `number`.
     pub(crate) fn shown(self) -> impl Iterator<Item = JsonType> {
         self.iter().filter(move |kind| *kind != JsonType::Integer || !self.lists(JsonType::Number))
     }
 
-    /// True if a value of the narrowest type `kind` belongs to the set: an integer is a number, too.
+    /// Returns whether a value of the narrowest type `kind` belongs to the set. An integer is also a number.
     pub(crate) fn admits(self, kind: JsonType) -> bool {
         self.lists(kind) || (kind == JsonType::Integer && self.lists(JsonType::Number))
     }

@@ -1,4 +1,4 @@
-//! Checking an instance against a sound schema.
+//! Checks an instance against a schema.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -25,7 +25,7 @@ pub(crate) fn violations(schema: &Schema, instance: &Value) -> Vec<Violation> {
     check.found
 }
 
-/// Says only whether there is one.
+/// Returns whether there is no violation.
 pub(crate) fn accepts(schema: &Schema, instance: &Value) -> bool {
     if is_too_deep(instance) {
         return false;
@@ -35,27 +35,27 @@ pub(crate) fn accepts(schema: &Schema, instance: &Value) -> bool {
     !check.failed
 }
 
-/// What a check is for.
+/// The purpose of a check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// To find out whether a value is valid; ends at the first violation.
+    /// Find out whether a value is valid. Stops at the first violation.
     Probe,
-    /// To list violations.
+    /// List violations.
     Report,
 }
 
-/// A node and the address of a value, which stays where it is during a check.
+/// A node and the address of a value, which does not move during a check.
 type Visit = (NodeId, usize);
 
 struct Check<'s> {
     schema: &'s Schema,
     mode: Mode,
     found: Vec<Violation>,
-    /// Set by a violation while probing.
+    /// Set when a probe finds a violation.
     failed: bool,
-    /// Results of probes. Without them nested alternatives would cost exponential time.
+    /// Cached results of probes. Without them nested alternatives would take exponential time.
     probed: HashMap<Visit, bool>,
-    /// What was reported already, and need not be again.
+    /// Visits that were reported already.
     reported: HashSet<Visit>,
 }
 
@@ -81,7 +81,7 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// True when looking further would change nothing.
+    /// Whether checking further cannot change the result.
     fn is_settled(&self) -> bool {
         match self.mode {
             Mode::Probe => self.failed,
@@ -89,7 +89,7 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// Checks one value against one node, unless that was done before.
+    /// Checks one value against one node, unless this was done before.
     fn walk(&mut self, id: NodeId, value: &Value, path: &Path<'_>, depth: usize) {
         if self.is_settled() {
             return;
@@ -120,7 +120,7 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// True if the value is valid for the node; reports nothing.
+    /// Returns whether the value is valid for the node. Reports nothing.
     fn probe(&mut self, id: NodeId, value: &Value, path: &Path<'_>, depth: usize) -> bool {
         let (mode, failed) = (self.mode, self.failed);
         (self.mode, self.failed) = (Mode::Probe, false);
@@ -264,8 +264,9 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// When no alternative fits, reports the one that was meant if that is clear: the only one that allows the
-    /// type of the value, or the only one whose fixed properties (`"kind": {"const": …}`) the value has.
+    /// If no alternative matches, reports the violations of the intended one, if that is clear. It is the only
+    /// alternative that allows the type of the value, or the only one whose fixed properties (`"kind": {"const": …}`)
+    /// the value has.
     fn any_of(&mut self, alternatives: &[NodeId], value: &Value, path: &Path<'_>, depth: usize) {
         if alternatives.iter().any(|id| self.probe(*id, value, path, depth)) {
             return;
@@ -288,7 +289,7 @@ impl<'s> Check<'s> {
         };
         if let [only] = meant.as_slice() {
             self.walk(*only, value, path, depth);
-            // It was reported before, or failed only for being too deep then.
+            // Nothing is found if it was reported before, or failed only because of its depth.
             if !self.found.is_empty() {
                 return;
             }
@@ -318,7 +319,7 @@ fn has_allowed_value(node: &Node, value: &Value) -> bool {
     node.values.iter().all(|list| list.iter().any(|allowed| equal(allowed, value)))
 }
 
-/// True if the value has a property for which the node lists values, and only such values in these properties.
+/// Returns whether the value has a property with listed values, and only listed values in such properties.
 fn has_fixed_properties(node: &Node, schema: &Schema, value: &Value) -> bool {
     let (Some(rules), Value::Object(entries)) = (&node.object, value) else {
         return false;
@@ -450,19 +451,19 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_report_what_was_meant() {
+    fn alternatives_report_the_intended_one() {
         let either = json!({"anyOf": [
             {"type": "string", "minLength": 3},
             {"type": "array", "items": {"type": "string"}},
             {"type": "null"}
         ]});
         check(either.clone(), json!(null), &[]);
-        // No alternative allows the type: all types are listed.
+        // No alternative allows the type, so all types are listed.
         check(either.clone(), json!(1), &["$: expected array, string or null"]);
-        // One alternative does: it was meant.
+        // Only one alternative allows the type, so it is the intended one.
         check(either.clone(), json!("a"), &["$: must have at least 3 characters"]);
         check(either, json!(["a", 1]), &["$[1]: expected string"]);
-        // All that do are lists of values: the values are listed together.
+        // All matching alternatives are lists of values, so the lists are joined.
         check(
             json!({"anyOf": [{"const": "a"}, {"enum": ["b", "c"]}, {"type": "object"}]}),
             json!("d"),
@@ -478,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_property_says_which_alternative_was_meant() {
+    fn a_fixed_property_identifies_the_intended_alternative() {
         let shape = json!({"properties": {"shape": {"anyOf": [
             {"$ref": "#/$defs/circle"}, {"$ref": "#/$defs/square"}
         ]}}, "$defs": {
@@ -543,7 +544,7 @@ mod tests {
         check(json!({"items": {"$ref": "#"}}), nested(128), &[]);
         check(json!({"items": {"$ref": "#"}}), nested(129), &["$: nested more than 128 levels deep"]);
         check(json!({"anyOf": [{"type": "integer"}, {"items": {"$ref": "#"}}]}), nested(127), &[]);
-        // Three steps for each level exceed the depth of checking; that is a refusal, not an overflow.
+        // Three steps per level exceed the depth limit of a check. The result is a refusal, not an overflow.
         let costly = Schema::compile(&json!({
             "minItems": 0, "$ref": "#/$defs/a",
             "$defs": {"a": {"minItems": 0, "$ref": "#/$defs/b"}, "b": {"items": {"$ref": "#"}}}
@@ -557,7 +558,7 @@ mod tests {
         ));
     }
 
-    /// Each of these takes 2^60 steps or more when results are not remembered.
+    /// Without cached results each of these takes 2^60 steps or more.
     #[test]
     fn hostile_schemas_take_no_exponential_time() {
         let layers: Map<String, Value> = (0..60)

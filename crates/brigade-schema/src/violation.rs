@@ -1,4 +1,4 @@
-//! What is wrong with an instance.
+//! Violations in an instance.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -9,22 +9,22 @@ use crate::limits::MAX_DEPTH;
 use crate::path::{Path, cut, quote};
 use crate::types::TypeSet;
 
-/// At most this many values of an `enum` are listed.
+/// The maximum number of `enum` values listed.
 const MOST_VALUES: usize = 20;
 
-/// Longest value of an `enum` that is shown whole, in characters.
+/// The maximum length of a listed `enum` value, in characters.
 const LONGEST_VALUE: usize = 80;
 
-/// One way in which an instance breaks its schema, and where.
+/// A violation of a schema, and its place.
 ///
-/// Displayed as `$.mode: expected one of "a", "b"`. Names of the instance and values of the schema are shown,
-/// values of the instance never: they may be secrets.
+/// Displayed as `$.mode: expected one of "a", "b"`. Shows property names of the instance and values of the schema,
+/// never values of the instance, which may be secrets.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error("{path}: {kind}")]
 pub struct Violation {
-    /// The value that is wrong, missing or too many: `$`, `$.a`, `$.a[0]`, `$["a b"]`.
+    /// The path of the wrong, missing or additional value: `$`, `$.a`, `$.a[0]`, `$["a b"]`.
     pub path: String,
-    /// What is wrong with it.
+    /// The violation.
     pub kind: ViolationKind,
 }
 
@@ -34,124 +34,124 @@ impl Violation {
     }
 }
 
-/// The ways in which a value can break a schema.
+/// The kinds of violation.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ViolationKind {
     /// A required property is missing.
     #[error("required")]
     Required,
-    /// A property that the schema does not know, where it allows no others.
+    /// An unknown property, where the schema allows no others.
     #[error("additional property not allowed")]
     AdditionalProperty,
-    /// A value where the schema is `false`.
+    /// Any value where the schema is `false`.
     #[error("not allowed")]
     NotAllowed,
     /// A value of the wrong type.
     #[error("expected {expected}")]
     Type {
-        /// The types that are allowed here.
+        /// The allowed types.
         expected: TypeSet,
     },
-    /// None of the allowed values.
+    /// A value that is not one of the allowed values.
     #[error("expected {allowed}")]
     Value {
         /// The allowed values.
         allowed: AllowedValues,
     },
-    /// Too small a number.
+    /// A number that is too small.
     #[error("must be at least {limit}")]
     Minimum {
         /// The smallest number allowed.
         limit: Number,
     },
-    /// Too large a number.
+    /// A number that is too large.
     #[error("must be at most {limit}")]
     Maximum {
         /// The largest number allowed.
         limit: Number,
     },
-    /// A number that is not above its bound.
+    /// A number that is not greater than its limit.
     #[error("must be more than {limit}")]
     ExclusiveMinimum {
-        /// The bound, itself not allowed.
+        /// The exclusive limit.
         limit: Number,
     },
-    /// A number that is not below its bound.
+    /// A number that is not less than its limit.
     #[error("must be less than {limit}")]
     ExclusiveMaximum {
-        /// The bound, itself not allowed.
+        /// The exclusive limit.
         limit: Number,
     },
-    /// A number between two multiples.
+    /// A number that is not a multiple of the divisor.
     #[error("must be a multiple of {divisor}")]
     MultipleOf {
-        /// What must divide the number.
+        /// The required divisor.
         divisor: Number,
     },
-    /// Too short a string.
+    /// A string that is too short.
     #[error("must have at least {}", count(*.limit, "character", "characters"))]
     MinLength {
-        /// The smallest length, in characters.
+        /// The minimum length, in characters.
         limit: u64,
     },
-    /// Too long a string.
+    /// A string that is too long.
     #[error("must have at most {}", count(*.limit, "character", "characters"))]
     MaxLength {
-        /// The largest length, in characters.
+        /// The maximum length, in characters.
         limit: u64,
     },
-    /// A string that does not match.
+    /// A string that does not match the pattern.
     #[error("must match the pattern {}", quote(.pattern, 120))]
     Pattern {
-        /// The regular expression as the schema writes it.
+        /// The regular expression as written.
         pattern: String,
     },
-    /// Too short a list.
+    /// A list that is too short.
     #[error("must have at least {}", count(*.limit, "item", "items"))]
     MinItems {
-        /// The smallest number of items.
+        /// The minimum number of items.
         limit: u64,
     },
-    /// Too long a list.
+    /// A list that is too long.
     #[error("must have at most {}", count(*.limit, "item", "items"))]
     MaxItems {
-        /// The largest number of items.
+        /// The maximum number of items.
         limit: u64,
     },
-    /// Two equal items where all must differ.
+    /// Two equal items in a list of unique items.
     #[error("items must be unique: item {later} repeats item {earlier}")]
     Repeated {
-        /// Index of the first of the two.
+        /// The index of the first item.
         earlier: usize,
-        /// Index of the second of the two.
+        /// The index of the second item.
         later: usize,
     },
-    /// Too few properties.
+    /// An object with too few properties.
     #[error("must have at least {}", count(*.limit, "property", "properties"))]
     MinProperties {
-        /// The smallest number of properties.
+        /// The minimum number of properties.
         limit: u64,
     },
-    /// Too many properties.
+    /// An object with too many properties.
     #[error("must have at most {}", count(*.limit, "property", "properties"))]
     MaxProperties {
-        /// The largest number of properties.
+        /// The maximum number of properties.
         limit: u64,
     },
-    /// No alternative of an `anyOf` fits, and none is clearly the one that was meant.
+    /// No alternative of an `anyOf` matches, and none is clearly the intended one.
     #[error("matches none of the alternatives: {}", .alternatives.join("; "))]
     NoAlternative {
-        /// Short descriptions of those that allow the type of the value.
+        /// Short descriptions of the alternatives that allow the type of the value.
         alternatives: Vec<String>,
     },
-    /// The value is nested too deep to be checked safely.
+    /// The value is nested too deeply to be checked safely.
     #[error("nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
 }
 
 impl ViolationKind {
-    /// A stable word for machines: the name of the keyword that refused, where there is one.
+    /// Returns a stable identifier for programs, usually the name of the violated keyword.
     pub fn code(&self) -> &'static str {
         match self {
             ViolationKind::Required => "required",
@@ -178,12 +178,12 @@ impl ViolationKind {
     }
 }
 
-/// What a value may be, for showing: `"a"`, or `one of "a", "b"`. Long values and long lists are cut.
+/// The allowed values for display: `"a"`, or `one of "a", "b"`. Long values and long lists are cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedValues {
-    /// The first of them, as compact JSON.
+    /// The first values, as compact JSON.
     pub first: Vec<String>,
-    /// How many more there are.
+    /// The number of values that are not shown.
     pub more: usize,
 }
 

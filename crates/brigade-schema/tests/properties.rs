@@ -1,4 +1,4 @@
-//! What holds for every schema and every instance.
+//! Properties of every schema and every instance.
 
 #![allow(clippy::unwrap_used, reason = "a failing strategy is a failing test")]
 
@@ -6,7 +6,7 @@ use brigade_schema::{Schema, SchemaProblem, Violation};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Any JSON, with names that are often keywords so that much of it is nearly a schema.
+/// Any JSON, with names that are often keywords, so that many values are almost schemas.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -49,7 +49,7 @@ fn any_name() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A sound schema together with an instance that it must accept.
+/// A valid schema with an instance that it must accept.
 fn schema_and_instance() -> impl Strategy<Value = (Value, Value)> {
     let leaf = prop_oneof![
         any_json().prop_map(|value| (json!(true), value)),
@@ -58,7 +58,7 @@ fn schema_and_instance() -> impl Strategy<Value = (Value, Value)> {
             .prop_map(|(other, value)| (json!({ "enum": [other, value.clone()] }), value)),
         any::<bool>().prop_map(|value| (json!({"type": "boolean"}), json!(value))),
         Just((json!({"type": "null"}), Value::Null)),
-        // An integer may be written with a fraction of zero.
+        // An integer may be written with a zero fraction.
         any::<i32>()
             .prop_map(|n| (json!({"type": "integer", "minimum": n, "maximum": n}), json!(f64::from(n)))),
         (any::<i64>(), any::<i64>()).prop_map(|(a, b)| {
@@ -73,7 +73,7 @@ fn schema_and_instance() -> impl Strategy<Value = (Value, Value)> {
                 )
             })
             .prop_filter("below the maximum", |(_, n)| n.as_f64() != Some(f64::MAX)),
-        // Every decimal is a multiple of the unit of its last digit.
+        // Every decimal is a multiple of its last digit's unit.
         (-100_000i64..100_000, 1u32..6).prop_map(|(digits, places)| {
             let value: Value = serde_json::from_str(&format!("{digits}e-{places}")).unwrap();
             let unit: Value = serde_json::from_str(&format!("1e-{places}")).unwrap();
@@ -87,7 +87,7 @@ fn schema_and_instance() -> impl Strategy<Value = (Value, Value)> {
     ];
     leaf.prop_recursive(4, 40, 5, |inner| {
         prop_oneof![
-            // An object with its own properties required and all others refused.
+            // An object whose own properties are required and all others refused.
             prop::collection::btree_map(any_name(), inner.clone(), 0..5).prop_map(|entries| {
                 let required: Vec<&String> = entries.keys().step_by(2).collect();
                 let count = entries.len();
@@ -99,7 +99,7 @@ fn schema_and_instance() -> impl Strategy<Value = (Value, Value)> {
                 schema["properties"] = properties.into();
                 (schema, instance.into())
             }),
-            // A list in which every item fits one of the alternatives, here through a definition each.
+            // A list in which every item matches one of the alternatives, each given as a definition.
             prop::collection::vec(inner.clone(), 1..4).prop_map(|items| {
                 let (alternatives, values): (Vec<Value>, Vec<Value>) = items.into_iter().unzip();
                 let count = values.len();
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn a_reference_means_its_target((schema, instance) in schema_and_instance(), other in any_json()) {
+    fn a_reference_behaves_like_its_target((schema, instance) in schema_and_instance(), other in any_json()) {
         let referring = json!({"$ref": "#/$defs/a~1b", "$defs": {"a/b": schema.clone()}});
         let (direct, referring) = (compile(&schema), compile(&referring));
         for value in [&instance, &other] {

@@ -1,8 +1,8 @@
-//! The official JSON Schema Test Suite (draft 2020-12, `tests/suite/`, see the LICENSE there) for the keywords of
-//! the subset.
+//! The official JSON Schema Test Suite (draft 2020-12, see the license in `tests/suite/`) for the keywords of the
+//! subset.
 //!
-//! Groups whose schema leaves the subset must be refused, never half understood; how many are, is part of the
-//! test, so that none is skipped by accident.
+//! Groups that use other keywords must be refused as a whole. The test fixes their number, so that none is skipped by
+//! accident.
 
 #![allow(clippy::unwrap_used, reason = "the suite has a fixed form")]
 
