@@ -1,4 +1,4 @@
-//! How fast redaction is on log text: `cargo bench -p brigade-redact --bench redact`.
+//! Measures redaction of log text: `cargo bench -p brigade-redact --bench redact`.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ fn main() {
     divan::main();
 }
 
-/// A few megabytes of log text, as servers, compilers and test runners write it, with a secret now and then.
+/// Generates a few megabytes of log text, like that of servers, compilers and test runners, with an occasional secret.
 fn log() -> Vec<u8> {
     let mut text = String::new();
     for number in 0..60_000u32 {

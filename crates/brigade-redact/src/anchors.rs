@@ -1,25 +1,25 @@
-//! Finds the places where a secret may be announced, fast.
+//! A fast search for the places where a secret may start.
 //!
-//! Every way in which a secret shows has an anchor of four bytes (`pass`, `toke`, `?://`, `ghp_` …). The scan looks
-//! at pairs of bytes and skips as far as the pair allows (the algorithm of Wu and Manber), so it reads about every
-//! third byte, and only at an anchor are the rules asked.
+//! Every kind of secret has an anchor of four bytes (`pass`, `toke`, `?://`, `ghp_` …). The scan looks at pairs of
+//! bytes and skips as far as a pair allows (the Wu-Manber algorithm), so it reads about every third byte. The rules run
+//! only at anchors.
 
 use std::sync::LazyLock;
 
 use super::rules::PREFIXES;
 
-/// What an anchor announces.
+/// The kind of secret that an anchor indicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     /// A field name.
     Name,
-    /// A field name, from the second byte of the anchor on.
+    /// A field name that starts at the second byte of the anchor.
     ShortName,
     /// `bearer` before a token.
     Bearer,
     /// `basic` before a name and password.
     Basic,
-    /// `uth` of a field `auth`.
+    /// The `uth` of a field `auth`.
     AuthField,
     /// A flag that is followed by a name and password.
     UserFlag,
@@ -29,20 +29,20 @@ pub(super) enum Anchor {
     JsonWebToken,
     /// The first line of a PEM block.
     Pem,
-    /// The same of a key of SSH2.
+    /// The first line of an SSH2 key.
     Ssh2,
     /// A header with cookies.
     Cookie,
-    /// The signature of a URL, which lets whoever has it in.
+    /// The signature of a URL, which grants access.
     Signature,
-    /// A well-known prefix, by its position in the list.
+    /// A well-known prefix, by its index in the list.
     Prefix(usize),
 }
 
-/// How many bytes an anchor has.
+/// The length of an anchor in bytes.
 pub(super) const ANCHOR_LENGTH: usize = 4;
 
-/// `?` stands for any byte; letters match in either case.
+/// `?` matches any byte. Letters match in either case.
 const FOLDED: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[
     (b"pass", Anchor::Name),
     (b"?pwd", Anchor::ShortName),
@@ -50,7 +50,7 @@ const FOLDED: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[
     (b"cred", Anchor::Name),
     (b"toke", Anchor::Name),
     (b"?key", Anchor::ShortName),
-    // Of `authorization`: rarer than its beginning.
+    // Part of `authorization`, and rarer than its start.
     (b"riza", Anchor::Name),
     (b"bear", Anchor::Bearer),
     (b"basi", Anchor::Basic),
@@ -62,7 +62,7 @@ const FOLDED: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[
     (b"?sig", Anchor::Signature),
 ];
 
-/// As above, but letters match as they are.
+/// As above, but case-sensitive.
 const EXACT: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[
     (b"?eyJ", Anchor::JsonWebToken),
     (b"-BEG", Anchor::Pem),
@@ -79,9 +79,9 @@ struct Entry {
 }
 
 struct Tables {
-    /// How far the scan may move when it sees a pair at the end of its window; 0 means that an anchor may be here.
+    /// How far the scan may skip after a pair at the end of its window. 0 means that an anchor may be here.
     moves: Box<[u8; 1 << 16]>,
-    /// For a pair of no move, the list of anchors that end in it.
+    /// The anchors that end in a pair, for pairs that allow no skip.
     lists: Box<[u16; 1 << 16]>,
     entries: Vec<Vec<Entry>>,
 }
@@ -113,7 +113,7 @@ impl Tables {
             b if b.is_ascii_alphabetic() => letter_mask,
             _ => 0xff,
         });
-        // Few bytes match at a place, so the pairs are made of them and not looked for among all.
+        // Few bytes match at each place, so building the pairs is cheaper than testing all of them.
         let bytes = |at: usize| (0..=u8::MAX).filter(move |byte| byte & masks[at] == text[at] & masks[at]);
         for at in 0..ANCHOR_LENGTH - 1 {
             let distance = (ANCHOR_LENGTH - 2 - at) as u8;
@@ -155,14 +155,14 @@ pub(super) struct Anchors {
 }
 
 impl Anchors {
-    /// Gives the scanner; its tables are built at the first use.
+    /// Returns the scanner. Its tables are built on first use.
     pub(super) fn new() -> Anchors {
         Anchors { tables: &TABLES }
     }
 
-    /// Finds the next position from `from` on where an anchor stands.
+    /// Finds the next anchor at or after `from`.
     ///
-    /// An anchor that is not yet whole is not found; the last [`ANCHOR_LENGTH`] - 1 bytes must be seen again.
+    /// A partial anchor at the end is not found, so the caller must pass the last [`ANCHOR_LENGTH`] - 1 bytes again.
     pub(super) fn next(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let mut position = from;
         while let Some(&[a, b, c, d]) = bytes.get(position..position + ANCHOR_LENGTH) {
@@ -182,9 +182,9 @@ impl Anchors {
         None
     }
 
-    /// Tells whether an anchor stands anywhere in a whole text.
+    /// Returns whether a complete text contains an anchor.
     pub(super) fn stand_in(&self, text: &[u8]) -> bool {
-        // Some have any byte before them, and the text may begin without one.
+        // Some anchors start with any byte, which is missing at the start of the text.
         let mut beginning = [b'\n'; ANCHOR_LENGTH];
         for (to, byte) in beginning[1..].iter_mut().zip(text) {
             *to = *byte;
@@ -192,7 +192,7 @@ impl Anchors {
         self.next(text, 0).is_some() || self.next(&beginning, 0).is_some()
     }
 
-    /// Lists the anchors that stand at a position.
+    /// Lists the anchors at a position.
     pub(super) fn at(&self, bytes: &[u8], position: usize) -> impl Iterator<Item = Anchor> + use<> {
         let mut word = [0; ANCHOR_LENGTH];
         if let Some(found) = bytes.get(position..position + ANCHOR_LENGTH) {
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_anchor_is_found_wherever_it_stands() {
+    fn every_anchor_is_found_at_any_position() {
         for (text, anchor) in FOLDED.iter().chain(EXACT) {
             for padding in 0..9 {
                 let mut bytes = vec![b'~'; padding];

@@ -1,4 +1,4 @@
-//! Redaction of command lines, where one word says that the next is a secret.
+//! Redaction of command lines, where one word may mark the next as a secret.
 
 use brigade_command::{Password, Program};
 
@@ -7,7 +7,7 @@ use crate::rules::is_placeholder;
 use crate::words::SWITCHES;
 
 impl Redactor {
-    /// Redacts the words of a command line; the value after a flag with a secret name is masked too, and the password
+    /// Redacts the words of a command line. The value after a flag with a secret name is masked too, as is the password
     /// in `curl --user name:password`.
     pub fn redact_argv(&self, words: &[String]) -> Vec<Redacted> {
         let mut reader = ArgvReader::default();
@@ -22,9 +22,9 @@ impl Redactor {
     }
 }
 
-/// Lists the positions of the words of a command line that look secret: by themselves, or by the flag before them.
+/// Lists the indexes of words that look secret, either on their own or because of the flag before them.
 ///
-/// Placeholders (`$TOKEN`, `<token>`) and `[redacted]` do not.
+/// Placeholders (`$TOKEN`, `<token>`) and `[redacted]` are not secret.
 ///
 /// ```
 /// use brigade_redact::secret_words;
@@ -51,30 +51,30 @@ pub fn secret_words(words: &[String]) -> Vec<usize> {
     found
 }
 
-/// What of a word is secret because of the words before it.
+/// The part of a word that is secret because of the words before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hidden {
     Nothing,
     Whole,
-    /// Everything from this byte on, which is never the end.
+    /// Everything from this byte on, which is never the last position.
     From(usize),
 }
 
 /// Reads the words of a command line in order.
 #[derive(Default)]
 pub(super) struct ArgvReader {
-    /// The name of the flag before, without its dashes.
+    /// The previous flag, without its dashes.
     flag: Option<String>,
-    /// Whether a word before is a program that takes `-u name:password`.
+    /// Whether an earlier word is a program that takes `-u name:password`.
     takes_user: bool,
-    /// Whether the flag before is followed by a name and password.
+    /// Whether the previous flag takes a name and password.
     credentials: bool,
-    /// What `-p` means to the program, which most understand otherwise.
+    /// What `-p` means to the program. For most programs it is not a password.
     short: Password,
 }
 
 impl ArgvReader {
-    /// Judges the next word.
+    /// Classifies the next word.
     pub(super) fn next(&mut self, word: &str) -> Hidden {
         let flag = self.flag.take();
         let credentials = std::mem::take(&mut self.credentials);
@@ -104,7 +104,7 @@ impl ArgvReader {
         hidden
     }
 
-    /// Takes notice of the program that the words belong to.
+    /// Updates the state if the word names a program.
     fn program(&mut self, word: &str) {
         let after_login = self.short == Password::AfterLogin;
         match Program::of(word).map_or(Password::None, Program::password) {
@@ -114,20 +114,20 @@ impl ArgvReader {
                 _ => {}
             },
             Password::User => self.takes_user = true,
-            // What `sshpass` starts has flags of its own.
+            // The program that `sshpass` starts has its own flags.
             Password::OtherShort => self.short = Password::None,
             short @ (Password::Short | Password::ShortAttached | Password::AfterLogin) => self.short = short,
         }
     }
 
-    /// Gives where the value of `--user=…` begins.
+    /// Returns where the value of `--user=…` starts.
     fn attached(&self, word: &str) -> Option<usize> {
         let names = ["--user=", "--proxy-user="];
         names.iter().find(|name| self.takes_user && word.starts_with(**name)).map(|name| name.len())
     }
 }
 
-/// Tells whether a flag by its first word takes no secret: `--no-password`, `--list-secrets`.
+/// Returns whether the first word of a flag shows that it takes no secret: `--no-password`, `--list-secrets`.
 fn is_switch(flag: &str) -> bool {
     flag.split_once('-').is_some_and(|(first, _)| SWITCHES.contains(&first))
 }

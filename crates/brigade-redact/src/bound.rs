@@ -1,4 +1,4 @@
-//! Finds the values that were bound to a run, in every form in which they may show.
+//! Finds the values bound to a run, in every form in which they may appear.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,21 +9,21 @@ use super::spelled::Spelled;
 use super::window::{Extent, Window};
 use super::{MARK, SecretValue};
 
-/// Shorter values are found only where they stand as a word; their encoded forms are too common to mask.
+/// Shorter values are found only as whole words. Their encoded forms are too common to mask.
 const SHORTEST_INSIDE_WORDS: usize = 3;
 
-/// Shorter values are not looked for in encoded form.
+/// Shorter values are not searched in encoded form.
 const SHORTEST_ENCODED: usize = 4;
 
-/// Shorter values are not looked for in upper and lower case, and shorter lines not by themselves.
+/// Shorter values are not searched in upper and lower case, and shorter lines are not searched separately.
 const SHORTEST_VARIED: usize = 8;
 
-/// The bound values, ready to be found.
+/// The bound values, prepared for searching.
 pub(super) struct Bound {
     automaton: AhoCorasick,
-    /// For each form whether it must stand as a word, and whether it is a piece of the mark.
+    /// For each form, whether it must be a whole word, and whether it is a substring of the mark.
     forms: Vec<Form>,
-    /// Finds them where backslashes escape their characters.
+    /// Finds values whose characters are escaped with backslashes.
     spelled: Spelled,
     longest: usize,
 }
@@ -34,7 +34,7 @@ struct Form {
 }
 
 impl Bound {
-    /// Prepares values; `None` when there is nothing to find.
+    /// Prepares the values. Returns `None` if there is nothing to find.
     pub(super) fn new(values: &[SecretValue]) -> Option<Bound> {
         let mut forms = BTreeSet::new();
         for value in values {
@@ -43,7 +43,7 @@ impl Bound {
         let forms: Vec<Vec<u8>> = forms.into_iter().collect();
         let spelled = Spelled::new(values.iter().flat_map(|value| escapable(value.expose())));
         let longest = forms.iter().map(Vec::len).max()?.max(spelled.longest());
-        // Building fails only beyond the limits of the process's address space, where nothing else would work.
+        // Building fails only if memory is exhausted.
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(&forms)
@@ -58,13 +58,13 @@ impl Bound {
         Some(Bound { automaton, forms, spelled, longest })
     }
 
-    /// How many bytes of the end of a stream that goes on may be undecided.
+    /// The number of bytes at the end of a stream that may be undecided.
     pub(super) fn holds_back(&self) -> usize {
-        // A short value needs the byte after it, and a piece of the mark the rest of the mark.
+        // A short value needs the byte after it, and a part of the mark needs the rest of the mark.
         self.longest.max(MARK.len()) + MARK.len()
     }
 
-    /// Finds the values that begin at `from` or later; gives the position before which everything is decided.
+    /// Finds the values that start at `from` or later. Returns the position before which everything is decided.
     pub(super) fn find(&self, window: Window<'_>, from: usize, masks: &mut Vec<Range<usize>>) -> usize {
         let length = window.bytes.len();
         let decided = match window.extent {
@@ -72,7 +72,7 @@ impl Bound {
             Extent::GoesOn => length.saturating_sub(self.holds_back()).max(from),
         };
         let mut position = from;
-        // Every start is tried, so that values that overlap are masked as a whole.
+        // Every start is tried, so that overlapping values are masked as one.
         while position < decided {
             let input = aho_corasick::Input::new(window.bytes).span(position..length);
             let Some(found) = self.automaton.find(input).filter(|found| found.start() < decided) else {
@@ -91,7 +91,7 @@ impl Bound {
     }
 }
 
-/// Lists the texts of a value that are looked for with escapes.
+/// Lists the texts of a value to search with escapes.
 fn escapable(value: &[u8]) -> Vec<Vec<u8>> {
     let trimmed = value.trim_ascii();
     let lines: Vec<&[u8]> = trimmed.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
@@ -100,7 +100,7 @@ fn escapable(value: &[u8]) -> Vec<Vec<u8>> {
     whole.into_iter().chain(lines).map(|text| text.to_vec()).collect()
 }
 
-/// Tells whether a match lies within a mark that the text holds already.
+/// Returns whether a match lies inside a mark that the text already contains.
 fn is_within_mark(bytes: &[u8], found: Range<usize>) -> bool {
     let earliest = found.end.saturating_sub(MARK.len());
     (earliest..=found.start).any(|start| bytes[start..].starts_with(MARK.as_bytes()))
@@ -113,7 +113,7 @@ fn is_word(bytes: &[u8], found: Range<usize>) -> bool {
 }
 
 fn forms_of(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
-    // What a shell's `$(…)` or a reader of lines leaves of a value.
+    // The value as it remains after `$(…)` in a shell, or after reading it as a line.
     let trimmed = value.trim_ascii();
     if trimmed.is_empty() {
         return;
@@ -145,8 +145,7 @@ fn forms_of(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     }
 }
 
-/// The value as it stands within HTML and within a shell's single quotes; escapes with backslashes are looked for
-/// by themselves.
+/// Adds the value as escaped in HTML and in single quotes of a shell. Escapes with backslashes are searched separately.
 fn escaped(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     if let Ok(text) = std::str::from_utf8(value) {
         html(text, forms);
@@ -156,7 +155,7 @@ fn escaped(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     }
 }
 
-/// The value as HTML has it: writers differ in which quotes they escape, how, and what they do with what is not ASCII.
+/// Adds the value as escaped in HTML. Writers differ in how they escape quotes and non-ASCII characters.
 fn html(text: &str, forms: &mut BTreeSet<Vec<u8>>) {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let numbered: String = text
@@ -177,7 +176,7 @@ fn html(text: &str, forms: &mut BTreeSet<Vec<u8>>) {
     }
 }
 
-/// The value in base64, hexadecimal and URL encoding.
+/// Adds the value in base64, hexadecimal and URL encoding.
 fn encoded(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     for alphabet in [STANDARD, URL_SAFE] {
         for offset in 0..3 {
@@ -190,7 +189,7 @@ fn encoded(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
             forms.insert(value.iter().map(byte).collect::<Vec<_>>().join(between).into_bytes());
         }
     };
-    // As digests, certificates, dumps and URLs have it.
+    // The formats of digests, certificates, dumps and URLs.
     for (before, between) in [("", ""), ("", ":"), ("", " "), ("%", "")] {
         hex(before, between);
     }
@@ -200,9 +199,10 @@ fn encoded(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     percent_forms(value, forms);
 }
 
-/// The value as URLs have it.
+/// Adds the URL-encoded value.
 fn percent_forms(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
-    // What stays as it is differs: RFC 3986, JavaScript's two functions, Python's `quote`, HTML forms, nothing.
+    // Writers keep different characters unescaped: RFC 3986, two functions of JavaScript, Python's `quote`, HTML forms,
+    // none.
     for kept in [&b"-_.~"[..], b"-_.~!'()*", b"-_.~!'()*;,/?:@&=+$#", b"-_.~/", b"*-._"] {
         for upper in [true, false] {
             forms.insert(percent(value, kept, upper, b"%20"));
@@ -211,7 +211,7 @@ fn percent_forms(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     }
 }
 
-/// The lines of a value that is encoded by itself, as `base64` and `openssl` break them.
+/// Adds the lines of a value that is encoded on its own, as `base64` and `openssl` break them.
 fn lines_of_base64(value: &[u8], width: usize, forms: &mut BTreeSet<Vec<u8>>) {
     let text = base64_core(value, 0, STANDARD);
     if width < text.len() {
@@ -235,8 +235,8 @@ fn percent(value: &[u8], kept: &[u8], upper: bool, space: &[u8]) -> Vec<u8> {
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// The characters of base64 that depend on nothing but the value, when `offset` bytes of the last group of three
-/// stand before it.
+/// Returns the base64 characters that depend only on the value, if `offset` bytes of the last group of three precede
+/// it.
 fn base64_core(value: &[u8], offset: usize, alphabet: &[u8; 64]) -> Vec<u8> {
     let first = (offset * 8).div_ceil(6);
     let last = (offset + value.len()) * 8 / 6;
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_common_writers_make_of_a_value_is_masked() {
+    fn values_encoded_by_common_writers_are_masked() {
         let redactor = crate::Redactor::bound_only(&[SecretValue::from("v\u{e9}'4\"2<Ab/c")]);
         for form in [
             "v\u{e9}'4\"2<Ab/c",
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn base64_cores_are_what_an_encoder_writes() {
-        // `printf 'EXAMPLE' | base64` and with one and two bytes before it.
+        // The output of `printf 'EXAMPLE' | base64`, and with one and two bytes before it.
         assert_eq!(base64_core(b"EXAMPLE", 0, STANDARD), b"RVhBTVBMR");
         assert_eq!(base64_core(b"EXAMPLE", 1, STANDARD), b"VYQU1QTE");
         assert_eq!(base64_core(b"EXAMPLE", 2, STANDARD), b"FWEFNUExF");

@@ -1,4 +1,4 @@
-//! Secrets in commands that are configured as one text.
+//! Secrets in commands that are configured as one string.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use super::rules::is_reference;
 use super::{MARK, Redacted, Redactor, is_secret_name, looks_secret_value, secret_words};
 use brigade_command::{Argv, Program};
 
-/// Tells whether a configured command holds what looks like a secret, so that it must not be stored or shown.
+/// Returns whether a configured command appears to contain a secret, so that it must not be stored or shown.
 ///
-/// Judged is each word, with the flag before it. What only names where a secret lies is none: a variable, a file
-/// (`--private-key ~/.ssh/id_rsa`, `--credentials account.json`), a source (`--secret id=npm,src=.npmrc`).
+/// Each word is checked together with the flag before it. A reference to a secret does not count: a variable, a file
+/// (`--private-key ~/.ssh/id_rsa`, `--credentials account.json`) or a source (`--secret id=npm,src=.npmrc`).
 ///
 /// ```
 /// use brigade_redact::is_secret_command;
@@ -28,7 +28,7 @@ pub fn is_secret_command(command: &str) -> bool {
     }
 }
 
-/// Gives a configured command as it is stored and shown: itself, unless it [holds a secret](is_secret_command).
+/// Returns a configured command as it is stored and shown: unchanged, unless it [contains a secret](is_secret_command).
 pub fn shown_command(command: &str) -> Cow<'_, str> {
     if !is_secret_command(command) {
         return Cow::Borrowed(command);
@@ -38,15 +38,15 @@ pub fn shown_command(command: &str) -> Cow<'_, str> {
     if !is_secret_command(&masked) {
         return Cow::Owned(masked);
     }
-    // What only the words in their order tell.
+    // Secrets that only the order of the words reveals.
     let Ok(argv) = Argv::parse(command) else { return Cow::Borrowed(MARK) };
     let words = redactor.redact_argv(argv.words());
     let words: Vec<&str> = words.iter().map(Redacted::as_str).collect();
     Cow::Owned(shlex::try_join(words).unwrap_or_else(|_| MARK.to_owned()))
 }
 
-/// Tells, fast, whether there may be a secret: whether something announces one, or a program is named of which a flag
-/// does that means something else elsewhere.
+/// A fast check whether there may be a secret: an anchor is present, or the command names a program with a flag of
+/// special meaning.
 fn may_hold_secret(command: &str) -> bool {
     const PROGRAMS: &[&str] = &["auth", "curl", "sshpass", "mysql", "mariadb", "login"];
     let names_program = || PROGRAMS.iter().any(|word| command.contains(word));
@@ -55,10 +55,10 @@ fn may_hold_secret(command: &str) -> bool {
         || (command.contains('-') && names_program())
 }
 
-/// Takes out of a command line what only names where a secret lies.
+/// Removes the words that only refer to a secret.
 fn without_references(words: &[String]) -> Vec<String> {
     let program = words.first().and_then(|word| Program::of(word));
-    // `--secret NAME` names one that is kept elsewhere.
+    // `--secret NAME` refers to a secret that is stored elsewhere.
     let stores_secrets = program.is_some_and(Program::stores_secrets);
     let refers = |flag: &str, value: &str| {
         is_secret_name(flag.trim_start_matches('-'))
@@ -155,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_of_a_command_holds_no_secret(
+        fn a_shown_command_contains_no_secret(
             words in prop::collection::vec(
                 prop_oneof![
                     "[ -~]{0,12}",
@@ -171,7 +171,7 @@ mod tests {
         }
 
         #[test]
-        fn words_without_a_name_or_a_sign_are_no_secret(
+        fn words_without_a_name_or_a_sign_are_not_secret(
             words in prop::collection::vec("[a-z0-9./_-]{1,12}", 1..8),
         ) {
             let command = words.join(" ");

@@ -1,4 +1,4 @@
-//! The line of a file that a message is about, safe to show.
+//! The line of a file that a message refers to, safe to show.
 
 use std::borrow::Cow;
 use std::iter;
@@ -10,19 +10,19 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::{MARK, Redactor, is_secret_command};
 
-/// How much of the file around a line is looked at for secrets that span lines, in bytes.
+/// How much of the file around a line is scanned for secrets that span lines, in bytes.
 const CONTEXT: usize = 8 << 10;
 
-/// The longest line that is shown, in bytes.
+/// The maximum length of a line that is shown, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// What stands for a tab.
+/// The replacement for a tab.
 const TAB: &str = "    ";
 
-/// What stands for the part of a line that was cut away.
+/// The replacement for the part of a line that was cut.
 const GAP: &str = "...";
 
-/// The text of a file that people wrote, from which lines can be shown.
+/// The text of a file written by users, from which lines can be shown.
 ///
 /// ```
 /// use brigade_core::Place;
@@ -36,15 +36,16 @@ const GAP: &str = "...";
 #[derive(Debug)]
 pub struct Source {
     text: String,
-    /// Where each line begins.
+    /// The start of each line.
     starts: Vec<usize>,
-    /// Masks the secrets; absent when there are none.
+    /// Masks the secrets. Absent if there are none.
     redactor: Option<Redactor>,
 }
 
-/// One line of a file, and which part of it is meant.
+/// One line of a file, with the part that a message refers to.
 ///
-/// The text is safe to show: secrets are masked, tabs are blanks, and control and bidirectional characters are escaped.
+/// The text is safe to show: secrets are masked, tabs become spaces, and control and bidirectional characters are
+/// escaped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Excerpt {
     text: String,
@@ -53,7 +54,7 @@ pub struct Excerpt {
 }
 
 impl Source {
-    /// Takes the bytes of a file, which need not be UTF-8, and what masks its secrets.
+    /// Takes the bytes of a file, which need not be UTF-8, and the redactor for its secrets.
     pub fn new(bytes: &[u8], redactor: &Redactor) -> Source {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         let text = String::from_utf8_lossy(bytes).into_owned();
@@ -63,10 +64,10 @@ impl Source {
         Source { text, starts, redactor }
     }
 
-    /// Takes the line of a place out of the file.
+    /// Returns the line at a place.
     ///
-    /// Marked is the key, the string, the table header or the word that begins at the place; the whole line for a place
-    /// without a column. None for a place without a line, for one behind the end of the file, and for a very long line.
+    /// Marks the key, string, table header or word that starts at the place, or the whole line if the place has no
+    /// column. Returns `None` if the place has no line, is past the end of the file, or is in a very long line.
     pub fn excerpt(&self, place: &Place) -> Option<Excerpt> {
         let (start, line) = self.line(place)?;
         let meant = match place.column {
@@ -87,7 +88,7 @@ impl Source {
         Some(Excerpt { length, ..shown })
     }
 
-    /// Finds the column at which a word stands in the line of a place.
+    /// Finds the column of a word in the line of a place.
     pub fn column_of(&self, place: &Place, word: &str) -> Option<usize> {
         let (_, line) = self.line(place)?;
         let is_whole = |at: &usize| {
@@ -98,7 +99,7 @@ impl Source {
         Some(line[..at].chars().count() + 1)
     }
 
-    /// Returns where the line of a place begins, and the line.
+    /// Returns the line of a place and where it starts.
     fn line(&self, place: &Place) -> Option<(usize, &str)> {
         let number = place.line?;
         let start = *self.starts.get(number.checked_sub(1)?)?;
@@ -107,7 +108,7 @@ impl Source {
         (line.len() <= LONGEST).then_some((start, line))
     }
 
-    /// Masks the secrets of a line, those that begin or end on other lines included.
+    /// Masks the secrets of a line, including those that start or end on other lines.
     fn redacted(&self, start: usize, line: &str, redactor: &Redactor) -> String {
         let end = start + line.len();
         let from = self.text.floor_char_boundary(start.saturating_sub(CONTEXT));
@@ -119,29 +120,29 @@ impl Source {
         let all = redactor.redact_str(&self.text[from..to]);
         match upto.strip_prefix(&before) {
             Some(line) if all.starts_with(&upto) => redactor.redact_str(line),
-            // A secret begins or ends in the middle of the line.
+            // A secret starts or ends in the middle of the line.
             Some(_) | None => MARK.to_owned(),
         }
     }
 }
 
 impl Excerpt {
-    /// Returns the line as it can be shown.
+    /// Returns the line as it is shown.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns which bytes of the text are meant; empty behind the end of the line.
+    /// Returns the marked byte range. It is empty at the end of the line.
     pub fn marked(&self) -> Range<usize> {
         self.marked.clone()
     }
 
-    /// Returns how many characters of the file are meant.
+    /// Returns the number of marked characters in the file.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Cuts the text to at most so many columns around what is marked. What is cut away becomes `...`.
+    /// Cuts the text to at most `columns` around the marked part. Removed text becomes `...`.
     #[must_use]
     pub fn cut(&self, columns: usize) -> Excerpt {
         if width(&self.text) <= columns {
@@ -149,7 +150,7 @@ impl Excerpt {
         }
         let room = columns.saturating_sub(2 * GAP.len()).max(1);
         let (head, tail) = self.text.split_at(self.marked.start);
-        // A third of what the mark leaves stands before it; more when little follows.
+        // A third of the remaining width goes before the mark, or more if little follows.
         let marked = width(&self.text[self.marked.clone()]).min(room);
         let before = ((room - marked) / 3).max(room.saturating_sub(width(tail)));
         let start = head.len() - fitting(head.chars().rev(), before);
@@ -164,7 +165,7 @@ impl Excerpt {
         }
     }
 
-    /// Makes an excerpt of a line in which everything invisible becomes visible.
+    /// Creates an excerpt in which every invisible character becomes visible.
     fn escaped(line: &str, marked: impl FnOnce(&str) -> Range<usize>) -> Excerpt {
         let marked = marked(line);
         let mut text = String::with_capacity(line.len());
@@ -191,12 +192,12 @@ impl Excerpt {
     }
 }
 
-/// Returns how many columns of a terminal a text takes.
+/// Returns how many terminal columns a text takes.
 fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// Returns how many bytes of some characters fit into so many columns.
+/// Returns how many bytes of the characters fit in `columns`.
 fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
     let mut left = columns;
     let fitting = chars.take_while(|c| match left.checked_sub(c.width().unwrap_or(0)) {
@@ -209,8 +210,8 @@ fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> usize {
     fitting.map(char::len_utf8).sum()
 }
 
-/// Masks the strings of a line that are commands with a secret, such as `"curl -u name:password"`: only the order of
-/// the words tells. A line without strings may be such a command as a whole, or from its first `=` or `:` on.
+/// Masks the strings of a line that are commands with a secret, such as `"curl -u name:password"`, which only the order
+/// of the words reveals. A line without strings may be such a command as a whole, or after its first `=` or `:`.
 fn without_secret_commands(line: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut rest = line;
@@ -233,7 +234,7 @@ fn without_secret_commands(line: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Finds in a redacted line what was meant in the line; what is masked in part is meant as a whole.
+/// Maps a range of the original line to the redacted line. If part of the range is masked, the whole mark is included.
 fn follow(line: &str, redacted: &str, meant: Range<usize>) -> Range<usize> {
     if line == redacted {
         return meant;
@@ -251,7 +252,7 @@ fn follow(line: &str, redacted: &str, meant: Range<usize>) -> Range<usize> {
     start..end.max(start)
 }
 
-/// Finds what begins at a column: a key, a string, a header, a list or table that ends on the line, or a word.
+/// Finds the item that starts at a column: a key, a string, a header, a list or table that ends on the line, or a word.
 fn word_at(line: &str, column: usize) -> Range<usize> {
     let start = line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at);
     let rest = &line[start..];
@@ -270,7 +271,7 @@ fn is_of_word(c: char) -> bool {
     !c.is_whitespace() && !"=,[]{}()\"'#:;`".contains(c)
 }
 
-/// Measures the string that a text begins with; up to the end of the line when it does not end there.
+/// Returns the length of the string at the start of a text, or up to the end of the line if it is not closed.
 fn quoted(text: &str) -> usize {
     let quote = &text[..1];
     let three = text.get(..3).filter(|start| start.bytes().all(|byte| byte == quote.as_bytes()[0]));
@@ -288,7 +289,7 @@ fn quoted(text: &str) -> usize {
     text.trim_end().len()
 }
 
-/// Measures the brackets that a text begins with; one character when they do not end on the line.
+/// Returns the length of the brackets at the start of a text, or one character if they are not closed on the line.
 fn bracketed(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;

@@ -8,9 +8,9 @@ use brigade_core::{Json, Object};
 impl Redactor {
     /// Redacts a JSON value.
     ///
-    /// Under a key with a secret name every string that is not empty becomes `[redacted]`, also inside lists and
-    /// objects, unless the name is in doubt ([`is_secret_field`]); numbers and truth values stay. Every other string,
-    /// and every key, is redacted as text. Two keys that become the same by that are told apart by a number.
+    /// Under a key with a secret name, every non-empty string becomes `[redacted]`, including those inside lists and
+    /// objects, unless the name is ambiguous ([`is_secret_field`]). Numbers and booleans are kept. All other strings,
+    /// and all keys, are redacted as text. If two keys become equal, a number is added to one of them.
     pub fn redact_json(&self, json: &Json) -> Json {
         self.value(json, Inherited::Nothing)
     }
@@ -41,7 +41,7 @@ impl Redactor {
         }
     }
 
-    /// A list may be a command line, where a flag names the value after it.
+    /// A list may be a command line, in which a flag names the value after it.
     fn items(&self, items: &[Json], inherited: Inherited) -> Vec<Json> {
         let mut redacted = Vec::with_capacity(items.len());
         let mut words = ArgvReader::default();
@@ -58,7 +58,7 @@ impl Redactor {
     }
 }
 
-/// What the keys above a value say of it.
+/// What the keys above a value say about it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inherited {
     Nothing,
@@ -76,11 +76,10 @@ impl Inherited {
     }
 }
 
-/// Lists the paths (`$.a.b[0]`) of all fields that look secret: by a name, when they hold a string that is not
-/// empty, or by their value. Empty means none does.
+/// Lists the paths (`$.a.b[0]`) of all fields that look secret, by name (if they hold a non-empty string) or by value.
 ///
-/// A key that is not a plain name is written `["…"]`, and one that itself looks secret as `["[redacted]"]`, so a path
-/// can be shown. `[redacted]` itself is no secret.
+/// A key that is not an identifier is written `["…"]`, and a key that looks secret `["[redacted]"]`, so paths are safe
+/// to show. The value `[redacted]` is not a secret.
 ///
 /// ```
 /// use brigade_core::Json;

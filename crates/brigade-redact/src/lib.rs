@@ -1,28 +1,27 @@
 //! Keeps secrets out of everything that is stored or shown.
 //!
 //! Owns the rules for what a secret looks like, the masking of text, JSON and command lines, and the [lines](Excerpt)
-//! of files that are safe to show. Does not know where files are, tools or calls.
+//! of files that are safe to show. Knows nothing about tools or calls, or where files are.
 //!
-//! A [`Redactor`] replaces secrets in text by `[redacted]`, keeps what names them readable (`token=[redacted]`), and
-//! leaves every other byte as it is. It works on a stream: however the input is cut into pieces, the output is the
-//! same. Redacting a text twice changes nothing more.
+//! A [`Redactor`] replaces secrets in text with `[redacted]`, keeps the names before them readable
+//! (`token=[redacted]`), and leaves every other byte unchanged. It works on streams: the output does not depend on how
+//! the input is split. Redacting a text twice has no further effect.
 //!
-//! Masked are
+//! It masks
 //!
 //! * values of fields with a secret name ([`is_secret_name`]) in any quoting: `password = "x"`, `"token":"x"`,
 //!   `\"token\":\"x\"`, `--token x`, `export API_KEY=x`, `<password>x</password>`;
-//! * values beside a secret name: `name: DB_PASSWORD`, `value: x`; passwords of `.netrc`;
+//! * values beside a secret name: `name: DB_PASSWORD`, `value: x`; passwords in `.netrc`;
 //! * cookies, signatures of URLs and webhooks, bearer and basic authorizations, names and passwords inside URLs,
-//!   passwords after `curl --user`, tokens with a well-known prefix, JSON web tokens, and PEM private keys, the line
-//!   `BEGIN` included;
-//! * bound values ([`SecretValue`]) as they are, and base64-, hex- or URL-encoded; hex also with `:` or a blank between
-//!   the bytes, base64 also in lines of 64 or 76 characters; and escaped with backslashes, as JSON and shells do, in
-//!   any mixture, up to twice.
+//!   passwords after `curl --user`, tokens with a well-known prefix, JSON web tokens, and PEM private keys, including
+//!   the line `BEGIN`;
+//! * bound values ([`SecretValue`]), plain or encoded in base64, hexadecimal or URL encoding. Hexadecimal may have `:`
+//!   or a space between bytes, base64 may be broken into lines of 64 or 76 characters. Characters may be escaped with
+//!   backslashes, as in JSON and shells, in any mixture and up to twice.
 //!
-//! A bound value of one or two bytes is masked only where it stands as a word, and values of up to three bytes are
-//! not looked for in encoded form, because masking them would destroy harmless output without hiding anything. Not
-//! found are bound values that are reversed, compressed or encoded twice, and the later lines
-//! of a value whose quotes span lines (other than `"""`).
+//! A bound value of one or two bytes is masked only as a whole word. Values of up to three bytes are not searched in
+//! encoded form, because masking those would destroy harmless output. Bound values that are reversed, compressed or
+//! encoded twice are not found, nor are the later lines of a value whose quotes span lines (other than `"""`).
 //!
 //! A redactor holds back at most [`Redactor::holds_back`] bytes, however long the lines of the input are.
 //!

@@ -1,28 +1,28 @@
-//! Which field names say that their value is a secret.
+//! Decides which field names indicate a secret value.
 
 use crate::words::{
     ABOUT, ABOUT_USE, CERTAIN, HARMLESS_PASS, HARMLESS_TOKEN, METHODS, SECRET_KEY, SECRET_TOKENS,
 };
 
-/// How much a secret-looking name tells.
+/// How strongly a name indicates a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameKind {
     /// The value is a secret: `password`, `client_secret`, `api_key`.
     Certain,
-    /// `token`, which in programs and parsers often is something harmless.
+    /// `token`, which is often harmless in programs and parsers.
     Token,
     /// `authorization`: a scheme may stand before the secret.
     Authorization,
-    /// `tokens` by itself, which mostly are counted, and `token` glued to another word, often a name in a program.
+    /// `tokens` alone, which usually is a count, and `token` joined to another word, which often is a variable.
     Tokens,
-    /// `auth` or `bearer`, whose value often is only the name of a method.
+    /// `auth` or `bearer`, whose value often names a method.
     Method,
-    /// `pass` by itself, which often says how a test ended.
+    /// `pass` alone, which often is a test result.
     Pass,
 }
 
 impl NameKind {
-    /// Tells whether everything below a field of this name is secret, whatever it is.
+    /// Returns whether everything below a field with this name is secret.
     pub(super) fn covers_all(self) -> bool {
         match self {
             NameKind::Certain | NameKind::Token | NameKind::Authorization => true,
@@ -31,10 +31,10 @@ impl NameKind {
     }
 }
 
-/// Tells whether a field of this name and with this text as its value holds a secret.
+/// Returns whether a field with this name and this string value contains a secret.
 ///
-/// Mostly the name decides ([`is_secret_name`]). A count (`tokens: "100"`) and the name of a method (`auth: "basic"`)
-/// are none.
+/// Usually the name decides ([`is_secret_name`]). A count (`tokens: "100"`) and the name of a method (`auth: "basic"`)
+/// are not secret.
 ///
 /// ```
 /// use brigade_redact::is_secret_field;
@@ -57,7 +57,8 @@ fn is_one_word(value: &str) -> bool {
     !value.trim().contains(char::is_whitespace)
 }
 
-/// Tells whether a word is made as passwords are, of letters and something else, and not as names of files and tests.
+/// Returns whether a word has the form of a password, mixing letters and other characters, and not of a file or test
+/// name.
 pub(super) fn is_password(value: &str) -> bool {
     let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
     is_one_word(value)
@@ -68,13 +69,13 @@ pub(super) fn is_password(value: &str) -> bool {
         && !value.bytes().next().is_some_and(|b| b.is_ascii_digit() || b == b'-' || b == b'$')
 }
 
-/// Tells whether a text is only a number: `100`, `4,096`, `1.5`, `4k`.
+/// Returns whether a text is a number: `100`, `4,096`, `1.5`, `4k`.
 pub(super) fn is_count(value: &str) -> bool {
     let number = value.trim().trim_end_matches(['k', 'K', 'M', '%']);
     !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit() || b",._+-".contains(&b))
 }
 
-/// Tells whether a text names a way to authenticate, says whether one does, or is empty.
+/// Returns whether a text names an authentication method, says whether one is used, or is empty.
 pub(super) fn is_method(value: &str) -> bool {
     let lower = value.trim().to_ascii_lowercase();
     let lower = lower.trim_end_matches([',', ';', ')', '}', ']']);
@@ -85,12 +86,12 @@ pub(super) fn is_method(value: &str) -> bool {
             && lower.len() < 20
 }
 
-/// Tells whether a field of this name holds a secret, if its value is a string.
+/// Returns whether a field with this name contains a secret, if its value is a string.
 ///
-/// The name is split into words at `_ - .`, at spaces and where the case changes. Secret are names with a word such
-/// as `password`, `secret`, `credentials`, `token`, or a pair such as `api key` or `private key`. Not secret are
-/// names that speak *about* a secret (`token_count`, `password_file`, `secret_name`), counters (`max_tokens`; plural
-/// `tokens` needs a word such as `access` or `refresh` before it), page tokens and special tokens of a tokenizer,
+/// The name is split into words at `_ - .`, at spaces and at changes of case. A name is secret if it contains a word
+/// such as `password`, `secret`, `credentials`, `token`, or a pair such as `api key` or `private key`. Some names are
+/// not secret: names *about* a secret (`token_count`, `password_file`, `secret_name`), counters (`max_tokens`; the
+/// plural `tokens` needs a word such as `access` or `refresh` before it), page tokens, special tokens of a tokenizer,
 /// and the working directory (`PWD`).
 ///
 /// ```
@@ -103,7 +104,7 @@ pub fn is_secret_name(name: &str) -> bool {
     classify(name).is_some()
 }
 
-/// Tells what kind of secret a name announces, if any.
+/// Returns the kind of secret that a name indicates.
 pub(super) fn classify(name: &str) -> Option<NameKind> {
     if matches!(name, "PWD" | "OLDPWD") || 256 < name.len() {
         return None;
@@ -140,17 +141,17 @@ pub(super) fn classify(name: &str) -> Option<NameKind> {
     found
 }
 
-/// Tells whether nothing, or only a word for the value itself, follows `auth`.
+/// Returns whether `auth` is followed by nothing, or only by a word for the value.
 fn is_held(after: &[&str]) -> bool {
     matches!(after, [] | ["header" | "value" | "string" | "data" | "cookie"])
 }
 
-/// Tells whether a word before `auth` asks whether or how it is used.
+/// Returns whether a word before `auth` asks if or how it is used.
 fn is_about_use(word: &str) -> bool {
     ABOUT_USE.contains(&word)
 }
 
-/// Tells whether `token` stands at the end of a longer word: `mytoken`, `csrftoken`.
+/// Returns whether a longer word ends in `token`: `mytoken`, `csrftoken`.
 fn is_glued_token(word: &str) -> bool {
     let Some(before) = word.strip_suffix("token") else { return false };
     let harmless = HARMLESS_TOKEN.iter().any(|harmless| before.ends_with(harmless));
@@ -164,15 +165,15 @@ fn is_certain(word: &str, before: Option<&str>, last: bool) -> bool {
         word if word.ends_with("secret") || word.ends_with("apikey") => word != "nosecret",
         "key" | "keys" => before.is_some_and(|word| SECRET_KEY.contains(&word)),
         "pass" => last && before.is_some_and(|word| !HARMLESS_PASS.contains(&word)),
-        // `PassWord`, split by its case.
+        // `PassWord`, split at the change of case.
         "word" | "wd" | "phrase" | "code" => before == Some("pass"),
         _ => false,
     }
 }
 
-/// Writes the words of a name in lower case, with spaces between them.
+/// Writes the words of a name in lower case, separated by spaces.
 ///
-/// A number at the end, as in `API_KEY_1`, is no word.
+/// A number at the end, as in `API_KEY_1`, is dropped.
 fn spaced_words(name: &str) -> String {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '_' | '-' | '.'));
     let mut spaced = String::with_capacity(name.len() + 8);
@@ -180,7 +181,7 @@ fn spaced_words(name: &str) -> String {
     let mut previous = ' ';
     while let Some(c) = chars.next() {
         if c.is_uppercase() {
-            // `apiKey` breaks before the K, `APIKey` before the K too, `APIs` nowhere.
+            // `apiKey` and `APIKey` are split before the K, `APIs` is not split.
             let next_is_lower = chars.peek().is_some_and(|next| next.is_lowercase());
             if previous.is_lowercase()
                 || previous.is_ascii_digit()
@@ -199,7 +200,7 @@ fn spaced_words(name: &str) -> String {
     spaced
 }
 
-/// Takes the number off a word: `token2` is a token.
+/// Removes the number at the end of a word: `token2` becomes `token`.
 fn without_number(word: &str) -> &str {
     let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
     if letters.is_empty() { word } else { letters }
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_doubtful_names() {
+    fn values_of_ambiguous_names() {
         for (name, value, secret) in [
             ("tokens", "abc", true),
             ("tokens", "100", false),

@@ -1,4 +1,4 @@
-//! The redactor, secret values, and texts that are safe to show.
+//! The redactor, secret values, and text that is safe to show.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,22 +10,22 @@ use crate::bound::Bound;
 use crate::stream::{Scope, Stream};
 use crate::{anchors, rules};
 
-/// What stands in place of a secret.
+/// The replacement for a secret.
 pub const MARK: &str = "[redacted]";
 
-/// A value that must not be shown, such as that of a bound environment variable.
+/// A value that must not be shown, such as the value of a bound environment variable.
 ///
-/// It cannot be printed or serialised. Empty values, and values of nothing but white space, are never masked.
+/// It cannot be printed or serialized. Values that are empty or only whitespace are never masked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretValue(Vec<u8>);
 
 impl SecretValue {
-    /// Takes the bytes of a value, which need not be UTF-8.
+    /// Wraps the bytes of a value, which need not be UTF-8.
     pub fn new(value: impl Into<Vec<u8>>) -> SecretValue {
         SecretValue(value.into())
     }
 
-    /// Gives the value; whoever asks must not store or show it.
+    /// Returns the value. The caller must not store or show it.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
@@ -43,28 +43,28 @@ impl fmt::Debug for SecretValue {
     }
 }
 
-/// A text that holds no secret: it went through a redactor, or was written in the program.
+/// Text without secrets: it was redacted, or is part of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Redacted(Cow<'static, str>);
 
 impl Redacted {
-    /// Takes a text that is part of the program.
+    /// Wraps text that is part of the program.
     pub const fn from_static(text: &'static str) -> Redacted {
         Redacted(Cow::Borrowed(text))
     }
 
-    /// Takes a text that this crate has masked.
+    /// Wraps text that this crate has masked.
     pub(crate) fn known(text: String) -> Redacted {
         Redacted(Cow::Owned(text))
     }
 
-    /// Gives the text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Cuts the text as [`short`](brigade_core::text::short) does.
+    /// Shortens the text as [`short`](brigade_core::text::short) does.
     pub fn short(&self, limit: usize) -> Redacted {
         Redacted(Cow::Owned(brigade_core::text::short(&self.0, limit)))
     }
@@ -82,10 +82,10 @@ impl AsRef<str> for Redacted {
     }
 }
 
-/// Replaces secrets in text, at once or as a stream.
+/// Replaces secrets in text, either in one string or in a stream.
 ///
-/// A clone shares the prepared values and begins a stream of its own, so one is prepared for a run and cloned for
-/// each of its streams.
+/// A clone shares the prepared values and starts its own stream. Prepare one redactor per run and clone it for each
+/// stream.
 pub struct Redactor {
     bound: Option<Arc<Bound>>,
     scope: Scope,
@@ -93,12 +93,12 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Makes a redactor for what is stored or shown: all rules, and these bound values.
+    /// Creates a redactor for text that is stored or shown: all rules, and these bound values.
     pub fn new(bound_values: &[SecretValue]) -> Redactor {
         Redactor::with_scope(bound_values, Scope::AllRules)
     }
 
-    /// Makes a redactor for raw logs: these bound values in all their forms, and nothing else.
+    /// Creates a redactor for raw logs: these bound values in all their forms, and nothing else.
     pub fn bound_only(bound_values: &[SecretValue]) -> Redactor {
         Redactor::with_scope(bound_values, Scope::BoundOnly)
     }
@@ -108,20 +108,20 @@ impl Redactor {
         Redactor { bound, scope, stream: Stream::new(scope) }
     }
 
-    /// Takes the next bytes of a stream, and appends to `output` what is decided.
+    /// Takes the next bytes of a stream, and appends the decided part to `output`.
     pub fn push(&mut self, input: &[u8], output: &mut Vec<u8>) {
         self.stream.push(self.bound.as_deref(), input, output);
     }
 
-    /// Ends a stream, and appends to `output` what was held back. The redactor is then ready for another stream.
+    /// Ends a stream, and appends the remaining bytes to `output`. The redactor is then ready for another stream.
     pub fn finish(&mut self, output: &mut Vec<u8>) {
         self.stream.finish(self.bound.as_deref(), output);
         self.stream = Stream::new(self.scope);
     }
 
-    /// Says how many bytes of input at most are held back between two calls of [`push`](Redactor::push).
+    /// Returns the maximum number of input bytes held back between two calls of [`push`](Redactor::push).
     ///
-    /// That is about 2 KiB for the rules, or the longest form of a bound value, whichever is more.
+    /// This is the larger of about 2 KiB for the rules and the longest form of a bound value.
     pub fn holds_back(&self) -> usize {
         let bound = self.bound.as_ref().map_or(0, |bound| bound.holds_back());
         match self.scope {
@@ -130,9 +130,9 @@ impl Redactor {
         }
     }
 
-    /// Redacts a whole text, apart from any stream under way.
+    /// Redacts a string, independently of any stream in progress.
     pub fn redact_str(&self, text: &str) -> String {
-        // Most short texts announce nothing.
+        // Most short texts contain no anchor.
         if self.bound.is_none() && !anchors::Anchors::new().stand_in(text.as_bytes()) {
             return text.to_owned();
         }
@@ -140,19 +140,19 @@ impl Redactor {
         let mut stream = Stream::new(self.scope);
         stream.push(self.bound.as_deref(), text.as_bytes(), &mut output);
         stream.finish(self.bound.as_deref(), &mut output);
-        // Only a bound value that is no UTF-8 can cut a character.
+        // Only a bound value that is not UTF-8 can split a character.
         String::from_utf8(output)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    /// Redacts a whole text into one that says so by its type.
+    /// Redacts a string and returns it as [`Redacted`].
     pub fn redact(&self, text: &str) -> Redacted {
         Redacted(Cow::Owned(self.redact_str(text)))
     }
 }
 
 impl Clone for Redactor {
-    /// Shares the prepared values; the clone begins a stream of its own.
+    /// Shares the prepared values; the clone starts its own stream.
     fn clone(&self) -> Redactor {
         Redactor { bound: self.bound.clone(), scope: self.scope, stream: Stream::new(self.scope) }
     }
@@ -164,7 +164,7 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// Tells whether the rules alone would mask something in a text.
+/// Returns whether the rules alone would mask part of a text.
 pub(crate) fn is_changed_by_rules(text: &str) -> bool {
     let redactor = Redactor { bound: None, scope: Scope::AllRules, stream: Stream::new(Scope::AllRules) };
     redactor.redact_str(text) != text

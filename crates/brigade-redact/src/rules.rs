@@ -1,7 +1,7 @@
-//! The rules: given an anchor, is there a secret, and where does it begin?
+//! The rules: given an anchor, decide whether there is a secret and where it starts.
 //!
-//! A rule looks at most [`LOOKBEHIND`] bytes before its anchor and [`LOOKAHEAD`] after it. It decides the same
-//! however the input was cut, because it asks for more before it decides on too little.
+//! A rule reads at most [`LOOKBEHIND`] bytes before its anchor and [`LOOKAHEAD`] after it. It asks for more input
+//! rather than decide on too little, so the result does not depend on how the input is split.
 
 mod method;
 mod prefixes;
@@ -21,26 +21,26 @@ use user::user_flag;
 pub(super) use prefixes::PREFIXES;
 pub(super) use value::{is_placeholder, is_reference};
 
-/// How many bytes before an anchor a rule may look at.
+/// How many bytes before an anchor a rule may read.
 pub(super) const LOOKBEHIND: usize = 256;
 
-/// How many bytes after an anchor a rule may need before it decides.
+/// How many bytes after an anchor a rule may need.
 pub(super) const LOOKAHEAD: usize = 2048;
 
-/// How far before its anchor a secret may begin.
+/// How far before its anchor a secret may start.
 pub(super) const BEFORE_ANCHOR: usize = 12;
 
 /// A secret that was found.
 pub(super) struct Found {
-    /// Where it begins.
+    /// The start of the secret.
     pub(super) start: usize,
-    /// How its end is found.
+    /// How to find its end.
     pub(super) swallow: Swallow,
-    /// What it is.
+    /// The kind of secret.
     pub(super) kind: SecretKind,
 }
 
-/// Asks the rule of an anchor.
+/// Applies the rule of an anchor.
 pub(super) fn find(anchor: Anchor, window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     match anchor {
         Anchor::Name => named(window, at),
@@ -69,18 +69,18 @@ pub(super) fn find(anchor: Anchor, window: Window<'_>, at: usize) -> Result<Opti
     }
 }
 
-/// A field name and what separates it from its value.
+/// A field name and the separator before its value.
 struct Field<'a> {
     name: &'a str,
     kind: NameKind,
-    /// Where the value begins, quotes included.
+    /// The start of the value, including quotes.
     value: usize,
     separator: Separator,
-    /// Whether white space stands around the separator.
+    /// Whether the separator is surrounded by whitespace.
     spaced: bool,
-    /// The quote right before the name.
+    /// The quote immediately before the name.
     open_quote: Option<u8>,
-    /// Whether the name is the first thing in its line, as in YAML.
+    /// Whether the name comes first on its line, as in YAML.
     first_in_line: bool,
 }
 
@@ -92,9 +92,9 @@ enum Separator {
     Comparison,
     /// `:`
     Colon,
-    /// A blank after `--name`, or a comma in a list of arguments.
+    /// A space after `--name`, or a comma in a list of arguments.
     Flag,
-    /// `>` of an XML element.
+    /// The `>` of an XML element.
     Element,
 }
 
@@ -111,7 +111,7 @@ fn named(window: Window<'_>, anchor: usize) -> Result<Option<Found>, More> {
     value::find(window, &field)
 }
 
-/// The longest name of a field that is read.
+/// The maximum length of a field name.
 const LONGEST_NAME: usize = 100;
 
 fn is_name(byte: u8) -> bool {
@@ -124,7 +124,7 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
     let before = &window.bytes[..start];
     let Ok(name) = std::str::from_utf8(&window.bytes[start..end]) else { return Ok(None) };
     let Some(kind) = classify(name) else { return Ok(None) };
-    // `auth` and `bearer` have rules of their own.
+    // `auth` and `bearer` have their own rules.
     if kind == NameKind::Method {
         return Ok(None);
     }
@@ -161,7 +161,7 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
     }))
 }
 
-/// Finds where the name around an anchor begins and ends; none when it is too long.
+/// Finds the start and end of the name around an anchor, or `None` if it is too long.
 fn name_around(window: Window<'_>, anchor: usize) -> Result<Option<(usize, usize)>, More> {
     let bytes = window.bytes;
     let before = bytes[..anchor].iter().rev().take(LONGEST_NAME).take_while(|b| is_name(**b)).count();
@@ -174,7 +174,7 @@ fn name_around(window: Window<'_>, anchor: usize) -> Result<Option<(usize, usize
     if end - anchor == LONGEST_NAME {
         return Ok(None);
     }
-    // `API key:` and `private key:` are two words.
+    // `API key:` and `private key:` consist of two words.
     if matches!(bytes[start..end].to_ascii_lowercase().as_slice(), b"key" | b"keys")
         && bytes[..start].ends_with(b" ")
     {
@@ -185,7 +185,7 @@ fn name_around(window: Window<'_>, anchor: usize) -> Result<Option<(usize, usize
     Ok(Some((start, end)))
 }
 
-/// Skips the closing quote of a name, and the bracket of `config["name"]`; tells whether there is a quote.
+/// Skips the closing quote of a name and the bracket of `config["name"]`. Returns whether there is a quote.
 fn after_quote(window: Window<'_>, at: usize) -> Result<(usize, bool), More> {
     let slashes = window.skip(at, 16, |b| b == b'\\')?;
     if !window.at(slashes)?.is_some_and(is_quote) {
@@ -195,17 +195,17 @@ fn after_quote(window: Window<'_>, at: usize) -> Result<(usize, bool), More> {
     Ok((slashes + 1 + usize::from(is_index), true))
 }
 
-/// What is known of a name before its separator.
+/// A name and its context, before the separator is read.
 struct Name<'a> {
     name: &'a str,
-    /// What stands before it.
+    /// The text before the name.
     before: &'a [u8],
     is_quoted: bool,
-    /// Whether white space follows.
+    /// Whether whitespace follows.
     gap: bool,
 }
 
-/// Reads the separator at a position; gives its end.
+/// Reads the separator at a position and returns its end.
 fn separator(window: Window<'_>, at: usize, name: &Name<'_>) -> Result<Option<(Separator, usize)>, More> {
     let is_flag = name.name.starts_with('-');
     Ok(match window.at(at)? {
@@ -236,17 +236,17 @@ fn separator(window: Window<'_>, at: usize, name: &Name<'_>) -> Result<Option<(S
     })
 }
 
-/// Finds the value of an entry that gives names and values by themselves: `name: DB_PASSWORD`, `value: x` in the next
-/// line; `"name":"password","value":"x"`; `key="password" value="x"`. `at` is after the name and its quote.
+/// Finds the value of an entry that lists name and value separately: `name: DB_PASSWORD`, `value: x` on the next line;
+/// `"name":"password","value":"x"`; `key="password" value="x"`. `at` is after the name and its quote.
 fn value_beside_name(window: Window<'_>, at: usize, quoted: bool) -> Result<Option<usize>, More> {
-    // Without quotes only in lines of their own.
+    // Without quotes, only on separate lines.
     let comma = window.skip(at, usize::from(quoted), |b| b == b',')?;
     let key = window.skip(comma, 48, |b| b.is_ascii_whitespace())?;
     let is_apart = at != key && (quoted || window.bytes[at..key].contains(&b'\n'));
     if is_apart { value_key(window, key) } else { Ok(None) }
 }
 
-/// Reads `value` and its sign; gives the end.
+/// Reads `value` and its separator, and returns the end.
 fn value_key(window: Window<'_>, key: usize) -> Result<Option<usize>, More> {
     let word = window.skip(key, 16, |b| b == b'\\')?;
     let is_quoted = window.at(word)?.is_some_and(is_quote);
@@ -266,7 +266,7 @@ fn value_key(window: Window<'_>, key: usize) -> Result<Option<usize>, More> {
     Ok(matches!(window.at(end)?, Some(b':' | b'=')).then_some(end + 1))
 }
 
-/// Goes on to a value that stands in the next line, or in an object of its own (`"secret": {"value": "x"}`).
+/// Moves to a value on the next line, or in a nested object (`"secret": {"value": "x"}`).
 fn value_further_on(window: Window<'_>, at: usize) -> Result<usize, More> {
     let is_white = |b: u8| b.is_ascii_whitespace();
     let opens = window.at(at)? == Some(b'{');
@@ -277,12 +277,12 @@ fn value_further_on(window: Window<'_>, at: usize) -> Result<usize, More> {
             None => Ok(at),
         };
     }
-    // Three quotes begin what is told about a function.
+    // Three quotes start a docstring.
     let is_value = at != next && window.at(next)? == Some(b'"') && window.at(next + 1)? != Some(b'"');
     Ok(if is_value { next } else { at })
 }
 
-/// Tells whether what stands before `password` is the entry of a machine in a `.netrc`.
+/// Returns whether the text before `password` is a machine entry of a `.netrc`.
 fn is_netrc(before: &[u8]) -> bool {
     let near = &before[before.len().saturating_sub(LOOKBEHIND - 16)..];
     let mut words = near.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -291,7 +291,7 @@ fn is_netrc(before: &[u8]) -> bool {
     login == b"login" && (machine == b"default" || next() == b"machine")
 }
 
-/// Skips a URL-encoded `=` or `:`, with quotes before it.
+/// Skips a URL-encoded `=` or `:`, and quotes before it.
 fn percent_separator(window: Window<'_>, at: usize) -> Result<Option<usize>, More> {
     let sign = if window.has(at, b"%22")? || window.has(at, b"%27")? { at + 3 } else { at };
     for text in [b"%3D", b"%3d", b"%3A", b"%3a"] {
@@ -302,7 +302,7 @@ fn percent_separator(window: Window<'_>, at: usize) -> Result<Option<usize>, Mor
     Ok(None)
 }
 
-/// Tells whether nothing but white space, or the dash of a list, stands in the line before.
+/// Returns whether only whitespace, or the dash of a list, precedes on the line.
 fn is_first_in_line(before: &[u8]) -> bool {
     let indent = |bytes: &[u8]| bytes.iter().rev().take(64).take_while(|b| is_blank(**b)).count();
     let mut rest = &before[..before.len() - indent(before)];
@@ -317,7 +317,7 @@ fn is_token68(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)
 }
 
-/// Skips a scheme and the blanks after it; `None` when something else follows.
+/// Skips a scheme and the spaces after it. Returns `None` if something else follows.
 fn after_scheme(window: Window<'_>, at: usize, scheme: &[u8]) -> Result<Option<usize>, More> {
     if !window.begins_word(at) {
         return Ok(None);
@@ -341,7 +341,7 @@ fn bearer(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     };
     let end = window.skip(start, 64, is_token68)?;
     let token = &window.bytes[start..end];
-    // Prose goes on with a word: "bearer authentication".
+    // Prose continues with a word: "bearer authentication".
     let is_token = 20 <= token.len() || (8 <= token.len() && token.iter().any(u8::is_ascii_digit));
     let found = Found { start, swallow: Swallow::Class(0, is_token68), kind: SecretKind::Authorization };
     Ok(is_token.then_some(found))
@@ -354,7 +354,7 @@ fn basic(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     }
 }
 
-/// Finds `"auth": "…"` and `_auth=…`, as container tools and package managers store a name and password.
+/// Finds `"auth": "…"` and `_auth=…`, where container tools and package managers store a name and password.
 fn auth_field(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     if !is_auth_name(window, at) {
         return Ok(None);
@@ -371,14 +371,14 @@ fn name_and_password(window: Window<'_>, start: usize) -> Result<Option<Found>, 
     let is_base64 = |b: u8| b.is_ascii_alphanumeric() || b"+/=-_".contains(&b);
     let end = window.skip(start, 256, is_base64)?;
     let text = &window.bytes[start..end];
-    // The first line of a private key may follow at once.
+    // The first line of a private key may follow directly.
     let text = &text[..memchr::memmem::find(text, b"----").unwrap_or(text.len())];
     let is_token = 4 <= text.len() && decoded_holds_a_colon(text);
     let found = Found { start, swallow: Swallow::Class(0, is_token68), kind: SecretKind::Authorization };
     Ok(is_token.then_some(found))
 }
 
-/// Tells whether base64 decodes to printable text with a colon, as a name and password do.
+/// Returns whether base64 decodes to printable text with a colon, like a name and password.
 fn decoded_holds_a_colon(text: &[u8]) -> bool {
     let (mut bits, mut count, mut colon) = (0u32, 0, false);
     for byte in text {
@@ -406,8 +406,8 @@ fn decoded_holds_a_colon(text: &[u8]) -> bool {
 
 /// Finds the name and password in `scheme://name:password@host`; `at` is the last letter of the scheme.
 ///
-/// A name alone is left (`ssh://git@host`) unless it looks like a token. The password may hold `/`, `?` and `#`
-/// unescaped, when what stands before them cannot be a port.
+/// A name without a password is kept (`ssh://git@host`) unless it looks like a token. The password may contain
+/// unescaped `/`, `?` and `#` if the text before them cannot be a port.
 fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     let bytes = window.bytes;
     if !bytes[at].is_ascii_alphanumeric() && !b"+-.".contains(&bytes[at]) {
@@ -446,7 +446,7 @@ fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
         return Ok(Some(found));
     }
     let Some(end) = last_at.filter(|end| start < *end) else { return Ok(None) };
-    // The digest of a container image is no host.
+    // The digest of a container image is not a host.
     if bytes[start] == b'[' || window.has(end + 1, b"sha256:")? {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! What a secret looks like.
+//! The kinds of secret.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::window::{Extent, Window};
 /// Why a text looks like a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretKind {
-    /// It begins as the tokens of an issuer do.
+    /// It starts with the prefix of an issuer's tokens.
     TokenPrefix {
         /// The issuer.
         issuer: &'static str,
@@ -22,7 +22,7 @@ pub enum SecretKind {
     UrlCredentials,
     /// A bearer or basic authorization.
     Authorization,
-    /// A value whose name, in the text itself, says that it is secret: `password=…`.
+    /// A value with a secret name in the same text: `password=…`.
     NamedValue,
 }
 
@@ -40,11 +40,10 @@ impl fmt::Display for SecretKind {
     }
 }
 
-/// Finds the first thing in a text that looks like a secret.
+/// Finds the first secret in a text.
 ///
-/// Tells exactly whether a [`Redactor`](super::Redactor) without bound values would change the text, apart from
-/// secrets that are masked already; and finds those whose names are written in wide letters or with characters of no
-/// width in between, too.
+/// Agrees with a [`Redactor`](super::Redactor) without bound values on whether a text contains secrets, ignoring those
+/// that are already masked. It also finds secrets whose names contain fullwidth letters or zero-width characters.
 ///
 /// ```
 /// use brigade_redact::{SecretKind, looks_secret_value};
@@ -68,7 +67,7 @@ pub fn looks_secret_value(text: &str) -> Option<SecretKind> {
     if plain != text && crate::redactor::is_changed_by_rules(&plain) { first_kind(&plain) } else { None }
 }
 
-/// Takes out what has no width, and writes wide letters as ASCII, so that neither hides a name.
+/// Removes zero-width characters and converts fullwidth letters to ASCII, so that neither hides a name.
 fn plain_letters(text: &str) -> String {
     let plain = text.chars().filter_map(|c| match c {
         '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' => None,

@@ -1,30 +1,31 @@
-//! Finds bound values whose characters are escaped with backslashes, whoever wrote them and in whatever mixture.
+//! Finds bound values whose characters are escaped with backslashes, in any style and mixture.
 //!
-//! JSON, once and twice, with `\/`, with `\u00e9` in either case and for any character; the strings of Python, C and
-//! JavaScript; `printf %q` and `$'…'` of a shell. Rather than list what each writer makes of a value, each of its
-//! characters may stand as itself, after up to four backslashes, or spelt by its number.
+//! Covers JSON, once and twice, with `\/` and with `\u00e9` in either case for any character; strings of Python, C and
+//! JavaScript; and `printf %q` and `$'…'` of shells. Styles are not listed one by one: each character of a value may
+//! appear as itself, after up to four backslashes, or as its number.
 //!
-//! Every such form has a backslash, and before the first one the value stands as it is. So the search jumps from
-//! backslash to backslash, reads what follows, and tries only the places of the values where that character stands.
+//! Every such form contains a backslash, and before the first one the value is unescaped. The search therefore jumps
+//! from backslash to backslash, reads what follows, and tries only the positions of the values that have that
+//! character.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// How many backslashes may stand before a character that is none.
+/// The maximum number of backslashes before a character other than a backslash.
 const MOST_SLASHES: usize = 4;
 
-/// The most bytes that a byte of a value may become: its number, as `\\\\u0041`.
+/// The maximum length of one escaped byte of a value, as in `\\\\u0041`.
 const LONGEST_BYTE: usize = MOST_SLASHES + 5;
 
-/// Keys from here on are the first bytes of characters, for those that are spelt byte by byte.
+/// Keys from here on are first bytes of characters, for characters escaped byte by byte.
 const BYTES: u32 = 0x11_0000;
 
 const BACKSLASH: u32 = b'\\' as u32;
 
-/// The values, ready to be found.
+/// The values, prepared for searching.
 pub(super) struct Spelled {
     values: Vec<Value>,
-    /// By the first character that may be escaped: the value, and the character's position in it.
+    /// For each character that may be escaped: the values that contain it, and its positions.
     places: HashMap<u32, Vec<(usize, usize)>>,
     longest: usize,
 }
@@ -34,9 +35,9 @@ struct Value {
     characters: Vec<Character>,
 }
 
-/// A character, or a byte that belongs to none.
+/// A character, or a byte that is not part of one.
 struct Character {
-    /// Its number; of a byte the one that Python gives it.
+    /// The code point. For a byte, the one that Python assigns.
     code: u32,
     at: Range<usize>,
 }
@@ -52,7 +53,7 @@ impl Spelled {
                     let first = BYTES + u32::from(value.bytes[character.at.start]);
                     places.entry(first).or_default().push((index, position));
                 }
-                // A backslash of the value is one in the text, too.
+                // A backslash in the value is also a backslash in the text.
                 if character.code == BACKSLASH {
                     break;
                 }
@@ -62,12 +63,12 @@ impl Spelled {
         Spelled { values, places, longest }
     }
 
-    /// How many bytes the longest form may have.
+    /// The length of the longest form in bytes.
     pub(super) fn longest(&self) -> usize {
         self.longest
     }
 
-    /// Finds the forms that begin in a part of a text.
+    /// Finds the forms that start within a range of a text.
     pub(super) fn find(&self, text: &[u8], begins: Range<usize>, masks: &mut Vec<Range<usize>>) {
         // The first backslash may come at the end of the value.
         let last = text.len().min(begins.end + self.longest);
@@ -80,7 +81,7 @@ impl Spelled {
         }
     }
 
-    /// Finds the forms whose first backslashes these are.
+    /// Finds the forms whose first backslashes are in `run`.
     fn find_at(&self, text: &[u8], run: Range<usize>, begins: &Range<usize>, masks: &mut Vec<Range<usize>>) {
         let mut keys = [Some(BACKSLASH), None, None, None];
         keys[1] = first_character(&text[run.end..]).map(|(code, _)| code);
@@ -98,7 +99,7 @@ impl Spelled {
             if !text[..run.start].ends_with(before) {
                 continue;
             }
-            // A value that begins here may have any number of foreign backslashes before its own.
+            // A value that starts here may follow any number of unrelated backslashes.
             let first = match before {
                 [] => run.end.saturating_sub(value.most_slashes(*position)).max(run.start),
                 _ => run.start,
@@ -124,17 +125,17 @@ impl Value {
         Value { bytes, characters }
     }
 
-    /// How many characters from a position on are backslashes.
+    /// Returns how many characters of the value from a position on are backslashes.
     fn own_slashes(&self, position: usize) -> usize {
         self.characters[position..].iter().take_while(|character| character.code == BACKSLASH).count()
     }
 
-    /// How many backslashes may stand in a text where the value has this character.
+    /// Returns the maximum number of backslashes in a text for this character of the value.
     fn most_slashes(&self, position: usize) -> usize {
         MOST_SLASHES * (self.own_slashes(position) + 1)
     }
 
-    /// Tells whether the value from a character on stands in a text; gives the end.
+    /// Matches the rest of the value from a character on, and returns the end.
     fn rest(&self, text: &[u8], from: usize, position: usize) -> Option<usize> {
         let (mut at, mut position) = (from, position);
         while position < self.characters.len() {
@@ -157,7 +158,7 @@ impl Value {
         if own == 0 {
             let end = self.spelt(text, after, position).or_else(|| {
                 let end = self.as_itself(text, after, position)?;
-                // Before a letter a backslash means something else.
+                // Before a letter, a backslash has another meaning.
                 (!text[after].is_ascii_alphanumeric()).then_some(end)
             });
             return Some((end?, position + 1));
@@ -165,7 +166,7 @@ impl Value {
         self.step_over_slashes(text, at, position, own)
     }
 
-    /// Goes over backslashes of the value, of which some may be spelt by their number, and the character after them.
+    /// Skips backslashes of the value, which may be written as numbers, and the character after them.
     fn step_over_slashes(
         &self,
         text: &[u8],
@@ -179,7 +180,7 @@ impl Value {
             Some((Escape::Byte(byte), end)) => (byte == b'\\').then_some(end),
             None => None,
         };
-        // Such a number may also be what the value itself says.
+        // The value itself may contain such a number.
         let is_literal =
             self.characters.get(next).is_some_and(|after| is_slash(&self.bytes, after.at.start).is_some());
         let most = own * LONGEST_BYTE + MOST_SLASHES;
@@ -192,7 +193,7 @@ impl Value {
                 None => break run,
             }
         };
-        // Each of them takes at least one.
+        // Each of them takes at least one backslash.
         if seen < own || most < at + run - from {
             return None;
         }
@@ -209,7 +210,7 @@ impl Value {
         text[at..].starts_with(bytes).then_some(at + bytes.len())
     }
 
-    /// Tells whether a character is spelt by its number or as `\n`; `at` is after the backslashes.
+    /// Returns the end if a character is written as its number or as `\n`. `at` is after the backslashes.
     fn spelt(&self, text: &[u8], at: usize, position: usize) -> Option<usize> {
         let character = &self.characters[position];
         match escape(text, at)? {
@@ -236,15 +237,15 @@ impl Value {
     }
 }
 
-/// What stands after backslashes.
+/// The text after backslashes.
 enum Escape {
-    /// The number of a character: `u00e9`, `n`.
+    /// The code point of a character: `u00e9`, `n`.
     Code(u32),
-    /// The number of a character or of one of its bytes: `xe9`, `303`.
+    /// The code point of a character, or one of its bytes: `xe9`, `303`.
     Byte(u8),
 }
 
-/// Reads what stands after backslashes; gives it and its end.
+/// Reads the text after backslashes, and returns it with its end.
 fn escape(text: &[u8], at: usize) -> Option<(Escape, usize)> {
     let code = match text.get(at)? {
         b'u' => {
@@ -253,7 +254,7 @@ fn escape(text: &[u8], at: usize) -> Option<(Escape, usize)> {
             if !(0xd800..0xdc00).contains(&first) {
                 return Some((Escape::Code(first), end));
             }
-            // Of a pair the second half follows; alone it stands for nothing.
+            // The second half of a surrogate pair follows. Alone the first half has no meaning.
             let run = slashes(&text[end..], MOST_SLASHES);
             let half = end + run;
             let second = match text.get(half..half + 5) {
@@ -292,7 +293,7 @@ fn slashes(text: &[u8], most: usize) -> usize {
     text.iter().take(most).take_while(|byte| **byte == b'\\').count()
 }
 
-/// Gives the number and length of the character that a text begins with.
+/// Returns the code point and length of the first character of a text.
 fn first_character(text: &[u8]) -> Option<(u32, usize)> {
     let first = *text.first()?;
     if first.is_ascii() {
@@ -328,20 +329,20 @@ mod tests {
     }
 
     #[test]
-    fn escapes_of_all_writers_are_seen_in_any_mixture() {
+    fn escapes_of_all_styles_are_found_in_any_mixture() {
         let value = "p\u{e4}\\ss/\"x'\u{7f}\u{1f600}\nz";
         for text in [
-            // Python's `json.dumps`, PHP's `json_encode`, Jackson; and twice.
+            // `json.dumps` in Python, `json_encode` in PHP, Jackson; also applied twice.
             r#"p\u00e4\\ss/\"x'\u007f\ud83d\ude00\nz"#,
             r#"p\u00e4\\ss\/\"x'\u007f\ud83d\ude00\nz"#,
             r#"p\u00E4\\ss\/\"x'\u007F\uD83D\uDE00\nz"#,
             r#"p\\u00e4\\\\ss\\/\\\"x'\\u007f\\ud83d\\ude00\\nz"#,
             r#"p\\u00e4\\\\ss\\\/\\\"x'\\u007f\\ud83d\\ude00\\nz"#,
             r#"\u0070\u00e4\u005css\u002f\u0022\u0078\u0027\u007f\ud83d\ude00\u000a\u007a"#,
-            // `ascii` and `repr` of Python, of text and of bytes.
+            // `ascii` and `repr` in Python, of text and of bytes.
             r#"p\xe4\\ss/"x\'\x7f\ud83d\ude00\nz"#,
             r#"p\xc3\xa4\\ss/"x\'\x7f\xf0\x9f\x98\x80\nz"#,
-            // A shell's `$'…'` and `printf %q`.
+            // `$'…'` and `printf %q` in shells.
             r#"p\303\244\\ss/"x\'\177\360\237\230\200\nz"#,
         ] {
             check(value, &format!("a {text} b"), "a [redacted] b");
@@ -363,7 +364,7 @@ mod tests {
         check("tool", r"\too\t\ool", r"\too\t\ool");
     }
 
-    /// Spells a character as some writer does.
+    /// Escapes a character in one of the styles.
     fn spell(character: char, style: u8) -> String {
         let units = |upper: bool| -> String {
             let mut units = [0; 2];
@@ -383,14 +384,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_mixture_of_escapes_comes_through(
+        fn no_mixture_of_escapes_hides_a_value(
             value in "[a-z]{2}[ -~\u{7f}-\u{ff}\n\u{1f600}\\\\/\"]{4,30}[a-z]{2}",
             styles in prop::collection::vec(0u8..4, 34),
             twice in any::<bool>(),
             before in "[a-z \\\\]{0,9}",
             cut in 0usize..200,
         ) {
-            // What would itself be read as a number.
+            // Text that would itself be read as a number.
             prop_assume!(!["\\u", "\\x", "\\1"].iter().any(|number| value.contains(number)));
             let mut text: String =
                 value.chars().zip(styles.iter()).map(|(character, style)| spell(character, *style)).collect();

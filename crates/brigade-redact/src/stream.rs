@@ -1,4 +1,4 @@
-//! The stream through a redactor: finds what to mask, and lets the rest pass.
+//! The stream of a redactor: finds what to mask and releases the rest.
 
 use std::ops::Range;
 
@@ -9,40 +9,40 @@ use super::rules::{self, BEFORE_ANCHOR, LOOKBEHIND};
 use super::swallow::Swallow;
 use super::window::{Extent, More, Window};
 
-/// What a redactor looks for.
+/// What a redactor searches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     /// Everything that looks like a secret, and the bound values.
     AllRules,
-    /// The bound values.
+    /// Only the bound values.
     BoundOnly,
 }
 
-/// Bytes of a stream that were not yet let pass, with some that were, for context.
+/// The bytes of a stream that are not released yet, and some released ones for context.
 ///
-/// All positions are within `buffer`.
+/// All positions are indexes into `buffer`.
 pub(super) struct Stream {
-    /// Begins with a line end that is not part of the stream, so that every byte has one before it.
+    /// Starts with a line feed that is not part of the stream, so that every byte has a predecessor.
     buffer: Vec<u8>,
     scope: Scope,
-    /// Where the bytes begin that are still to be let pass.
+    /// The start of the bytes that are not released yet.
     passed: usize,
-    /// Where the search for bound values goes on.
+    /// Where the search for bound values continues.
     bound_from: usize,
-    /// Where the search for anchors goes on.
+    /// Where the search for anchors continues.
     rules_from: usize,
-    /// The secret that the search for anchors is in.
+    /// The secret that extends past the search position.
     open: Option<Swallow>,
-    /// What is to be masked from `passed` on, in no order.
+    /// The ranges to mask from `passed` on, unordered.
     masks: Vec<Range<usize>>,
-    /// Where the last masked bytes end, if nothing was let pass since: what touches it needs no second mark.
+    /// The end of the last masked bytes, if nothing was released since. An adjacent secret needs no second mark.
     masked_to: Option<usize>,
 }
 
-/// How much input is looked at in one go.
+/// How much input is processed at a time.
 const PIECE: usize = 64 * 1024;
 
-/// How many bytes that have passed are kept.
+/// How many released bytes are kept.
 const CONTEXT: usize = LOOKBEHIND + 256;
 
 impl Stream {
@@ -59,7 +59,7 @@ impl Stream {
         }
     }
 
-    /// Takes the next bytes, and lets pass what is decided.
+    /// Takes the next bytes, and releases what is decided.
     pub(super) fn push(&mut self, bound: Option<&Bound>, input: &[u8], output: &mut Vec<u8>) {
         for piece in input.chunks(PIECE) {
             self.buffer.extend_from_slice(piece);
@@ -68,13 +68,13 @@ impl Stream {
         }
     }
 
-    /// How many bytes are held back.
+    /// Returns how many bytes are held back.
     #[cfg(test)]
     pub(super) fn pending(&self) -> usize {
         self.buffer.len() - self.passed
     }
 
-    /// Decides and lets pass all that is left.
+    /// Decides and releases all remaining bytes.
     pub(super) fn finish(&mut self, bound: Option<&Bound>, output: &mut Vec<u8>) {
         self.run(bound, Extent::Ended, output);
     }
@@ -92,7 +92,7 @@ impl Stream {
         self.pass(decided, output);
     }
 
-    /// Searches for anchors and asks their rules; gives the position before which everything is decided.
+    /// Searches for anchors and applies their rules. Returns the position before which everything is decided.
     fn apply_rules(&mut self, extent: Extent) -> usize {
         let Stream { buffer, rules_from, open, masks, .. } = self;
         let window = Window { bytes: buffer, extent };
@@ -130,14 +130,14 @@ impl Stream {
         match extent {
             Extent::Ended => buffer.len(),
             Extent::GoesOn => {
-                // An anchor may have begun.
+                // An anchor may have started.
                 *rules_from = (buffer.len().saturating_sub(ANCHOR_LENGTH - 1)).max(*rules_from);
                 rules_from.saturating_sub(BEFORE_ANCHOR)
             }
         }
     }
 
-    /// Lets pass what comes before `decided`, masked.
+    /// Releases the bytes before `decided`, masked.
     fn pass(&mut self, decided: usize, output: &mut Vec<u8>) {
         self.masks.sort_unstable_by_key(|mask| mask.start);
         let mut left = 0;
@@ -169,7 +169,7 @@ impl Stream {
         }
     }
 
-    /// Drops bytes that no decision can need any more.
+    /// Drops bytes that no decision needs any more.
     fn forget(&mut self) {
         let mut needed = self.passed;
         if self.scope == Scope::AllRules {

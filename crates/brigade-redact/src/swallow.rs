@@ -1,77 +1,78 @@
-//! Finds the end of a secret as its bytes come.
+//! Finds the end of a secret while its bytes arrive.
 //!
-//! Once a rule has decided that a secret begins, its bytes are masked as they arrive, however many there are. Each
-//! kind of value has its own end; deciding on one takes at most [`END_LOOKAHEAD`] bytes of what follows.
+//! Once a rule has found the start of a secret, its bytes are masked as they arrive, however many there are. Each kind
+//! of value has its own end. Recognizing it takes at most [`END_LOOKAHEAD`] bytes of what follows.
 
 use super::MARK;
 use super::window::{Extent, More, Window};
 
-/// How many bytes of input the decision on the end of a value may need.
+/// How many bytes of input may be needed to decide on the end of a value.
 const END_LOOKAHEAD: usize = 64;
 
-/// How many bytes a value that spans lines may have, so that one that never ends does not hide a whole log.
+/// The maximum length of a value that spans lines, so that an unclosed one does not hide a whole log.
 const MULTI_LINE_LIMIT: usize = 64 * 1024;
 
-/// A value whose end is being looked for.
+/// A value whose end is not found yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Swallow {
-    /// So many bytes.
+    /// A fixed number of bytes.
     Fixed(usize),
-    /// After a prefix of so many bytes, as long as the bytes are of this kind.
+    /// A prefix of this length, then bytes of this class.
     Class(usize, fn(u8) -> bool),
-    /// A value without quotes.
+    /// An unquoted value.
     Bare,
-    /// Everything to the end of the line, or to the quote that stands before the name.
+    /// Everything to the end of the line, or to the quote before the name.
     Line(Option<u8>),
-    /// A value in quotes, each preceded by this many backslashes.
+    /// A quoted value.
     Quoted {
         /// The quote.
         quote: u8,
-        /// How many backslashes stand before each quote: 0, or 1 in text that is quoted itself, and so on.
+        /// The number of backslashes before each quote: 0, or 1 in text that is itself quoted, and so on.
         slashes: usize,
     },
-    /// A value in three quotes on either side.
+    /// A value in triple quotes.
     Triple {
         /// The quote.
         quote: u8,
-        /// How many bytes were seen.
+        /// The number of bytes seen.
         seen: usize,
     },
     /// A list of quoted values in brackets.
     List {
         /// The quote that is open.
         open: Option<u8>,
-        /// How many bytes were seen.
+        /// The number of bytes seen.
         seen: usize,
     },
     /// A PEM block.
     Pem(Pem),
 }
 
-/// Where in a PEM block we are.
+/// The position in a PEM block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pem {
     seen: usize,
-    /// The current and the longest run of base64 in this line, and its length.
+    /// The current and the longest run of base64 on this line, and the length of the line.
     run: usize,
     longest: usize,
     line: usize,
-    /// How many lines in a row do not look like part of a key.
+    /// The number of consecutive lines that do not look like part of a key.
     foreign: usize,
 }
 
-/// What one step consumed.
+/// The result of one step.
 enum Step {
-    /// So many bytes belong to the value.
+    /// This many bytes belong to the value.
     Take(usize),
-    /// So many bytes belong to the value, which ends there.
+    /// This many bytes belong to the value, which ends there.
     Last(usize),
-    /// The value goes on as another kind.
+    /// The value continues as another kind.
     Become(Swallow),
 }
 
 impl Swallow {
-    /// Consumes what certainly belongs to the value. Gives the position after it, and whether the value ends there.
+    /// Consumes bytes that certainly belong to the value. Returns the position after them, and whether the value ends
+    /// there.
     pub(super) fn advance(&mut self, window: Window<'_>, from: usize) -> (usize, bool) {
         let mut position = from;
         loop {
@@ -87,7 +88,7 @@ impl Swallow {
     fn step(&mut self, window: Window<'_>, at: usize) -> Result<Step, More> {
         let Some(byte) = window.at(at)? else { return Ok(Step::Last(0)) };
         if !matches!(self, Swallow::Fixed(_) | Swallow::Class(..) | Swallow::Pem(_)) {
-            // A secret that is masked already is one piece.
+            // A secret that is already masked is one piece.
             if byte == b'[' && window.has_mark(at)? {
                 return Ok(Step::Take(MARK.len()));
             }
@@ -123,7 +124,7 @@ impl Swallow {
     }
 }
 
-/// Bytes after which a quote, bracket or separator before them ends a value.
+/// Bytes that end a value when they follow a quote, bracket or separator.
 fn delimits(byte: Option<u8>) -> bool {
     byte.is_none_or(|byte| byte.is_ascii_whitespace() || byte < b' ' || b",;:)]}>\"'`\\&|<#.".contains(&byte))
 }
@@ -136,7 +137,7 @@ fn bare(window: Window<'_>, at: usize, byte: u8) -> Result<Step, More> {
             let after = window.skip(at, 16, |b| b == b'\\')?;
             match window.at(after)? {
                 Some(b'"' | b'\'' | b'`') => delimits(window.at(after + 1)?),
-                // An escaped blank belongs to the word.
+                // An escaped space belongs to the word.
                 Some(b' ') if (after - at) % 2 == 1 => return Ok(Step::Take(after + 1 - at)),
                 _ => return Ok(Step::Take(after - at)),
             }
@@ -149,7 +150,7 @@ fn bare(window: Window<'_>, at: usize, byte: u8) -> Result<Step, More> {
     Ok(if ends { Step::Last(0) } else { Step::Take(1) })
 }
 
-/// Tells whether what follows a `,`, `;`, `&` or `|` is another field rather than the rest of the value.
+/// Returns whether a `,`, `;`, `&` or `|` is followed by another field rather than by the rest of the value.
 fn separates(window: Window<'_>, from: usize) -> Result<bool, More> {
     let next = window.at(from)?;
     if delimits(next) {
@@ -185,7 +186,7 @@ fn quoted(window: Window<'_>, at: usize, byte: u8, quote: u8, slashes: usize) ->
     if slashes < run && run % (2 * (slashes + 1)) != slashes {
         return Ok(Step::Take(run + 1));
     }
-    // A doubled quote stands for itself in SQL, CSV and YAML, and glues two words in a shell.
+    // A doubled quote is a literal quote in SQL, CSV and YAML, and joins two words in a shell.
     if slashes == 0 && run == 0 && window.at(at + 1)? == Some(quote) && !delimits(window.at(at + 2)?) {
         return Ok(Step::Take(2));
     }
@@ -205,7 +206,7 @@ fn list(
     let mut taken = 1;
     match (*open, byte) {
         (None, b']') => {
-            // Whatever is glued to the list belongs to it.
+            // Text directly after the list belongs to it.
             return Ok(if delimits(window.at(at + 1)?) {
                 Step::Last(1)
             } else {
@@ -215,7 +216,7 @@ fn list(
         (None, b'"' | b'\'') => *open = Some(byte),
         (Some(quote), byte) if quote == byte => *open = None,
         (Some(quote), b'\\') if window.at(at + 1)? == Some(quote) => {
-            // In text that is quoted itself every quote has a backslash; elsewhere only those inside a value.
+            // In text that is itself quoted every quote has a backslash. Elsewhere only quotes inside a value have one.
             let next = window.at(at + 2)?;
             if next.is_some_and(|next| b",] \n".contains(&next)) {
                 *open = None;
@@ -228,7 +229,7 @@ fn list(
     Ok(Step::Take(taken))
 }
 
-/// Tells whether the first line of a PEM block with a private key begins at a position.
+/// Returns whether the first line of a PEM private key starts at a position.
 pub(super) fn is_private_key_header(window: Window<'_>, at: usize) -> Result<bool, More> {
     const BEGIN: &[u8] = b"-----BEGIN ";
     const BEGIN_SSH2: &[u8] = b"---- BEGIN SSH2 ";
@@ -246,7 +247,7 @@ pub(super) fn is_private_key_header(window: Window<'_>, at: usize) -> Result<boo
 
 impl Pem {
     fn step(&mut self, window: Window<'_>, at: usize, byte: u8) -> Result<Step, More> {
-        /// More lines than this without a piece of a key: the block was cut off, and something else follows.
+        /// After more lines than this without key data, the block was cut off and other text follows.
         const FOREIGN_LINES: usize = 4;
         if byte == b'-' && self.seen != 0 && window.has(at, b"---- END SSH2 ")? {
             let end = window.skip(at + 14, 48, |b| b.is_ascii_uppercase() || b == b' ')?;
@@ -276,7 +277,7 @@ impl Pem {
     }
 }
 
-/// Gives the first bytes of a value, at most `limit`, to look at them before it is judged.
+/// Returns the first bytes of a value, at most `limit`, to classify it.
 pub(super) fn beginning<'a>(
     window: Window<'a>,
     from: usize,

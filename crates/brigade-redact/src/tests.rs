@@ -14,7 +14,7 @@ fn rules() -> Redactor {
     Redactor::new(&[])
 }
 
-/// Takes the marks out of a line of the corpus; gives the text, what is expected of it, and the secrets.
+/// Removes the marks from a line of the corpus. Returns the text, the expected output, and the secrets.
 fn planted(line: &str) -> (String, String, Vec<String>) {
     let (mut text, mut expect, mut secrets) = (String::new(), String::new(), Vec::new());
     let mut rest = line;
@@ -28,7 +28,7 @@ fn planted(line: &str) -> (String, String, Vec<String>) {
     (text + rest, expect + rest, secrets)
 }
 
-/// Sends a text through a stream, cut at these places.
+/// Streams a text, split at the given positions.
 fn streamed(redactor: &Redactor, text: &[u8], cuts: &[usize]) -> Vec<u8> {
     let mut redactor = redactor.clone();
     let mut output = Vec::new();
@@ -48,7 +48,7 @@ fn byte_by_byte(redactor: &Redactor, text: &str) -> String {
 }
 
 #[test]
-fn a_private_key_right_behind_a_token_is_masked_whole() {
+fn a_private_key_right_after_a_token_is_masked_whole() {
     let text = "Basic Ym9iOmh1bnRlcjJFWEFNUExF-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----.";
     assert_eq!(Redactor::new(&[]).redact_str(text), "Basic [redacted].");
 }
@@ -196,7 +196,7 @@ fn short_values_are_masked_as_words_only() {
 }
 
 #[test]
-fn a_value_that_is_part_of_the_mark_is_no_trouble() {
+fn a_value_that_is_part_of_the_mark_is_masked() {
     let redactor = Redactor::new(&["redacted".into(), "acted".into()]);
     assert_eq!(redactor.redact_str("reacted [redacted] redacted"), "re[redacted] [redacted] [redacted]");
     assert_eq!(byte_by_byte(&redactor, "reacted [redacted] redacted"), "re[redacted] [redacted] [redacted]");
@@ -279,7 +279,7 @@ fn paths_of_secret_fields_can_be_shown() {
     assert_eq!(secret_fields(&json), [r#"$["[redacted]"]"#]);
 }
 
-/// Pieces of text that meet the rules at their edges.
+/// Pieces of text at the edges of the rules.
 fn fragment() -> impl Strategy<Value = String> {
     let pieces = vec![
         "password",
@@ -387,7 +387,7 @@ proptest! {
     }
 
     #[test]
-    fn what_looks_secret_is_what_would_be_changed(text in messy()) {
+    fn text_looks_secret_exactly_if_redaction_changes_it(text in messy()) {
         prop_assert_eq!(looks_secret_value(&text).is_some(), rules().redact_str(&text) != text);
     }
 
@@ -398,7 +398,7 @@ proptest! {
     }
 
     #[test]
-    fn text_without_anything_secret_is_unchanged(
+    fn text_without_secrets_is_unchanged(
         words in prop::collection::vec("[a-zA-Z0-9 =:,.\"'(){}/-]{0,12}", 0..20),
     ) {
         let text = words.join(" ");
@@ -409,7 +409,7 @@ proptest! {
     }
 
     #[test]
-    fn no_planted_secret_comes_through(
+    fn no_planted_secret_passes(
         before in "[ -~\n]{0,200}",
         line in prop::sample::select(lines(SECRETS).collect::<Vec<_>>()),
         after in "[ -~\n]{0,200}",
@@ -424,7 +424,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bound_value_comes_through(
+    fn no_bound_value_passes(
         value in "[!-~]{8,40}",
         before in any::<String>(),
         after in "[ -~]{0,100}",
@@ -464,7 +464,7 @@ fn secret_name() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// Quotes a text as JSON does, so many times.
+/// Quotes a text as JSON does, repeatedly.
 fn quoted(text: &str, times: usize) -> String {
     (0..times).fold(text.to_owned(), |text, _| Json::String(text).to_compact())
 }
@@ -501,7 +501,7 @@ proptest! {
     }
 }
 
-/// Base64 of a value with some bytes before and after it.
+/// Returns base64 of a value with some bytes before and after it.
 fn encoded_with_padding(value: &str, offset: usize) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut bytes = b"xyz"[..offset].to_vec();
@@ -520,7 +520,7 @@ fn encoded_with_padding(value: &str, offset: usize) -> String {
 }
 
 #[test]
-fn values_in_the_next_line_belong_to_their_names() {
+fn values_on_the_next_line_belong_to_their_names() {
     for (text, expect) in [
         ("- name: DB_PASSWORD\n  value: hunter2EXAMPLE\n", "- name: DB_PASSWORD\n  value: [redacted]\n"),
         ("- name: DB_PASSWORD\n  value: \"hunter2 X\"\n", "- name: DB_PASSWORD\n  value: \"[redacted]\"\n"),

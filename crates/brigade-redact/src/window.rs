@@ -1,4 +1,4 @@
-//! The part of a stream that is in memory, and what can be read from it.
+//! The part of a stream that is in memory.
 
 use super::MARK;
 
@@ -6,16 +6,16 @@ use super::MARK;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct More;
 
-/// Bytes of a stream; reading beyond them either finds its end or asks for [`More`].
+/// Bytes of a stream. Reading past them either finds the end of the stream or asks for [`More`].
 #[derive(Clone, Copy)]
 pub(super) struct Window<'a> {
-    /// The bytes at hand.
+    /// The available bytes.
     pub(super) bytes: &'a [u8],
     /// Whether the stream ends with them.
     pub(super) extent: Extent,
 }
 
-/// Whether a stream goes on after a window.
+/// Whether a stream continues after a window.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     GoesOn,
@@ -23,7 +23,7 @@ pub(super) enum Extent {
 }
 
 impl Window<'_> {
-    /// Gives the byte at a position; `None` after the end of the stream.
+    /// Returns the byte at a position, or `None` after the end of the stream.
     pub(super) fn at(&self, position: usize) -> Result<Option<u8>, More> {
         match self.bytes.get(position) {
             Some(byte) => Ok(Some(*byte)),
@@ -32,7 +32,7 @@ impl Window<'_> {
         }
     }
 
-    /// Tells whether a text stands at a position.
+    /// Returns whether a text is at a position.
     pub(super) fn has(&self, position: usize, text: &[u8]) -> Result<bool, More> {
         for (offset, expect) in text.iter().enumerate() {
             if self.at(position + offset)? != Some(*expect) {
@@ -42,12 +42,12 @@ impl Window<'_> {
         Ok(true)
     }
 
-    /// Tells whether the replacement of a secret stands at a position.
+    /// Returns whether a mark is at a position.
     pub(super) fn has_mark(&self, position: usize) -> Result<bool, More> {
         self.has(position, MARK.as_bytes())
     }
 
-    /// Skips bytes of a kind, at most `limit`, and gives the position after them.
+    /// Skips at most `limit` bytes of a kind, and returns the position after them.
     pub(super) fn skip(&self, from: usize, limit: usize, kind: impl Fn(u8) -> bool) -> Result<usize, More> {
         let mut position = from;
         while position - from < limit && self.at(position)?.is_some_and(&kind) {
@@ -56,7 +56,7 @@ impl Window<'_> {
         Ok(position)
     }
 
-    /// Skips the sequences by which a terminal changes colours.
+    /// Skips the escape sequences that change colors in a terminal.
     pub(super) fn skip_colours(&self, from: usize) -> Result<usize, More> {
         let mut position = from;
         while position - from < 64 && self.has(position, b"\x1b[")? {
@@ -70,15 +70,15 @@ impl Window<'_> {
         Ok(position)
     }
 
-    /// Tells whether a word may begin at a position: after anything but a letter or digit, and also after an escape
-    /// that ends in one (`\n`, `%20`, a colour of the terminal).
+    /// Returns whether a word may start at a position: after anything but a letter or digit, or after an escape that
+    /// ends in one (`\n`, `%20`, a color sequence).
     pub(super) fn begins_word(&self, position: usize) -> bool {
         let before = &self.bytes[..position];
         let Some(previous) = before.last() else { return true };
         !previous.is_ascii_alphanumeric() || self.escape_ends_at(position)
     }
 
-    /// Tells whether an escape sequence that ends in a letter or digit ends right before a position.
+    /// Returns whether an escape sequence that ends in a letter or digit ends at a position.
     pub(super) fn escape_ends_at(&self, position: usize) -> bool {
         let before = &self.bytes[..position];
         match before {

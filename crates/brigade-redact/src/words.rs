@@ -1,6 +1,6 @@
-//! The words that tell a secret from what is none, as one table of data.
+//! The words that distinguish secrets from other text, as data.
 
-/// Names of ways to authenticate, and words that say whether one is used, sorted.
+/// Names of authentication methods, and words that say whether one is used, sorted.
 #[rustfmt::skip]
 pub(crate) const METHODS: &[&str] = &[
     "", "anonymous", "any", "auto", "basic", "bearer", "cert", "certificate", "cookie", "cram-md5", "default",
@@ -11,7 +11,7 @@ pub(crate) const METHODS: &[&str] = &[
     "userpass", "webauthn", "yes",
 ];
 
-/// Last words that turn a name into one about a secret, sorted.
+/// Last words that make a name one about a secret, sorted.
 #[rustfmt::skip]
 pub(crate) const ABOUT: &[&str] = &[
     "age", "arn", "at", "budget", "class", "column", "cost", "count", "counter", "counts", "created", "dir",
@@ -25,7 +25,7 @@ pub(crate) const ABOUT: &[&str] = &[
     "validator", "version", "write",
 ];
 
-/// Words that make the `token` after them harmless: counters, cursors and the special tokens of tokenizers.
+/// Words that make a following `token` harmless: counters, cursors and special tokens of tokenizers.
 #[rustfmt::skip]
 pub(crate) const HARMLESS_TOKEN: &[&str] = &[
     "bos", "cls", "continuation", "cursor", "end", "eos", "max", "min", "next", "num", "pad", "page",
@@ -38,7 +38,7 @@ pub(crate) const SECRET_TOKENS: &[&str] = &[
     "access", "api", "auth", "bearer", "bot", "csrf", "id", "oauth", "refresh", "secret", "session", "user",
 ];
 
-/// Words that make the `key` after them a secret.
+/// Words that make a following `key` secret.
 #[rustfmt::skip]
 pub(crate) const SECRET_KEY: &[&str] = &[
     "access", "account", "admin", "aes", "api", "app", "application", "auth", "client", "consumer", "crypt",
@@ -46,14 +46,14 @@ pub(crate) const SECRET_KEY: &[&str] = &[
     "session", "shared", "signing", "ssh", "storage", "subscription", "webhook",
 ];
 
-/// Words that make the `pass` after them a result rather than a password.
+/// Words that make a following `pass` a result rather than a password.
 #[rustfmt::skip]
 pub(crate) const HARMLESS_PASS: &[&str] = &[
     "all", "build", "by", "first", "multi", "one", "render", "second", "single", "test", "tests", "third",
     "two", "check", "did",
 ];
 
-/// Words before `auth` that ask whether or how it is used.
+/// Words before `auth` that ask if or how it is used.
 #[rustfmt::skip]
 pub(crate) const ABOUT_USE: &[&str] = &[
     "default", "disable", "enable", "force", "has", "is", "need", "needs", "no", "preferred", "require",
@@ -66,13 +66,13 @@ pub(crate) const SWITCHES: &[&str] = &[
     "no", "without", "ask", "prompt", "show", "list", "scan", "skip",
 ];
 
-/// Schemes that may stand before a secret in a header.
+/// Schemes that may precede a secret in a header.
 #[rustfmt::skip]
 pub(crate) const SCHEMES: &[&str] = &[
     "bearer", "basic", "token", "apikey", "api-key", "negotiate", "bot", "key",
 ];
 
-/// Words that are no secret: types, switches and absent values.
+/// Words that are not secret: types, switches and absent values.
 #[rustfmt::skip]
 pub(crate) const HARMLESS_WORDS: &[&str] = &[
     "any", "bool", "boolean", "byte", "bytes", "char", "false", "int", "integer", "nil", "no", "none", "null",
@@ -88,27 +88,27 @@ pub(crate) const PROSE: &[&str] = &[
     "was", "wrong",
 ];
 
-/// Beginnings of values that only name where a secret lies.
+/// Prefixes of values that only refer to a secret.
 #[rustfmt::skip]
 pub(crate) const REFERENCES: &[&str] = &[
     "/", "./", "../", "~/", "@", "file:", "fd:", "env:", "id=", "type=", "src=", "source=",
 ];
 
-/// Ends of names of files in which secrets are kept.
+/// Suffixes of file names in which secrets are stored.
 #[rustfmt::skip]
 pub(crate) const KEPT_IN: &[&str] = &[
     ".json", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env", ".txt", ".pem", ".key", ".pub", ".crt",
     ".cer", ".p12", ".pfx", ".jks", ".kdbx", ".gpg", ".asc", ".age",
 ];
 
-/// Names in programs whose members are read, not written out.
+/// Variables in programs whose members are read, not literal values.
 #[rustfmt::skip]
 pub(crate) const RECEIVERS: &[&str] = &[
     "args", "cfg", "config", "context", "ctx", "env", "lexer", "opts", "options", "os", "params", "parser",
     "process", "props", "req", "request", "self", "settings", "state", "this", "user",
 ];
 
-/// Words that name a secret, whatever stands around them.
+/// Words that always name a secret, whatever the words around them.
 #[rustfmt::skip]
 pub(crate) const CERTAIN: &[&str] = &[
     "password", "passwords", "passwd", "passphrase", "passphrases", "passcode", "passwort", "pwd", "secret",

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Shows a line and the marks beneath it, one for each column.
+/// Shows a line with the marks beneath it, one per column.
 fn shown(excerpt: &Excerpt) -> String {
     let before = width(&excerpt.text()[..excerpt.marked().start]);
     let marks = width(&excerpt.text()[excerpt.marked()]).max(1);
@@ -21,7 +21,7 @@ fn check(line: &str, column: usize, expect: &str) {
 }
 
 #[test]
-fn marked_is_what_begins_at_the_place() {
+fn the_item_at_the_place_is_marked() {
     check("timeout = 3", 1, "timeout = 3\n^^^^^^^");
     check("a.b-c = 3", 1, "a.b-c = 3\n^^^^^");
     check("timeout = 3", 11, "timeout = 3\n          ^");
@@ -36,7 +36,7 @@ fn marked_is_what_begins_at_the_place() {
 }
 
 #[test]
-fn what_does_not_end_on_the_line_is_marked_where_that_can_be_told() {
+fn items_that_span_lines_are_marked_as_far_as_possible() {
     check("a = [1,", 5, "a = [1,\n    ^");
     check("a = [1, # ]", 5, "a = [1, # ]\n    ^");
     check("a = \"soon", 5, "a = \"soon\n    ^^^^^");
@@ -44,7 +44,7 @@ fn what_does_not_end_on_the_line_is_marked_where_that_can_be_told() {
 }
 
 #[test]
-fn a_place_behind_the_end_of_the_line_is_marked_there() {
+fn a_place_past_the_end_of_the_line_is_marked_there() {
     check("a =", 4, "a =\n   ^");
     check("a =", 40, "a =\n   ^");
     check("", 1, "\n^");
@@ -62,7 +62,7 @@ fn columns_count_characters_and_marks_count_columns() {
 }
 
 #[test]
-fn what_cannot_be_seen_becomes_visible() {
+fn invisible_characters_become_visible() {
     check("\ta\t= 3", 2, "    a    = 3\n    ^");
     check("a = \u{202e}b", 1, "a = \\u{202e}b\n^");
     check("a\u{1b}[2J = 3", 7, "a\\u{1b}[2J = 3\n           ^");
@@ -84,18 +84,18 @@ fn a_word_is_found_in_its_line_as_a_whole() {
 }
 
 #[test]
-fn lines_end_as_editors_have_it() {
+fn lines_end_as_in_editors() {
     let file = b"\xef\xbb\xbfa = 1\r\nb = 2\r\n";
     assert_eq!(shown(&of(file, 1, 1).unwrap()), "a = 1\n^");
     assert_eq!(shown(&of(file, 2, 5).unwrap()), "b = 2\n    ^");
     assert_eq!(shown(&of(file, 3, 1).unwrap()), "\n^");
-    // The file is shorter than it was.
+    // The file became shorter.
     assert_eq!(of(file, 4, 1), None);
     assert_eq!(shown(&of(b"", 1, 1).unwrap()), "\n^");
 }
 
 #[test]
-fn bytes_that_are_no_text_are_replaced() {
+fn bytes_that_are_not_utf_8_are_replaced() {
     let excerpt = of(b"a = \"\xff\" # \x9b2J", 1, 5).unwrap();
     assert_eq!(shown(&excerpt), "a = \"\u{fffd}\" # \u{fffd}2J\n    ^^^");
 }
@@ -106,13 +106,13 @@ fn a_secret_is_masked_and_the_mark_follows() {
     let line = r#"a = { token = "hunter2EXAMPLE", timeout = 3 }"#;
     check(line, 33, "a = { token = \"[redacted]\", timeout = 3 }\n                            ^^^^^^^");
     check(line, 7, "a = { token = \"[redacted]\", timeout = 3 }\n      ^^^^^");
-    // What is meant is the secret itself, or a part of it.
+    // The place refers to the secret, or to a part of it.
     check(line, 15, "a = { token = \"[redacted]\", timeout = 3 }\n              ^^^^^^^^^^^^");
     check(line, 18, "a = { token = \"[redacted]\", timeout = 3 }\n               ^^^^^^^^^^");
 }
 
 #[test]
-fn a_secret_that_only_the_order_of_words_tells_is_masked() {
+fn a_secret_that_only_the_order_of_words_reveals_is_masked() {
     check(r#"command = "curl -ubob:hunter2-4711 https://example.com""#, 1, "command = [redacted]\n^^^^^^^");
     check("command = 'sshpass -p hunter2 ssh h'", 11, "command = [redacted]\n          ^^^^^^^^^^");
     check(r#"{"command": "curl -ubob:hunter2-4711 \"x\""}"#, 2, "{\"command\": [redacted]}\n ^^^^^^^^^");

@@ -1,4 +1,4 @@
-//! Values of `auth` and `bearer`, which are a secret or only the name of a method.
+//! Values of `auth` and `bearer`, which are either a secret or the name of a method.
 
 use super::{Found, is_blank, is_quote, is_token68};
 use crate::name::is_method;
@@ -6,7 +6,7 @@ use crate::shape::SecretKind;
 use crate::swallow::Swallow;
 use crate::window::{More, Window};
 
-/// Tells whether the `uth` at a position ends a name such as `auth`, `_auth` or `basicAuth`, but not `oauth`.
+/// Returns whether the `uth` at a position ends a name such as `auth`, `_auth` or `basicAuth`, but not `oauth`.
 pub(super) fn is_auth_name(window: Window<'_>, at: usize) -> bool {
     match window.bytes[..at].last() {
         Some(b'A') => true,
@@ -15,10 +15,10 @@ pub(super) fn is_auth_name(window: Window<'_>, at: usize) -> bool {
     }
 }
 
-/// Finds the secret that follows the name `auth` or `bearer` and a sign.
+/// Finds the secret after the name `auth` or `bearer` and a separator.
 ///
-/// In a text nobody knows whether a word is a method, so only a word that cannot be one is masked: one with both
-/// letters and digits, one that is long, or a name and password.
+/// In plain text a word may name a method. Only a word that cannot be one is masked: one with letters and digits, a
+/// long one, or a name and password.
 pub(super) fn auth_value(window: Window<'_>, name_end: usize) -> Result<Option<Found>, More> {
     let start = window.skip(name_end, 12, |b| is_blank(b) || b"\"'\\:=".contains(&b))?;
     let sign = &window.bytes[name_end..start];
@@ -38,7 +38,7 @@ pub(super) fn auth_value(window: Window<'_>, name_end: usize) -> Result<Option<F
     Ok((!is_code && !is_method(text) && looks_random(text, is_open)).then_some(found))
 }
 
-/// Tells whether a word holds letters and digits, is long, or is a name and password.
+/// Returns whether a word has letters and digits, is long, or is a name and password.
 fn looks_random(text: &str, is_open: bool) -> bool {
     let has = |kind: fn(&u8) -> bool| text.as_bytes().iter().any(kind);
     let (letters, digits) = (has(u8::is_ascii_alphabetic), has(u8::is_ascii_digit));
@@ -49,12 +49,12 @@ fn looks_random(text: &str, is_open: bool) -> bool {
     letters && ((8 <= text.len() && digits) || 24 <= text.len() || pair)
 }
 
-/// Tells whether a word is written as programs write their constants: `WIN32_ERROR`.
+/// Returns whether a word is written like a constant: `WIN32_ERROR`.
 fn is_constant(text: &str) -> bool {
     text.contains('_') && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
 }
 
-/// Tells whether a word is an address, a path in the file system or in a program, or a variable.
+/// Returns whether a word is an address, a file path, a path in a program, or a variable.
 fn is_path(text: &str) -> bool {
     let is_name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

@@ -1,4 +1,4 @@
-//! Tokens that are known by their first letters.
+//! Tokens with a well-known prefix.
 
 use crate::rules::Found;
 use crate::shape::SecretKind;
@@ -14,19 +14,19 @@ pub(crate) struct Prefix {
     needs: Needs,
 }
 
-/// How many bytes follow a prefix.
+/// How many bytes follow the prefix.
 #[derive(Clone, Copy)]
 enum Length {
     Exactly(usize),
     AtLeast(usize),
 }
 
-/// What must be among the first bytes after a prefix that is also a common word.
+/// What the first bytes after a prefix must contain if the prefix is also a common word.
 #[derive(Clone, Copy)]
 enum Needs {
     Nothing,
     Digit,
-    /// A digit or an upper-case letter.
+    /// A digit or an uppercase letter.
     NotOnlyLowerCase,
 }
 
@@ -63,7 +63,7 @@ fn dotted(byte: u8) -> bool {
     dashed(byte) || byte == b'.'
 }
 
-/// The known prefixes. Lengths are a little below what the issuers use today, so that a changed format still shows.
+/// The known prefixes. The lengths are slightly below the current ones, so that a changed format is still found.
 pub(crate) const PREFIXES: &[Prefix] = &[
     token(b"AKIA", "AWS", upper, Exactly(16), Nothing),
     token(b"ASIA", "AWS", upper, Exactly(16), Nothing),
@@ -122,7 +122,7 @@ pub(crate) const PREFIXES: &[Prefix] = &[
 ];
 
 impl Prefix {
-    /// Gives the anchor by which the prefix is found; of a short one it begins a byte before.
+    /// Returns the anchor of the prefix. The anchor of a short prefix starts one byte earlier.
     pub(crate) const fn anchor(&self) -> [u8; 4] {
         match self.text {
             [a, b, c, d, ..] => [*a, *b, *c, *d],
@@ -131,9 +131,9 @@ impl Prefix {
         }
     }
 
-    /// Finds a token whose anchor stands at a position.
+    /// Finds a token whose anchor is at a position.
     pub(super) fn find(&self, window: Window<'_>, anchor: usize) -> Result<Option<Found>, More> {
-        /// How many bytes are searched for what a token needs.
+        /// How many bytes are searched for the required characters.
         const SEARCHED: usize = 64;
         let start = anchor + usize::from(self.text.len() < 4);
         if !window.begins_word(start) || !window.has(start, self.text)? {

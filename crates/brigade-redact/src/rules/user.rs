@@ -6,10 +6,10 @@ use crate::shape::SecretKind;
 use crate::swallow::Swallow;
 use crate::window::{More, Window};
 
-/// How long a name and password may be to be looked at.
+/// The maximum length of a name and password.
 const LONGEST: usize = 256;
 
-/// Finds the password after `-u`, `--user` and `--proxy-user` of `curl`, the same line before which names it.
+/// Finds the password after `-u`, `--user` and `--proxy-user`, if the line names `curl` before it.
 pub(super) fn user_flag(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     let flag = if window.has(at, b"-user")? { at + 5 } else { at + 3 };
     let is_short = flag == at + 3;

@@ -1,9 +1,9 @@
-//! The value of a field with a secret name: where it begins, and whether it is one at all.
+//! The value of a field with a secret name: where it starts, and whether it is a secret.
 //!
-//! Left alone are values that cannot be a secret: truth values and nothing, the name of a type, a placeholder or a
-//! variable (`<token>`, `$TOKEN`, `${TOKEN}`), the field's own name (`token=token`), and program text
-//! (`let token = lexer.next();`). `token` is a word of parsers too, so after `token: ` a word of a few letters and a
-//! number of up to three digits are left. When in doubt, a value is masked.
+//! Values that cannot be a secret are kept: booleans and null, type names, placeholders and variables (`<token>`,
+//! `$TOKEN`, `${TOKEN}`), the field's own name (`token=token`), and program text (`let token = lexer.next();`). `token`
+//! is also a word of parsers, so after `token: ` short words of letters and numbers of up to three digits are kept. In
+//! doubt, a value is masked.
 
 use super::{Field, Found, Separator, is_blank, is_quote, is_token68};
 use crate::name::{NameKind, is_count, is_password};
@@ -12,10 +12,10 @@ use crate::swallow::{Swallow, beginning};
 use crate::window::{More, Window};
 use crate::words::{HARMLESS_WORDS, KEPT_IN, PROSE, RECEIVERS, REFERENCES, SCHEMES};
 
-/// How much of a value is looked at to tell whether it is one.
+/// How much of a value is read to classify it.
 const LOOKED_AT: usize = 96;
 
-/// How long the text of an XML element may be; a longer one is hardly a password.
+/// The maximum length of an XML element's text. A longer text is unlikely to be a password.
 const LONGEST_ELEMENT: usize = 1024;
 
 /// Finds the secret in the value of a field.
@@ -45,9 +45,9 @@ fn found_unless(harmless: bool, start: usize, swallow: Swallow) -> Option<Found>
     (!harmless).then_some(Found { start, swallow, kind: SecretKind::NamedValue })
 }
 
-/// Finds a value in quotes; `None` when there are none, `Some(None)` when what is in them is no secret.
+/// Finds a quoted value. `None` means no quotes, `Some(None)` means the quoted text is not secret.
 fn quoted(window: Window<'_>, at: usize, field: &Field<'_>) -> Result<Option<Option<Found>>, More> {
-    // The letters before a string in Python, Rust, C# and shells.
+    // String prefixes in Python, Rust, C# and shells.
     let mut open = at;
     let letters = window.skip(at, 3, |b| b"bBrRuUfF$@&(".contains(&b))?;
     let slashes = window.skip(letters, 16, |b| b == b'\\')?;
@@ -76,7 +76,7 @@ fn quoted(window: Window<'_>, at: usize, field: &Field<'_>) -> Result<Option<Opt
     Ok(Some(found_unless(false, start, swallow)))
 }
 
-/// Gives the length of a scheme of authorization, with the blank after it, at the beginning of a value.
+/// Returns the length of an authorization scheme at the start of a value, including the space after it.
 fn scheme_length(text: &[u8]) -> Option<usize> {
     let blank = text.iter().position(|b| is_blank(*b))?;
     let scheme = &text[..blank];
@@ -89,7 +89,7 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
         return Ok(None);
     }
     let start = field.value;
-    // What was masked up to the quote that stands before the name ends there.
+    // Text that was masked up to the quote before the name ends there.
     if field.kind == NameKind::Authorization && field.open_quote.is_some() && window.has_mark(start)? {
         return Ok(None);
     }
@@ -98,14 +98,14 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
         return Ok(None);
     }
     if field.kind == NameKind::Tokens {
-        // Without quotes mostly a number, or the name of a variable.
+        // Without quotes this is usually a number or a variable name.
         let has = |kind: fn(&u8) -> bool| word.iter().any(kind);
         let plain = word.iter().all(|b| is_token68(*b)) && path_length(word) != word.len();
         let random = 16 <= word.len() && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
         return Ok(found_unless(!random || !plain, start, Swallow::Bare));
     }
     if field.kind == NameKind::Pass {
-        // After a colon mostly the name of a test, unless it is all that its line says.
+        // After a colon this is usually the name of a test, unless nothing else is on the line.
         let ends = window.at(start + word.len())?.is_none_or(|b| matches!(b, b'\n' | b'\r' | b'"' | b'\''));
         let told = field.separator == Separator::Equals || (field.first_in_line && ends);
         let password = std::str::from_utf8(word).is_ok_and(is_password);
@@ -122,7 +122,7 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
     if is_prose(window, start + word.len(), word, field)? {
         return Ok(None);
     }
-    // `Bearer x`, in a header or anywhere else: the scheme stays readable.
+    // `Bearer x`, in a header or elsewhere: the scheme remains readable.
     let end = start + word.len();
     let next = window.skip(end, 8, is_blank)?;
     if end < next && word.len() < LOOKED_AT && window.at(next)?.is_some_and(|b| b' ' < b) {
@@ -140,7 +140,7 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
             return Ok(found_unless(false, start, Swallow::Line(field.open_quote)));
         }
     }
-    // In YAML and in headers a value goes on to the end of its line.
+    // In YAML and in headers a value extends to the end of the line.
     let to_line_end = field.kind == NameKind::Certain
         && field.first_in_line
         && field.separator == Separator::Colon
@@ -148,7 +148,7 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
     Ok(found_unless(false, start, if to_line_end { Swallow::Line(None) } else { Swallow::Bare }))
 }
 
-/// Tells whether what follows a name and a colon is a sentence about the secret: `Password: please enter`.
+/// Returns whether a name and a colon are followed by a sentence about the secret: `Password: please enter`.
 fn is_prose(window: Window<'_>, end: usize, word: &[u8], field: &Field<'_>) -> Result<bool, More> {
     if field.separator != Separator::Colon || !field.spaced || field.open_quote.is_some() {
         return Ok(false);
@@ -164,7 +164,7 @@ fn is_prose(window: Window<'_>, end: usize, word: &[u8], field: &Field<'_>) -> R
     Ok(end < next && next < after && ends)
 }
 
-/// Tells whether a word cannot be a secret.
+/// Returns whether a word cannot be a secret.
 fn is_harmless_word(word: &[u8], field: &Field<'_>) -> bool {
     let Ok(word) = std::str::from_utf8(word) else { return false };
     if word.starts_with('[') {
@@ -187,7 +187,7 @@ fn is_harmless_word(word: &[u8], field: &Field<'_>) -> bool {
     small_number || (short_word && field.spaced && field.separator != Separator::Equals)
 }
 
-/// Tells whether a word stands for a value: a variable, a name in brackets, a row of stars. It is not empty.
+/// Returns whether a non-empty word stands for a value: a variable, a name in brackets, a row of stars.
 pub(crate) fn is_placeholder(word: &str) -> bool {
     let bytes = word.as_bytes();
     match bytes[0] {
@@ -204,7 +204,7 @@ pub(crate) fn is_placeholder(word: &str) -> bool {
     }
 }
 
-/// Tells whether a value of a command line only names where a secret lies: a file, a variable, a source.
+/// Returns whether a command line value only refers to a secret: a file, a variable, a source.
 pub(crate) fn is_reference(value: &str) -> bool {
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b"_-./".contains(&b);
     let is_lower = |b: u8| is_name(b) && !b.is_ascii_uppercase();
@@ -217,7 +217,8 @@ fn is_plain_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-. ".contains(&b))
 }
 
-/// Judges what follows a `{`: of `{{ name }}`, of `{name}`, or of an object, whose fields are judged themselves.
+/// Classifies the text after a `{`: that of `{{ name }}`, of `{name}`, or of an object. The fields of an object are
+/// checked separately.
 fn is_object_or_placeholder(inner: &str) -> bool {
     inner.is_empty()
         || inner.starts_with(['{', '"', '\'', '\\'])
@@ -225,7 +226,7 @@ fn is_object_or_placeholder(inner: &str) -> bool {
         || inner.strip_suffix(':').is_some_and(is_plain_name)
 }
 
-/// Tells whether a word without quotes is the inside of `<name>` or `{name}`; its last bracket is not part of it.
+/// Returns whether an unquoted word is the inside of `<name>` or `{name}`, without the last bracket.
 fn is_in_brackets(window: Window<'_>, start: usize, word: &[u8]) -> Result<bool, More> {
     let close = match word[0] {
         b'<' => b'>',
@@ -236,7 +237,7 @@ fn is_in_brackets(window: Window<'_>, start: usize, word: &[u8]) -> Result<bool,
     Ok(is_name && window.at(start + word.len())? == Some(close))
 }
 
-/// Gives the length of a path of identifiers, such as `self.lexer.next` or `Token::new`, at the beginning.
+/// Returns the length of a path of identifiers at the start, such as `self.lexer.next` or `Token::new`.
 fn path_length(word: &[u8]) -> usize {
     let is_identifier = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     let mut at = word.iter().take_while(|b| matches!(b, b'&' | b'*' | b'!')).count();
@@ -258,9 +259,9 @@ fn path_length(word: &[u8]) -> usize {
     }
 }
 
-/// Gives the position of the quote in `SecretString::from("…`, where a call wraps the secret.
+/// Returns the position of the quote in `SecretString::from("…`, where a call wraps the secret.
 ///
-/// A call that looks something up (`getenv("TOKEN")`) is given a name, not the secret.
+/// The argument of a lookup (`getenv("TOKEN")`) is a name, not the secret.
 fn argument_of_call(word: &[u8], field: &Field<'_>) -> Option<usize> {
     if !field.spaced {
         return None;
@@ -276,10 +277,10 @@ fn argument_of_call(word: &[u8], field: &Field<'_>) -> Option<usize> {
     (!looks_up.iter().any(|part| name.contains(part))).then_some(open + 1)
 }
 
-/// Tells whether an unquoted value is program text.
+/// Returns whether an unquoted value is program text.
 fn is_code(word: &[u8], field: &Field<'_>) -> bool {
     if !field.spaced {
-        // `foo(token=self.token)`, with nothing around the sign.
+        // `foo(token=self.token)`, without spaces around the sign.
         return word.starts_with(b"self.") || word.starts_with(b"this.") || word.starts_with(b"os.environ");
     }
     let path = path_length(word);

@@ -1,21 +1,21 @@
-//! Secrets of the web: webhooks, signatures of URLs, cookies.
+//! Web secrets: webhooks, signatures of URLs, cookies.
 
 use super::{Found, is_blank, is_quote};
 use crate::shape::SecretKind;
 use crate::swallow::Swallow;
 use crate::window::{More, Window};
 
-/// How short a signature may be.
+/// The minimum length of a signature.
 const SHORTEST_SIGNATURE: usize = 16;
 
-/// How short the value of a cookie with an ordinary name may be.
+/// The minimum length of a cookie value with an ordinary name.
 const SHORTEST_COOKIE: usize = 12;
 
 fn is_url_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~%+/=".contains(&byte)
 }
 
-/// Finds the secret path of a webhook; `at` is the beginning of the host.
+/// Finds the secret path of a webhook. `at` is the start of the host.
 pub(super) fn webhook(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     const PLACES: &[&[u8]] = &[
         b"hooks.slack.com/services/",
@@ -35,7 +35,7 @@ pub(super) fn webhook(window: Window<'_>, at: usize) -> Result<Option<Found>, Mo
     Ok(None)
 }
 
-/// Finds the signature in `?sig=…`, `&X-Amz-Signature=…` and their like; `at` is the byte before `sig`.
+/// Finds the signature in `?sig=…`, `&X-Amz-Signature=…` and similar parameters. `at` is the byte before `sig`.
 pub(super) fn signature(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     let sign: &[u8] = match window.bytes[at] {
         b'?' | b'&' | b';' => b"=",
@@ -51,9 +51,9 @@ pub(super) fn signature(window: Window<'_>, at: usize) -> Result<Option<Found>, 
     Ok((SHORTEST_SIGNATURE <= end - start).then_some(found))
 }
 
-/// Finds the value of the first cookie of a header that is long or whose name says what it is for.
+/// Finds the value of the first cookie of a header that is long or has a secret name.
 ///
-/// Of `Cookie:` everything from there on is taken, of `Set-Cookie:` the value alone. `at` is the second letter of
+/// In `Cookie:` everything from there on is masked, in `Set-Cookie:` only the value. `at` is the second letter of
 /// `cookie`.
 pub(super) fn cookie(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     let Some(start) = at.checked_sub(1) else { return Ok(None) };
