@@ -1,8 +1,8 @@
-//! Rewriting the journal: finished records move to segments, unreadable lines to a quarantine, and records of an
-//! earlier program become ours.
+//! Rewrites the journal: finished records move to segments, unreadable lines to a quarantine, and records of an earlier
+//! program are converted.
 //!
-//! Everything that is written before the journal is replaced counts for nothing until then; everything that is removed
-//! is removed afterwards. So a crash at any instant leaves the old state or the new one.
+//! Replacing the journal is the commit. Files written before it are not used until then, and files are removed only
+//! after it. A crash therefore leaves either the old state or the new one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,31 +11,31 @@ use std::time::Instant;
 use brigade_core::Timestamp;
 use brigade_fs::{FileMode, Fs, FsError, ReadFile, Replacement, is_temporary};
 
-use crate::aside;
 use crate::entry::{Adoption, Content, Entry, Kind, Span, look_at};
 use crate::error::JournalError;
 use crate::index::{About, IndexData};
 use crate::layout::segment_number;
 use crate::log::{Listed, Log};
+use crate::quarantine;
 use crate::state::{JOURNAL_VERSION, Journal, State, millis, segments_on_disk};
 
-/// How many lines are converted at a time.
+/// The number of lines converted at a time.
 const BATCH: usize = 2_048;
 
-/// What a rewrite did.
+/// The result of a rewrite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rewrite {
-    /// Whether it took over what an earlier program left.
+    /// Whether the state of an earlier program was adopted.
     pub is_adoption: bool,
-    /// Finished records that moved out of the journal.
+    /// The number of finished records moved out of the journal.
     pub moved: u64,
-    /// Unreadable lines of the journal and of the ledger that moved to a quarantine, and segments that are gone.
+    /// The number of unreadable lines (of the journal and the ledger) moved to a quarantine, and of missing segments.
     pub quarantined: u64,
-    /// Files that were removed: replaced segments and what crashes left.
+    /// The number of removed files: replaced segments and temporary files left by crashes.
     pub removed: u64,
 }
 
-/// A file of records that is being written.
+/// A file of records under construction.
 struct Output<'a> {
     kind: &'a dyn Kind,
     replacement: Replacement<'a, dyn Fs + 'a>,
@@ -68,7 +68,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Writes a record's line, which has no line feed.
+    /// Writes the line of a record, given without a line feed.
     fn line(&mut self, line: &[u8], sequence: u64) -> Result<(), FsError> {
         if let Content::Record(peeked) = look_at(self.kind, line) {
             let length = u32::try_from(line.len()).unwrap_or(u32::MAX);
@@ -79,7 +79,7 @@ impl<'a> Output<'a> {
         self.bytes(b"\n")
     }
 
-    /// Makes it durable; returns the records and the greatest place in the ledger that they name.
+    /// Makes the file durable. Returns the records and the highest ledger sequence that they name.
     fn commit(mut self) -> Result<(Vec<Entry>, u64), FsError> {
         self.replacement.write(&self.buffer)?;
         self.replacement.commit()?;
@@ -87,9 +87,10 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Replaces the journal by one that is clean and short, and loads the state anew.
+/// Replaces the journal with a clean, short one, and reloads the state.
 ///
-/// `ledger` says how far the ledger is settled although no record knows its last entries; 0 when they all do.
+/// `ledger` is the sequence up to which the ledger is settled although no record names its last entries. It is 0 if
+/// records name them all.
 pub(crate) fn rewrite(state: &mut State, ledger: u64, now: Timestamp) -> Result<Rewrite, JournalError> {
     let started = Instant::now();
     let place = state.place.clone();
@@ -109,11 +110,11 @@ pub(crate) fn rewrite(state: &mut State, ledger: u64, now: Timestamp) -> Result<
         nothing
     };
     if state.is_blocked {
-        fs.rename(&layout.journal(), &layout.quarantine(aside::free_quarantine(fs, layout)?))?;
+        fs.rename(&layout.journal(), &layout.quarantine(quarantine::free_quarantine(fs, layout)?))?;
         fs.sync_dir(layout.directory())?;
         report.quarantined += 1;
     }
-    report.quarantined += aside::quarantine(state)? + place.ledger().mend()?;
+    report.quarantined += quarantine::copy_unreadable(state)? + place.ledger().repair()?;
     write_files(state, &adoption, ledger.max(adoption.ledger), &mut report)?;
     let before: Vec<u64> = state.segments.iter().map(|segment| segment.generation).collect();
     *state = place.load()?;
@@ -125,7 +126,7 @@ pub(crate) fn rewrite(state: &mut State, ledger: u64, now: Timestamp) -> Result<
         adoption = report.is_adoption,
         segments = state.segments.len(),
         took_ms = millis(started),
-        "the journal is rewritten"
+        "the journal was rewritten"
     );
     Ok(report)
 }
@@ -154,8 +155,8 @@ fn write_files(
     header.segments = state.segments.iter().map(|segment| segment.generation).collect();
     header.ledger = Some(state.max_ledger()?.max(ledger));
 
-    // A segment with lines that cannot be read is written anew, with everything newer.
-    let whole = aside::whole_segments(state)?;
+    // A segment with unreadable lines is rewritten, with every newer segment.
+    let whole = quarantine::whole_segments(state)?;
     if !finished.is_empty() || state.is_unadopted() || whole < state.segments.len() {
         let kept = segments_to_keep(state, finished.len() as u64)?.min(whole);
         let merged = &state.segments[kept..];
@@ -188,10 +189,10 @@ fn write_files(
     Ok(())
 }
 
-/// Decides how many of the oldest segments stay as they are; the others are merged with the new lines.
+/// Returns how many of the oldest segments are kept. The others are merged with the new lines.
 ///
-/// A segment is merged when it is not more than twice as long as everything newer, so their number grows with the
-/// logarithm of the history, and each line is rewritten as many times at most.
+/// A segment is merged if it has at most twice as many lines as everything newer. The number of segments, and of
+/// rewrites of a line, therefore grows with the logarithm of the history.
 fn segments_to_keep(state: &State, new_lines: u64) -> Result<usize, JournalError> {
     if state.is_unadopted() {
         return Ok(0);
@@ -209,7 +210,7 @@ fn segments_to_keep(state: &State, new_lines: u64) -> Result<usize, JournalError
     Ok(kept)
 }
 
-/// Merges segments and finished lines of the journal by their sequence.
+/// Merges segments and finished lines of the journal in order of sequence.
 fn write_segment(
     state: &State,
     finished: &[Listed],
@@ -217,7 +218,7 @@ fn write_segment(
     adoption: &Adoption<'_>,
     output: &mut Output<'_>,
 ) -> Result<(), JournalError> {
-    // Of two lines of one record in two files, which a crash can leave, the journal's is the later one and comes first.
+    // After a crash, two files may contain lines of the same record. The journal's line is newer and comes first.
     let mut order: Vec<(usize, Listed)> = Vec::new();
     for (number, segment) in merged.iter().enumerate() {
         order.extend(segment.list(None)?.into_iter().map(|listed| (number, listed)));
@@ -259,7 +260,7 @@ fn write_segment(
     Ok(())
 }
 
-/// Reads lines, makes ours of those of an earlier program, and hands them on in order.
+/// Reads lines, converts those of an earlier program, and passes them on in order.
 fn convert(
     log: &Log,
     listed: &[Listed],
@@ -303,13 +304,13 @@ fn save_index(
 ) -> Result<(), FsError> {
     let data: Box<dyn ReadFile> = place.fs.open(data)?;
     let bytes = IndexData::of(&*place.kind, entries).encode(&*data, data.len()?, about)?;
-    // Only a cache: without it, readers scan.
+    // The index is only a cache: readers scan the file without it.
     let _ = place.fs.write_cache(index, &bytes);
     Ok(())
 }
 
-/// Removes segments that were merged into another and temporary files, and returns how many. What cannot be removed
-/// stays.
+/// Removes temporary files and segments that were merged into others, and returns how many. Files that cannot be
+/// removed stay.
 fn clean_up(state: &State, before: &[u64]) -> u64 {
     let Some(header) = &state.header else { return 0 };
     let (fs, layout) = (&*state.place.fs, &state.place.layout);
@@ -321,7 +322,7 @@ fn clean_up(state: &State, before: &[u64]) -> u64 {
         let Ok(entries) = fs.list_dir(&folder) else { continue };
         for entry in entries {
             let Ok(path) = folder.join(&entry.name) else { continue };
-            // Others also write in the folder above; only what is ours there is known to be left over.
+            // Other programs write in the parent directory too. Only names with our prefix are known to be leftovers.
             let is_ours = folder != *layout.directory() || entry.name.starts_with(&layout.temporary_prefix());
             let number = entry.name.strip_suffix(".index").map(|stem| format!("{stem}.jsonl"));
             let number = segment_number(number.as_deref().unwrap_or(&entry.name));
@@ -336,17 +337,17 @@ fn clean_up(state: &State, before: &[u64]) -> u64 {
     removed
 }
 
-/// Tells whether rewriting is due: more lines stand in the journal for nothing than it is worth.
+/// Returns whether the journal contains enough dead lines to be worth rewriting.
 pub(crate) fn is_due(state: &State) -> Result<bool, JournalError> {
     let Some(journal) = &state.journal else { return Ok(false) };
     let (dead, living) = journal.dead_and_living()?;
     Ok(256 + living / 2 < dead)
 }
 
-/// Tells whether rewriting must come before the next append.
+/// Returns whether the journal must be rewritten before the next append.
 pub(crate) fn is_needed(state: &State) -> Result<bool, JournalError> {
     let Some(journal) = &state.journal else { return Ok(true) };
     let scanned = journal.scanned()?;
     let is_old = state.header.as_ref().is_none_or(|header| header.ledger.is_none());
-    Ok(is_old || scanned.foreign != 0 || !scanned.set_aside().is_empty())
+    Ok(is_old || scanned.foreign != 0 || !scanned.unreadable().is_empty())
 }

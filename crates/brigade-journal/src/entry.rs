@@ -1,4 +1,4 @@
-//! What a journal knows of a line.
+//! The parts of a line that the journal itself reads.
 
 use brigade_core::json::{Raw, members};
 use brigade_core::{Json, Timestamp};
@@ -6,145 +6,146 @@ use brigade_core::{Json, Timestamp};
 use crate::error::JournalError;
 use crate::state::State;
 
-/// A status in one byte: its place among those of its [`Kind`], or one of the two behind them.
+/// A status in one byte: its index in [`Kind::statuses`], or one of the two codes after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatusCode(u8);
 
 impl StatusCode {
-    /// The code of the status at a place of [`Kind::statuses`].
+    /// Returns the code of the status at an index of [`Kind::statuses`].
     pub const fn at(place: u8) -> StatusCode {
         StatusCode(place)
     }
 
-    /// Returns the place.
+    /// Returns the index.
     pub fn byte(self) -> u8 {
         self.0
     }
 }
 
-/// How records of a status are treated.
+/// How the journal treats records of a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusRule {
-    /// Nothing more happens to them, so they move to a segment.
+    /// Nothing more happens to such records, so they move to a segment.
     pub is_finished: bool,
-    /// They are found by [`Facts::key`].
+    /// Such records can be found by [`Facts::key`].
     pub is_unique: bool,
 }
 
-/// How damage is described.
+/// Descriptions of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words {
     /// A line that is not a record.
     pub not_a_record: &'static str,
-    /// A record of a batch that a crash cut off.
+    /// A record of a batch that was cut off by a crash.
     pub unfinished: &'static str,
-    /// A segment that is gone.
+    /// A missing segment.
     pub lost_segment: &'static str,
 }
 
-/// What an earlier program left, ready to be taken over.
+/// State of an earlier program, ready to be adopted.
 pub struct Adoption<'a> {
-    /// Makes our line of a record with this sequence; returns lines that need no change as they are.
+    /// Converts a record with the given sequence to our format. Lines that need no change are returned unchanged.
     pub convert: Box<dyn Fn(Vec<u8>, u64) -> Vec<u8> + Sync + 'a>,
-    /// How far the ledger holds nothing but what was adopted.
+    /// The ledger sequence up to which all entries were adopted.
     pub ledger: u64,
-    /// Whether there was anything besides the journal.
+    /// Whether there was nothing besides the journal.
     pub is_empty: bool,
 }
 
-/// How many members a [`Kind`] may ask for.
+/// The maximum number of members that a [`Kind`] can request.
 pub const MEMBERS: usize = 8;
 
-/// The members that a [`Kind`] asked for, each at its place.
+/// The members that a [`Kind`] requested, by index.
 pub type Members<'a> = [Option<Raw<'a>>; MEMBERS];
 
-/// The records of a journal: what it must know of them.
+/// The kind of records in a journal: how to read what the journal needs.
 pub trait Kind: Send + Sync {
-    /// Returns the statuses that have codes, in the order of their codes. It must never change for stored indexes.
+    /// Returns the statuses that have codes, in code order. The order must never change, because indexes store the
+    /// codes.
     fn statuses(&self) -> &'static [StatusRule];
 
-    /// Returns how damage is described.
+    /// Returns the descriptions of damage.
     fn words(&self) -> &'static Words;
 
-    /// Returns the place, below [`MEMBERS`], at which [`Kind::facts`] wants the member of this key; `None` if it does
-    /// not.
+    /// Returns the index, below [`MEMBERS`], at which [`Kind::facts`] expects the member with this key. Returns `None`
+    /// if it does not need the member.
     fn member(&self, key: &str) -> Option<usize>;
 
-    /// Reads a record from the members it asked for. `None` when the line is not a record.
+    /// Reads a record from the requested members. Returns `None` if the line is not a record.
     fn facts(&self, members: &Members<'_>) -> Option<Facts>;
 
-    /// Takes over what an earlier program left in place of this journal. Called before its first rewrite.
+    /// Adopts the state of an earlier program in this journal's place. Called before the first rewrite.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     fn adopt(&self, _state: &State, _now: Timestamp) -> Result<Adoption<'static>, JournalError> {
         Ok(Adoption { convert: Box::new(|line, _| line), ledger: 0, is_empty: true })
     }
 
-    /// The code of statuses that are not in the table.
+    /// Returns the code of statuses outside the table.
     fn other(&self) -> StatusCode {
         StatusCode(u8::try_from(self.statuses().len()).expect("a kind has few statuses"))
     }
 
-    /// The code of records that a newer version wrote, whatever their status.
+    /// Returns the code of records written by a newer version, whatever their status.
     fn newer(&self) -> StatusCode {
         StatusCode(self.other().0 + 1)
     }
 
-    /// Tells whether nothing more happens to records of this status.
+    /// Returns whether nothing more happens to records of this status.
     fn is_finished(&self, code: StatusCode) -> bool {
         self.statuses().get(usize::from(code.0)).is_some_and(|rule| rule.is_finished)
     }
 
-    /// Tells whether records of this status are found by their key.
+    /// Returns whether records of this status can be found by key.
     fn is_unique(&self, code: StatusCode) -> bool {
         self.statuses().get(usize::from(code.0)).is_some_and(|rule| rule.is_unique)
     }
 }
 
-/// How many codes a kind has.
+/// Returns the number of codes of a kind.
 pub(crate) fn codes(kind: &dyn Kind) -> usize {
     kind.statuses().len() + 2
 }
 
-/// Reads a code of a kind with this many.
+/// Reads a code of a kind with this many codes.
 pub(crate) fn code_from_byte(byte: u8, codes: usize) -> Option<StatusCode> {
     (usize::from(byte) < codes).then_some(StatusCode(byte))
 }
 
-/// What a [`Kind`] says of a record.
+/// The facts that a [`Kind`] reads from a record.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// Its id.
+    /// The id of the record.
     pub id: Box<str>,
-    /// Its status.
+    /// The status of the record.
     pub status: StatusCode,
-    /// Microseconds since 1970; the greatest number when the record does not say.
+    /// Creation time in microseconds since 1970, or the maximum if the record has none.
     pub created: i64,
-    /// A number that is equal for records that stand for the same.
+    /// A hash that is equal for equivalent records.
     pub key: u64,
-    /// Whether the members `sequence`, `batch` and `receipt_sequence` are the journal's. Those of records of another
-    /// program may mean something else.
+    /// Whether `sequence`, `batch` and `receipt_sequence` were written by this journal. In records of another program
+    /// they may mean something else.
     pub is_ours: bool,
 }
 
 impl Facts {
-    /// A record with this id, at the first status.
+    /// Creates facts with this id and the first status.
     pub fn new(id: impl Into<Box<str>>) -> Facts {
         Facts { id: id.into(), status: StatusCode(0), created: i64::MAX, key: 0, is_ours: false }
     }
 }
 
-/// Where a line is in its file.
+/// The position of a line in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its first byte.
+    /// The offset of the first byte.
     pub offset: u64,
-    /// Without the line feed.
+    /// The length in bytes, without the line feed.
     pub length: u32,
 }
 
-/// One line, as indexes hold it.
+/// A line as stored in indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub(crate) id: Box<str>,
@@ -155,16 +156,16 @@ pub struct Entry {
     pub(crate) key: u64,
 }
 
-/// A record that was looked at without parsing it.
+/// A record that was read without parsing it completely.
 #[derive(Clone, Debug)]
 pub struct Peeked {
-    /// What its kind says.
+    /// The facts read by its kind.
     pub facts: Facts,
-    /// Its place in the order of records; absent in records of another program.
+    /// The position in the order of records. Absent in records of another program.
     pub sequence: Option<u64>,
-    /// The place in the ledger of the document that it names.
+    /// The ledger sequence of the document that the record names.
     pub ledger: Option<u64>,
-    /// Which lines of its batch follow.
+    /// The position in its batch, if it was appended in one.
     pub batch: Option<BatchMark>,
 }
 
@@ -175,18 +176,18 @@ impl Peeked {
     }
 }
 
-/// How many lines of its batch follow a line, so that a reader can recognise a batch that a crash cut off.
+/// How many lines of the same batch follow, so that a reader can detect a batch that was cut off by a crash.
 ///
-/// Counts only in the journal whose generation it names: a rewritten one has other lines behind it.
+/// Valid only in the journal generation that it names, because a rewritten journal has other lines after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchMark {
-    /// The generation of the journal that the batch was appended to.
+    /// The journal generation that the batch was appended to.
     pub generation: u64,
     /// How many lines of the batch follow this one.
     pub rest: u64,
 }
 
-/// The member of a record that holds its [`BatchMark`].
+/// The member that contains the [`BatchMark`] of a record.
 pub const BATCH_KEY: &str = "batch";
 
 impl BatchMark {
@@ -207,22 +208,22 @@ impl BatchMark {
     }
 }
 
-/// What one line of a journal is.
+/// The content of a line in a journal.
 pub enum Content {
     /// A revision of a record.
     Record(Peeked),
     /// The first line of a journal.
     Header,
-    /// Only white space.
+    /// Only whitespace.
     Blank,
-    /// Nothing that is known.
+    /// Anything else.
     Broken,
 }
 
-/// The member that only a journal's header has.
+/// A member that only the header of a journal has.
 pub(crate) const HEADER_KEY: &str = "queue_version";
 
-/// Looks at a line.
+/// Classifies a line.
 pub fn look_at(kind: &dyn Kind, line: &[u8]) -> Content {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Content::Blank;
@@ -259,7 +260,7 @@ pub fn look_at(kind: &dyn Kind, line: &[u8]) -> Content {
     }
 }
 
-/// A fast hash that is the same on every machine. What it finds is always checked, so it need not resist attacks.
+/// A fast hash that is equal on every machine. Matches are always verified, so it need not resist attacks.
 pub fn hash(parts: &[&[u8]]) -> u64 {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for part in parts {
@@ -287,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_do_not_run_together() {
+    fn parts_are_hashed_separately() {
         assert_ne!(hash(&[b"ab", b"c"]), hash(&[b"a", b"bc"]));
         assert_ne!(hash(&[b"a\0"]), hash(&[b"a"]));
         assert_ne!(hash(&[b""]), hash(&[]));

@@ -7,21 +7,21 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The disk, or the lock.
+    /// A disk or lock error.
     #[error(transparent)]
     Fs(#[from] FsError),
-    /// A newer version wrote it. It can be read and is never rewritten.
+    /// The journal was written by a newer version. It can be read but is never rewritten.
     #[error("`{0}` was written by a newer version and is left as it is; use that version to change it")]
     Newer(String),
-    /// Something that is not a file has the journal's name. Only a compaction moves it.
+    /// The journal's name is taken by something that is not a file. Only a compaction moves it.
     #[error("`{0}` is not a file, so no record can be read or stored")]
     Blocked(String),
-    /// A stored line cannot be read although its place is known.
+    /// A stored line at a known position cannot be read.
     #[error("`{path}`, byte {offset}: not a record")]
     BadRecord {
-        /// The file.
+        /// The file that contains the line.
         path: String,
-        /// Where the line begins.
+        /// The offset of the line.
         offset: u64,
     },
 }

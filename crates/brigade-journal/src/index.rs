@@ -1,23 +1,23 @@
-//! The cache that finds lines in a file of records: a file beside it, which can be deleted at any time.
+//! The index of a file of records: a cache in a separate file, which can be deleted at any time.
 //!
-//! Three sorted sections of fixed-size records, cut into blocks: by id (for ids and their prefixes), by the key of
-//! unique records, and by status and age. A lookup reads the directory and one block, whatever the size. The index
-//! is bound to its data file by the length it covers, by samples of the bytes, and by the journal's generation; blocks
-//! and directory carry checksums; and the line that is found is checked by whoever looks it up.
+//! Three sorted sections of fixed-size records, divided into blocks: by id (for ids and their prefixes), by the key of
+//! unique records, and by status and age. A lookup reads the directory and one block, whatever the size. An index
+//! belongs to its data file if the covered length, samples of the bytes and the journal generation match. Blocks and
+//! directory have checksums, and the caller of a lookup verifies the line that was found.
 
 use brigade_fs::{FsError, ReadFile};
 
 use crate::entry::{Entry, Kind, Span, StatusCode, code_from_byte, codes, hash};
 
 const MAGIC: &[u8; 8] = b"brgidx\0\x02";
-/// Magic, covered, samples, generation, greatest sequence, two counts of records, lines, greatest place in the ledger,
+/// Magic, covered length, samples, generation, highest sequence, two counts of records, lines, highest ledger sequence,
 /// counts by status.
 const HEADER: usize = 8 * 9;
-/// How many bytes of an id are in the index.
+/// The number of bytes of an id in the index.
 pub(crate) const ID_BYTES: usize = 32;
 const BLOCK: usize = 4096;
 
-/// The shape of a section: bytes of a record, and of the key it starts with.
+/// The layout of a section: the size of a record, and of the key at its start.
 struct Shape {
     record: usize,
     key: usize,
@@ -34,11 +34,11 @@ impl Shape {
     }
 }
 
-/// Why an index cannot answer.
+/// Why an index cannot be used.
 #[derive(Debug)]
 pub(crate) enum IndexError {
     Fs(FsError),
-    /// It is damaged, or does not belong to its file any more.
+    /// The index is damaged, or no longer matches its file.
     Unusable,
 }
 
@@ -48,26 +48,26 @@ impl From<FsError> for IndexError {
     }
 }
 
-/// What a section knows of a line.
+/// A line found in a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub(crate) span: Span,
     pub(crate) status: StatusCode,
     pub(crate) id_hash: u64,
-    /// Only from the section by status.
+    /// Set only in the section by status.
     pub(crate) created: i64,
-    /// Only from the section by status.
+    /// Set only in the section by status.
     pub(crate) sequence: u64,
 }
 
-/// An index that belongs to its data file.
+/// An index that matches its data file.
 pub(crate) struct Index {
     file: Box<dyn ReadFile>,
     pub(crate) covered: u64,
-    /// Lines in the covered part, those that later ones replace included.
+    /// The number of lines in the covered part, including replaced ones.
     pub(crate) lines: u64,
     pub(crate) max_sequence: u64,
-    /// The greatest place in the ledger that a line names, those that later ones replace included.
+    /// The highest ledger sequence that a line names, including replaced lines.
     pub(crate) max_ledger: u64,
     pub(crate) counts: Vec<u64>,
     sections: Vec<Section>,
@@ -80,12 +80,12 @@ struct Section {
     directory: Vec<u8>,
 }
 
-/// The number of an id.
+/// Returns the hash of an id.
 pub(crate) fn id_hash(id: &str) -> u64 {
     hash(&[id.as_bytes()])
 }
 
-/// The part of an id that is in the index.
+/// Returns the part of an id that is stored in the index.
 pub(crate) fn id_key(id: &str) -> [u8; ID_BYTES] {
     let mut key = [0; ID_BYTES];
     let length = id.len().min(ID_BYTES);
@@ -93,7 +93,7 @@ pub(crate) fn id_key(id: &str) -> [u8; ID_BYTES] {
     key
 }
 
-/// A number over the first and last bytes of a range and some between.
+/// Hashes the first and last bytes of a range and some in between.
 fn sample(data: &dyn ReadFile, covered: u64) -> Result<u64, FsError> {
     const PIECE: u64 = 64;
     let mut state = covered;
@@ -113,7 +113,7 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Signed numbers in an order that bytes have.
+/// Encodes a signed number so that bytes sort like numbers.
 fn ordered(value: i64) -> [u8; 8] {
     (value.cast_unsigned() ^ (1 << 63)).to_be_bytes()
 }
@@ -122,18 +122,18 @@ fn from_ordered(bytes: &[u8]) -> i64 {
     (u64::from_be_bytes(bytes.try_into().expect("eight bytes")) ^ (1 << 63)).cast_signed()
 }
 
-/// What an index says of its file as a whole.
+/// What an index stores about its file as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About {
-    /// The journal's generation, or the segment's number.
+    /// The journal generation, or the segment number.
     pub(crate) generation: u64,
-    /// Lines in the covered part, those that later ones replace included.
+    /// The number of lines in the covered part, including replaced ones.
     pub(crate) lines: u64,
-    /// The greatest place in the ledger that one of them names.
+    /// The highest ledger sequence that a line names.
     pub(crate) max_ledger: u64,
 }
 
-/// Everything that an index holds, in memory.
+/// The content of an index, in memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IndexData {
     sections: [Vec<u8>; 3],
@@ -195,7 +195,7 @@ impl IndexData {
         }
     }
 
-    /// Returns the bytes of the index file for a data file.
+    /// Encodes the index file for a data file.
     pub(crate) fn encode(&self, data: &dyn ReadFile, covered: u64, about: About) -> Result<Vec<u8>, FsError> {
         let mut bytes =
             Vec::with_capacity(self.sections.iter().map(Vec::len).sum::<usize>() * 33 / 32 + 4096);
@@ -233,7 +233,7 @@ impl IndexData {
 }
 
 impl Index {
-    /// Opens an index if it belongs to the data file.
+    /// Opens an index if it matches the data file.
     pub(crate) fn open(
         file: Box<dyn ReadFile>,
         data: &dyn ReadFile,
@@ -248,7 +248,7 @@ impl Index {
         let covered = number(&header, 8);
         let by_id = number(&header, 40);
         let counts = [by_id, number(&header, 48), by_id];
-        // Before its checksum is known to be right, nothing here may be believed too far.
+        // The counts are not verified by the checksum yet, so limit them by the file sizes.
         let length = file.len()?;
         if counts.iter().any(|count| length < *count) || data.len()? < covered {
             return Err(IndexError::Unusable);
@@ -281,7 +281,7 @@ impl Index {
         Ok(Index { file, covered, lines, max_sequence, max_ledger, counts: by_status, sections })
     }
 
-    /// Reads a block and checks it.
+    /// Reads and verifies a block.
     fn block(&self, section: &Section, number_of: usize) -> Result<Vec<u8>, IndexError> {
         let per_block = section.shape.per_block();
         let first = (number_of * per_block) as u64;
@@ -297,7 +297,7 @@ impl Index {
         Ok(block)
     }
 
-    /// Calls `found` for the records whose key starts with `prefix`, in order, until it says no.
+    /// Calls `found` for the records whose key starts with `prefix`, in order, until it returns false.
     fn scan(
         &self,
         section: usize,
@@ -307,7 +307,7 @@ impl Index {
         let section = &self.sections[section];
         let keys = section.directory.len() / section.shape.key;
         let first_key = |block: usize| &section.directory[block * section.shape.key..][..section.shape.key];
-        // The first block that can hold the prefix is the one before the first that starts with or behind it.
+        // The first block that can contain the prefix is the one before the first block that starts at or after it.
         let (mut low, mut high) = (0, keys);
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -345,7 +345,7 @@ impl Index {
         })
     }
 
-    /// Finds lines by the beginning of their id; longer beginnings than the index holds find more than was asked for.
+    /// Finds lines by the start of their id. A prefix longer than [`ID_BYTES`] may also find other ids.
     pub(crate) fn by_id_prefix(
         &self,
         prefix: &str,
@@ -363,7 +363,7 @@ impl Index {
         if damaged { Err(IndexError::Unusable) } else { Ok(()) }
     }
 
-    /// Finds the line of an id; rarely more than one.
+    /// Finds the line of an id. More than one hit is rare.
     pub(crate) fn by_id(&self, id: &str) -> Result<Vec<Hit>, IndexError> {
         let wanted = id_hash(id);
         let mut hits = Vec::new();
@@ -401,7 +401,7 @@ impl Index {
         Ok(hits)
     }
 
-    /// Returns the data of a new index: these records without the replaced ones, and the new ones.
+    /// Returns the data of an extended index: the old records except replaced ones, and the new ones.
     pub(crate) fn extended<'a>(
         &self,
         kind: &dyn Kind,
@@ -441,7 +441,7 @@ mod tests {
     use super::*;
     use crate::entry::{Facts, Members, StatusRule, Words};
 
-    /// Records with eleven statuses.
+    /// A kind with eleven statuses.
     struct Numbers;
 
     const CODES: usize = 13;
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extended_index_is_the_one_of_all_lines() {
+    fn an_extended_index_equals_one_of_all_lines() {
         let old = entries(500);
         let (_fs, index) = index(&old);
         let mut revised = old[100].clone();
@@ -559,7 +559,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_damaged_index_is_refused_or_answers_rightly(at in 0usize..70_000, bit in 0u8..8) {
+        fn a_damaged_index_is_refused_or_answers_correctly(at in 0usize..70_000, bit in 0u8..8) {
             let entries = entries(300);
             let fs = MemoryFs::new();
             let data = file(&fs, "data", &vec![b'x'; 10_000]);

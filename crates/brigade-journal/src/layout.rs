@@ -1,30 +1,31 @@
-//! Where the files of a journal are.
+//! The paths of a journal's files.
 
 use brigade_fs::RelPath;
 
-/// The paths of a journal and its ledger, beneath one directory.
+/// The paths of a journal and its ledger within one directory.
 ///
-/// `.brigade/tools` with the name `calls` has the journal `calls.jsonl`, its segments in `calls/`, and quarantines
-/// `calls.quarantine-N.jsonl`. The ledger is in the directory of the documents that it chains.
+/// For example, the directory `.brigade/tools` and the name `calls` give the journal `calls.jsonl`, segments in
+/// `calls/`, and quarantines `calls.quarantine-N.jsonl`. The ledger is stored beside the documents that it chains.
 #[derive(Clone, Debug)]
 pub struct Layout {
     directory: RelPath,
     name: String,
     documents: RelPath,
-    /// Other directories of the owner: what is not a directory is set aside, and temporary files are removed.
+    /// Other directories of the owner. Anything else with their names is moved to a quarantine, and temporary files in
+    /// them are removed.
     beside: Vec<RelPath>,
 }
 
-/// Reads a path that this crate or a constant of its owner made.
+/// Parses a path from this crate or from a constant of the owner.
 fn path(text: &str) -> RelPath {
     text.parse().expect("paths made of checked names stay beneath the root")
 }
 
 impl Layout {
-    /// Makes the paths of the journal `name` in a directory. `documents` and `beside` are directories in it.
+    /// Builds the paths of the journal `name` in a directory. `documents` and `beside` are its subdirectories.
     ///
     /// # Panics
-    /// When the texts are not relative paths.
+    /// Panics if an argument is not a relative path.
     pub fn new(directory: &str, name: &str, documents: &str, beside: &[&str]) -> Layout {
         let inside = |folder: &str| path(&format!("{directory}/{folder}"));
         Layout {
@@ -39,7 +40,7 @@ impl Layout {
         path(&format!("{}/{rest}", self.directory))
     }
 
-    /// The directory of everything.
+    /// The directory that contains everything.
     pub fn directory(&self) -> &RelPath {
         &self.directory
     }
@@ -54,33 +55,33 @@ impl Layout {
         self.inside(&format!("{}.jsonl", self.name))
     }
 
-    /// The lock that every writer takes.
+    /// The lock file that every writer acquires.
     pub fn lock(&self) -> RelPath {
         self.inside("queue.lock")
     }
 
-    /// A copy of the journal as an earlier program wrote it.
+    /// A copy of the journal as an earlier program left it.
     pub fn original_copy(&self, program: &str, number: u64) -> RelPath {
         let journal = format!("{}.jsonl.{program}", self.name);
         self.inside(&if number == 0 { journal } else { format!("{journal}-{number}") })
     }
 
-    /// How the names of temporary files of the journal start.
+    /// The prefix of temporary file names of the journal.
     pub(crate) fn temporary_prefix(&self) -> String {
         format!(".{}.", self.name)
     }
 
-    /// A quarantine of unreadable lines.
+    /// A quarantine file of unreadable lines.
     pub(crate) fn quarantine(&self, number: u64) -> RelPath {
         self.inside(&format!("{}.quarantine-{number}.jsonl", self.name))
     }
 
-    /// The directory of segments and caches.
+    /// The directory of segments and indexes.
     pub fn segments(&self) -> RelPath {
         self.inside(&self.name)
     }
 
-    /// The cache of places in the journal.
+    /// The index of the journal.
     pub(crate) fn journal_index(&self) -> RelPath {
         self.inside(&format!("{}/journal.index", self.name))
     }
@@ -90,12 +91,12 @@ impl Layout {
         self.inside(&format!("{}/{}", self.name, segment_name(number)))
     }
 
-    /// The cache of places in a segment.
+    /// The index of a segment.
     pub(crate) fn segment_index(&self, number: u64) -> RelPath {
         self.inside(&format!("{}/segment-{number}.index", self.name))
     }
 
-    /// The directories that must be directories.
+    /// The paths that must be directories.
     pub(crate) fn folders(&self) -> Vec<RelPath> {
         let mut folders = vec![self.segments(), self.documents.clone()];
         folders.extend(self.beside.iter().cloned());
@@ -108,7 +109,7 @@ pub(crate) fn segment_name(number: u64) -> String {
     format!("segment-{number}.jsonl")
 }
 
-/// Reads the number of a segment out of its file name.
+/// Parses the number of a segment from its file name.
 pub(crate) fn segment_number(name: &str) -> Option<u64> {
     name.strip_prefix("segment-")?.strip_suffix(".jsonl")?.parse().ok()
 }

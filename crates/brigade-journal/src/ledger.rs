@@ -1,13 +1,14 @@
-//! The ledger: a hash chain over documents, `ledger.jsonl` in their directory, one entry a line, only ever appended to.
+//! The ledger: a hash chain over documents. `ledger.jsonl` in their directory has one entry per line and is only
+//! appended to.
 //!
-//! An entry's `hash` is the sha256 of its canonical JSON (RFC 8785) without the member `hash`; `previous` is the `hash`
-//! of the entry before, 64 zeros for the first; `sequence` counts from 1; `receipt_sha256` is over the bytes of the
-//! document `<run_id>.json`. All members are texts, truth values and small integers, so that in Python the canonical
-//! JSON is `json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)`.
+//! An entry's `hash` is the sha256 of its canonical JSON (RFC 8785) without the member `hash`. `previous` is the `hash`
+//! of the entry before, or 64 zeros for the first; `sequence` counts from 1; `receipt_sha256` covers the bytes of the
+//! document `<run_id>.json`. All members are strings, booleans and small integers, so in Python the canonical JSON is
+//! `json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)`.
 //!
-//! `started_at` and `newest` let the newest runs be found from the end: `newest` is the greatest `started_at` up to
-//! and including this entry, so once enough runs are found that are not older than the next entry's `newest`, no
-//! earlier entry can matter.
+//! `started_at` and `newest` allow finding the newest runs from the end. `newest` is the greatest `started_at` up to
+//! and including this entry. Once enough runs are found that are not older than the next entry's `newest`, no earlier
+//! entry can matter.
 
 use std::time::Instant;
 
@@ -19,38 +20,38 @@ use crate::state::millis;
 /// The version of the entries that this code writes.
 const LEDGER_VERSION: i64 = 1;
 
-/// What stands before the first entry's `previous`.
+/// The value of `previous` in the first entry.
 pub const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// One entry of the ledger.
+/// An entry of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerEntry {
-    /// Its number, from 1.
+    /// The number of the entry, from 1.
     pub sequence: u64,
-    /// The id of the document; its file is `<run_id>.json`.
+    /// The id of the document, whose file is `<run_id>.json`.
     pub run_id: String,
-    /// The record that it belongs to; absent in entries of adopted documents that are none, and in those of earlier
-    /// versions.
+    /// The record that the document belongs to. Absent in entries of earlier versions, and for adopted files that are
+    /// not valid documents.
     pub record_id: Option<String>,
-    /// The sha256 of the document's bytes.
+    /// The sha256 of the document.
     pub sha256: Fingerprint,
-    /// The hash of the entry before; 64 zeros for the first.
+    /// The hash of the previous entry, or 64 zeros for the first.
     pub previous: String,
-    /// What newest-first lists are sorted by, usually a time.
+    /// The sort key of newest-first lists, usually a time.
     pub started_at: String,
     /// The greatest `started_at` up to and including this entry.
     pub newest: String,
-    /// How it ended.
+    /// The final status of the document.
     pub status: String,
     /// When the entry was written.
     pub recorded_at: String,
-    /// Whether the document was there before the ledger.
+    /// Whether the document existed before the ledger.
     pub is_adopted: bool,
     /// The hash of this entry.
     pub hash: Fingerprint,
 }
 
-/// A document that is about to enter the ledger. The fields are those of [`LedgerEntry`].
+/// A document to append to the ledger. The fields are those of [`LedgerEntry`].
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "see the entry")]
 pub struct NewEntry {
@@ -82,7 +83,7 @@ impl LedgerEntry {
         entry
     }
 
-    /// The members without `hash`.
+    /// Returns the members except `hash`.
     fn members(&self) -> Object {
         let mut members = Object::from([
             ("ledger_version".to_owned(), Json::from(LEDGER_VERSION)),
@@ -110,7 +111,7 @@ impl LedgerEntry {
         format!("{}\n", Json::Object(members).to_compact())
     }
 
-    /// Reads a line; does not compare the hash.
+    /// Parses a line without verifying the hash.
     pub fn from_line(line: &[u8]) -> Option<LedgerEntry> {
         let json = Json::parse_bytes(line, Dialect::Strict).ok()?;
         let text = |key: &str| Some(json.get(key)?.as_str()?.to_owned());
@@ -130,25 +131,25 @@ impl LedgerEntry {
     }
 }
 
-/// The hash of an entry's members; `hash` itself does not count.
+/// Returns the hash of an entry's members, ignoring `hash`.
 fn hash_of(members: &Object) -> Fingerprint {
     let mut members = members.clone();
     members.remove("hash");
     Fingerprint::of_bytes(Json::Object(members).to_canonical().as_bytes())
 }
 
-/// Tells whether a line's `hash` is that of its other members, those of newer versions included.
+/// Returns whether a line's `hash` matches its other members, including those of newer versions.
 fn has_right_hash(line: &[u8]) -> bool {
     let Ok(Json::Object(members)) = Json::parse_bytes(line, Dialect::Strict) else { return false };
     members.get("hash").and_then(Json::as_str) == Some(hash_of(&members).to_hex().as_str())
 }
 
-/// Reads lines from the end of a file to its beginning.
+/// Reads lines from the end of a file to the start.
 struct Backwards<'a> {
     file: &'a dyn ReadFile,
-    /// Everything from here on was read.
+    /// Everything from this offset on was read.
     position: u64,
-    /// What was read and not returned, in the order of the file.
+    /// Bytes that were read but not returned, in file order.
     buffer: Vec<u8>,
     is_first: bool,
 }
@@ -160,7 +161,7 @@ impl<'a> Backwards<'a> {
         Ok(Backwards { file, position: file.len()?, buffer: Vec::new(), is_first: true })
     }
 
-    /// Returns the line before, and whether a line feed ends it; only the last line of the file can be without.
+    /// Returns the previous line, and whether it ends in a line feed. Only the last line of the file may lack one.
     fn next_line(&mut self) -> Result<Option<(Vec<u8>, bool)>, FsError> {
         loop {
             let is_complete = !self.is_first || self.buffer.last() == Some(&b'\n');
@@ -189,22 +190,21 @@ impl<'a> Backwards<'a> {
     }
 }
 
-/// What was appended.
+/// The result of an append.
 pub struct Appended {
     /// The new entries.
     pub entries: Vec<LedgerEntry>,
-    /// Whether the ledger ended with the entry that was to come before; not when it lost its end, or something else
-    /// stood there.
+    /// Whether the ledger ended with the expected entry. False if its end was lost, or other data followed.
     pub follows: bool,
 }
 
 /// A line of the ledger.
 pub struct LedgerLine {
-    /// The entry; `None` when the line is not one.
+    /// The entry, or `None` if the line is not one.
     pub entry: Option<LedgerEntry>,
-    /// Whether its hash is that of its other members, those of newer versions included.
+    /// Whether the hash matches the other members, including those of newer versions.
     pub has_right_hash: bool,
-    /// Whether a line feed ends it.
+    /// Whether the line ends in a line feed.
     pub is_complete: bool,
 }
 
@@ -216,12 +216,12 @@ pub struct Ledger<'f> {
 }
 
 impl<'f> Ledger<'f> {
-    /// Names the ledger of a directory; touches nothing.
+    /// Creates a handle to the ledger of a directory, without accessing the disk.
     pub fn new(fs: &'f dyn Fs, folder: &'f RelPath) -> Ledger<'f> {
         Ledger { fs, folder }
     }
 
-    /// Returns its path.
+    /// Returns the path of the ledger.
     pub fn path(&self) -> RelPath {
         self.folder.join("ledger.jsonl").expect("a file name in a directory is a path")
     }
@@ -231,10 +231,10 @@ impl<'f> Ledger<'f> {
         self.folder.join(&name).expect("a file name in a directory is a path")
     }
 
-    /// Opens its file; `None` when there is none.
+    /// Opens the file. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// When the disk fails, or it is not a file.
+    /// Fails on a disk error, or if the path is not a file.
     pub fn open(&self) -> Result<Option<Box<dyn ReadFile>>, FsError> {
         match self.fs.open(&self.path()) {
             Ok(file) => Ok(Some(file)),
@@ -243,7 +243,7 @@ impl<'f> Ledger<'f> {
         }
     }
 
-    /// Opens its file; `None` also when it is not a file.
+    /// Opens the file. Returns `None` if it does not exist or is not a file.
     fn open_if_file(&self) -> Result<Option<Box<dyn ReadFile>>, FsError> {
         match self.open() {
             Err(error) if error.kind == FsErrorKind::NotAFile => Ok(None),
@@ -251,10 +251,10 @@ impl<'f> Ledger<'f> {
         }
     }
 
-    /// Reads all lines; `None` when there is no ledger.
+    /// Reads all lines. Returns `None` if there is no ledger.
     ///
     /// # Errors
-    /// When the disk fails, or it is not a file.
+    /// Fails on a disk error, or if the path is not a file.
     pub fn lines(&self) -> Result<Option<Vec<LedgerLine>>, FsError> {
         let Some(file) = self.open()? else { return Ok(None) };
         let mut found = Vec::new();
@@ -269,14 +269,14 @@ impl<'f> Ledger<'f> {
         Ok(Some(found))
     }
 
-    /// Appends documents, and returns their entries. Only the holder of the lock may do this.
+    /// Appends documents and returns their entries. The caller must hold the lock.
     ///
-    /// What stands behind the last entry and is none, as a crash or somebody else left it, is moved to a quarantine
-    /// first, and so is whatever else has the ledger's name. `known` is the greatest sequence that the records name: a
-    /// ledger that lost its end goes on behind it, so that no number is given twice and the gap stays to be seen.
+    /// Data after the last entry, left by a crash or another program, is moved to a quarantine first, as is anything
+    /// else with the ledger's name. `known` is the highest sequence that the records name. A ledger that lost its end
+    /// continues after it, so no number is reused and the gap stays visible.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn append(&self, new: &[NewEntry], known: u64, now: Timestamp) -> Result<Appended, FsError> {
         let started = Instant::now();
         let fs = self.fs;
@@ -301,7 +301,7 @@ impl<'f> Ledger<'f> {
                 }
                 if 0 < behind {
                     let start = file.len()? - behind;
-                    let length = usize::try_from(behind).expect("its lines were in memory");
+                    let length = usize::try_from(behind).expect("the lines were in memory");
                     self.quarantine(&file.read_range(start, length)?)?;
                     let mut file = fs.open_append(&self.path())?;
                     file.truncate(start)?;
@@ -316,14 +316,14 @@ impl<'f> Ledger<'f> {
             entries.push(entry);
         }
         fs.append_durable(&self.path(), bytes.as_bytes())?;
-        tracing::debug!(entries = entries.len(), took_ms = millis(started), "the ledger is appended to");
+        tracing::debug!(entries = entries.len(), took_ms = millis(started), "appended to the ledger");
         let follows = !moved && known <= last.map_or(0, |last| last.sequence);
         Ok(Appended { entries, follows })
     }
 
-    /// Moves the lines that are no entries to a quarantine, and whatever else has the ledger's name; returns how many
-    /// lines and things that are. Only the holder of the lock may do this.
-    pub(crate) fn mend(&self) -> Result<u64, FsError> {
+    /// Moves lines that are not entries to a quarantine, and anything else with the ledger's name. Returns the number
+    /// of lines and other items. The caller must hold the lock.
+    pub(crate) fn repair(&self) -> Result<u64, FsError> {
         let fs = self.fs;
         if self.move_away()? {
             return Ok(1);
@@ -358,7 +358,7 @@ impl<'f> Ledger<'f> {
         Ok(count)
     }
 
-    /// Moves something that is no file and has the ledger's name to a quarantine; tells whether there was any.
+    /// Moves a non-file with the ledger's name to a quarantine. Returns whether there was one.
     fn move_away(&self) -> Result<bool, FsError> {
         match self.open() {
             Err(error) if error.kind == FsErrorKind::NotAFile => {
@@ -370,7 +370,7 @@ impl<'f> Ledger<'f> {
         }
     }
 
-    /// Writes a quarantine file, unless a crash came between one of the same content and what was to follow.
+    /// Writes a quarantine file, unless the last one has the same content because an earlier attempt crashed.
     fn quarantine(&self, bytes: &[u8]) -> Result<(), FsError> {
         let fs = self.fs;
         let free = self.free_quarantine()?;
@@ -387,12 +387,12 @@ impl<'f> Ledger<'f> {
         Ok(number)
     }
 
-    /// Returns the entries behind a sequence, in the order of the ledger, without reading those before.
+    /// Returns the entries after a sequence, in ledger order, without reading the earlier ones.
     ///
-    /// Lines that are no entries are passed over. No entry when there is no ledger, or something else in its place.
+    /// Lines that are not entries are skipped. Returns no entries if there is no ledger, or its name is taken.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn behind(&self, known: u64) -> Result<Vec<LedgerEntry>, FsError> {
         let Some(file) = self.open_if_file()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -407,10 +407,10 @@ impl<'f> Ledger<'f> {
         Ok(found)
     }
 
-    /// Returns the sequence of the last entry; 0 when there is none.
+    /// Returns the sequence of the last entry, or 0 if there is none.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn last_sequence(&self) -> Result<u64, FsError> {
         let Some(file) = self.open_if_file()? else { return Ok(0) };
         let mut lines = Backwards::new(&*file)?;
@@ -422,11 +422,10 @@ impl<'f> Ledger<'f> {
         Ok(0)
     }
 
-    /// Finds the entries of the documents whose id starts with a prefix, in the order of the ledger. Without a ledger
-    /// there are none.
+    /// Finds the entries whose document id starts with a prefix, in ledger order. Returns none if there is no ledger.
     ///
     /// # Errors
-    /// When the disk fails, or it is not a file.
+    /// Fails on a disk error, or if the path is not a file.
     pub fn find_prefix(&self, prefix: &str) -> Result<Vec<LedgerEntry>, FsError> {
         let Some(file) = self.open()? else { return Ok(Vec::new()) };
         find_prefix(&*file, prefix)
@@ -435,13 +434,13 @@ impl<'f> Ledger<'f> {
     /// Finds the last entry of a document.
     ///
     /// # Errors
-    /// When the disk fails, or it is not a file.
+    /// Fails on a disk error, or if the path is not a file.
     pub fn find(&self, run_id: &str) -> Result<Option<LedgerEntry>, FsError> {
         Ok(self.find_prefix(run_id)?.into_iter().rfind(|entry| entry.run_id == run_id))
     }
 }
 
-/// Finds the entries of the documents whose id starts with a prefix, in the order of the ledger.
+/// Finds the entries whose document id starts with a prefix, in ledger order.
 fn find_prefix(file: &dyn ReadFile, prefix: &str) -> Result<Vec<LedgerEntry>, FsError> {
     let quoted = Json::from(prefix).to_compact();
     let wanted = format!("\"run_id\":{}", quoted.strip_suffix('"').unwrap_or(&quoted));
@@ -459,11 +458,11 @@ fn find_prefix(file: &dyn ReadFile, prefix: &str) -> Result<Vec<LedgerEntry>, Fs
     Ok(found)
 }
 
-/// Returns all entries of an open ledger, or none when some line is no entry or an entry is missing, so that the ledger
-/// cannot tell.
+/// Returns all entries of an open ledger. Returns `None` if a line is not an entry or an entry is missing, because the
+/// ledger is then incomplete.
 ///
 /// # Errors
-/// When the disk fails.
+/// Fails on a disk error.
 pub fn whole(file: &dyn ReadFile) -> Result<Option<Vec<LedgerEntry>>, FsError> {
     let mut entries: Vec<LedgerEntry> = Vec::new();
     let mut lines = brigade_fs::Lines::new(file, 0, file.len()?);
@@ -477,11 +476,11 @@ pub fn whole(file: &dyn ReadFile) -> Result<Option<Vec<LedgerEntry>>, FsError> {
     Ok(Some(entries))
 }
 
-/// As [`Ledger::find_prefix`], of an open ledger; none when the ledger has not as many lines as its last entry says, so
-/// that it cannot tell.
+/// Like [`Ledger::find_prefix`], for an open ledger. Returns `None` if the number of lines does not match the last
+/// entry, because the ledger is then incomplete.
 ///
 /// # Errors
-/// When the disk fails.
+/// Fails on a disk error.
 pub fn find_prefix_if_whole(file: &dyn ReadFile, prefix: &str) -> Result<Option<Vec<LedgerEntry>>, FsError> {
     let mut backwards = Backwards::new(file)?;
     let Some((last, true)) = backwards.next_line()? else { return Ok(None) };
@@ -498,11 +497,11 @@ pub fn find_prefix_if_whole(file: &dyn ReadFile, prefix: &str) -> Result<Option<
     Ok(if count == last.sequence { Some(find_prefix(file, prefix)?) } else { None })
 }
 
-/// Returns the newest `limit` entries by `started_at`, newest first; none when there is something among them that is no
-/// entry or not in its order, so that the ledger cannot tell.
+/// Returns the newest `limit` entries by `started_at`, newest first. Returns `None` if a line among them is not an
+/// entry or is out of order, because the ledger is then incomplete.
 ///
 /// # Errors
-/// When the disk fails.
+/// Fails on a disk error.
 pub fn newest(file: &dyn ReadFile, limit: usize) -> Result<Option<Vec<LedgerEntry>>, FsError> {
     let mut best: Vec<LedgerEntry> = Vec::new();
     let mut next = None;
@@ -591,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_end_is_set_aside_and_does_not_merge() {
+    fn a_torn_end_is_quarantined_and_does_not_merge() {
         let fs = MemoryFs::new();
         append(&fs, &[new("run-a", "1"), new("run-b", "2")], 0, now()).unwrap();
         let whole = fs.read(&ledger_path(), 10_000).unwrap();
@@ -608,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_entries_are_set_aside_wherever_they_stand() {
+    fn lines_that_are_not_entries_are_quarantined_at_any_position() {
         let fs = MemoryFs::new();
         append(&fs, &[new("run-a", "1"), new("run-b", "2")], 0, now()).unwrap();
         let whole = fs.read(&ledger_path(), 10_000).unwrap();
@@ -620,12 +619,12 @@ mod tests {
             fs.write_atomic(&ledger_path(), &damaged, FileMode::Private).unwrap();
             let appended = append(&fs, &[new("run-c", "3")], 2, now()).unwrap();
             assert!(appended.follows && appended.entries[0].sequence == 3, "{at}");
-            assert_eq!(Ledger::new(&fs, &folder()).mend().unwrap(), if at == whole.len() { 0 } else { 2 });
-            let set_aside = fs.read(&"runs/ledger.quarantine-1.jsonl".parse().unwrap(), 100).unwrap();
-            assert_eq!(set_aside, b"garbage\n{}\n");
+            assert_eq!(Ledger::new(&fs, &folder()).repair().unwrap(), if at == whole.len() { 0 } else { 2 });
+            let unreadable = fs.read(&"runs/ledger.quarantine-1.jsonl".parse().unwrap(), 100).unwrap();
+            assert_eq!(unreadable, b"garbage\n{}\n");
             let text = fs.read(&ledger_path(), 10_000).unwrap();
             assert!(text.starts_with(&whole) && text[whole.len()..].starts_with(b"{\"call_id\""), "{at}");
-            assert_eq!(Ledger::new(&fs, &folder()).mend().unwrap(), 0);
+            assert_eq!(Ledger::new(&fs, &folder()).repair().unwrap(), 0);
         }
     }
 
@@ -647,7 +646,7 @@ mod tests {
         }
 
         #[test]
-        fn lines_backwards_are_the_lines(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'x')], 0..80)) {
+        fn reading_backwards_gives_the_same_lines(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'x')], 0..80)) {
             let fs = MemoryFs::new();
             let path = "f".parse().unwrap();
             fs.write_atomic(&path, &bytes, FileMode::Private).unwrap();

@@ -1,12 +1,12 @@
-//! Keeps records in an append-only file that survives crashes.
+//! Stores records in an append-only file that survives crashes.
 //!
-//! Owns the mechanics of one journal: its lines, the segments that finished records move to, indexes, the lock,
-//! compaction, quarantine, and a ledger, which is a hash chain over documents. A record is a JSON object on one line
-//! with an id, a status and members that only its owner understands; a later line of the same id replaces an earlier
-//! one. What the journal must know of records, their [`Kind`] says. It does not know what the records are about.
+//! Owns the mechanics of one journal: its lines, the segments of finished records, indexes, the lock, compaction,
+//! quarantine, and a ledger, which is a hash chain over documents. A record is a JSON object on one line with an id, a
+//! status and members that only its owner understands. A later line with the same id replaces an earlier one. A
+//! [`Kind`] reads what the journal needs from a record. The journal does not know what its records mean.
 //!
-//! [`Journal::load`] looks at all records without waiting. [`Journal::lock`] waits for the place of the one writer.
-//! Everything that a method of [`Writer`] returns is durable.
+//! [`Journal::load`] reads all records without waiting. [`Journal::lock`] waits to become the only writer. Everything
+//! that a method of [`Writer`] returns is durable.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -55,7 +55,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod aside;
 mod compact;
 mod entry;
 mod error;
@@ -64,11 +63,11 @@ mod layout;
 mod ledger;
 mod log;
 mod merge;
-mod rescue;
+mod quarantine;
+mod recover;
 mod state;
 mod writer;
 
-pub use aside::set_file_aside;
 pub use compact::Rewrite;
 pub use entry::{
     Adoption, BATCH_KEY, BatchMark, Content, Entry, Facts, Kind, MEMBERS, Members, Peeked, Span, StatusCode,
@@ -81,5 +80,6 @@ pub use ledger::{
 };
 pub use log::{Found, Listed, Log};
 pub use merge::Merge;
+pub use quarantine::set_file_aside;
 pub use state::{Damage, Header, Journal, Mending, State};
 pub use writer::Writer;

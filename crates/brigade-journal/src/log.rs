@@ -1,4 +1,4 @@
-//! A file of records that is searched: its index for the part that the index covers, a scan for the rest.
+//! Searches a file of records: the index for the part that it covers, and a scan for the rest.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
@@ -11,50 +11,49 @@ use crate::error::JournalError;
 use crate::index::{About, Hit, ID_BYTES, Index, IndexData, IndexError, id_hash};
 use crate::state::Journal;
 
-/// The latest line of a record, found.
+/// The latest line of a record, read from the file.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The line.
+    /// The content of the line.
     pub line: Vec<u8>,
-    /// Its place in the order of records, also of those that do not name one.
+    /// The position in the order of records, also for records without a `sequence`.
     pub sequence: u64,
 }
 
-/// A line that is known and not read yet.
+/// A line that is known but not read yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// When the record was created, in microseconds since 1970; the greatest number when it does not say.
+    /// Creation time in microseconds since 1970, or the maximum if the record has none.
     pub created: i64,
-    /// Its place in the order of records.
+    /// The position in the order of records.
     pub sequence: u64,
-    /// Where it is.
+    /// The position in the file.
     pub span: Span,
-    /// Its status.
+    /// The status of the record.
     pub status: StatusCode,
 }
 
-/// What a scan found in a part of a file.
+/// The result of scanning a part of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Scanned {
     /// The latest line of each record.
     entries: BTreeMap<Box<str>, Entry>,
     hashes: HashSet<u64>,
     by_key: HashMap<u64, Vec<Box<str>>>,
-    /// Lines that are nothing we know.
+    /// Lines that are not recognized.
     pub(crate) broken: Vec<Span>,
-    /// Lines that have no sequence: records of the Python program.
+    /// The number of lines without a sequence, which v0.30 wrote.
     pub(crate) foreign: u64,
-    /// Lines of records, those that later ones replace included.
+    /// The number of lines with records, including replaced ones.
     lines: u64,
     max_sequence: u64,
-    /// The greatest place in the ledger that a line names.
+    /// The highest ledger sequence that a line names.
     max_ledger: u64,
-    /// The lines at the end of which more were to follow: a batch that a crash cut off, or that is being written right
-    /// now.
+    /// Lines of an incomplete batch at the end: cut off by a crash, or being written right now.
     pub(crate) unfinished: Vec<Span>,
-    /// Where the next line begins.
+    /// The offset of the next line.
     pub(crate) end: u64,
-    /// Whether the last line lacks its line feed; it is broken unless it is a whole record.
+    /// Whether the last line lacks its line feed. It is broken unless it is a complete record.
     pub(crate) is_unterminated: bool,
 }
 
@@ -63,9 +62,9 @@ impl Scanned {
         Scanned { end: offset, max_sequence, ..Scanned::default() }
     }
 
-    /// Takes in the lines up to the end of a file of this generation.
+    /// Reads lines up to the end of a file of this generation.
     fn scan(&mut self, kind: &dyn Kind, file: &dyn ReadFile, generation: u64) -> Result<(), FsError> {
-        // A batch whose end is not there yet is looked at again.
+        // Read an incomplete batch again, because its end may have arrived.
         if let Some(first) = self.unfinished.first() {
             self.end = first.offset;
             self.broken.retain(|span| span.offset < self.end);
@@ -78,15 +77,15 @@ impl Scanned {
             let span = Span { offset: line.offset, length };
             self.end = line.offset + line.bytes.len() as u64 + u64::from(line.is_complete);
             self.is_unterminated = !line.is_complete;
-            // A line of 4 GiB cannot be pointed at, and is no record of anybody.
+            // A line of 4 GiB does not fit in a span and cannot be a valid record.
             let content = if length == u32::MAX { Content::Broken } else { look_at(kind, line.bytes) };
             match content {
                 Content::Record(peeked) => {
                     let rest = peeked.batch.filter(|mark| mark.generation == generation);
                     let rest = rest.map_or(0, |mark: BatchMark| mark.rest);
                     held.push((peeked, span));
-                    // Whatever follows the lines of a batch shows that the batch was acknowledged: a writer that finds
-                    // an unfinished one moves it away first.
+                    // Any record after the lines of a batch shows that the batch was acknowledged, because a writer
+                    // moves an unfinished batch away first.
                     let follows = held.len() < 2
                         || held[held.len() - 2].0.batch.is_some_and(|before| before.rest == rest + 1);
                     let ready = match (follows, rest) {
@@ -101,7 +100,8 @@ impl Scanned {
                 Content::Header | Content::Blank => {}
                 Content::Broken => {
                     self.broken.push(span);
-                    // A crash tears lines and does not end them: here something else happened to a whole batch.
+                    // A crash cuts lines off and leaves them unterminated. A complete broken line is other damage, in a
+                    // batch that was acknowledged.
                     if line.is_complete {
                         for (peeked, span) in held.drain(..) {
                             self.take_in(kind, peeked, span);
@@ -122,8 +122,8 @@ impl Scanned {
         self.add(kind, peeked.at(span, sequence));
     }
 
-    /// The lines that the next writer moves to a quarantine, in the order of the file.
-    pub(crate) fn set_aside(&self) -> Vec<Span> {
+    /// Returns the lines that the next writer moves to a quarantine, in file order.
+    pub(crate) fn unreadable(&self) -> Vec<Span> {
         let mut spans = [self.broken.as_slice(), &self.unfinished].concat();
         spans.sort_unstable_by_key(|span| span.offset);
         spans
@@ -143,29 +143,29 @@ impl Scanned {
     }
 }
 
-/// The index and what was scanned behind it.
+/// The index, and the scan of the lines after it.
 #[derive(Default)]
 struct Parts {
     index: Option<Index>,
     scanned: Scanned,
 }
 
-/// A file of records: the journal, or a segment.
+/// A file of records: the journal or a segment.
 pub struct Log {
     journal: Arc<Journal>,
     pub(crate) path: RelPath,
     index_path: RelPath,
     pub(crate) file: Box<dyn ReadFile>,
-    /// The journal's generation, or the segment's number.
+    /// The journal generation, or the segment number.
     pub(crate) generation: u64,
-    /// Where the first record begins.
+    /// The offset of the first record.
     start: u64,
     parts: OnceLock<Parts>,
-    /// Takes the place of `parts` when the index turns out to be damaged.
+    /// Replaces `parts` if the index turns out to be damaged.
     rebuilt: OnceLock<Parts>,
 }
 
-/// From this length on, a journal gets an index.
+/// A journal of at least this length gets an index.
 const WORTH_INDEX: u64 = 64 * 1024;
 
 impl Log {
@@ -194,7 +194,7 @@ impl Log {
         let (start, max_sequence) =
             index.as_ref().map_or((self.start, 0), |index| (index.covered, index.max_sequence));
         let mut scanned = Scanned::starting_at(start, max_sequence);
-        // Asked after the index was opened, so that the file is not shorter than what the index covers.
+        // The length is read after the index is opened, so it is not less than what the index covers.
         scanned.scan(&*self.journal.kind, &*self.file, self.generation)?;
         Ok(Parts { index, scanned })
     }
@@ -211,7 +211,7 @@ impl Log {
         }
     }
 
-    /// Asks the index and what was scanned behind it; when the index is damaged, scans the whole file and asks again.
+    /// Queries the index and the scan. If the index is damaged, scans the whole file and queries again.
     fn ask<T>(
         &self,
         question: impl Fn(Option<&Index>, &Scanned) -> Result<T, IndexError>,
@@ -242,12 +242,12 @@ impl Log {
     /// Reads a line.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn line(&self, span: Span) -> Result<Vec<u8>, FsError> {
         self.file.read_range(span.offset, span.length as usize)
     }
 
-    /// Reads the line that an index points at and checks that a record of that id is there.
+    /// Reads the line that an index refers to, and verifies that it is a record with that id.
     fn checked(&self, hit: &Hit) -> Result<(Box<str>, Found), IndexError> {
         let line = self.line(hit.span)?;
         match look_at(&*self.journal.kind, &line) {
@@ -281,7 +281,7 @@ impl Log {
         })
     }
 
-    /// Finds the records whose id starts with a prefix, at most `limit` of them, sorted by id.
+    /// Finds the records whose id starts with a prefix, at most `limit`, sorted by id.
     pub(crate) fn find_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Box<str>>, JournalError> {
         self.ask(|index, scanned| {
             let behind = scanned
@@ -296,7 +296,7 @@ impl Log {
                     if !scanned.hashes.contains(&hit.id_hash) {
                         hits.push(hit);
                     }
-                    // A longer prefix than the index holds finds too many, which are sorted out below.
+                    // A prefix longer than the indexed part finds too many ids; they are filtered below.
                     hits.len() < limit || ID_BYTES < prefix.len()
                 })?;
                 for hit in hits {
@@ -317,7 +317,7 @@ impl Log {
         self.ask(|index, scanned| {
             let mut found = Vec::new();
             for id in scanned.by_key.get(&key).into_iter().flatten() {
-                // The latest line of that record may be another one by now.
+                // A later line may have replaced this one.
                 if let Some(entry) = scanned.entries.get(id)
                     && entry.key == key
                     && self.journal.kind.is_unique(entry.status)
@@ -336,10 +336,10 @@ impl Log {
         })
     }
 
-    /// Lists the latest lines of one status, or of all, in no order.
+    /// Lists the latest lines with one status, or all of them, in no particular order.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn list(&self, status: Option<StatusCode>) -> Result<Vec<Listed>, JournalError> {
         self.ask(|index, scanned| {
             let mut listed: Vec<Listed> = scanned
@@ -386,28 +386,28 @@ impl Log {
         })
     }
 
-    /// Returns the greatest sequence in the file.
+    /// Returns the highest sequence in the file.
     pub(crate) fn max_sequence(&self) -> Result<u64, FsError> {
         Ok(self.parts()?.scanned.max_sequence)
     }
 
-    /// Returns the greatest place in the ledger that a line of the file names.
+    /// Returns the highest ledger sequence that a line of the file names.
     pub(crate) fn max_ledger(&self) -> Result<u64, FsError> {
         let parts = self.parts()?;
         Ok(parts.index.as_ref().map_or(0, |index| index.max_ledger).max(parts.scanned.max_ledger))
     }
 
-    /// Tells whether a question was asked already, so that what is known needs no reading.
+    /// Returns whether the file was queried before, so that the index and the scan are in memory.
     pub(crate) fn is_open(&self) -> bool {
         self.parts.get().is_some() || self.rebuilt.get().is_some()
     }
 
-    /// Returns what the scan found behind the index.
+    /// Returns the scan of the lines after the index.
     pub(crate) fn scanned(&self) -> Result<&Scanned, FsError> {
         Ok(&self.parts()?.scanned)
     }
 
-    /// Counts the lines whose place is not here any more: finished records, and lines that later ones replace.
+    /// Counts dead lines (replaced ones and finished records) and living ones.
     pub(crate) fn dead_and_living(&self) -> Result<(u64, u64), JournalError> {
         let counts = self.counts()?;
         let kind = &*self.journal.kind;
@@ -419,7 +419,7 @@ impl Log {
         Ok((finished + lines.saturating_sub(records), records - finished))
     }
 
-    /// Takes in what was appended to the file by the holder of the lock.
+    /// Reads the lines that the holder of the lock appended.
     pub(crate) fn extend(&mut self) -> Result<(), FsError> {
         if let Some(mut rebuilt) = self.rebuilt.take() {
             rebuilt.scanned.scan(&*self.journal.kind, &*self.file, self.generation)?;
@@ -432,7 +432,7 @@ impl Log {
         }
     }
 
-    /// Writes a new index when enough lines stand behind the one there is. Only the holder of the lock may do this.
+    /// Writes a new index if enough lines follow the current one. The caller must hold the lock.
     pub(crate) fn refresh_index(&mut self) -> Result<(), FsError> {
         let parts = self.parts()?;
         let covered = parts.index.as_ref().map_or(0, |index| index.covered);
@@ -445,12 +445,12 @@ impl Log {
             return Ok(());
         }
         self.write_index()?;
-        // From now on the new index answers, so that it is not written again for the next line.
+        // Drop the old parts, so that the new index is used and not written again for the next line.
         (self.parts, self.rebuilt) = (OnceLock::new(), OnceLock::new());
         Ok(())
     }
 
-    /// Writes the index of the whole file. Only the holder of the lock may do this.
+    /// Writes the index of the whole file. The caller must hold the lock.
     fn write_index(&self) -> Result<(), FsError> {
         let parts = self.parts()?;
         let Parts { index, scanned } = parts;
@@ -461,7 +461,7 @@ impl Log {
                 index.extended(kind, |hash| scanned.hashes.contains(&hash), scanned.entries.values())
             }
         };
-        // A damaged index is only not extended; the next reader finds out and scans.
+        // A damaged index is not extended; the next reader notices and scans.
         let Ok(data) = data else { return Ok(()) };
         let lines = index.as_ref().map_or(0, |index| index.lines) + scanned.lines;
         let about = About { generation: self.generation, lines, max_ledger: self.max_ledger()? };

@@ -1,4 +1,4 @@
-//! Reading all records in the order in which they were first written.
+//! Reads all records in the order in which they were first written.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ use crate::error::JournalError;
 use crate::log::{Listed, Log};
 use crate::state::State;
 
-/// The records of journal and segments by their sequence. Holds one line of each file.
+/// Merges the records of the journal and its segments by sequence. Holds one line of each file in memory.
 pub struct Merge<'a> {
     sources: Vec<Source<'a>>,
     heap: BinaryHeap<Reverse<(u64, usize)>>,
@@ -18,10 +18,10 @@ pub struct Merge<'a> {
 }
 
 impl<'a> Merge<'a> {
-    /// Begins with the first record.
+    /// Starts at the first record.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn new(state: &'a State) -> Result<Merge<'a>, JournalError> {
         let mut sources = Vec::new();
         let mut heap = BinaryHeap::new();
@@ -34,10 +34,10 @@ impl<'a> Merge<'a> {
         Ok(Merge { sources, heap, last: None })
     }
 
-    /// Moves the next record into `line`, and returns its sequence and what was seen in it.
+    /// Moves the next record into `line`, and returns its sequence and facts.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn next_record(&mut self, line: &mut Vec<u8>) -> Result<Option<(u64, Peeked)>, JournalError> {
         while let Some(Reverse((sequence, number))) = self.heap.pop() {
             let source = &mut self.sources[number];
@@ -45,7 +45,7 @@ impl<'a> Merge<'a> {
             let peeked = source.peeked.take();
             self.heap.extend(source.advance()?.map(|next| Reverse((next, number))));
             let Some(peeked) = peeked else { continue };
-            // A crash between two steps of a compaction leaves a record in two files; the first source is the newer.
+            // A crash during a compaction can leave a record in two files. The first source has the newer one.
             let is_known =
                 self.last.as_ref().is_some_and(|(last, id)| *last == sequence && *id == peeked.facts.id);
             if !is_known {
@@ -57,20 +57,20 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// The records of one file by their sequence.
+/// The records of one file by sequence.
 struct Source<'a> {
     state: &'a State,
     log: &'a Log,
     order: Order<'a>,
-    /// The line that comes next, and what was seen in it.
+    /// The next line and its facts.
     line: Vec<u8>,
     peeked: Option<Peeked>,
 }
 
 enum Order<'a> {
-    /// The journal has revisions in any order, so their places are sorted.
+    /// The journal is not sorted by sequence, so its positions are.
     Listed(std::vec::IntoIter<Listed>),
-    /// A segment is sorted as it is.
+    /// A segment is stored in order.
     File(Lines<'a>),
 }
 

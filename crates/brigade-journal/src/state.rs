@@ -1,8 +1,8 @@
-//! All records at one moment: the journal and the segments of finished records that it names.
+//! All records at one moment: the journal and the segments that it names.
 //!
-//! The journal's first line is its header. It names the segments that count, so replacing the journal is the one step
-//! that makes a compaction true. Whoever has the journal open has a consistent view: segments are never changed, only
-//! removed after no journal names them, and a reader that comes too late for one starts again with the new journal.
+//! The first line of the journal is its header. The header names the segments in use, so replacing the journal is the
+//! single step that commits a compaction. An open journal is a consistent view: segments never change, and they are
+//! removed only after no journal names them. A reader that misses a removed segment starts again with the new journal.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use brigade_core::{Dialect, Json, Object};
 use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Lines, RelPath};
 
-use crate::aside;
 use crate::entry::{Content, HEADER_KEY, Kind, codes, look_at};
 use crate::error::JournalError;
 use crate::layout::{Layout, segment_name, segment_number};
 use crate::ledger::Ledger;
 use crate::log::{Found, Listed, Log};
+use crate::quarantine;
 use crate::writer::Writer;
 
 /// The version of the journal that this code writes.
@@ -24,15 +24,15 @@ pub(crate) const JOURNAL_VERSION: i64 = 1;
 /// The first line of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The version that wrote it.
+    /// The format version.
     pub version: i64,
-    /// Grows with every replacement of the journal.
+    /// Incremented with every replacement of the journal.
     pub generation: u64,
-    /// The greatest sequence that was given when the journal was replaced.
+    /// The highest sequence assigned when the journal was replaced.
     pub sequence: u64,
     /// The numbers of the segments, oldest first.
     pub segments: Vec<u64>,
-    /// How far the records knew the ledger when the journal was replaced; absent in what earlier versions wrote.
+    /// The highest ledger sequence that the records named when the journal was replaced. Absent in earlier versions.
     pub ledger: Option<u64>,
 }
 
@@ -64,25 +64,25 @@ impl Header {
     }
 }
 
-/// What can be done about damage.
+/// How damage can be repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mending {
-    /// A compaction moves what cannot be read to a quarantine; nothing of it is erased.
+    /// A compaction moves the unreadable data to a quarantine. Nothing is erased.
     SetAside,
-    /// Nothing brings back what is missing; it stays to be seen.
+    /// The missing data cannot be restored, and the damage stays visible.
     Stays,
 }
 
-/// Something in the state that could not be read, or is not there.
+/// Part of the state that is unreadable or missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The file, relative to the workspace.
     pub path: String,
-    /// The line, from 1, where one line is meant.
+    /// The line, from 1, if the damage is in one line.
     pub line: Option<u64>,
-    /// What is wrong.
+    /// The problem.
     pub problem: &'static str,
-    /// What can be done about it.
+    /// How it can be repaired.
     pub mending: Mending,
 }
 
@@ -94,17 +94,17 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens a journal; touches nothing.
+    /// Opens a journal without accessing the disk.
     pub fn new(fs: Arc<dyn Fs>, layout: Layout, kind: Arc<dyn Kind>) -> Arc<Journal> {
         Arc::new(Journal { fs, layout, kind })
     }
 
-    /// Returns where it is kept.
+    /// Returns the file system that contains the journal.
     pub fn fs(&self) -> &Arc<dyn Fs> {
         &self.fs
     }
 
-    /// Returns what its records are.
+    /// Returns the kind of its records.
     pub fn kind(&self) -> &dyn Kind {
         &*self.kind
     }
@@ -119,10 +119,10 @@ impl Journal {
         Ledger::new(&*self.fs, self.layout.documents())
     }
 
-    /// Looks at all records as they are now. Never waits and never writes.
+    /// Reads all records as they are now. Never waits and never writes.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn load(self: &Arc<Journal>) -> Result<State, FsError> {
         let mut attempt = 1;
         loop {
@@ -133,15 +133,15 @@ impl Journal {
         }
     }
 
-    /// Waits for the lock, and holds it until the writer is dropped. `holder` is what others read who wait in vain.
+    /// Waits for the lock and holds it until the writer is dropped. `holder` is shown to processes that wait in vain.
     ///
     /// # Errors
-    /// When somebody else holds the lock for too long, or the disk fails.
+    /// Fails if the lock is not free within `timeout`, or on a disk error.
     pub fn lock(self: &Arc<Journal>, holder: &str, timeout: Duration) -> Result<Writer, JournalError> {
         let waited = Instant::now();
         self.fs.create_dir_all(self.layout.directory())?;
         let lock = self.fs.lock(&self.layout.lock(), holder, timeout)?;
-        tracing::debug!(waited_ms = millis(waited), "the journal is locked");
+        tracing::debug!(waited_ms = millis(waited), "acquired the journal lock");
         Ok(Writer::new(self.load()?, lock))
     }
 }
@@ -149,24 +149,24 @@ impl Journal {
 /// All records at one moment.
 pub struct State {
     pub(crate) place: Arc<Journal>,
-    /// None when nothing was ever recorded, or something else has its name.
+    /// `None` if nothing was ever recorded, or the journal's name is taken.
     pub(crate) journal: Option<Log>,
     pub(crate) header: Option<Header>,
     /// Oldest first.
     pub(crate) segments: Vec<Log>,
-    /// What is wrong with whole files.
+    /// Damage to whole files.
     pub(crate) damage: Vec<Damage>,
-    /// Whether something that is no file has the journal's name.
+    /// Whether the journal's name is taken by something that is not a file.
     pub(crate) is_blocked: bool,
-    /// The segments that the journal names and that are not there.
+    /// The segments that the journal names but that are missing.
     pub(crate) lost_segments: Vec<RelPath>,
 }
 
-/// How often a reader starts again when segments vanish under it.
+/// How often a reader starts again if segments vanish.
 const ATTEMPTS: usize = 32;
 
 impl State {
-    /// Returns none when a compaction removed a segment meanwhile.
+    /// Returns `None` if a compaction removed a segment in the meantime.
     fn try_load(place: &Arc<Journal>, is_last: bool) -> Result<Option<State>, FsError> {
         let Journal { fs, layout, kind } = &**place;
         let mut state = State {
@@ -243,17 +243,17 @@ impl State {
         Ok(Some(state))
     }
 
-    /// Tells whether the journal is an earlier program's, or has lost its header.
+    /// Returns whether the journal was written by an earlier program, or lost its header.
     pub fn is_unadopted(&self) -> bool {
         self.header.is_none()
     }
 
-    /// Returns the journal that this is the state of.
+    /// Returns the journal that this state was loaded from.
     pub fn place(&self) -> &Arc<Journal> {
         &self.place
     }
 
-    /// Returns the file of the latest records; `None` when nothing was ever recorded.
+    /// Returns the journal file, or `None` if nothing was ever recorded.
     pub fn journal(&self) -> Option<&Log> {
         self.journal.as_ref()
     }
@@ -263,15 +263,15 @@ impl State {
         self.segments.len()
     }
 
-    /// Tells whether something that is not a file has the journal's name.
+    /// Returns whether the journal's name is taken by something that is not a file.
     pub fn is_blocked(&self) -> bool {
         self.is_blocked
     }
 
-    /// Fails when something that is not a file has the journal's name.
+    /// Checks that the journal's name is not taken by something that is not a file.
     ///
     /// # Errors
-    /// [`JournalError::Blocked`].
+    /// Returns [`JournalError::Blocked`] if it is taken.
     pub fn require_journal(&self) -> Result<(), JournalError> {
         if self.is_blocked {
             Err(JournalError::Blocked(self.place.layout.journal().to_string()))
@@ -280,10 +280,10 @@ impl State {
         }
     }
 
-    /// Fails when a newer version wrote the journal.
+    /// Checks that the journal was not written by a newer version.
     ///
     /// # Errors
-    /// [`JournalError::Newer`].
+    /// Returns [`JournalError::Newer`] if it was.
     pub fn require_our_version(&self) -> Result<(), JournalError> {
         match &self.header {
             Some(Header { version, .. }) if JOURNAL_VERSION < *version => {
@@ -293,10 +293,10 @@ impl State {
         }
     }
 
-    /// Lists the places of all latest lines in a file, and with them the file, the journal's first.
+    /// Lists the latest line of every record with its file, the journal first.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn list(&self) -> Result<Vec<(&Log, Listed)>, JournalError> {
         let mut all = Vec::new();
         for log in self.logs() {
@@ -305,10 +305,10 @@ impl State {
         Ok(all)
     }
 
-    /// Finds the latest lines of unique records that may have this key, and their files.
+    /// Finds the latest lines of unique records that may have this key.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn find_key(&self, key: u64) -> Result<Vec<Found>, JournalError> {
         let mut found = Vec::new();
         for log in self.logs() {
@@ -317,7 +317,7 @@ impl State {
         Ok(found)
     }
 
-    /// All logs, the journal first, then segments from the newest.
+    /// Returns the journal, then the segments from newest to oldest.
     pub fn logs(&self) -> impl Iterator<Item = &Log> {
         self.journal.iter().chain(self.segments.iter().rev())
     }
@@ -325,7 +325,7 @@ impl State {
     /// Finds the latest line of a record.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn find(&self, id: &str) -> Result<Option<Found>, JournalError> {
         for log in self.logs() {
             if let Some(found) = log.find(id)? {
@@ -338,7 +338,7 @@ impl State {
     /// Finds the ids that start with a prefix, at most `limit`, sorted.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn find_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Box<str>>, JournalError> {
         let mut ids = Vec::new();
         for log in self.logs() {
@@ -350,10 +350,10 @@ impl State {
         Ok(ids)
     }
 
-    /// Counts the records by their stored status, in the order of the codes.
+    /// Counts the records by status code.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn counts(&self) -> Result<Vec<u64>, JournalError> {
         let mut sums = vec![0; codes(&*self.place.kind)];
         for log in self.logs() {
@@ -364,16 +364,16 @@ impl State {
         Ok(sums)
     }
 
-    /// Returns the greatest sequence that was ever given.
+    /// Returns the highest sequence ever assigned.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn max_sequence(&self) -> Result<u64, FsError> {
         let mut greatest = self.header.as_ref().map_or(0, |header| header.sequence);
         if let Some(journal) = &self.journal {
             greatest = greatest.max(journal.max_sequence()?);
         }
-        // Without a header nothing else says how far the segments went.
+        // Without a header, only the segments show the highest sequence.
         if self.header.is_none() {
             for segment in &self.segments {
                 greatest = greatest.max(segment.max_sequence()?);
@@ -382,11 +382,11 @@ impl State {
         Ok(greatest)
     }
 
-    /// Returns the greatest place in the ledger that the records know. A crash kept what the ledger holds behind it
-    /// from being written here, or the journal is older than the ledger.
+    /// Returns the highest ledger sequence that the records name. The ledger may have later entries, after a crash or
+    /// if an older journal was restored.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn max_ledger(&self) -> Result<u64, FsError> {
         let header = self.header.as_ref().and_then(|header| header.ledger);
         let mut greatest = header.unwrap_or(0);
@@ -401,24 +401,24 @@ impl State {
         Ok(greatest)
     }
 
-    /// Lists what cannot be read, with line numbers.
+    /// Lists everything unreadable, with line numbers.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn damage(&self) -> Result<Vec<Damage>, FsError> {
         let mut damage = self.damage.clone();
         let words = self.place.kind.words();
-        for folder in aside::not_folders(&self.place) {
+        for folder in quarantine::not_directories(&self.place) {
             let (path, problem) = (folder.to_string(), "it is not a folder");
             damage.push(Damage { path, line: None, problem, mending: Mending::SetAside });
         }
         for log in self.logs() {
             let scanned = log.scanned()?;
-            let set_aside = scanned.set_aside();
-            let Some(last) = set_aside.last() else { continue };
+            let unreadable = scanned.unreadable();
+            let Some(last) = unreadable.last() else { continue };
             let mut number = 0;
             let mut lines = Lines::new(&*log.file, 0, last.offset + 1);
-            let mut wanted = set_aside.iter().map(|span| span.offset).peekable();
+            let mut wanted = unreadable.iter().map(|span| span.offset).peekable();
             while let Some(line) = lines.next_line()? {
                 number += 1;
                 if wanted.next_if_eq(&line.offset).is_some() {
@@ -433,7 +433,7 @@ impl State {
     }
 }
 
-/// Lists the numbers of the segments that are there.
+/// Lists the numbers of the segments on disk.
 pub(crate) fn segments_on_disk(fs: &dyn Fs, layout: &Layout) -> Result<Vec<u64>, FsError> {
     let entries = match fs.list_dir(&layout.segments()) {
         Ok(entries) => entries,
@@ -447,7 +447,7 @@ pub(crate) fn segments_on_disk(fs: &dyn Fs, layout: &Layout) -> Result<Vec<u64>,
     Ok(numbers)
 }
 
-/// The milliseconds since an instant.
+/// Returns the milliseconds since an instant.
 pub(crate) fn millis(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,22 +1,22 @@
-//! Changing the journal under its lock.
+//! Changes to the journal, under its lock.
 
 use std::time::Instant;
 
 use brigade_core::Timestamp;
 use brigade_fs::Lock;
 
-use crate::aside;
 use crate::compact::{self, Rewrite};
 use crate::entry::BatchMark;
 use crate::error::JournalError;
-use crate::rescue;
+use crate::quarantine;
+use crate::recover;
 use crate::state::{State, millis};
 
-/// A journal while its lock is held.
+/// A journal whose lock is held.
 pub struct Writer {
     pub(crate) state: State,
     _lock: Lock,
-    /// Whether a write failed, so that what is in memory may not be what is on the disk.
+    /// Whether a write failed, so that memory and disk may differ.
     is_stale: bool,
 }
 
@@ -25,24 +25,24 @@ impl Writer {
         Writer { state, _lock: lock, is_stale: false }
     }
 
-    /// Returns all records as they are under the lock.
+    /// Returns all records, as read under the lock.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// Takes in what is only in segments that the journal does not name, as a crash or an older copy of the journal
-    /// leaves them.
+    /// Recovers records that are only in segments that the journal does not name, after a crash or if an older journal
+    /// was restored.
     ///
     /// # Errors
-    /// When the disk fails.
-    pub fn rescue(&mut self, now: Timestamp) -> Result<(), JournalError> {
-        rescue::rescue(self, now)
+    /// Fails on a disk error.
+    pub fn recover(&mut self, now: Timestamp) -> Result<(), JournalError> {
+        recover::recover(self, now)
     }
 
-    /// Makes the journal one that can be appended to: ours, and without unreadable lines.
+    /// Prepares the journal for appending: adopts it if needed, and removes unreadable lines.
     ///
     /// # Errors
-    /// When a newer version wrote it, it is not a file, or the disk fails.
+    /// Fails if the journal was written by a newer version or is not a file, or on a disk error.
     pub fn prepare(&mut self, now: Timestamp) -> Result<(), JournalError> {
         if self.is_stale {
             self.state = self.state.place().load()?;
@@ -56,11 +56,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends several records as one durable write: readers see all of them or none. `line` writes the line of the
-    /// record number `n`, with the mark that it must carry.
+    /// Appends several records in one durable write: readers see all of them or none. `line` formats record number `n`
+    /// with the given mark.
     ///
     /// # Errors
-    /// As [`Writer::append`].
+    /// Like [`Writer::append`].
     pub fn append_batch(
         &mut self,
         count: usize,
@@ -75,16 +75,16 @@ impl Writer {
         let generation = self.state.header.as_ref().map_or(0, |header| header.generation);
         for place in 0..count {
             let rest = (count - 1 - place) as u64;
-            // Without a mark, a crash in the middle of the write would leave a part of what belongs together.
+            // Without a mark, a crash during the write could leave only a part of the batch.
             bytes.push_str(&line(place, (1 < count).then_some(BatchMark { generation, rest })));
         }
         self.append(bytes.as_bytes(), now)
     }
 
-    /// Appends whole lines as one durable write.
+    /// Appends complete lines in one durable write.
     ///
     /// # Errors
-    /// When a newer version wrote the journal, it is not a file, or the disk fails.
+    /// Fails if the journal was written by a newer version or is not a file, or on a disk error.
     pub fn append(&mut self, lines: &[u8], now: Timestamp) -> Result<(), JournalError> {
         self.prepare(now)?;
         let mut bytes = lines;
@@ -100,7 +100,7 @@ impl Writer {
         let place = self.state.place().clone();
         place.fs.append_durable(&place.layout.journal(), bytes)?;
         tracing::debug!(bytes = bytes.len(), took_ms = millis(started), "appended to the journal and synced");
-        // From here on it is durable: what fails now makes the next writer do more, and nobody lose anything.
+        // The write is durable from here on. Later failures only leave more work to the next writer.
         self.is_stale = self.after_append(now).is_err();
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Writer {
             journal.extend()?;
             journal.refresh_index()?;
         }
-        // An index that was deleted, or is an earlier version's, is made again by whoever had to do without.
+        // Rebuild indexes that were missing or outdated when this process used them.
         for segment in self.state.segments.iter_mut().filter(|segment| segment.is_open()) {
             segment.refresh_index()?;
         }
@@ -120,23 +120,23 @@ impl Writer {
         Ok(())
     }
 
-    /// Rewrites the journal and remembers that the ledger is settled up to a place, although no record knows it.
+    /// Rewrites the journal and records that the ledger is settled up to a sequence that no record names.
     ///
     /// # Errors
-    /// When the disk fails; everything is as before then.
+    /// Fails on a disk error. The state is then unchanged.
     pub fn settle_ledger(&mut self, ledger: u64, now: Timestamp) -> Result<(), JournalError> {
         compact::rewrite(&mut self.state, ledger, now).map(drop)
     }
 
-    /// Moves finished records out of the journal and what cannot be read to a quarantine, and removes what crashes
-    /// left, whether or not it is due. Takes over what an earlier program left.
+    /// Moves finished records to segments and unreadable lines to a quarantine, and removes leftovers of crashes, even
+    /// if it is not due. Adopts the state of an earlier program.
     ///
     /// # Errors
-    /// When a newer version wrote the journal, or the disk fails; everything is as before then.
+    /// Fails if the journal was written by a newer version, or on a disk error. The state is then unchanged.
     pub fn compact(&mut self, now: Timestamp) -> Result<Rewrite, JournalError> {
         self.state.require_our_version()?;
         self.is_stale = true;
-        let moved = aside::move_folders(self.state.place())?;
+        let moved = quarantine::move_not_directories(self.state.place())?;
         let mut report = compact::rewrite(&mut self.state, 0, now)?;
         report.quarantined += moved;
         self.is_stale = false;

@@ -10,10 +10,10 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum QueueError {
-    /// The disk, or the lock.
+    /// A disk or lock error.
     #[error(transparent)]
     Fs(#[from] FsError),
-    /// A store that is not in files failed.
+    /// A store that does not use files failed.
     #[error("the store of calls failed: {0}")]
     Store(String),
     /// No call has this id.
@@ -22,21 +22,21 @@ pub enum QueueError {
     /// No checkpoint has this id.
     #[error("no checkpoint `{0}`")]
     NoSuchCheckpoint(CheckpointId),
-    /// The id of a new call is in use.
-    #[error("there is a call `{0}` already")]
+    /// The id of a new call is already used.
+    #[error("call `{0}` already exists")]
     IdTaken(CallId),
-    /// The call was changed by somebody else since it was read.
-    #[error("call {id} was changed meanwhile; look at it again")]
+    /// The call was changed since it was read.
+    #[error("call {id} was changed in the meantime; show it again")]
     Changed {
         /// The call.
         id: CallId,
     },
-    /// The step does not follow from where the call stands.
+    /// The step is not allowed in the call's status.
     #[error("call {id}: {reason}")]
     WrongStep {
         /// The call.
         id: CallId,
-        /// Why not.
+        /// The reason.
         reason: WrongStep,
     },
     /// The checkpoint cannot be answered.
@@ -44,30 +44,29 @@ pub enum QueueError {
     Checkpoint {
         /// The checkpoint.
         id: CheckpointId,
-        /// Why not.
+        /// The reason.
         reason: CheckpointRefusal,
     },
-    /// The checkpoint's file was changed by somebody.
-    #[error("the file of checkpoint {id} is not what the record of its call says: {differs}")]
+    /// The checkpoint's file was edited outside Brigade.
+    #[error("the file of checkpoint {id} differs from the record of its call: {differs}")]
     CheckpointChanged {
         /// The checkpoint.
         id: CheckpointId,
-        /// The names of what differs.
+        /// The names of the members that differ.
         differs: String,
     },
-    /// The call does not wait for this checkpoint.
-    #[error("call {call} does not wait for checkpoint {id}")]
+    /// The call is not waiting for this checkpoint.
+    #[error("call {call} is not waiting for checkpoint {id}")]
     NotWaiting {
         /// The checkpoint.
         id: CheckpointId,
         /// Its call.
         call: String,
     },
-    /// The call of the checkpoint was approved by Brigade v0.30, which bound nothing, so it could not go on behind an
-    /// answer.
+    /// The call of the checkpoint was approved by v0.30, which bound nothing, so it cannot be resumed.
     #[error(
-        "checkpoint {id} is of Brigade v0.30, whose approvals bind nothing, so call {call} cannot go on behind it; queue \
-         the call again"
+        "checkpoint {id} belongs to a call that was approved by Brigade v0.30, which bound nothing, so call {call} \
+         cannot be resumed; queue the call again"
     )]
     NothingBound {
         /// The checkpoint.
@@ -80,45 +79,44 @@ pub enum QueueError {
     NotThisRun {
         /// The call.
         call: CallId,
-        /// The run that wanted to end.
+        /// The run that was to be finished.
         run: RunId,
     },
-    /// The call was run, or runs: nothing runs twice.
-    #[error("call {id} has been run already, as {run}, and is {status}; nothing runs twice")]
+    /// The call is running or was run. No call runs twice.
+    #[error("call {id} was already run as {run} and is {status}; nothing runs twice")]
     HasRun {
         /// The call.
         id: CallId,
         /// Its run.
         run: RunId,
-        /// Where it stands now.
+        /// Its current status.
         status: CallStatus,
     },
-    /// A run of this id has a receipt already.
-    #[error("there is a receipt of run `{0}` already")]
+    /// The run already has a receipt.
+    #[error("run `{0}` already has a receipt")]
     RunTaken(RunId),
-    /// A receipt says something that a run of this call cannot end with.
+    /// The receipt cannot describe the end of this run.
     #[error("the receipt of run {run} cannot be recorded: {reason}")]
     BadReceipt {
         /// The run.
         run: RunId,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
-    /// A newer version of Brigade wrote it; it is readable and never rewritten.
+    /// The record was written by a newer version of Brigade. It can be read but is never rewritten.
     #[error(
         "`{0}` was written by a newer version of Brigade and is left as it is; use that version to change it"
     )]
     Newer(String),
-    /// Something that is no file has the journal's name. It is never moved unasked: a compaction moves it to a
-    /// quarantine.
+    /// The journal's name is taken by something that is not a file. Only a compaction moves it to a quarantine.
     #[error("`{0}` is not a file, so no call can be read or stored")]
     Blocked(String),
-    /// A stored line cannot be read although its place is known.
+    /// A stored line at a known position cannot be read.
     #[error("`{path}`, byte {offset}: not a call record")]
     BadRecord {
         /// The file.
         path: String,
-        /// Where the line begins.
+        /// The offset of the line.
         offset: u64,
     },
 }

@@ -1,8 +1,9 @@
-//! The end of a run: checkpoints, receipt, ledger, call, each durable before the next is written.
+//! The end of a run. Checkpoints, receipt, ledger entry and call are written in this order, each durable before the
+//! next.
 //!
-//! Until the call is written, it is `running`; a crash before that leaves a runner that is gone, and the next writer
-//! goes on where it stopped: a receipt that is there is the run's outcome, an entry of the ledger that is there is
-//! used, and without a receipt the run was interrupted.
+//! The call stays `running` until it is written. After a crash before that, the runner is gone and the next writer
+//! continues: it uses an existing receipt as the outcome of the run and reuses an existing ledger entry. Without a
+//! receipt the run was interrupted.
 
 use std::ops::ControlFlow;
 
@@ -21,7 +22,7 @@ use crate::store::{
     Taken, Transaction,
 };
 
-/// How a run that its receipt describes leaves its call.
+/// Returns the end of a run that its receipt describes.
 pub(crate) fn run_end(
     receipt: &Receipt,
     path: String,
@@ -32,7 +33,7 @@ pub(crate) fn run_end(
         Some(ids) => ids.iter().map(|id| id.parse().ok()).collect::<Option<Vec<_>>>(),
         None => Some(receipt.checkpoint_id.as_ref().and_then(|id| id.parse().ok()).into_iter().collect()),
     };
-    let checkpoint_ids = ids.ok_or("its checkpoint ids are not all ids")?;
+    let checkpoint_ids = ids.ok_or("one of its checkpoint ids is not a valid id")?;
     let status = match receipt.status() {
         "resumed" => CallStatus::Completed,
         word => CallStatus::from_word(word),
@@ -41,7 +42,9 @@ pub(crate) fn run_end(
         CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
             Vec::new()
         }
-        CallStatus::Waiting if checkpoint_ids.is_empty() => return Err("it waits for no checkpoint"),
+        CallStatus::Waiting if checkpoint_ids.is_empty() => {
+            return Err("it is waiting but names no checkpoint");
+        }
         CallStatus::Waiting => checkpoint_ids,
         CallStatus::Pending
         | CallStatus::Approved
@@ -49,7 +52,7 @@ pub(crate) fn run_end(
         | CallStatus::Held
         | CallStatus::Running
         | CallStatus::ResumePending
-        | CallStatus::Other(_) => return Err("no run ends with its status"),
+        | CallStatus::Other(_) => return Err("its status is not one that a run ends with"),
     };
     Ok(RunEnd {
         timed_out: receipt.timed_out,
@@ -69,7 +72,7 @@ fn put(transaction: &mut dyn Transaction, stored: StoredCall) -> Result<StoredCa
     Ok(stored)
 }
 
-/// Takes the next step of a call and writes it.
+/// Applies a step to a call and writes it.
 pub(crate) fn step(
     transaction: &mut dyn Transaction,
     mut stored: StoredCall,
@@ -81,7 +84,7 @@ pub(crate) fn step(
     put(transaction, stored)
 }
 
-/// Returns a call that may be changed.
+/// Returns a call that this version may change.
 pub(crate) fn changeable(transaction: &mut dyn Transaction, id: &CallId) -> Result<StoredCall, QueueError> {
     transaction.prepare()?;
     let stored = transaction.snapshot().call(id)?.ok_or_else(|| QueueError::NoSuchCall(id.clone()))?;
@@ -91,7 +94,7 @@ pub(crate) fn changeable(transaction: &mut dyn Transaction, id: &CallId) -> Resu
     }
 }
 
-/// Tells whether a call runs in a process that is gone.
+/// Returns whether a call is running but its process is gone.
 pub(crate) fn is_abandoned(stored: &StoredCall, host: &dyn Host) -> bool {
     let runner = stored.call.claim.as_ref().and_then(|claim| claim.runner.as_ref());
     stored.call.status == CallStatus::Running
@@ -112,7 +115,7 @@ pub(crate) fn abandoned(snapshot: &dyn Snapshot, host: &dyn Host) -> Result<Vec<
     Ok(found)
 }
 
-/// Shows a stored call as it stands: one whose runner is gone as its receipt says, or interrupted.
+/// Returns the current view of a stored call. If its runner is gone, its receipt decides, or it is interrupted.
 pub(crate) fn as_it_stands(
     snapshot: &dyn Snapshot,
     host: &dyn Host,
@@ -137,7 +140,7 @@ pub(crate) fn as_it_stands(
     Ok(stored)
 }
 
-/// Tells whether a person has approved all checkpoints that a call waits for.
+/// Returns whether all checkpoints of a waiting call are approved.
 pub(crate) fn are_approved(stored: &StoredCall) -> bool {
     let checkpoint = |id: &str| stored.checkpoints.get(id).and_then(checkpoint_of);
     let is_approved =
@@ -162,9 +165,9 @@ pub(crate) fn finish(
     let receipt = receipt(&as_stored);
     let bad = |reason| QueueError::BadReceipt { run: run.clone(), reason };
     if receipt.id() != run.as_str() {
-        return Err(bad("it is one of another run"));
+        return Err(bad("it belongs to another run"));
     }
-    // Checked before anything of it is stored.
+    // Validate the receipt before anything is stored.
     run_end(&receipt, String::new(), None, now).map_err(bad)?;
     let (receipt, known) = transaction.add_receipt(&receipt, Taken::Refuse)?;
     let (call, chain) = record(transaction, stored, &receipt, known, &created, now)?;
@@ -173,12 +176,12 @@ pub(crate) fn finish(
         run = %run,
         status = receipt.receipt.status(),
         checkpoints = created.len(),
-        "the run is recorded"
+        "the run was recorded"
     );
     Ok(Finished { call, receipt, checkpoints: created, chain })
 }
 
-/// Records a stored receipt in the ledger and the call.
+/// Records a stored receipt in the ledger and in the call.
 fn record(
     transaction: &mut dyn Transaction,
     stored: StoredCall,
@@ -198,7 +201,7 @@ fn record(
     Ok((end(transaction, stored, run_end, created)?, chain))
 }
 
-/// Writes how a run ended, whose receipt is in the ledger, into its call.
+/// Writes the end of a run to its call. The receipt is already in the ledger.
 pub(crate) fn end(
     transaction: &mut dyn Transaction,
     mut stored: StoredCall,
@@ -214,7 +217,7 @@ pub(crate) fn end(
     step(transaction, stored, |call| call.finish(end))
 }
 
-/// Puts a call into the run that it was in, so that the end of that run follows.
+/// Sets a call back to running, so that the end of its run can be applied.
 pub(crate) fn run_again(stored: &mut StoredCall, run: RunId, started_at: Option<Timestamp>) {
     let call = &mut stored.call;
     call.status = CallStatus::Running;
@@ -223,10 +226,11 @@ pub(crate) fn run_again(stored: &mut StoredCall, run: RunId, started_at: Option<
     call.extra.insert(RESTORED.to_owned(), Json::from(true));
 }
 
-/// The member of a call that its receipt finished, because the store did not know of the run.
+/// The member that marks a call finished from its receipt because the store had lost the run.
 pub(crate) const RESTORED: &str = "restored_from_receipt";
 
-/// Finishes a call from the receipt of the run that was about to claim it; none when it is not a receipt of this call.
+/// Finishes a call from an existing receipt of the run that tried to claim it. Returns `None` if the receipt belongs to
+/// another call.
 pub(crate) fn from_receipt(
     transaction: &mut dyn Transaction,
     mut stored: StoredCall,
@@ -281,7 +285,7 @@ fn record_one(
     now: Timestamp,
 ) -> Result<(), QueueError> {
     let call = &mut stored.call;
-    // The Python program names the run only when it ends.
+    // v0.30 records the run id only at the end.
     let claim = call.claim.get_or_insert_with(|| Claim {
         run_id: unnamed_run(call.id.as_str(), call.started_at),
         runner: None,
@@ -311,7 +315,7 @@ fn unnamed_run(call: &str, started_at: Option<Timestamp>) -> RunId {
     format!("run-{}", fingerprint.short()).parse().expect("hex digits and dashes are an id")
 }
 
-/// Finds the checkpoints that a receipt names, which were added before it.
+/// Finds the checkpoints that a receipt names. They were stored before it.
 pub(crate) fn checkpoints_of(
     snapshot: &dyn Snapshot,
     receipt: &Receipt,
@@ -325,11 +329,11 @@ pub(crate) fn checkpoints_of(
     Ok(added)
 }
 
-/// Where reports show receipts and logs, relative to the workspace.
+/// The directory of receipts and logs in reports, relative to the workspace.
 pub(crate) const RUNS: &str = ".brigade/tools/runs";
 
-/// Makes the receipt of a run of which nothing more is known than that its runner is gone, as the next writer records
-/// it. A log that the runner did not come to create is not named.
+/// Builds the receipt of a run whose runner is gone without a receipt, as the next writer records it. A log that the
+/// runner never created is not named.
 pub fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: Timestamp) -> Receipt {
     let call = &stored.call;
     let contract = &call.contract;
@@ -338,7 +342,7 @@ pub fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, no
         let path = path(suffix);
         host.has_log(&path).then_some(path)
     };
-    // When it ended is not known, only when that was found.
+    // The end time is unknown; use the time at which it was noticed.
     let duration = call.started_at.map_or(0.0, |started_at| now.since(started_at).as_secs_f64());
     let mut receipt = Receipt {
         tool_id: call.tool_id.clone(),
@@ -376,17 +380,17 @@ pub fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, no
         runner: call.claim.as_ref().and_then(|claim| claim.runner.clone()),
         ..Receipt::new(run.as_str(), call.id.as_str(), CallStatus::Interrupted.as_str())
     };
-    // What nobody saw is not said.
+    // Omit everything that was not observed.
     receipt.extra.leave_out(&["failure", "output", "process", "sandbox", "binding"]);
     receipt.extra.show(&["runner"]);
     resumed(receipt, stored)
 }
 
-/// Adds which checkpoints a run went on behind, and what was chosen.
+/// Adds the checkpoints that a run resumed from, and the choices.
 fn resumed(receipt: Receipt, stored: &StoredCall) -> Receipt {
     let is_behind = |checkpoint: &Checkpoint| match checkpoint.status {
         CheckpointStatus::Approved => true,
-        // As the next writer is going to record it.
+        // As the next writer will record it.
         CheckpointStatus::Resumed => checkpoint.resume_run_id.as_deref() == Some(receipt.id.as_str()),
         CheckpointStatus::Pending
         | CheckpointStatus::Rejected

@@ -1,4 +1,4 @@
-//! What the queue asks the host about runs.
+//! Questions about runs that only the machine can answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,31 +7,31 @@ use brigade_call::{Claim, Runner};
 use brigade_fs::Fs;
 use brigade_process::ProcessIdentity;
 
-/// Answers what only the machine knows on which calls run.
+/// Provides information about the machine on which calls run.
 pub trait Host: Send + Sync {
-    /// Tells whether the process that runs a call is still there.
+    /// Returns whether the process that runs a call is alive.
     fn is_alive(&self, runner: &Runner) -> bool;
 
-    /// Ends what is left of a run whose runner is gone.
+    /// Ends the remaining processes of a run whose runner is gone.
     fn end_strays(&self, claim: &Claim);
 
-    /// Tells whether the log of a run is there; its path is relative to the workspace.
+    /// Returns whether the log of a run exists. `path` is relative to the workspace.
     fn has_log(&self, path: &str) -> bool;
 }
 
-/// The machine that this process is on. Logs are in the files of the workspace.
+/// The current machine. Logs are files of the workspace.
 pub struct ThisHost {
     fs: Arc<dyn Fs>,
 }
 
 impl ThisHost {
-    /// Answers for the workspace of these files.
+    /// Creates a host for the workspace with these files.
     pub fn new(fs: Arc<dyn Fs>) -> ThisHost {
         ThisHost { fs }
     }
 }
 
-/// How long what a killed runner left behind has to end after it was asked.
+/// The time that remaining processes have to exit after they were asked to.
 const STRAYS_GRACE: Duration = Duration::from_millis(500);
 
 impl Host for ThisHost {
@@ -40,8 +40,8 @@ impl Host for ThisHost {
             .is_ok_and(|identity| identity.is_alive())
     }
 
-    /// Ends processes that began after the runner, on this boot, with the run's id in their environment. Usually there
-    /// are none, because the runner's keeper ends them; but somebody may have killed both.
+    /// Ends processes that started after the runner, on this boot, with the run's id in their environment. Usually the
+    /// runner's keeper has ended them, unless both were killed.
     fn end_strays(&self, claim: &Claim) {
         let Some(runner) = &claim.runner else { return };
         if let Ok(runner) = ProcessIdentity::from_record(runner.pid, runner.start_time, &runner.boot_id) {

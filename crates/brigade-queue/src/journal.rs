@@ -1,13 +1,13 @@
-//! The store in files: calls in a journal, receipts and checkpoints in a file each.
+//! The store in files: calls in a journal, receipts and checkpoints in one file each.
 
 mod adopt;
-mod catch_up;
 mod check;
 mod checkpoints;
 mod kind;
 mod layout;
 mod line;
 mod receipts;
+mod reconcile;
 mod snapshot;
 mod verify;
 
@@ -33,8 +33,8 @@ use crate::store::{
 
 /// The store of a workspace, in `.brigade/tools`.
 ///
-/// As a [`Store`] it is like any other. What is only true of files is here: damage, compaction, the state of v0.30, and
-/// records as text.
+/// It implements [`Store`]. The other methods concern only files: damage, compaction, the state of v0.30, and records
+/// as text.
 pub struct JournalStore {
     journal: Arc<Journal>,
     holder: String,
@@ -42,50 +42,51 @@ pub struct JournalStore {
 }
 
 impl JournalStore {
-    /// Opens the store of a workspace; touches nothing.
+    /// Opens the store of a workspace without accessing the disk.
     ///
-    /// `holder` is what others read who wait for the lock in vain: process id, command, since when.
+    /// `holder` is shown to processes that wait for the lock in vain: process id, command, start time.
     pub fn new(fs: Arc<dyn Fs>, holder: impl Into<String>, lock_timeout: Duration) -> JournalStore {
         JournalStore { journal: kind::journal(fs), holder: holder.into(), lock_timeout }
     }
 
-    /// Fails when the calls cannot be read at all, so that nobody takes that for an empty queue.
+    /// Checks that calls can be read, so that an unreadable journal is not mistaken for an empty queue.
     ///
     /// # Errors
-    /// [`QueueError::Blocked`]; or when the disk fails.
+    /// Returns [`QueueError::Blocked`] if they cannot. Also fails on a disk error.
     pub fn require_calls(&self) -> Result<(), QueueError> {
         Ok(self.journal.load()?.require_journal()?)
     }
 
-    /// Lists what cannot be read. The next write moves it to a quarantine file.
+    /// Lists everything unreadable. The next write moves it to a quarantine file.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn damage(&self) -> Result<Vec<Damage>, QueueError> {
         Ok(self.journal.load()?.damage()?)
     }
 
-    /// Lists what has the name of a receipt and is not a file, and the folder of receipts if it is not one.
+    /// Lists everything that has the name of a receipt but is not a file, and the directory of receipts if it is not
+    /// one.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn misplaced_receipts(&self) -> Result<Vec<BadReceipt>, QueueError> {
         Ok(receipts::misplaced(&**self.journal.fs())?)
     }
 
-    /// Looks over all files. Changes nothing.
+    /// Checks all files without changing them.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Fails on a disk error.
     pub fn check(&self) -> Result<Check, QueueError> {
         check::check(&self.journal.load()?)
     }
 
-    /// Hands out all calls in the order in which they were queued, as text where that is how they are shown: for lists
-    /// that are as long as the history. See [`brigade_core::json::reprint`].
+    /// Passes on all calls in queue order, as text if they are shown as stored. Used for lists as long as the history.
+    /// See [`brigade_core::json::reprint`].
     ///
     /// # Errors
-    /// When the disk fails, or the journal is not a file.
+    /// Fails on a disk error, or if the journal is not a file.
     pub fn list_calls(
         &self,
         found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>,
@@ -93,11 +94,11 @@ impl JournalStore {
         snapshot::export(&self.journal.load()?, found)
     }
 
-    /// Moves finished calls out of the journal and unreadable lines to a quarantine, and removes what is left over from
-    /// crashes, whether or not it is due. Adopts the state of v0.30 first.
+    /// Moves finished calls to segments and unreadable lines to a quarantine, and removes leftovers of crashes, even if
+    /// it is not due. Adopts the state of v0.30 first.
     ///
     /// # Errors
-    /// When the disk fails; everything is as before then.
+    /// Fails on a disk error. The state is then unchanged.
     pub fn compact(&self, now: Timestamp) -> Result<Compaction, QueueError> {
         let mut transaction = self.transaction(now)?;
         let rewrite = transaction.writer.compact(now)?;
@@ -106,7 +107,7 @@ impl JournalStore {
             moved: rewrite.moved,
             quarantined: rewrite.quarantined,
             removed: rewrite.removed,
-            restored: catch_up::restore(&mut transaction, now)?,
+            restored: reconcile::restore(&mut transaction, now)?,
             restored_checkpoints: checkpoints::restore(transaction.writer.state())?,
         })
     }
@@ -114,10 +115,10 @@ impl JournalStore {
     fn transaction(&self, now: Timestamp) -> Result<JournalTransaction, QueueError> {
         let writer = self.journal.lock(&self.holder, self.lock_timeout)?;
         let mut transaction = JournalTransaction { writer, now };
-        // Where the journal should be is something else: only a compaction does anything here.
+        // If the journal's name is taken, only a compaction can proceed.
         if !transaction.writer.state().is_blocked() {
-            transaction.writer.rescue(now)?;
-            catch_up::catch_up(&mut transaction, now)?;
+            transaction.writer.recover(now)?;
+            reconcile::reconcile(&mut transaction, now)?;
         }
         Ok(transaction)
     }
@@ -133,7 +134,7 @@ impl Store for JournalStore {
     }
 }
 
-/// The files while the lock is held.
+/// The files, while the lock is held.
 struct JournalTransaction {
     writer: Writer,
     now: Timestamp,
@@ -169,7 +170,8 @@ impl Transaction for JournalTransaction {
         let line = |place: usize, mark: Option<BatchMark>| calls[place].to_marked_line(mark);
         self.writer.append_batch(calls.len(), &line, self.now)?;
         for stored in calls.iter().filter(|stored| !stored.checkpoints.is_empty()) {
-            // The record is the truth; a file that cannot be written is written with the next change of the call.
+            // The record is authoritative. A file that cannot be written now is written with the next change of the
+            // call.
             let _ = checkpoints::copy_out(self.fs(), stored);
         }
         Ok(())

@@ -1,13 +1,13 @@
-//! Decides what becomes of calls, runs and checkpoints, and keeps them.
+//! Decides how calls, runs and checkpoints change, and stores them.
 //!
 //! [`Queue`] has the rules: duplicates, reviews, claims, ends of runs, answers, and runs whose runner is gone. It works
-//! over any [`Store`], which keeps records and decides nothing. [`JournalStore`] keeps them in files under
+//! with any [`Store`], which keeps records and decides nothing. [`JournalStore`] keeps them in files under
 //! `.brigade/tools`: `calls.jsonl` (a journal of `brigade-journal`) with its segments, receipts and their ledger in
-//! `runs/`, and `checkpoints/`. [`MemoryStore`] keeps them in memory. What a call may do next is `brigade-call`'s;
-//! nothing is executed here.
+//! `runs/`, and `checkpoints/`. [`MemoryStore`] keeps them in memory. `brigade-call` defines which steps a call can
+//! take. Nothing is executed here.
 //!
-//! [`Queue::read`] looks at the queue without waiting; [`Queue::lock`] waits for the one writer's place. Everything
-//! that a method of [`LockedQueue`] returns is durable.
+//! [`Queue::read`] reads the queue without waiting. [`Queue::lock`] waits to become the only writer. Everything that a
+//! method of [`LockedQueue`] returns is durable.
 //!
 //! ```
 //! use std::sync::Arc;

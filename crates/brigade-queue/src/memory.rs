@@ -1,4 +1,4 @@
-//! The store in memory: for tests, and for programs that keep no files.
+//! The store in memory, for tests and for programs without files.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::store::{
     StoredReceipt, Taken, Tampering, Transaction, Verification,
 };
 
-/// Keeps calls, receipts and checkpoints for as long as it lives. Clones share them.
+/// Keeps calls, receipts and checkpoints in memory. Clones share them.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -29,15 +29,15 @@ struct Shared {
     kept: Mutex<Arc<Kept>>,
 }
 
-/// Everything at one moment.
+/// The content of the store at one moment.
 #[derive(Clone, Default)]
 struct Kept {
     calls: BTreeMap<CallId, StoredCall>,
-    /// By run.
+    /// By run id.
     receipts: BTreeMap<String, StoredReceipt>,
-    /// Runs in the order in which their receipts entered the ledger.
+    /// Run ids in the order in which their receipts entered the ledger.
     ledger: Vec<String>,
-    /// As they were added; records have how they are now.
+    /// As they were added. The records have their current state.
     checkpoints: BTreeMap<String, Checkpoint>,
     sequence: u64,
 }
@@ -47,7 +47,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl MemoryStore {
-    /// Makes an empty store.
+    /// Creates an empty store.
     pub fn new() -> MemoryStore {
         MemoryStore::default()
     }
@@ -68,7 +68,7 @@ impl Store for MemoryStore {
     }
 }
 
-/// One moment, which nobody changes any more.
+/// An immutable view of one moment.
 struct Moment(Arc<Kept>);
 
 fn created(stored: &StoredCall) -> i64 {
@@ -183,7 +183,7 @@ impl Snapshot for Moment {
 
     fn verify(&self, from: u64) -> Result<Verification, QueueError> {
         let Kept { calls, receipts, ledger, .. } = &*self.0;
-        // Nobody but a writer changes what is in memory, so all that can be seen is a run that is just being recorded.
+        // Only the writer changes memory, so a missing entry can only belong to a run that is just being recorded.
         let is_running = |run: &str| {
             let runs_as = |stored: &StoredCall| {
                 stored.call.claim.as_ref().is_some_and(|claim| claim.run_id.as_str() == run)
@@ -232,7 +232,7 @@ struct MemoryTransaction<'s> {
 }
 
 impl MemoryTransaction<'_> {
-    /// Changes everything at once.
+    /// Applies a change to a new copy of the content.
     fn change<T>(&mut self, change: impl FnOnce(&mut Kept) -> T) -> T {
         let changed = change(Arc::make_mut(&mut self.moment.0));
         *locked(&self.shared.kept) = self.moment.0.clone();

@@ -1,5 +1,5 @@
-//! The rules of the queue, above any store: which calls make a new one superfluous, what a decision, a run and an
-//! answer change, and what becomes of runs whose runner is gone.
+//! The rules of the queue, independent of the store: which calls are duplicates, how decisions, runs and answers change
+//! a call, and what happens to runs whose runner is gone.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -21,90 +21,89 @@ use crate::store::{
     Verification,
 };
 
-/// How many candidates an ambiguous prefix lists at most.
+/// The maximum number of candidates listed for an ambiguous prefix.
 pub const CANDIDATES: usize = 20;
 
-/// What a typed id stands for.
+/// The result of looking up a typed id.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Match<T> {
-    /// Exactly this one.
+    /// Exactly one match.
     One(T),
-    /// Nothing has an id that starts so.
+    /// No id starts with the prefix.
     None,
-    /// Several ids start so, and none equals it: the first [`CANDIDATES`] of them, sorted.
+    /// Several ids start with the prefix, and none equals it: the first [`CANDIDATES`], sorted.
     Ambiguous(Vec<String>),
 }
 
-/// Which calls to list.
+/// The calls to list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Calls {
-    /// All.
+    /// All calls.
     All,
-    /// Those of one status.
+    /// Calls with one status.
     Of(CallStatus),
 }
 
-/// Whether a call is queued although another one asks for the same.
+/// Whether a call is queued if it is a duplicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnDuplicate {
-    /// No: one that waits for its decision or run, or was rejected, makes it superfluous.
+    /// Do not queue it if an equivalent call is waiting for its decision or run, or was rejected.
     Skip,
-    /// Yes, as for a replay.
+    /// Queue it anyway, as for a replay.
     Queue,
 }
 
-/// What became of a call that was to be queued.
+/// The result of queueing a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Enqueued {
-    /// It is queued, and durable.
+    /// The call is queued and durable.
     Queued(Box<StoredCall>),
-    /// Nothing was stored: this one already waits for a decision or its run.
+    /// Nothing was stored, because this equivalent call is waiting for its decision or run.
     Duplicate(Box<StoredCall>),
-    /// Nothing was stored: this one asked for the same and was rejected.
+    /// Nothing was stored, because this equivalent call was rejected.
     Rejected(Box<StoredCall>),
 }
 
-/// Makes the call number `n` of a batch, with an id that the given function does not call taken; usually
+/// Builds call number `n` of a batch. The given function returns whether an id is taken. Usually
 /// [`brigade_call::Plan::to_call`].
 pub type MakeCall<'a> = dyn FnMut(usize, &dyn Fn(&CallId) -> bool) -> Call + 'a;
 
-/// A person's decision about a call.
+/// A user's decision about a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Review {
-    /// Agrees to exactly what is bound.
+    /// Approves exactly what is bound.
     Approve(Box<Binding>),
-    /// Decides nothing yet: takes what the call would be today, which a person was told, in the place of what was
-    /// queued.
+    /// Not a decision: replaces the queued plan with the current one, which the user was shown.
     Replan(Box<Replan>),
-    /// Declines, and why.
+    /// Rejects the call, with a reason.
     Reject(String),
-    /// Puts it aside, and why.
+    /// Holds the call, with a reason.
     Hold(String),
 }
 
-/// A person's answer to a checkpoint.
+/// A user's answer to a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Go on, with this choice.
+    /// Continue with this choice.
     Approve(String),
-    /// Do not go on, and why.
+    /// Do not continue, with a reason.
     Reject(String),
 }
 
-/// A run that is recorded.
+/// A recorded run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
-    /// The call as it is now.
+    /// The call after the run.
     pub call: StoredCall,
-    /// The receipt as it is stored.
+    /// The stored receipt.
     pub receipt: StoredReceipt,
-    /// The checkpoints as they are stored.
+    /// The stored checkpoints.
     pub checkpoints: Vec<StoredCheckpoint>,
-    /// What the receipt's entry was appended to.
+    /// Whether the ledger was complete before the receipt's entry was appended.
     pub chain: ChainEnd,
 }
 
-/// The queue of a workspace, over any store.
+/// The queue of a workspace, on any store.
 #[derive(Clone)]
 pub struct Queue {
     store: Arc<dyn Store>,
@@ -112,24 +111,24 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Makes the queue over a store; touches nothing.
+    /// Creates the queue of a store without accessing it.
     pub fn new(store: Arc<dyn Store>, host: Arc<dyn Host>) -> Queue {
         Queue { store, host }
     }
 
-    /// Looks at the queue as it is now. Never waits and never writes.
+    /// Reads the queue as it is now. Never waits and never writes.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// Fails if the store cannot be read.
     pub fn read(&self) -> Result<View<'static>, QueueError> {
         Ok(View { snapshot: Held::Own(self.store.read()?), host: self.host.clone() })
     }
 
-    /// Waits for the place of the one writer, and holds it until the result is dropped: for one read, check and write,
-    /// never while a child process runs. Runs whose runner is gone are recorded as interrupted first.
+    /// Waits to become the only writer, until the result is dropped. Hold it for one read, check and write, never while
+    /// a child process runs. Runs whose runner is gone are first recorded as interrupted.
     ///
     /// # Errors
-    /// When another writer holds it for too long, or the store cannot be written.
+    /// Fails if another writer does not finish in time, or the store cannot be written.
     pub fn lock(&self, now: Timestamp) -> Result<LockedQueue<'_>, QueueError> {
         let mut transaction = self.store.begin(now)?;
         finish::record_abandoned(&mut *transaction, &*self.host, now)?;
@@ -142,7 +141,7 @@ enum Held<'a> {
     Lent(&'a dyn Snapshot),
 }
 
-/// The queue at one moment. Calls whose runner is gone are shown as interrupted, or as their receipt says.
+/// The queue at one moment. Calls whose runner is gone are shown as interrupted, or with the outcome in their receipt.
 pub struct View<'a> {
     snapshot: Held<'a>,
     host: Arc<dyn Host>,
@@ -157,23 +156,23 @@ impl View<'_> {
         }
     }
 
-    /// Shows a stored call as it stands: one whose runner is gone as its receipt says, or interrupted.
+    /// Returns the current view of a stored call. If its runner is gone, its receipt decides, or it is interrupted.
     pub fn as_it_stands(&self, stored: StoredCall) -> Result<StoredCall, QueueError> {
         as_it_stands(self.snapshot(), &*self.host, stored)
     }
 
-    /// Lists the calls whose runner is gone, as they stand.
+    /// Lists the calls whose runner is gone, in their current view.
     fn abandoned(&self) -> Result<Vec<StoredCall>, QueueError> {
         let found = finish::abandoned(self.snapshot(), &*self.host)?;
         found.into_iter().map(|stored| self.as_it_stands(stored)).collect()
     }
 
-    /// Returns a call by its whole id.
+    /// Returns a call by its full id.
     pub fn call(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
         self.snapshot().call(id)?.map(|stored| self.as_it_stands(stored)).transpose()
     }
 
-    /// Finds the call that is meant.
+    /// Finds the call that a prefix stands for.
     pub fn find_call(&self, prefix: &IdPrefix) -> Result<Match<StoredCall>, QueueError> {
         if let Ok(id) = prefix.as_str().parse::<CallId>()
             && let Some(exact) = self.call(&id)?
@@ -198,14 +197,14 @@ impl View<'_> {
         }
     }
 
-    /// Hands out calls one after the other, without holding many, until `found` breaks: all in the order in which they
-    /// were queued, or those of one status, the oldest first.
+    /// Calls `found` for one call after the other until it breaks, without holding many in memory. All calls come in
+    /// queue order, calls with one status oldest first.
     pub fn for_each_call(&self, which: &Calls, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
         let order = if *which == Calls::All { Order::Queued } else { Order::Oldest };
         self.hand_out(which, order, found)
     }
 
-    /// Hands out calls like [`View::for_each_call`], but the latest queued first.
+    /// Like [`View::for_each_call`], but the latest queued first.
     pub fn for_each_newest(&self, which: &Calls, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
         self.hand_out(which, Order::Newest, found)
     }
@@ -233,7 +232,7 @@ impl View<'_> {
                 (stored.call.created_at.map_or(i64::MAX, Timestamp::unix_micros), stored.sequence)
             }
         };
-        // Calls whose runner is gone are stored as running, and are elsewhere in the list.
+        // Calls whose runner is gone are stored as running, so their position in the list differs.
         let mut moved = self.abandoned()?;
         moved.retain(|stored| stored.call.status == *status);
         moved.sort_by_key(key);
@@ -260,7 +259,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Counts the calls by status; statuses that no call has are left out.
+    /// Counts calls by status. Statuses without calls are omitted.
     pub fn call_counts(&self) -> Result<BTreeMap<String, u64>, QueueError> {
         let mut counts = self.snapshot().counts(Records::Calls)?;
         for stored in self.abandoned()? {
@@ -273,13 +272,13 @@ impl View<'_> {
         Ok(counts)
     }
 
-    /// Lists receipts, newest first, at most `limit`; `usize::MAX` for all. Reads about as many as it returns.
+    /// Lists at most `limit` receipts, newest first; `usize::MAX` for all. Reads about as many as it returns.
     pub fn receipts(&self, limit: usize) -> Result<RunList, QueueError> {
         self.snapshot().receipts(limit)
     }
 
-    /// Hands out every receipt with some of its members, on several threads at once and in any order, and checks the
-    /// chain on the way.
+    /// Calls `found` with some members of every receipt, on several threads and in any order, and optionally checks the
+    /// chain.
     pub fn examine_runs(
         &self,
         members: &[&str],
@@ -289,13 +288,12 @@ impl View<'_> {
         self.snapshot().examine(members, chain, found)
     }
 
-    /// Returns the receipt of a run, by its whole id. It may be unreadable.
+    /// Returns the receipt of a run by its full id. It may be unreadable.
     pub fn receipt(&self, run: &str) -> Result<Option<Result<StoredReceipt, BadReceipt>>, QueueError> {
         self.snapshot().receipt(run)
     }
 
-    /// Finds the receipt that is meant: an equal id wins over those that only start with the prefix. It may be
-    /// unreadable.
+    /// Finds the receipt that a prefix stands for. An exact id wins over longer ones. The receipt may be unreadable.
     pub fn find_run(
         &self,
         prefix: &IdPrefix,
@@ -313,12 +311,12 @@ impl View<'_> {
         })
     }
 
-    /// Counts the runs by how they ended.
+    /// Counts runs by status.
     pub fn run_counts(&self) -> Result<BTreeMap<String, u64>, QueueError> {
         self.snapshot().counts(Records::Runs)
     }
 
-    /// Lists the checkpoints, newest first, and what cannot be read as one.
+    /// Lists the checkpoints, newest first, and unreadable ones.
     pub fn checkpoints(&self) -> Result<CheckpointList, QueueError> {
         let mut list = self.snapshot().checkpoints(Checkpoints::Known)?;
         for stored in self.abandoned()? {
@@ -334,7 +332,7 @@ impl View<'_> {
         Ok(list)
     }
 
-    /// Finds the checkpoint that is meant.
+    /// Finds the checkpoint that a prefix stands for.
     pub fn find_checkpoint(&self, prefix: &IdPrefix) -> Result<Match<StoredCheckpoint>, QueueError> {
         let text = prefix.as_str();
         if text.is_empty() {
@@ -356,10 +354,10 @@ impl View<'_> {
         })
     }
 
-    /// Refuses an answer behind which the call could not go on. Asked before the queue is locked, it writes nothing.
+    /// Checks that the call could be resumed after an answer. Used before the queue is locked; writes nothing.
     ///
     /// # Errors
-    /// [`QueueError::NothingBound`] when the call was approved by v0.30; or when the store cannot be read.
+    /// Returns [`QueueError::NothingBound`] if the call was approved by v0.30. Also fails if the store cannot be read.
     pub fn check_answer(&self, checkpoint: &Checkpoint, answer: &Answer) -> Result<(), QueueError> {
         let Ok(call) = checkpoint.call_id.parse::<CallId>() else { return Ok(()) };
         let cannot_go_on = matches!(answer, Answer::Approve(_))
@@ -369,33 +367,33 @@ impl View<'_> {
         if cannot_go_on { Err(QueueError::NothingBound { id: checkpoint.id.clone(), call }) } else { Ok(()) }
     }
 
-    /// Checks the chain of receipts from an entry of the ledger on (1 for all of it).
+    /// Verifies the chain of receipts from a ledger entry on (1 for all of it).
     pub fn verify(&self, from: u64) -> Result<Verification, QueueError> {
         self.snapshot().verify(from)
     }
 }
 
-/// Reads a checkpoint out of the record of its call.
+/// Reads a checkpoint from the record of its call.
 pub(crate) fn checkpoint_of(document: &Json) -> Option<Checkpoint> {
     Checkpoint::from_document(document.clone()).ok()
 }
 
-/// The queue, while nobody else can change it. What a method returns is durable.
+/// The queue while it is locked. Everything that a method returns is durable.
 pub struct LockedQueue<'a> {
     transaction: Box<dyn Transaction + 'a>,
     host: Arc<dyn Host>,
 }
 
 impl LockedQueue<'_> {
-    /// Looks at the queue as it is under the lock.
+    /// Reads the queue under the lock.
     pub fn view(&self) -> View<'_> {
         View { snapshot: Held::Lent(self.transaction.snapshot()), host: self.host.clone() }
     }
 
-    /// Queues `count` calls as one durable write; duplicates are found among them too.
+    /// Queues `count` calls in one durable write. Duplicates within the batch are found too.
     ///
     /// # Errors
-    /// When an id is taken after all, or the store fails; nothing of the batch is acknowledged then.
+    /// Fails if an id is taken, or the store fails. No call of the batch is then acknowledged.
     pub fn enqueue_all(
         &mut self,
         count: usize,
@@ -439,7 +437,7 @@ impl LockedQueue<'_> {
         }
         let mut calls = batch.calls;
         self.transaction.put(&mut calls)?;
-        tracing::debug!(queued = calls.len(), asked = count, "calls are queued");
+        tracing::debug!(queued = calls.len(), asked = count, "calls were queued");
         let enqueued = |outcome| match outcome {
             Outcome::Stored(enqueued) => enqueued,
             Outcome::SameAs(place) => duplicate(calls[place].clone()),
@@ -448,10 +446,11 @@ impl LockedQueue<'_> {
         Ok(outcomes.into_iter().map(enqueued).collect())
     }
 
-    /// Records a decision about a call at the revision that the person saw.
+    /// Records a decision about the revision of a call that the user saw.
     ///
     /// # Errors
-    /// When it was changed meanwhile, the step does not follow, a newer version wrote it, or the store fails.
+    /// Fails if the call was changed in the meantime, the step is not allowed, a newer version wrote it, or the store
+    /// fails.
     pub fn review(
         &mut self,
         id: &CallId,
@@ -472,10 +471,11 @@ impl LockedQueue<'_> {
         self.step(stored, step)
     }
 
-    /// Makes an approved or resume-pending call `running`, in one durable write before anything is started.
+    /// Sets an approved or resume-pending call to `running`, in one durable write before anything is started.
     ///
     /// # Errors
-    /// When it was changed meanwhile, is neither, or the run has a receipt already; or when the store fails.
+    /// Fails if the call was changed in the meantime or has another status, the run already has a receipt, or the store
+    /// fails.
     pub fn claim(
         &mut self,
         id: &CallId,
@@ -494,7 +494,7 @@ impl LockedQueue<'_> {
         };
         let run = claim.run_id.clone();
         if let Some(receipt) = self.transaction.snapshot().receipt(run.as_str())? {
-            // The store lost the run between two revisions that it still has.
+            // The store lost the run, but has revisions from before and after it.
             let receipt = receipt.ok();
             let Some(stored) = finish::from_receipt(&mut *self.transaction, stored, &run, receipt, now)?
             else {
@@ -507,17 +507,17 @@ impl LockedQueue<'_> {
             _ => call.claim(claim, now),
         };
         let stored = self.step(stored, step)?;
-        tracing::debug!(call = %id, run = %run, revision = stored.revision, "the call is claimed");
+        tracing::debug!(call = %id, run = %run, revision = stored.revision, "the call was claimed");
         Ok(stored)
     }
 
-    /// Records how a run ended: its checkpoints, its receipt, the ledger's entry and the call, in this order.
+    /// Records the end of a run: its checkpoints, its receipt, the ledger entry and the call, in this order.
     ///
-    /// The checkpoints may get other ids, because one that is taken is never overwritten; `receipt` makes the receipt
-    /// of the checkpoints as they are stored. Its `status` decides how the call ends.
+    /// A checkpoint whose id is taken gets another one, because nothing is overwritten. `receipt` builds the receipt
+    /// from the stored checkpoints. Its `status` decides how the call ends.
     ///
     /// # Errors
-    /// When the call does not run as `run`, the receipt is not one of this run, or the store fails.
+    /// Fails if the call is not running as `run`, the receipt belongs to another run, or the store fails.
     pub fn finish(
         &mut self,
         id: &CallId,
@@ -530,12 +530,11 @@ impl LockedQueue<'_> {
         finish::finish(&mut *self.transaction, stored, run, checkpoints, receipt, now)
     }
 
-    /// Records an answer to a checkpoint. When all checkpoints that the call waits for are approved, it becomes
-    /// resume-pending.
+    /// Records an answer to a checkpoint. Once all checkpoints of a call are approved, the call becomes resume-pending.
     ///
     /// # Errors
-    /// When the checkpoint was answered, is void, or its call does not wait for it or could not go on behind it; or
-    /// when the store fails.
+    /// Fails if the checkpoint was answered or is void, its call is not waiting for it or cannot be resumed, or the
+    /// store fails.
     pub fn answer(
         &mut self,
         id: &CheckpointId,
@@ -569,7 +568,7 @@ impl LockedQueue<'_> {
         let all_approved = finish::are_approved(&stored);
         let step = |call: Call| if all_approved { call.ready_to_resume(now) } else { Ok(call) };
         let stored = self.step(stored, step)?;
-        tracing::debug!(checkpoint = %id, call = %call_id, all_approved, "a checkpoint is answered");
+        tracing::debug!(checkpoint = %id, call = %call_id, all_approved, "a checkpoint was answered");
         Ok((StoredCheckpoint { checkpoint: answered, path: found.path, differs: Vec::new() }, stored))
     }
 
@@ -580,7 +579,7 @@ impl LockedQueue<'_> {
         }
     }
 
-    /// Returns a call that may be changed.
+    /// Returns a call that this version may change.
     fn changeable(&mut self, id: &CallId) -> Result<StoredCall, QueueError> {
         finish::changeable(&mut *self.transaction, id)
     }
@@ -598,7 +597,7 @@ impl LockedQueue<'_> {
         finish::step(&mut *self.transaction, stored, step)
     }
 
-    /// Marks the checkpoints that a call waits for as rejected with it. One that cannot be read keeps nobody from that.
+    /// Marks the checkpoints of a rejected call as rejected. Unreadable ones are skipped.
     fn void_checkpoints(&self, stored: &mut StoredCall, reason: &str, now: Timestamp) {
         for id in stored.call.checkpoint_ids.clone() {
             let known = stored.checkpoints.get(id.as_str()).and_then(checkpoint_of);
@@ -611,7 +610,7 @@ impl LockedQueue<'_> {
     }
 }
 
-/// Finds the call that makes a new one superfluous among those that are stored.
+/// Finds a stored call that is equivalent to a new one.
 fn duplicate_of(snapshot: &dyn Snapshot, new: &Call) -> Result<Option<Enqueued>, QueueError> {
     let candidates = snapshot.similar_calls(new)?;
     let found = match find_duplicate(candidates.iter().map(|stored| &stored.call), new) {
@@ -622,7 +621,7 @@ fn duplicate_of(snapshot: &dyn Snapshot, new: &Call) -> Result<Option<Enqueued>,
     Ok(stored.map(duplicate))
 }
 
-/// Tells whether a call of a status is one that a runner may claim.
+/// Returns whether a runner may claim calls with this status.
 fn may_run(status: &CallStatus) -> bool {
     matches!(status, CallStatus::Approved | CallStatus::ResumePending)
 }
@@ -635,13 +634,13 @@ fn duplicate(stored: StoredCall) -> Enqueued {
     }
 }
 
-/// What becomes of a call of a batch.
+/// The outcome for one call of a batch.
 enum Outcome {
-    /// A stored one makes it superfluous.
+    /// An equivalent call is stored already.
     Stored(Enqueued),
-    /// The one at this place of the batch makes it superfluous.
+    /// It is equivalent to the call at this index of the batch.
     SameAs(usize),
-    /// It is at this place of the batch.
+    /// It is the call at this index of the batch.
     New(usize),
 }
 

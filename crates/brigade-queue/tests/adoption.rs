@@ -1,4 +1,4 @@
-//! State that others wrote: the Python program, older versions of this code, and accidents.
+//! State written by v0.30 or by older versions of this code, and damaged state.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -12,7 +12,7 @@ use brigade_fs::{FileMode, Fs, MemoryFs};
 use brigade_queue::{Answer, Calls, Match, QueueError, Review};
 use common::*;
 
-/// A file of `fixtures/state`, by its path there.
+/// The files in `fixtures/state`, with their paths.
 const SAMPLES: &[(&str, &str, &[u8])] = &include!("samples.in");
 
 fn sample(version: &str) -> MemoryFs {
@@ -52,7 +52,7 @@ const EXPECTED: [&str; 12] = [
 ];
 
 #[test]
-fn readers_see_the_python_programs_state_and_write_nothing() {
+fn readers_see_the_state_of_v0_30_and_write_nothing() {
     let fs = sample("0.30.0");
     let before = fs.files();
     let queue = queue(fs.clone(), true);
@@ -111,7 +111,7 @@ fn the_first_write_adopts_everything_and_keeps_the_original() {
 }
 
 #[test]
-fn an_adopted_checkpoint_takes_no_answer_behind_which_its_call_could_not_go_on() {
+fn an_adopted_checkpoint_takes_no_answer_if_its_call_cannot_resume() {
     let fs = sample("0.30.0");
     let queue = queue(fs.clone(), true);
     let before = fs.files();
@@ -127,7 +127,7 @@ fn an_adopted_checkpoint_takes_no_answer_behind_which_its_call_could_not_go_on()
     let refused = answer(refuse).unwrap_err();
     assert_eq!(refused, QueueError::NothingBound { id: id.clone(), call: call_id("call-waiting") });
     assert!(refused.to_string().ends_with("queue the call again"), "{refused}");
-    // Declining needs no run behind it.
+    // A rejection needs no later run.
     assert_eq!(answer(Answer::Reject("no".into())).unwrap().1.call.status, CallStatus::Waiting);
     let view = queue.read().unwrap();
     let Match::One(answered) = view.find_checkpoint(&IdPrefix::new("checkpoint-1")).unwrap() else {
@@ -137,7 +137,7 @@ fn an_adopted_checkpoint_takes_no_answer_behind_which_its_call_could_not_go_on()
 }
 
 #[test]
-fn an_adopted_call_is_known_by_its_content() {
+fn an_adopted_call_is_matched_by_its_content() {
     let line = r#"{"id":"call-0123456789abcdef","status":"pending","tool_id":"greet","family":"script","command":"python3 bin/greet.py","args":{"subject":"t\u00e9"},"arguments":{"subject":"t\u00e9"},"contract":{},"call_fingerprint":"0123456789abcdef"}"#;
     let queue = queue(journal(format!("{line}\n").as_bytes()), true);
     let mut locked = queue.lock(at(1)).unwrap();
@@ -146,7 +146,7 @@ fn an_adopted_call_is_known_by_its_content() {
 }
 
 #[test]
-fn a_revision_read_before_adoption_is_good_for_a_change() {
+fn a_revision_read_before_adoption_is_valid_for_a_change() {
     let queue = queue(sample("0.30.0"), true);
     let revision = stored(&queue.read().unwrap(), "call-approved").revision;
     let mut locked = queue.lock(at(1)).unwrap();
@@ -156,7 +156,7 @@ fn a_revision_read_before_adoption_is_good_for_a_change() {
 }
 
 #[test]
-fn our_own_first_version_reads() {
+fn our_own_first_version_is_read() {
     let fs = sample("v1");
     let queue = queue(fs.clone(), true);
     let view = queue.read().unwrap();
@@ -178,7 +178,7 @@ fn our_own_first_version_reads() {
 }
 
 #[test]
-fn our_own_batches_and_named_calls_read() {
+fn our_own_batches_and_named_calls_are_read() {
     let fs = sample("v1-batches");
     let queue = queue(fs.clone(), true);
     let view = queue.read().unwrap();
@@ -192,7 +192,7 @@ fn our_own_batches_and_named_calls_read() {
 }
 
 #[test]
-fn what_can_be_read_is_served_and_the_rest_is_kept() {
+fn readable_records_are_served_and_the_rest_is_kept() {
     let good = |id: &str| format!("{{\"id\":\"{id}\",\"status\":\"pending\",\"tool_id\":\"t\"}}");
     let deep = "[".repeat(100_000);
     let check = |lines: &[&[u8]], ids: &[&str], broken: usize| {
@@ -235,7 +235,7 @@ fn what_can_be_read_is_served_and_the_rest_is_kept() {
 }
 
 #[test]
-fn something_else_in_the_place_of_the_journal_is_moved_away_when_that_is_asked_for() {
+fn a_directory_in_the_place_of_the_journal_is_moved_only_by_a_compaction() {
     let fs = MemoryFs::new();
     fs.create_dir_all(&path(".brigade/tools/calls.jsonl")).unwrap();
     let queue = queue(fs.clone(), true);
@@ -265,7 +265,7 @@ fn a_torn_line_does_not_merge_with_the_next() {
         let queue = common::queue(fs.clone(), true);
         enqueue(&queue, "call-c", "c", 2).unwrap();
         let found = listed(&queue.read().unwrap(), &Calls::All);
-        // Only the line feed is missing from the longest piece.
+        // The longest piece lacks only the line feed.
         let is_whole = cut == whole.len() - 1;
         let expect = if is_whole {
             vec!["call-a pending", "call-b pending", "call-c pending"]

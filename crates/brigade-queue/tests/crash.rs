@@ -1,5 +1,5 @@
-//! Every change, with the disk failing or the power going at each of its steps: afterwards there is the old state or
-//! the new one, what was acknowledged is there, and the queue goes on.
+//! Performs every change with a disk failure or power loss at each step. Afterwards the state is the old or the new
+//! one, acknowledged changes are present, and the queue still works.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -13,12 +13,12 @@ use common::*;
 
 const CRASHES: [Crash; 4] = [Crash::SyncedOnly, Crash::Everything, Crash::Some(1), Crash::Some(2)];
 
-/// What anybody can see of the state, one line a thing.
+/// The observable state, one line per item.
 fn observe(queue: &TestQueue) -> Vec<String> {
     let view = queue.read().unwrap();
     let mut seen = listed(&view, &Calls::All);
     for line in &seen {
-        // Listing and looking up agree.
+        // Listing and lookup agree.
         let (id, status) = line.split_once(' ').unwrap();
         assert_eq!(stored(&view, id).call.status.as_str(), status);
     }
@@ -34,7 +34,7 @@ fn observe(queue: &TestQueue) -> Vec<String> {
     seen
 }
 
-/// As [`observe`], after a writer has seen the state; the receipts and the ledger must fit together then.
+/// Like [`observe`], after a writer has repaired the state. Receipts and the ledger must then match.
 fn observe_recovered(queue: &TestQueue) -> Vec<String> {
     drop(queue.lock(at(900)).unwrap());
     let view = queue.read().unwrap();
@@ -47,19 +47,19 @@ fn observe_recovered(queue: &TestQueue) -> Vec<String> {
     seen
 }
 
-/// Tries a change with every fault at every step.
+/// Performs a change with every fault at every step.
 ///
-/// `start` makes the state before; runners are alive for the change, and gone for whoever comes afterwards.
+/// `start` builds the initial state. Runners are alive during the change, and gone afterwards.
 fn at_every_step(start: impl Fn() -> MemoryFs, change: impl Fn(&TestQueue) -> Result<(), QueueError>) {
     at_every_step_with(Readers::SeeIt, start, change);
 }
 
-/// What readers see of the state after a crash.
+/// What readers see after a crash, before the next writer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Readers {
-    /// What the next writer makes of it.
+    /// The same as after the next writer.
     SeeIt,
-    /// Less than that: only a writer takes in what the journal does not know.
+    /// Less: only a writer recovers what the journal does not know.
     WaitForAWriter,
 }
 
@@ -79,7 +79,7 @@ fn at_every_step_with(
         for fault in [Fault::PowerLossAt(step), Fault::BrokenAt(step), Fault::NoSpaceFrom(step)] {
             let fs = FaultyFs::new(start(), fault);
             let acknowledged = change(&queue(fs.clone(), true)).is_ok();
-            // What is lost with the power matters most where the power goes.
+            // The outcomes of a power loss differ most at a power loss fault.
             let crashes = if matches!(fault, Fault::PowerLossAt(_)) { &CRASHES[..] } else { &CRASHES[..2] };
             for crash in crashes.iter().copied() {
                 let case = format!("{fault:?}, {crash:?}, acknowledged: {acknowledged}");
@@ -98,7 +98,7 @@ fn at_every_step_with(
                 if crash != Crash::Everything {
                     continue;
                 }
-                // The queue goes on.
+                // The queue still works.
                 enqueue(&queue, "call-next", "next", 901).unwrap();
                 assert!(observe_recovered(&queue).contains(&"call-next pending".to_owned()), "{case}");
                 assert!(queue.damage().unwrap().is_empty(), "{case}");
@@ -138,7 +138,7 @@ fn the_first_call_of_a_workspace() {
 
 #[test]
 fn queueing_a_batch() {
-    // A batch is one write, so all of it is there or nothing.
+    // A batch is one write, so it is complete or absent.
     let batch = |queue: &TestQueue| {
         let mut make =
             |n, _: &dyn Fn(&brigade_core::CallId) -> bool| call(&format!("call-{n}"), &format!("{n}"), 9);
@@ -163,7 +163,7 @@ fn reviewing() {
 
 #[test]
 fn claiming() {
-    // Whoever comes afterwards finds the runner gone, so the new state is an interrupted run.
+    // Later observers find the runner gone, so the new state is an interrupted run.
     at_every_step(with(approved), |queue| start(queue, "call-a", "run-a", 9).map(drop));
 }
 
@@ -218,7 +218,7 @@ fn compacting() {
 }
 
 #[test]
-fn setting_unreadable_lines_aside() {
+fn moving_unreadable_lines_to_a_quarantine() {
     let damaged = || {
         let fs = MemoryFs::new();
         approved(&queue(fs.clone(), true));
@@ -229,7 +229,7 @@ fn setting_unreadable_lines_aside() {
 }
 
 #[test]
-fn mending_finished_calls_and_the_ledger() {
+fn repairing_finished_calls_and_the_ledger() {
     let damaged = || {
         let fs = MemoryFs::new();
         let queue = queue(fs.clone(), true);
@@ -276,7 +276,7 @@ fn mending_finished_calls_and_the_ledger() {
 }
 
 #[test]
-fn taking_in_what_an_older_journal_does_not_know() {
+fn recovering_what_an_older_journal_does_not_know() {
     let journal = path(".brigade/tools/calls.jsonl");
     let put_back = |compacted: bool| {
         let journal = journal.clone();
@@ -301,7 +301,7 @@ fn taking_in_what_an_older_journal_does_not_know() {
 }
 
 #[test]
-fn adopting_the_python_programs_state() {
+fn adopting_the_state_of_v0_30() {
     let adopted = || {
         let fs = MemoryFs::new();
         fs.create_dir_all(&path(".brigade/tools/runs")).unwrap();
@@ -338,7 +338,7 @@ fn adopting_the_python_programs_state() {
 }
 
 #[test]
-fn a_writer_whose_disk_fails_once_goes_on_with_what_is_on_the_disk() {
+fn a_writer_whose_disk_fails_once_continues_from_the_disk() {
     for step in 0..40 {
         let fs = FaultyFs::new(with(approved)(), Fault::BrokenAt(step));
         let queue = queue(fs.clone(), true);

@@ -1,4 +1,4 @@
-//! What a queue promises while nothing goes wrong.
+//! The behavior of a queue in the absence of failures.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -31,7 +31,7 @@ fn files_of_checkpoints_follow_the_records() {
 }
 
 #[test]
-fn what_stands_in_a_damaged_checkpoint_file_is_set_aside() {
+fn a_damaged_checkpoint_file_is_moved_to_a_quarantine() {
     let aside = path(".brigade/tools/checkpoints/deploy.json.quarantine-1");
     let file = path(".brigade/tools/checkpoints/deploy.json");
     for damaged in [b"{\"id\":".as_slice(), b"somebody's notes\n"] {
@@ -107,7 +107,7 @@ fn caches_can_be_deleted_or_damaged_at_any_time() {
 }
 
 #[test]
-fn verification_names_the_first_receipt_that_is_not_as_it_was() {
+fn verification_names_the_first_changed_receipt() {
     let start = || {
         let fs = MemoryFs::new();
         let queue = queue(fs.clone(), true);
@@ -183,7 +183,7 @@ fn files_are_private() {
 }
 
 #[test]
-fn the_index_of_the_journal_is_written_now_and_then_and_not_for_every_line() {
+fn the_index_of_the_journal_is_not_written_for_every_line() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
     let mut locked = queue.lock(at(1)).unwrap();

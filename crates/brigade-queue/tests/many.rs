@@ -1,4 +1,4 @@
-//! Many at once: threads over one folder, and processes of their own.
+//! Concurrent use of one directory by threads and by processes.
 
 #![allow(clippy::disallowed_methods, reason = "starts this test program again as another process")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -15,16 +15,16 @@ use brigade_fs::DiskFs;
 use brigade_queue::{Calls, QueueError};
 use common::*;
 
-/// Names the folder to the processes that a test starts.
+/// The variable that passes the directory to the processes of a test.
 const FOLDER: &str = "BRIGADE_TEST_FOLDER";
-/// Numbers those processes.
+/// The variable that passes the number of a process.
 const NUMBER: &str = "BRIGADE_TEST_NUMBER";
 
 fn open(folder: &Path) -> TestQueue {
     queue(DiskFs::open(folder).unwrap(), true)
 }
 
-/// Runs the oldest approved call that nobody took before, and returns whether there was one.
+/// Runs the oldest approved call that is not taken yet. Returns whether there was one.
 fn run_next(queue: &TestQueue, run: &str) -> bool {
     let mut locked = queue.lock(at(50)).unwrap();
     let mut oldest = None;
@@ -43,14 +43,14 @@ fn run_next(queue: &TestQueue, run: &str) -> bool {
     true
 }
 
-/// What each of many does: queues calls of its own, approves them, and runs what comes.
+/// The work of each worker: queues and approves its own calls, and runs any calls.
 fn work(queue: &TestQueue, worker: &str, calls: usize) -> usize {
     let mut ran = 0;
     for number in 0..calls {
         let id = format!("call-{worker}-{number}");
         enqueue(queue, &id, &id, 1).unwrap();
         approve(queue, &id, 2).unwrap();
-        // A reader in between, without the lock.
+        // A concurrent reader, without the lock.
         assert_eq!(stored(&queue.read().unwrap(), &id).call.id.as_str(), id);
         ran += usize::from(run_next(queue, &format!("run-{worker}-{number}")));
     }
@@ -81,7 +81,7 @@ fn threads_lose_nothing_and_run_nothing_twice() {
         let path = folder.path();
         scope.spawn(move || {
             let queue = open(path);
-            // Compactions under everybody's feet.
+            // Compactions in between.
             for _ in 0..12 {
                 queue.compact(at(60)).unwrap();
                 let view = queue.read().unwrap();
@@ -93,7 +93,7 @@ fn threads_lose_nothing_and_run_nothing_twice() {
     check_all(&open(folder.path()), 8 * 20);
 }
 
-/// Does the work of one process when another test starts this one; alone it has nothing to do.
+/// Does the work of one process when another test starts this one. On its own it does nothing.
 #[test]
 fn one_process_of_many() {
     let (Some(folder), Ok(number)) = (std::env::var_os(FOLDER), std::env::var(NUMBER)) else { return };

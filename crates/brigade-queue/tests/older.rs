@@ -1,5 +1,5 @@
-//! An older copy of the journal, or one without its end, and a ledger that is not what it was: nothing runs twice,
-//! nothing is lost, and what is wrong is said.
+//! An older or truncated journal, and a damaged ledger: no call runs twice, nothing is lost, and every problem is
+//! reported.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -31,7 +31,7 @@ fn delete_caches(fs: &MemoryFs) {
     }
 }
 
-/// Claims a call by the revision that a reader sees, and says why it cannot be.
+/// Claims a call by the revision that a reader sees, and returns the error.
 fn claim_as_seen(queue: &TestQueue, id: &str, run: &str) -> QueueError {
     let revision = stored(&queue.read().unwrap(), id).revision;
     let mut locked = queue.lock(at(500)).unwrap();
@@ -46,7 +46,7 @@ fn forgotten(queue: &TestQueue) -> Vec<String> {
     findings.into_iter().map(|finding| finding.run_id).collect()
 }
 
-/// Approves a call behind a history, copies the journal, runs the call, and puts the copy back.
+/// Approves a call after a history, copies the journal, runs the call, and restores the copy.
 fn put_back_after_a_run(history: usize, after_run: impl Fn(&MemoryFs, &TestQueue)) {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), false);
@@ -75,7 +75,7 @@ fn put_back_after_a_run(history: usize, after_run: impl Fn(&MemoryFs, &TestQueue
     let call = stored(&view, "call-a").call;
     assert_eq!(call.receipt.unwrap().ledger.unwrap().sequence, history as u64 + 1);
     assert!(view.find_run(&IdPrefix::new("run-b")).is_ok_and(|found| found == Match::None));
-    // What was queued after the copy and stands in no segment either is gone, and that stays to be seen.
+    // A call that was queued after the copy, and is in no segment, is lost. This stays visible.
     let is_lost = matches!(view.find_call(&IdPrefix::new("call-later")).unwrap(), Match::None);
     let lost: &[&str] = if is_lost { &["run-later"] } else { &[] };
     assert_eq!(forgotten(&queue), lost);
@@ -84,7 +84,7 @@ fn put_back_after_a_run(history: usize, after_run: impl Fn(&MemoryFs, &TestQueue
         assert_eq!(listed(&view, &Calls::All), before);
     }
     drop(view);
-    // It goes on, and the ledger is looked through no more.
+    // The queue continues, and the ledger is not searched again.
     complete(&running, "call-next", "run-next", 7);
     let view = queue.read().unwrap();
     assert_eq!(forgotten(&queue), lost);
@@ -120,7 +120,7 @@ fn a_journal_without_its_end_is_finished_from_the_receipts() {
     let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
     for kept in 1..lines.len() {
         put_back(&fs, &lines[..kept].concat());
-        // Whoever is still known has run, and does not run again.
+        // Calls that are still known have run, and do not run again.
         drop(queue.lock(at(9)).unwrap());
         let after = listed(&queue.read().unwrap(), &Calls::All);
         assert_eq!(after, before[..after.len()], "{kept} lines");
@@ -167,7 +167,7 @@ fn a_run_that_the_journal_lost_in_its_middle_is_found_by_its_receipt() {
 }
 
 #[test]
-fn a_pause_and_its_answer_come_back_from_their_files() {
+fn a_pause_and_its_answer_are_restored_from_their_files() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
     enqueue(&queue, "call-a", "x", 1).unwrap();
@@ -194,7 +194,7 @@ fn a_pause_and_its_answer_come_back_from_their_files() {
 }
 
 #[test]
-fn a_receipt_that_is_gone_or_changed_does_not_let_its_call_run_again() {
+fn a_missing_or_changed_receipt_does_not_let_its_call_run_again() {
     for damage in [None, Some(b"{}".as_slice())] {
         let fs = MemoryFs::new();
         let queue = queue(fs.clone(), true);
@@ -214,10 +214,10 @@ fn a_receipt_that_is_gone_or_changed_does_not_let_its_call_run_again() {
     }
 }
 
-/// What happens to the ledger, of which these were the bytes.
+/// Damages the ledger, given its bytes.
 type Damage<'d> = dyn Fn(&MemoryFs, Vec<u8>) + 'd;
 
-/// A workspace of three runs whose ledger something happened to.
+/// A workspace with three runs and a damaged ledger.
 fn with_ledger(damage: impl Fn(&MemoryFs, Vec<u8>)) -> (MemoryFs, TestQueue) {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
@@ -231,7 +231,7 @@ fn with_ledger(damage: impl Fn(&MemoryFs, Vec<u8>)) -> (MemoryFs, TestQueue) {
 }
 
 #[test]
-fn runs_are_served_whatever_became_of_the_ledger() {
+fn runs_are_served_with_any_damage_to_the_ledger() {
     let write = |fs: &MemoryFs, bytes: &[u8]| {
         fs.write_atomic(&path(LEDGER), bytes, FileMode::Private).unwrap();
     };
@@ -260,11 +260,11 @@ fn runs_are_served_whatever_became_of_the_ledger() {
         assert!(!view.verify(1).unwrap().findings.is_empty(), "damage {number}");
         assert!(!queue.check().unwrap().damage.is_empty(), "damage {number}");
         drop(view);
-        // A new run works, takes no number that was given, and hides nothing.
+        // A new run works, reuses no sequence, and hides nothing.
         complete(&queue, "call-4", "run-4", 4);
         let view = queue.read().unwrap();
         assert_eq!(stored(&view, "call-4").call.receipt.unwrap().ledger.unwrap().sequence, 4);
-        // A line that is nobody's entry hides nothing once it is out of the way.
+        // A line that belongs to no entry hides nothing once it is removed.
         let is_healed = number == 5;
         assert_eq!(view.verify(1).unwrap().findings.is_empty(), is_healed, "damage {number}");
         let newest = view.receipts(4).unwrap();
@@ -280,11 +280,11 @@ fn runs_are_served_whatever_became_of_the_ledger() {
 }
 
 #[test]
-fn a_line_of_the_ledger_that_is_no_entry_is_blamed_and_no_receipt_is() {
+fn a_bad_line_of_the_ledger_is_reported_and_no_receipt_is() {
     let lines = |ledger: &[u8]| -> Vec<Vec<u8>> {
         ledger.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
     };
-    // What is written for each of the three entries, with a line that is nobody's or one that is damaged.
+    // What is written for each of the three entries, with an unrelated or a damaged line.
     type Write<'a> = &'a dyn Fn(&mut Vec<Vec<u8>>);
     let cases: [(Write<'_>, Option<u64>, u64, &str); 4] = [
         (&|lines| lines.insert(1, b"garbage\n".to_vec()), None, 2, ""),
@@ -302,7 +302,8 @@ fn a_line_of_the_ledger_that_is_no_entry_is_blamed_and_no_receipt_is() {
         let seen: Vec<_> =
             findings.iter().map(|found| (found.sequence, found.line, found.run_id.as_str())).collect();
         assert_eq!(seen, [(sequence, Some(line), run)]);
-        // A compaction sets the line aside; an entry that it was stays missing, and nobody else is blamed.
+        // A compaction moves the line to a quarantine. If it was an entry, that entry stays missing, and no other is
+        // reported.
         let compaction = queue.compact(at(5)).unwrap();
         assert_eq!(compaction.quarantined, 1);
         complete(&queue, "call-4", "run-4", 6);
@@ -313,7 +314,7 @@ fn a_line_of_the_ledger_that_is_no_entry_is_blamed_and_no_receipt_is() {
     }
 }
 
-/// Damages the only segment of three finished calls; a compaction then leaves nothing to find but a quarantine of
+/// Damages the only segment of three finished calls. After a compaction nothing is reported but a quarantine of
 /// `lines`.
 fn with_segment(damage: impl Fn(&MemoryFs, &brigade_fs::RelPath, Vec<u8>), quarantined: u64) {
     let fs = MemoryFs::new();
@@ -340,14 +341,14 @@ fn with_segment(damage: impl Fn(&MemoryFs, &brigade_fs::RelPath, Vec<u8>), quara
     listed.sort();
     assert_eq!(listed, ["call-1 completed", "call-2 completed", "call-3 completed"]);
     drop(view);
-    // What was thought to be lost and comes back is taken in, and is not there twice.
+    // Records that seemed lost and reappear are recovered, without duplicates.
     fs.write_atomic(&segment, &bytes, FileMode::Private).unwrap();
     enqueue(&queue, "call-4", "x", 6).unwrap();
     assert_eq!(self::listed(&queue.read().unwrap(), &Calls::All).len(), 4);
 }
 
 #[test]
-fn what_cannot_be_read_of_finished_calls_is_set_aside_and_comes_back_from_receipts() {
+fn unreadable_finished_calls_are_quarantined_and_restored_from_receipts() {
     let write = |fs: &MemoryFs, path: &brigade_fs::RelPath, bytes: &[u8]| {
         fs.write_atomic(path, bytes, FileMode::Private).unwrap();
     };
@@ -358,7 +359,7 @@ fn what_cannot_be_read_of_finished_calls_is_set_aside_and_comes_back_from_receip
 }
 
 #[test]
-fn receipts_without_a_ledger_and_a_journal_are_no_clean_start() {
+fn receipts_without_a_ledger_and_a_journal_are_not_a_clean_start() {
     let (fs, queue) = with_ledger(|_, _| {});
     fs.remove(&path(JOURNAL)).unwrap();
     let receipt = path(".brigade/tools/runs/run-1.json");
@@ -379,7 +380,7 @@ fn batch(queue: &TestQueue, count: usize) {
 }
 
 #[test]
-fn a_batch_that_was_cut_off_anywhere_is_not_there_at_all() {
+fn a_batch_that_was_cut_off_anywhere_is_absent() {
     let fs = MemoryFs::new();
     let queue = queue(fs.clone(), true);
     enqueue(&queue, "call-a", "x", 1).unwrap();
@@ -394,12 +395,12 @@ fn a_batch_that_was_cut_off_anywhere_is_not_there_at_all() {
     for cut in cuts.into_iter().filter(|cut| (before.len()..=whole.len()).contains(cut)) {
         put_back(&fs, &whole[..cut]);
         let seen = listed(&queue.read().unwrap(), &Calls::All);
-        // Without its last line feed the last line is as good as whole.
+        // A last line that lacks only its line feed is complete.
         let is_whole = whole.len() <= cut + 1;
         assert_eq!(seen, if is_whole { &all[..] } else { &all[..1] }, "cut at {cut}");
         let damage = queue.damage().unwrap();
         assert_eq!(damage.is_empty(), is_whole || cut == before.len(), "{damage:?}");
-        // The next writer moves the rest out of the way, where it can be read.
+        // The next writer moves the rest to a quarantine, where it can be read.
         enqueue(&queue, "call-z", "z", 10).unwrap();
         let now = listed(&queue.read().unwrap(), &Calls::All);
         assert_eq!(now.len(), seen.len() + 1, "cut at {cut}");
@@ -426,7 +427,7 @@ fn a_batch_that_was_acknowledged_is_served_whatever_happens_to_a_line_of_it() {
         put_back(&fs, &lines.concat());
         assert_eq!(listed(&queue.read().unwrap(), &Calls::All).len(), 3, "line {damaged}");
     }
-    // The marks count only in the journal that the batch was appended to.
+    // The marks are valid only in the journal that the batch was appended to.
     put_back(&fs, &whole);
     approve(&queue, "new-2", 10).unwrap();
     queue.compact(at(11)).unwrap();

@@ -1,4 +1,4 @@
-//! What every store promises: the same tests run over the journal and over memory.
+//! The contract of every store: the same tests run on the journal and on memory.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -20,16 +20,16 @@ use proptest::prelude::*;
 
 /// A store under test.
 trait Kept {
-    /// A queue over it, whose runners are all alive, or all gone.
+    /// A queue on the store, whose runners are all alive or all gone.
     fn queue(&self, runners_live: bool) -> Queue;
 
-    /// Tidies up.
+    /// Compacts the store.
     fn compact(&self) {}
 
-    /// Loses what can be made again.
+    /// Deletes caches.
     fn lose_caches(&self) {}
 
-    /// Loses what is not durable.
+    /// Loses everything that is not durable.
     fn crash(&self) {}
 }
 
@@ -98,9 +98,9 @@ macro_rules! suite {
 suite! {
     a_call_lives_from_the_queue_to_its_receipt
     equal_calls_dedupe_while_they_wait_and_after_a_rejection
-    an_exact_id_wins_over_a_prefix_wherever_calls_are
-    a_change_is_based_on_what_was_seen
-    calls_are_listed_in_the_order_of_their_creation_whatever_happened_to_them
+    an_exact_id_wins_over_a_prefix_in_journal_and_segments
+    a_change_names_the_revision_that_was_seen
+    calls_are_listed_in_order_of_creation_despite_later_changes
     a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_the_next_writer
     all_checkpoints_are_answered_before_a_call_resumes_and_none_is_overwritten
 }
@@ -154,7 +154,7 @@ fn equal_calls_dedupe_while_they_wait_and_after_a_rejection(store: &dyn Kept) {
     assert_eq!(taken.unwrap_err(), QueueError::IdTaken(call_id("call-a")));
 }
 
-fn an_exact_id_wins_over_a_prefix_wherever_calls_are(store: &dyn Kept) {
+fn an_exact_id_wins_over_a_prefix_in_journal_and_segments(store: &dyn Kept) {
     let queue = store.queue(true);
     complete(&queue, "call-1", "run-1", 1);
     complete(&queue, "call-1-queued-2", "run-1-resume", 2);
@@ -175,7 +175,7 @@ fn an_exact_id_wins_over_a_prefix_wherever_calls_are(store: &dyn Kept) {
     );
 }
 
-fn a_change_is_based_on_what_was_seen(store: &dyn Kept) {
+fn a_change_names_the_revision_that_was_seen(store: &dyn Kept) {
     let queue = store.queue(true);
     enqueue(&queue, "call-a", "x", 1).unwrap();
     approve(&queue, "call-a", 2).unwrap();
@@ -197,7 +197,7 @@ fn a_change_is_based_on_what_was_seen(store: &dyn Kept) {
     ));
 }
 
-fn calls_are_listed_in_the_order_of_their_creation_whatever_happened_to_them(store: &dyn Kept) {
+fn calls_are_listed_in_order_of_creation_despite_later_changes(store: &dyn Kept) {
     let queue = store.queue(true);
     for number in 0..400 {
         let id = format!("call-{number:03}");
@@ -255,7 +255,7 @@ fn a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_th
     assert_eq!(listed(&view, &Calls::All), ["call-a interrupted"]);
     let run = &view.receipts(5).unwrap().receipts[0];
     assert_eq!((run.receipt.id(), run.receipt.status()), ("run-a", "interrupted"));
-    // Readers of receipts count on a number and a text there, however the run ended.
+    // Readers of receipts rely on a number and a string here, however the run ended.
     assert_eq!(run.receipt.duration_seconds.as_ref().map(Number::as_str), Some("6.0"));
     assert_eq!(run.receipt.cwd.as_deref(), Some("."));
     assert!(view.verify(1).unwrap().findings.is_empty());
@@ -324,13 +324,13 @@ fn any_change() -> impl Strategy<Value = Change> {
 
 #[derive(Default)]
 struct Model {
-    /// Id, subject and status of each call.
+    /// The id, subject and status of each call.
     calls: Vec<(String, String, &'static str)>,
     runs: usize,
 }
 
 impl Model {
-    /// Picks a call that stands at one of some statuses.
+    /// Picks a call with one of the given statuses.
     fn pick(&self, number: u8, statuses: &[&str]) -> Option<usize> {
         let fitting: Vec<usize> =
             (0..self.calls.len()).filter(|place| statuses.contains(&self.calls[*place].2)).collect();
@@ -405,7 +405,7 @@ fn apply(change: Change, store: &dyn Kept, model: &mut Model) {
     }
 }
 
-/// Any history of changes, compactions and lost caches leaves what a list in memory would hold.
+/// Any history of changes, compactions and lost caches has the same result as a list in memory.
 fn remembers(store: &dyn Kept, changes: &[Change]) {
     let mut model = Model::default();
     for change in changes {

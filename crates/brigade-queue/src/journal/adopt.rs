@@ -1,7 +1,7 @@
-//! Taking over the state of the Python program, version 0.30.0.
+//! Adopts the state of v0.30.0, which was a Python program.
 //!
-//! Happens once, before the first write. The original journal is copied byte for byte first; receipts and checkpoints
-//! stay as they are; the ledger gets an entry for each receipt, marked as adopted.
+//! This happens once, before the first write. The original journal is copied byte for byte. Receipts and checkpoints
+//! are not changed. The ledger gets an entry for each receipt, marked as adopted.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,22 @@ use brigade_journal::{Adoption, Journal, JournalError, LedgerEntry, NewEntry, St
 use super::{checkpoints, receipts};
 use crate::store::{StoredCall, StoredReceipt};
 
-/// How the ledger says that an adopted receipt was none.
+/// The ledger status of an adopted file that is not a valid receipt.
 pub(crate) const UNREADABLE: &str = "unreadable";
 
-/// What adopted calls are linked with.
+/// The receipts and checkpoints of adopted calls.
 #[derive(Debug, Default)]
 struct Links {
-    /// Places in the ledger by run.
+    /// Ledger links by run.
     receipts: HashMap<String, LedgerLink>,
     /// Checkpoints by call.
     checkpoints: HashMap<String, Object>,
-    /// The workspace, as absolute paths in the records begin.
+    /// The absolute path of the workspace, as paths in the records start.
     root: String,
 }
 
 impl Links {
-    /// Makes our record of the Python program's; others stay as they are, byte for byte.
+    /// Converts a record of v0.30. Other lines stay unchanged, byte for byte.
     fn convert(&self, line: Vec<u8>, sequence: u64) -> Vec<u8> {
         let Some(mut stored) = StoredCall::from_line(&line, sequence) else { return line };
         if stored.version != RecordVersion::Adopted {
@@ -50,13 +50,13 @@ impl Links {
         if let Some(checkpoints) = self.checkpoints.get(call.id.as_str()) {
             stored.checkpoints = checkpoints.clone();
         }
-        // The revision stays 0: adoption changes nothing that a person who read the call before decides about.
+        // The revision stays 0, because adoption changes nothing that a user's decision depends on.
         let mut line = stored.to_line().into_bytes();
         line.pop();
         line
     }
 
-    /// Cuts the workspace off a path, so that the workspace can be moved.
+    /// Makes a path relative to the workspace, so that the workspace can be moved.
     fn make_relative(&self, path: &mut String) {
         let inside = path.strip_prefix(&self.root).and_then(|rest| rest.strip_prefix('/'));
         if let Some(inside) = inside.filter(|_| !self.root.is_empty()).map(str::to_owned) {
@@ -65,7 +65,7 @@ impl Links {
     }
 }
 
-/// Copies the original journal, enters the receipts into the ledger, and collects what calls are linked with.
+/// Copies the original journal, adds the receipts to the ledger, and collects the links of calls.
 pub(crate) fn adopt(state: &State, now: Timestamp) -> Result<Adoption<'static>, JournalError> {
     let place = state.place();
     let fs = &**place.fs();
@@ -88,12 +88,12 @@ pub(crate) fn adopt(state: &State, now: Timestamp) -> Result<Adoption<'static>, 
     tracing::info!(
         receipts = links.receipts.len(),
         calls_with_checkpoints = links.checkpoints.len(),
-        "the state of v0.30 is adopted"
+        "adopted the state of v0.30"
     );
     Ok(Adoption { convert: Box::new(move |line, sequence| links.convert(line, sequence)), ledger, is_empty })
 }
 
-/// Copies the journal as it is; a copy that is there already, from an adoption that a crash stopped, is enough.
+/// Copies the journal unchanged, unless an earlier, interrupted adoption has copied it.
 fn copy_original(place: &Journal, file: &dyn ReadFile) -> Result<(), FsError> {
     let fs = &**place.fs();
     let mut number = 0;
@@ -135,8 +135,8 @@ fn is_equal(left: &dyn ReadFile, right: &dyn ReadFile) -> Result<bool, FsError> 
     Ok(true)
 }
 
-/// Enters the receipts that are not in the ledger, the oldest first, and returns the places of all, and the last one
-/// that only adopted ones stand before.
+/// Adds the missing receipts to the ledger, oldest first. Returns the links of all receipts, and the last sequence
+/// before which all entries are adopted.
 fn adopt_receipts(
     place: &Journal,
     known: u64,
@@ -166,7 +166,7 @@ fn adopt_receipts(
             Ok(StoredReceipt { receipt, .. }) => {
                 (receipt.sort_key(), receipt.status().to_owned(), Some(receipt.call_id().to_owned()))
             }
-            // Before all others, because it has no time.
+            // Sorted before all others, because it has no time.
             Err(_) => (String::new(), UNREADABLE.to_owned(), None),
         };
         let run_id = stem(&paths[index]);

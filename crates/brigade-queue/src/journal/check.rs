@@ -1,4 +1,4 @@
-//! Looking over the whole state.
+//! Checks the whole state.
 
 use std::collections::BTreeSet;
 
@@ -8,46 +8,46 @@ use brigade_journal::{Damage, Mending, State};
 use super::{adopt, layout, receipts, verify};
 use crate::error::QueueError;
 
-/// What the state looks like.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Check {
-    /// Bytes of the journal.
+    /// The size of the journal in bytes.
     pub journal_bytes: u64,
-    /// Files of finished calls.
+    /// The number of segments of finished calls.
     pub segments: u64,
-    /// Whether the Python program's state is still to be adopted by the first write.
+    /// Whether the state of v0.30 is still to be adopted by the first write.
     pub is_unadopted: bool,
-    /// What cannot be read.
+    /// Everything unreadable or missing.
     pub damage: Vec<Damage>,
-    /// Receipts that the ledger names and that are no file in their folder.
+    /// Receipts that the ledger names but whose files are missing.
     pub lost_receipts: Vec<String>,
-    /// Receipts that the ledger should name and does not.
+    /// Receipts that are missing from the ledger.
     pub unrecorded_receipts: Vec<String>,
-    /// Receipts that the ledger names and whose calls do not know of the run: the journal is older than the ledger. The
-    /// next change finishes their calls, so that they do not run again.
+    /// Receipts in the ledger whose calls do not know the run, because the journal is older than the ledger. The next
+    /// change finishes their calls, so that they do not run again.
     pub forgotten_receipts: Vec<String>,
-    /// Receipts that could not be read when they were adopted, and are as they were then.
+    /// Receipts that were unreadable when they were adopted, and have not changed since.
     pub bad_when_adopted: Vec<String>,
-    /// Quarantine files, and how many lines each holds.
+    /// Quarantine files, with the number of lines in each.
     pub quarantined: Vec<(String, u64)>,
-    /// Files that a crash left behind, or that are being written right now.
+    /// Temporary files that are being written, or were left by a crash.
     pub temporary: Vec<String>,
 }
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compaction {
-    /// Whether it took over the state of the Python program.
+    /// Whether the state of v0.30 was adopted.
     pub is_adoption: bool,
-    /// Finished calls that moved out of the journal.
+    /// The number of finished calls moved out of the journal.
     pub moved: u64,
-    /// Unreadable lines of calls and of the ledger that moved to a quarantine, and segments that are gone.
+    /// The number of unreadable lines (of calls and the ledger) moved to a quarantine, and of missing segments.
     pub quarantined: u64,
-    /// Calls that were gone and that their receipts brought back.
+    /// The number of missing calls restored from their receipts.
     pub restored: u64,
-    /// Files of checkpoints that were written anew, as the records of their calls have them.
+    /// The number of checkpoint files rewritten from the records of their calls.
     pub restored_checkpoints: u64,
-    /// Files that were removed: replaced segments and what crashes left.
+    /// The number of removed files: replaced segments and leftovers of crashes.
     pub removed: u64,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn check(state: &State) -> Result<Check, QueueError> {
         check.journal_bytes = journal.file().len()?;
     }
     check.damage.extend(ledger_damage(state)?);
-    // Before the folder is listed: a receipt is there before its entry.
+    // Read the ledger before the directory is listed, because a receipt is written before its entry.
     let entries = place.ledger().find_prefix("").unwrap_or_default();
     let recorded: Vec<RelPath> =
         entries.iter().filter_map(|entry| receipts::receipt_path(&entry.run_id)).collect();
@@ -102,7 +102,7 @@ pub(crate) fn check(state: &State) -> Result<Check, QueueError> {
     Ok(check)
 }
 
-/// Lists what is wrong with the ledger as a file.
+/// Lists the damage to the ledger file.
 fn ledger_damage(state: &State) -> Result<Vec<Damage>, QueueError> {
     let ledger = state.place().ledger();
     let damage = |line, problem, mending| Damage { path: ledger.path().to_string(), line, problem, mending };
@@ -132,7 +132,7 @@ fn ledger_damage(state: &State) -> Result<Vec<Damage>, QueueError> {
                 }
                 last = entry.sequence;
             }
-            // An end that a crash tore was never acknowledged; the next write sets it aside.
+            // A line cut off by a crash was never acknowledged; the next write moves it to a quarantine.
             None if !line.is_complete => {}
             None => found.push(damage(Some(number), "not an entry of the ledger", Mending::SetAside)),
         }

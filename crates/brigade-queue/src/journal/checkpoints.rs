@@ -1,9 +1,10 @@
-//! Checkpoints: one file each, with the call's record as the truth.
+//! Checkpoints: one file each. The record of the call is authoritative.
 //!
-//! An answer changes a checkpoint and its call together. The call's record carries its checkpoints, so one line of the
-//! journal changes both; the file is a copy that is written afterwards. A file that a crash left behind before its
-//! call's record named it does not count. A file that a crash left one step behind the record is as good as the record;
-//! one that says anything else was changed by somebody, and nobody goes on behind it before it is written anew.
+//! An answer changes a checkpoint and its call together. The record of the call contains its checkpoints, so one line
+//! of the journal changes both. The file is a copy that is written afterwards. A file that is not named by its call's
+//! record is ignored, because it was left by a crash. A file one step behind the record is accepted, because a crash
+//! can leave it so. Any other difference means that the file was edited, and its call cannot be resumed until the file
+//! is rewritten.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,7 +19,7 @@ use crate::error::QueueError;
 use crate::queue::checkpoint_of;
 use crate::store::{BadCheckpoint, CheckpointList, StoredCall, StoredCheckpoint};
 
-/// The longest checkpoint file that is read, in bytes.
+/// The maximum size of a checkpoint file, in bytes.
 const CHECKPOINT_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Reads a checkpoint's document.
@@ -31,7 +32,7 @@ fn parse(bytes: Result<Vec<u8>, FsError>) -> Result<Checkpoint, String> {
 fn files(fs: &dyn Fs) -> Result<Vec<RelPath>, FsError> {
     let entries = match fs.list_dir(&layout::checkpoints()) {
         Ok(entries) => entries,
-        // That it is no folder is damage, and is said there.
+        // A path that is not a directory is damage and reported as such.
         Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => {
             return Ok(Vec::new());
         }
@@ -44,17 +45,17 @@ fn files(fs: &dyn Fs) -> Result<Vec<RelPath>, FsError> {
         .collect())
 }
 
-/// A file in the folder of checkpoints, and what it holds or why not.
+/// A file in the directory of checkpoints, with its content or the problem.
 type CheckpointFile = (RelPath, Result<Checkpoint, String>);
 
-/// Reads all files that are there, whether or not they count.
+/// Reads all files, including those that no record names.
 pub(crate) fn read_all(fs: &dyn Fs) -> Result<Vec<CheckpointFile>, FsError> {
     let paths = files(fs)?;
     let read = read_many(fs, &paths, CHECKPOINT_LIMIT, |_, bytes| parse(bytes));
     Ok(paths.into_iter().zip(read).collect())
 }
 
-/// Returns the checkpoint as its call's record has it; none when the record does not know it.
+/// Returns the checkpoint as stored in its call's record, or `None` if the record does not know it.
 fn as_recorded(file: Checkpoint, call: Option<&StoredCall>) -> Option<Checkpoint> {
     let Some(call) = call else { return Some(file) };
     if let Some(recorded) = call.checkpoints.get(file.id.as_str()) {
@@ -64,7 +65,7 @@ fn as_recorded(file: Checkpoint, call: Option<&StoredCall>) -> Option<Checkpoint
     is_known.then_some(file)
 }
 
-/// Names what a file says otherwise than the record, unless it is only a step behind it.
+/// Lists the members in which a file differs from the record, unless the file is only one step behind.
 fn differences(file: &Checkpoint, recorded: &Checkpoint) -> Vec<String> {
     let file = members(file);
     let now = members(recorded);
@@ -76,12 +77,12 @@ fn differences(file: &Checkpoint, recorded: &Checkpoint) -> Vec<String> {
     differs.map(|key| escape_terminal(key).into_owned()).collect()
 }
 
-/// What a checkpoint says; that it does not say something is nothing.
+/// Returns the members of a checkpoint that are not null.
 fn members(checkpoint: &Checkpoint) -> Object {
     checkpoint.to_document().into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
-/// Lists how a checkpoint stood before, as its file is left by a crash behind the record.
+/// Lists the earlier states of a checkpoint, in which a crash may have left its file.
 fn earlier(recorded: &Checkpoint) -> Vec<Checkpoint> {
     let approved = Checkpoint { status: CheckpointStatus::Approved, resume_run_id: None, ..recorded.clone() };
     let pending = Checkpoint {
@@ -102,7 +103,7 @@ fn earlier(recorded: &Checkpoint) -> Vec<Checkpoint> {
     }
 }
 
-/// How often files are read again that are not what the records say: an answer between the two looks is no change.
+/// How often files that differ from the records are read again, because an answer may have been written in between.
 const ATTEMPTS: usize = 3;
 
 pub(crate) fn list(state: &State) -> Result<CheckpointList, QueueError> {
@@ -145,7 +146,7 @@ fn list_once(state: &State) -> Result<CheckpointList, QueueError> {
     Ok(list)
 }
 
-/// Hands out the calls that wait for an answer or go on behind one.
+/// Calls `found` for calls that wait for an answer or can be resumed.
 fn for_waiting(state: &State, found: &mut dyn FnMut(&StoredCall)) -> Result<(), QueueError> {
     for status in [CallStatus::Waiting, CallStatus::ResumePending] {
         snapshot::living(state, &status)?.iter().for_each(&mut *found);
@@ -153,12 +154,12 @@ fn for_waiting(state: &State, found: &mut dyn FnMut(&StoredCall)) -> Result<(), 
     Ok(())
 }
 
-/// Adds the checkpoints that a call's record has and no file does, and says so.
+/// Adds the checkpoints that exist only in a call's record, and reports the missing files.
 fn add_recorded(list: &mut CheckpointList, call: &StoredCall) {
     for document in call.checkpoints.values() {
         let Some(checkpoint) = checkpoint_of(document) else { continue };
         let is_this = |stored: &StoredCheckpoint| stored.checkpoint.id == checkpoint.id;
-        // What has the name of a file that is of another call, or of none, stays what it is.
+        // A file with this name that belongs to another call, or to none, is not changed.
         let path = layout::checkpoint(&checkpoint.id).to_string();
         match list.checkpoints.iter_mut().find(|stored| is_this(stored)) {
             Some(stored) if stored.checkpoint.call_id == checkpoint.call_id => continue,
@@ -181,8 +182,8 @@ fn add_recorded(list: &mut CheckpointList, call: &StoredCall) {
     }
 }
 
-/// Writes the files of checkpoints anew that are not what the records of their calls say, and counts them. What cannot
-/// be written stays, to be seen.
+/// Rewrites the checkpoint files that differ from the records of their calls, and returns how many. Files that cannot
+/// be written are still reported.
 pub(crate) fn restore(state: &State) -> Result<u64, QueueError> {
     let bad: Vec<String> =
         list(state)?.errors.into_iter().filter(|bad| bad.is_recorded).map(|bad| bad.path).collect();
@@ -203,7 +204,7 @@ pub(crate) fn restore(state: &State) -> Result<u64, QueueError> {
         }
     };
     for_waiting(state, &mut write)?;
-    // Of calls that are over, too, when a file of theirs says something else.
+    // Include finished calls if one of their files differs.
     for stored in list(state)?.checkpoints.into_iter().filter(|stored| !stored.differs.is_empty()) {
         if let Some(call) = call_of(state, &stored.checkpoint)? {
             write(&call);
@@ -219,7 +220,7 @@ fn call_of(state: &State, checkpoint: &Checkpoint) -> Result<Option<StoredCall>,
     }
 }
 
-/// Lists the checkpoints that were added for a run, whether or not a record knows them.
+/// Lists the checkpoints that were added for a run, including those that no record knows.
 pub(crate) fn added_for(fs: &dyn Fs, run: &str) -> Result<CheckpointList, FsError> {
     let read = read_all(fs)?.into_iter().filter_map(|(path, result)| Some((path, result.ok()?)));
     let of_run = read.filter(|(_, checkpoint)| checkpoint.run_id == run);
@@ -231,12 +232,12 @@ pub(crate) fn added_for(fs: &dyn Fs, run: &str) -> Result<CheckpointList, FsErro
     Ok(CheckpointList { checkpoints: stored.collect(), errors: Vec::new() })
 }
 
-/// The bytes of a checkpoint's file.
+/// Formats a checkpoint file.
 fn bytes(checkpoint: &Checkpoint) -> Vec<u8> {
     Json::Object(checkpoint.to_document()).to_pretty().into_bytes()
 }
 
-/// Stores new checkpoints under ids that are free.
+/// Stores new checkpoints under unused ids.
 pub(crate) fn create(fs: &dyn Fs, checkpoints: Vec<Checkpoint>) -> Result<Vec<StoredCheckpoint>, QueueError> {
     let mut stored = Vec::with_capacity(checkpoints.len());
     if !checkpoints.is_empty() {
@@ -263,8 +264,7 @@ pub(crate) fn create(fs: &dyn Fs, checkpoints: Vec<Checkpoint>) -> Result<Vec<St
     Ok(stored)
 }
 
-/// Writes a checkpoint's file as the record has it. A file that says something else, and is not only a step behind, is
-/// set aside first.
+/// Rewrites a checkpoint file from the record. A file that was edited is moved to a quarantine first.
 fn write_anew(fs: &dyn Fs, checkpoint: &Checkpoint) -> Result<(), FsError> {
     let (path, bytes) = (layout::checkpoint(&checkpoint.id), bytes(checkpoint));
     let found = fs.read(&path, CHECKPOINT_LIMIT);
@@ -282,7 +282,7 @@ fn write_anew(fs: &dyn Fs, checkpoint: &Checkpoint) -> Result<(), FsError> {
     fs.write_atomic(&path, &bytes, FileMode::Private)
 }
 
-/// Writes the files of the checkpoints that a call's record carries, after the record is durable.
+/// Writes the checkpoint files of a call, after its record is durable.
 pub(crate) fn copy_out(fs: &dyn Fs, call: &StoredCall) -> Result<(), FsError> {
     for document in call.checkpoints.values() {
         let Some(checkpoint) = checkpoint_of(document) else { continue };

@@ -1,4 +1,4 @@
-//! What the journal must know of the records of calls.
+//! Describes records of calls to the journal.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use brigade_journal::{
 
 use super::{adopt, layout};
 
-/// The members of a record that are the journal's own, and no part of the call.
+/// The members of a record that belong to the journal, not to the call.
 pub const OWN_MEMBERS: [&str; 4] = ["sequence", "revision", "checkpoints", BATCH_KEY];
 
 /// Opens the journal of calls.
@@ -25,13 +25,13 @@ pub(crate) fn journal(fs: Arc<dyn Fs>) -> Arc<Journal> {
 /// Records of calls.
 struct CallKind;
 
-/// The code of a status: its place in [`CallStatus::ALL`].
+/// Returns the code of a status: its index in [`CallStatus::ALL`].
 pub(crate) fn code_of(status: &CallStatus) -> Option<StatusCode> {
     let place = CallStatus::ALL.iter().position(|known| known == status)?;
     u8::try_from(place).ok().map(StatusCode::at)
 }
 
-/// The status of a code, unless the code stands for more than one.
+/// Returns the status of a code, unless the code covers several statuses.
 pub(crate) fn status_of(code: usize) -> Option<CallStatus> {
     CallStatus::ALL.get(code).cloned()
 }
@@ -42,7 +42,7 @@ impl Kind for CallKind {
         const UNIQUE: StatusRule = StatusRule { is_finished: false, is_unique: true };
         const REJECTED: StatusRule = StatusRule { is_finished: true, is_unique: true };
         const OVER: StatusRule = StatusRule { is_finished: true, is_unique: false };
-        // Pending, approved, rejected, held, running, waiting, resume-pending, and four ways in which runs end.
+        // Pending, approved, rejected, held, running, waiting, resume-pending, and four final statuses.
         &[UNIQUE, UNIQUE, REJECTED, OPEN, OPEN, OPEN, OPEN, OVER, OVER, OVER, OVER]
     }
 
@@ -96,19 +96,19 @@ impl Kind for CallKind {
     }
 }
 
-/// Where a call of the Python program stands for us.
+/// Returns our status for a call of v0.30.
 fn adopted_status(word: &str) -> CallStatus {
     match word {
-        // Its approval did not bind the program's bytes.
+        // Its approval did not bind the content of the program.
         "approved" => CallStatus::Pending,
-        // Refined by `adopted_call` from the exit code; both are finished.
+        // `adopt_status` refines this by the exit code. Both are final.
         "resumed" => CallStatus::Completed,
         word => CallStatus::from_word(word),
     }
 }
 
-/// A number that is equal for calls that ask for the same: made of the fingerprint where it is a full one, and of the
-/// content where it is one of the Python program's.
+/// Returns a hash that is equal for equivalent calls. It is computed from the fingerprint if that is complete, and from
+/// the content for calls of v0.30.
 pub(crate) fn duplicate_key(fingerprint: Option<&str>, tool: &str, args: &[u8], arguments: &[u8]) -> u64 {
     match fingerprint {
         Some(digits) if digits.len() == 64 => hash(&[b"fingerprint", digits.as_bytes()]),
@@ -116,7 +116,7 @@ pub(crate) fn duplicate_key(fingerprint: Option<&str>, tool: &str, args: &[u8], 
     }
 }
 
-/// The number of a call by its content, in compact JSON.
+/// Returns the hash of a call's content, in compact JSON.
 pub(crate) fn content_key(tool: &str, args: &[u8], arguments: &[u8]) -> u64 {
     hash(&[b"content", tool.as_bytes(), args, arguments])
 }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_what_it_means_to_us() {
+    fn statuses_are_mapped_to_ours() {
         check(
             r#"{"id":"c","status":"approved","tool_id":"t","record_version":1}"#,
             Some(CallStatus::Approved),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_of_a_status_are_those_of_its_code() {
+    fn the_rules_of_a_status_match_its_code() {
         assert_eq!(CallKind.statuses().len(), CallStatus::ALL.len());
         for status in CallStatus::ALL {
             let code = code_of(&status).unwrap();

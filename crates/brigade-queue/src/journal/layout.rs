@@ -1,21 +1,21 @@
-//! Where the state lies, relative to the workspace, besides what the journal owns.
+//! Paths of the state that the journal does not own, relative to the workspace.
 
 use brigade_core::CheckpointId;
 use brigade_fs::RelPath;
 
-/// The folder of all state.
+/// The directory of all state.
 pub const TOOLS: &str = ".brigade/tools";
 
 fn path(text: &str) -> RelPath {
     text.parse().expect("paths made of checked names stay beneath the root")
 }
 
-/// The folder of receipts, logs and the ledger.
+/// The directory of receipts, logs and the ledger.
 pub(crate) fn runs() -> RelPath {
     path(crate::finish::RUNS)
 }
 
-/// The folder of checkpoints.
+/// The directory of checkpoints.
 pub(crate) fn checkpoints() -> RelPath {
     path(".brigade/tools/checkpoints")
 }

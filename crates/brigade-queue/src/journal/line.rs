@@ -1,4 +1,4 @@
-//! The line of a stored call.
+//! The stored line of a call.
 
 use brigade_call::{Call, CallStatus, RECORD_VERSION, RecordVersion};
 use brigade_core::{Dialect, Json, Object};
@@ -8,12 +8,12 @@ use super::kind::OWN_MEMBERS;
 use crate::store::StoredCall;
 
 impl StoredCall {
-    /// Reads a line. `sequence` is for records that have none of their own, which are the Python program's.
+    /// Parses a line. `sequence` is used for records without one, which v0.30 wrote.
     pub(crate) fn from_line(line: &[u8], sequence: u64) -> Option<StoredCall> {
         let Ok(Json::Object(mut record)) = Json::parse_bytes(line, Dialect::Lenient) else { return None };
         let is_ours = record.get("record_version").and_then(Json::as_i64).is_some();
         let mut own = |key: &str| if is_ours { record.remove(key) } else { None };
-        // Which calls were queued together matters only to whoever reads the file.
+        // The batch mark matters only to the reader of the file.
         let [sequence_field, revision, checkpoints, _batch] = OWN_MEMBERS.map(&mut own);
         let natural = |json: Option<Json>| json.and_then(|json| u64::try_from(json.as_i64()?).ok());
         let checkpoints = match checkpoints {
@@ -33,11 +33,11 @@ impl StoredCall {
         self.to_marked_line(None)
     }
 
-    /// Writes the line of a call that is queued together with others.
+    /// Formats the line of a call that is queued in a batch.
     pub(crate) fn to_marked_line(&self, batch: Option<BatchMark>) -> String {
         let mut record = self.call.to_record();
         for key in OWN_MEMBERS {
-            // A record of the Python program may have had a member of that name.
+            // A record of v0.30 may have had a member with this name.
             if let Some(theirs) = record.remove(key) {
                 record.insert(format!("adopted_{key}"), theirs);
             }
@@ -57,7 +57,7 @@ impl StoredCall {
     }
 }
 
-/// Gives a call of the Python program the status that it has for us.
+/// Converts the status of a call of v0.30.
 fn adopt_status(call: &mut Call) {
     if call.status == CallStatus::Other("resumed".to_owned()) {
         call.extra.insert("adopted_status".to_owned(), Json::from("resumed"));
@@ -77,7 +77,7 @@ mod tests {
         r#"{"id":"call-1","status":"resumed","tool_id":"t","sequence":"theirs","exit_code":0,"x":NaN}"#;
 
     #[test]
-    fn what_the_python_program_wrote_reads_and_is_kept() {
+    fn records_of_v0_30_are_read_and_kept() {
         let stored = StoredCall::from_line(ADOPTED.as_bytes(), 7).unwrap();
         assert_eq!(stored.call.status, CallStatus::Completed);
         assert_eq!((stored.sequence, stored.revision), (7, 0));

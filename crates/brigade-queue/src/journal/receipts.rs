@@ -1,4 +1,4 @@
-//! Receipts: finding and listing them by the ledger, or by their folder where there is no ledger yet.
+//! Finds and lists receipts, by the ledger or by their directory if there is no ledger yet.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -15,10 +15,10 @@ use crate::store::{
     BadReceipt, Chain, ChainEnd, ExaminedReceipt, ExaminedRun, InLedger, RunList, StoredReceipt, Taken,
 };
 
-/// The longest receipt that is read, in bytes.
+/// The maximum size of a receipt, in bytes.
 pub(crate) const RECEIPT_LIMIT: u64 = 64 * 1024 * 1024;
 
-/// What lies in the folder of receipts, listed once.
+/// The directory of receipts, listed once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunFolder {
     /// Sorted by name.
@@ -32,7 +32,7 @@ impl RunFolder {
                 entries.sort_unstable_by(|left, right| left.name.cmp(&right.name));
                 Ok(RunFolder { entries })
             }
-            // That it is no folder is damage, and is said there.
+            // A path that is not a directory is damage and reported as such.
             Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => {
                 Ok(RunFolder::default())
             }
@@ -40,7 +40,7 @@ impl RunFolder {
         }
     }
 
-    /// Lists the folders that have the names of receipts.
+    /// Lists directories with the name of a receipt.
     fn misplaced(&self) -> impl Iterator<Item = BadReceipt> {
         let folders = self.entries.iter().filter(|entry| {
             entry.kind == FileKind::Directory && entry.name.ends_with(".json") && !entry.name.starts_with('.')
@@ -51,7 +51,7 @@ impl RunFolder {
         })
     }
 
-    /// Lists the files that are receipts by their names.
+    /// Lists the files with the name of a receipt.
     pub(crate) fn receipts(&self) -> Vec<RelPath> {
         let is_receipt = |name: &str| name.ends_with(".json") && !name.starts_with('.');
         self.entries
@@ -73,17 +73,17 @@ pub(crate) fn read_receipt(
     Ok(StoredReceipt { receipt, path: path.to_string(), sha256: Fingerprint::of_bytes(&bytes) })
 }
 
-/// The receipt's file of a run that may be named by another program.
+/// Returns the path of a run's receipt. The run id may come from another program.
 pub(crate) fn receipt_path(run_id: &str) -> Option<RelPath> {
     if run_id.contains('/') { None } else { layout::runs().join(&format!("{run_id}.json")).ok() }
 }
 
-/// Lists the files in the folder of receipts, sorted by name.
+/// Lists the files in the directory of receipts, sorted by name.
 pub(crate) fn files(fs: &dyn Fs) -> Result<Vec<RelPath>, FsError> {
     Ok(RunFolder::list(fs)?.receipts())
 }
 
-/// Reads the receipt of a run; `None` when there is no file.
+/// Reads the receipt of a run. Returns `None` if there is no file.
 pub(crate) fn read_one(fs: &dyn Fs, run: &str) -> Result<Option<Result<StoredReceipt, BadReceipt>>, FsError> {
     match receipt_path(run) {
         Some(path) if fs.exists(&path)? => Ok(Some(read_receipt(&path, fs.read(&path, RECEIPT_LIMIT)))),
@@ -91,14 +91,14 @@ pub(crate) fn read_one(fs: &dyn Fs, run: &str) -> Result<Option<Result<StoredRec
     }
 }
 
-/// Opens the ledger if it can tell what runs there are: it is there, and reaches as far as the calls know. What is
-/// wrong with one that cannot is for `verify` to report.
+/// Opens the ledger if it is complete: it exists and includes every sequence that the calls name. Problems in an
+/// incomplete ledger are reported by `verify`.
 fn usable_ledger(state: &State) -> Result<Option<Box<dyn ReadFile>>, FsError> {
     let ledger = state.place().ledger();
     match ledger.open() {
         Ok(Some(file)) => {
             let last = ledger.last_sequence()?;
-            // Asked only now: without a ledger nobody has to look how far the calls know it.
+            // Only needed if there is a ledger, because it reads the calls.
             Ok((0 < last && state.max_ledger()? <= last).then_some(file))
         }
         Ok(None) => Ok(None),
@@ -107,7 +107,7 @@ fn usable_ledger(state: &State) -> Result<Option<Box<dyn ReadFile>>, FsError> {
     }
 }
 
-/// Lists receipts, newest first. All are those in the folder, also when the ledger does not name them.
+/// Lists receipts, newest first. A full list contains every file in the directory, even if the ledger does not name it.
 pub(crate) fn list(state: &State, limit: usize) -> Result<RunList, FsError> {
     let fs = &**state.place().fs();
     if limit == usize::MAX {
@@ -126,7 +126,7 @@ pub(crate) fn list(state: &State, limit: usize) -> Result<RunList, FsError> {
     Ok(list)
 }
 
-/// Lists what has the name of a receipt and is not a file, and the folder if it is not one.
+/// Lists everything that has the name of a receipt but is not a file, and the directory if it is not one.
 pub(crate) fn misplaced(fs: &dyn Fs) -> Result<Vec<BadReceipt>, FsError> {
     let folder = layout::runs();
     if fs.metadata(&folder).is_ok_and(|found| found.kind != FileKind::Directory) {
@@ -138,9 +138,9 @@ pub(crate) fn misplaced(fs: &dyn Fs) -> Result<Vec<BadReceipt>, FsError> {
     Ok(RunFolder::list(fs)?.misplaced().collect())
 }
 
-/// Reads the newest receipts that a ledger names, and not many more.
+/// Reads the newest receipts that a ledger names, and few others.
 fn newest_in(fs: &dyn Fs, ledger: &dyn ReadFile, limit: usize) -> Result<RunList, FsError> {
-    // Files that cannot be read leave room for older ones.
+    // Unreadable files make room for older ones.
     let mut wanted = limit;
     loop {
         let Some(entries) = newest(ledger, wanted)? else { return Ok(read(fs, &files(fs)?)) };
@@ -154,7 +154,7 @@ fn newest_in(fs: &dyn Fs, ledger: &dyn ReadFile, limit: usize) -> Result<RunList
     }
 }
 
-/// Counts the runs by how they ended, from the ledger alone where it is whole.
+/// Counts runs by status, from the ledger alone if it is complete.
 pub(crate) fn counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let entries = match usable_ledger(state)? {
@@ -178,7 +178,7 @@ pub(crate) fn counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError>
     Ok(counts)
 }
 
-/// Lists the ids of runs that start with a prefix, sorted, at most `limit`.
+/// Lists run ids that start with a prefix, sorted, at most `limit`.
 pub(crate) fn ids(state: &State, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError> {
     let mut ids: Vec<String> = match usable_ledger(state)? {
         Some(file) => {
@@ -212,7 +212,7 @@ pub(crate) fn add(
     let known = match fs.create_new_durable(&path, &bytes) {
         Ok(()) => InLedger::No,
         Err(error) if error.is_exists() => match (fs.read(&path, RECEIPT_LIMIT), taken) {
-            // A second try after one that the disk stopped half-way.
+            // A retry after the disk failed halfway.
             (Ok(existing), _) if existing == bytes => InLedger::Perhaps,
             (_, Taken::Refuse) => return Err(QueueError::RunTaken(run)),
             (_, Taken::SetAside) => {
@@ -227,7 +227,7 @@ pub(crate) fn add(
     Ok((StoredReceipt { receipt: receipt.clone(), path: path.to_string(), sha256 }, known))
 }
 
-/// Enters a receipt into the ledger, unless it is there.
+/// Adds a receipt to the ledger, unless it is already there.
 pub(crate) fn enter(
     writer: &Writer,
     receipt: &StoredReceipt,
@@ -264,8 +264,8 @@ pub(crate) fn enter(
     Ok((LedgerLink { sequence: entry.sequence, sha256: entry.sha256 }, chain))
 }
 
-/// Hands out all receipts with some of their members, and returns the sha256 of each file that could be read, if the
-/// chain is checked.
+/// Calls `found` with some members of every receipt. If the chain is checked, also returns the sha256 of each readable
+/// file.
 pub(crate) fn examine(
     fs: &dyn Fs,
     folder: &RunFolder,
@@ -295,14 +295,14 @@ fn examined(
     {
         return Ok(ExaminedReceipt { receipt, path: path.to_string() });
     }
-    // It says what is wrong, if anything is.
+    // The full parser reports the problem, if there is one.
     read_receipt(path, bytes).map(|stored| ExaminedReceipt { receipt: stored.receipt, path: stored.path })
 }
 
-/// The members without which a document is no receipt.
+/// The members that a receipt must have.
 const NEEDED: [&str; 3] = ["id", "call_id", "status"];
 
-/// Reads some members of an object; none when that is not as simple as it should be.
+/// Reads some members of an object. Returns `None` if the text needs the full parser.
 fn some_members(bytes: &[u8], wanted: &[&str]) -> Option<Object> {
     let mut is_plain = true;
     let mut some = Object::new();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn some_members_are_what_the_whole_receipt_says() {
+    fn reading_some_members_agrees_with_the_whole_receipt() {
         check(r#"{"id":"run-1","call_id":"c","status":"completed","args":{"a":[1.50,null]},"other":{}}"#);
         check(r#"{"id":"run-1","call_id":"c","status":"failed","status":"completed"}"#);
         check(r#"{"\u0069d":"run-1","call_id":"c","status":"completed","tool_id":"é\n"}"#);
@@ -371,7 +371,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn some_members_are_what_the_whole_receipt_says_for_all_text(
+        fn reading_some_members_agrees_for_all_text(
             rest in r#"(,"(tool_id|args|a|\\u0069d|id)":[\[\]{}:,"0-9.a-z\\ ]{0,12}){0,3}\}?"#,
         ) {
             check(&format!("{{\"id\":\"run-1\",\"call_id\":\"c\",\"status\":\"failed\"{rest}"));

@@ -1,4 +1,4 @@
-//! Reading calls, receipts and checkpoints out of the journal and the files beside it.
+//! Reads calls, receipts and checkpoints from the journal and the files beside it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::store::{
     RunList, Snapshot, StoredCall, StoredReceipt, Verification,
 };
 
-/// The code of a status; statuses of other programs share one.
+/// Returns the code of a status. All statuses of other programs share one.
 fn code(state: &State, status: &CallStatus) -> StatusCode {
     code_of(status).unwrap_or_else(|| state.place().kind().other())
 }
@@ -30,7 +30,7 @@ fn bad_record(state: &State, offset: u64) -> QueueError {
     QueueError::BadRecord { path: state.place().layout().journal().to_string(), offset }
 }
 
-/// Returns a call as it is stored.
+/// Returns a stored call.
 pub(crate) fn stored(state: &State, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
     match state.find(id.as_str())? {
         Some(found) => parse(&found, state).map(Some),
@@ -38,7 +38,7 @@ pub(crate) fn stored(state: &State, id: &CallId) -> Result<Option<StoredCall>, Q
     }
 }
 
-/// Lists the stored calls of a status that are not in segments.
+/// Lists the stored calls with a status, except those in segments.
 pub(crate) fn living(state: &State, status: &CallStatus) -> Result<Vec<StoredCall>, QueueError> {
     let Some(journal) = state.journal() else { return Ok(Vec::new()) };
     let mut listed = journal.list(Some(code(state, status)))?;
@@ -51,9 +51,9 @@ fn read_listed(state: &State, log: &Log, listed: &Listed) -> Result<StoredCall, 
     StoredCall::from_line(&line, listed.sequence).ok_or_else(|| bad_record(state, listed.span.offset))
 }
 
-/// Hands out all calls by their sequence, merging journal and segments.
+/// Passes on all calls in order of sequence, merging journal and segments.
 ///
-/// A long list is read and parsed in a thread of its own, while the caller writes what it got before.
+/// A long list is read and parsed in a separate thread while the caller handles earlier calls.
 fn in_order(state: &State, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
     let mut merge = Merge::new(state)?;
     let first = batch(&mut merge)?;
@@ -67,13 +67,13 @@ fn in_order(state: &State, found: &mut FoundCall<'_>) -> Result<(), QueueError> 
         return Ok(());
     }
     std::thread::scope(|scope| {
-        // Few batches wait at a time, so the memory does not grow with the list.
+        // Only a few batches are buffered, so memory use does not grow with the list.
         let (sender, receiver) = sync_channel::<Result<Vec<StoredCall>, QueueError>>(2);
         scope.spawn(move || {
             loop {
                 let batch = batch(&mut merge);
                 let is_last = batch.as_ref().is_ok_and(|batch| batch.len() < BATCH) || batch.is_err();
-                // Nobody listens any more when the caller has seen enough.
+                // The receiver is gone once the caller has seen enough.
                 if sender.send(batch).is_err() || is_last {
                     return;
                 }
@@ -90,10 +90,10 @@ fn in_order(state: &State, found: &mut FoundCall<'_>) -> Result<(), QueueError> 
     })
 }
 
-/// How many calls are read before they are handed out.
+/// The number of calls that are read at a time.
 const BATCH: usize = 256;
 
-/// Returns the next calls; fewer than [`BATCH`] are the last ones.
+/// Returns the next calls. Fewer than [`BATCH`] calls are the last ones.
 fn batch(merge: &mut Merge<'_>) -> Result<Vec<StoredCall>, QueueError> {
     let mut batch = Vec::with_capacity(BATCH);
     let mut line = Vec::new();
@@ -105,7 +105,7 @@ fn batch(merge: &mut Merge<'_>) -> Result<Vec<StoredCall>, QueueError> {
     Ok(batch)
 }
 
-/// Lists the lines that may be of calls of a status, the journal's before those of segments.
+/// Lists the lines that may be calls with a status, those of the journal before those of segments.
 fn candidates<'s>(
     state: &'s State,
     status: Option<&CallStatus>,
@@ -113,7 +113,7 @@ fn candidates<'s>(
     let Some(status) = status else { return Ok(state.list()?) };
     let kind = state.place().kind();
     let mut listed = Vec::new();
-    // A record of a newer version says itself at which status it is. Only finished calls are in segments.
+    // The status of a record of a newer version must be read from the record. Segments contain only finished calls.
     for code in [code(state, status), kind.newer()] {
         for log in state.logs() {
             let is_journal = state.journal().is_some_and(|journal| std::ptr::eq(journal, log));
@@ -138,7 +138,7 @@ impl Snapshot for State {
             return in_order(self, found);
         }
         let mut listed = candidates(self, query.status.as_ref())?;
-        // These sorts are stable and the journal's lines come first: of two copies the newer one is met first.
+        // The sorts are stable and the journal's lines come first, so the newer of two copies is found first.
         match query.order {
             Order::Queued => listed.sort_by_key(|(_, item)| item.sequence),
             Order::Newest => listed.sort_by_key(|(_, item)| Reverse(item.sequence)),
@@ -167,7 +167,7 @@ impl Snapshot for State {
         let arguments = arguments.to_compact();
         let (args, arguments) = (args.as_bytes(), arguments.as_bytes());
         let own = duplicate_key(call.call_fingerprint.as_deref(), &call.tool_id, args, arguments);
-        // Calls of the Python program are known by their content, because their fingerprints are others.
+        // Calls of v0.30 are matched by content, because their fingerprints differ.
         let by_content = content_key(&call.tool_id, args, arguments);
         let mut found = Vec::new();
         for key in [own, by_content] {
@@ -242,7 +242,7 @@ fn call_counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
             add(status.as_str(), count);
         }
     }
-    // These codes stand for more than one status, so the records are read.
+    // These codes cover several statuses, so the records must be read.
     let kind = state.place().kind();
     for code in [kind.other(), kind.newer()] {
         if let Some(log) = state.journal() {
@@ -254,17 +254,16 @@ fn call_counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
     Ok(counts)
 }
 
-/// A call on its way into a list.
+/// A call to be listed.
 #[derive(Debug)]
 pub enum ListedCall<'a> {
-    /// Its record as it is stored: one line of valid JSON, an object.
+    /// The record as stored: one line with a JSON object.
     AsStored(&'a [u8]),
-    /// It is shown otherwise than it is stored: the Python program wrote it, or it is running and its runner may be
-    /// gone.
+    /// A call that is shown differently than stored: v0.30 wrote it, or it is running and its runner may be gone.
     Parsed(Box<StoredCall>),
 }
 
-/// Hands out all calls in the order in which they were queued, as text where that is how they are shown.
+/// Passes on all calls in queue order, as text if they are shown as stored.
 pub(crate) fn export(
     state: &State,
     found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>,
@@ -274,7 +273,7 @@ pub(crate) fn export(
     let mut merge = Merge::new(state)?;
     let mut line = Vec::new();
     while let Some((sequence, peeked)) = merge.next_record(&mut line)? {
-        // Only our own records have a sequence.
+        // Only records of our own format have a sequence.
         let listed = if peeked.sequence.is_some() && peeked.facts.status != running {
             ListedCall::AsStored(&line)
         } else {

@@ -1,4 +1,4 @@
-//! Checking that the receipts are those that were written, all of them, in their order.
+//! Verifies that all receipts are present, unchanged and in order.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -10,11 +10,11 @@ use brigade_fs::{Fs, FsErrorKind, Lines, RelPath, fingerprint, read_many};
 use brigade_journal::{LedgerEntry, LedgerLine, Log, NO_HASH, State};
 
 use super::receipts::{self, RunFolder};
-use super::{catch_up, snapshot};
+use super::{reconcile, snapshot};
 use crate::error::QueueError;
 use crate::store::{Finding, Tampering, Verification};
 
-/// The link that a call holds to its receipt.
+/// The link from a call to its receipt.
 struct Link {
     sequence: u64,
     sha256: String,
@@ -25,7 +25,7 @@ pub(crate) fn verify(state: &State, from: u64) -> Result<Verification, QueueErro
     verify_by(state, from, None)
 }
 
-/// Checks the whole chain with the hashes of files that were just read.
+/// Verifies the whole chain with the hashes of files that were just read.
 pub(crate) fn verify_hashed(
     state: &State,
     folder: &RunFolder,
@@ -34,7 +34,7 @@ pub(crate) fn verify_hashed(
     verify_by(state, 1, Some(&Hashed { folder, hashes }))
 }
 
-/// The receipts as they were read.
+/// The hashes of the receipts that were read.
 struct Hashed<'a> {
     folder: &'a RunFolder,
     hashes: &'a HashMap<RelPath, Fingerprint>,
@@ -45,7 +45,7 @@ fn verify_by(state: &State, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Ve
     let mut findings = Vec::new();
     let lines = match state.place().ledger().lines() {
         Ok(Some(mut lines)) => {
-            // An end that a crash tore was never acknowledged; the next write sets it aside.
+            // A line cut off by a crash was never acknowledged; the next write moves it to a quarantine.
             lines.retain(|line| line.is_complete || line.entry.is_some());
             Some(lines)
         }
@@ -62,7 +62,7 @@ fn verify_by(state: &State, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Ve
     let has_own = lines.iter().flatten().any(is_own);
     let is_unadopted = is_unadopted(state, has_own)?;
     if lines.is_none() && is_unadopted {
-        // Where nothing ever ran, there is nothing to take over.
+        // If nothing ever ran, there is nothing to adopt.
         let is_unadopted = !receipts::files(fs)?.is_empty();
         return Ok(Verification { is_unadopted, ..Verification::default() });
     }
@@ -85,7 +85,7 @@ fn verify_by(state: &State, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Ve
         };
         check_additions(state, &files, &entries, &mut findings)?;
     }
-    // One finding a place, and the one that can name the run.
+    // Keep one finding per place, preferably one that names the run.
     findings.sort_by_key(|finding| {
         (finding.sequence.unwrap_or(u64::MAX), finding.tampering, finding.run_id.is_empty())
     });
@@ -115,13 +115,13 @@ impl Finding {
     }
 }
 
-/// Checks sequence numbers, hashes, and that each entry follows from the one before. `known` is the greatest sequence
-/// that a call names.
+/// Checks sequence numbers, hashes, and that each entry follows the one before. `known` is the highest sequence that a
+/// call names.
 fn check_chain(lines: &[LedgerLine], from: u64, known: u64, findings: &mut Vec<Finding>) {
     let present: HashSet<u64> = lines.iter().filter_map(|line| Some(line.entry.as_ref()?.sequence)).collect();
     let mut expected = 1;
     let mut previous = NO_HASH.to_owned();
-    // The lines since the last entry that are none.
+    // The unreadable lines since the last entry.
     let mut broken: Vec<u64> = Vec::new();
     for (number, line) in (1..).zip(lines) {
         let Some(entry) = &line.entry else {
@@ -158,8 +158,7 @@ fn check_chain(lines: &[LedgerLine], from: u64, known: u64, findings: &mut Vec<F
     report_broken(&mut broken, expected..known + 1, from, findings);
 }
 
-/// Reports lines that are no entries: those that stand where entries are missing were these entries, and the others are
-/// nobody's.
+/// Reports unreadable lines. A line in the place of a missing entry is that entry; any other line belongs to no run.
 fn report_broken(broken: &mut Vec<u64>, missing: Range<u64>, from: u64, findings: &mut Vec<Finding>) {
     let start = missing.start;
     let mut missing = missing;
@@ -176,7 +175,7 @@ fn report_broken(broken: &mut Vec<u64>, missing: Range<u64>, from: u64, findings
     }
 }
 
-/// Checks that each file is the one whose hash was written down.
+/// Checks that each file has the recorded hash.
 fn check_files(
     state: &State,
     entries: &[&LedgerEntry],
@@ -185,7 +184,7 @@ fn check_files(
 ) {
     let paths: Vec<Option<RelPath>> =
         entries.iter().map(|entry| receipts::receipt_path(&entry.run_id)).collect();
-    // A file that is not among those that were read may still be there, under a name that receipts do not have.
+    // A file that was not read may still exist under a name that receipts do not have.
     let known = |path: &RelPath| hashed.and_then(|hashed| hashed.hashes.get(path)).copied();
     let unread: Vec<RelPath> = paths.iter().flatten().filter(|path| known(path).is_none()).cloned().collect();
     let mut hashes = read_many(&**state.place().fs(), &unread, receipts::RECEIPT_LIMIT, |index, bytes| {
@@ -208,8 +207,8 @@ fn check_files(
     }
 }
 
-/// Tells what is wrong with the logs of a receipt that says what is in them. A log that is gone is nothing wrong: logs
-/// may be thrown away.
+/// Returns what is wrong with the logs of a receipt that records their hashes. A missing log is accepted, because logs
+/// may be deleted.
 fn changed_log(fs: &dyn Fs, receipt: &RelPath, bytes: &[u8]) -> Option<&'static str> {
     memchr::memmem::find(bytes, b"\"log_sha256\"")?;
     let mut output = None;
@@ -239,7 +238,7 @@ fn changed_log(fs: &dyn Fs, receipt: &RelPath, bytes: &[u8]) -> Option<&'static 
     }
 }
 
-/// Checks that the ledger says what the calls remember of it.
+/// Checks that the ledger matches the links of the calls.
 fn check_links(
     entries: &[&LedgerEntry],
     links: &[Link],
@@ -263,7 +262,7 @@ fn check_links(
     }
 }
 
-/// Finds the entries of runs that their calls do not know of.
+/// Finds the entries of runs that their calls do not know.
 fn forgotten<'e>(
     state: &State,
     entries: &[&'e LedgerEntry],
@@ -274,7 +273,7 @@ fn forgotten<'e>(
     let mut found = Vec::new();
     let mut now: Option<State> = None;
     for entry in entries.iter().filter(is_open) {
-        if !catch_up::is_forgotten(state, entry)? {
+        if !reconcile::is_forgotten(state, entry)? {
             continue;
         }
         // The run may have ended after the calls were read and before the ledger was.
@@ -282,18 +281,16 @@ fn forgotten<'e>(
             Some(now) => now,
             None => now.insert(state.place().load()?),
         };
-        if catch_up::is_forgotten(now, entry)? {
+        if reconcile::is_forgotten(now, entry)? {
             found.push(*entry);
         }
     }
     Ok(found)
 }
 
-/// Runs that are in the folder and not in the ledger, and runs that the ledger names and that their calls do not know
-/// of.
+/// Returns runs that are in the directory but not in the ledger, and runs in the ledger that their calls do not know.
 ///
-/// Looks only at receipts and entries and the calls that they name, so it costs less than [`verify`] where there are
-/// many calls.
+/// Reads only receipts, entries and the calls that they name, so it costs less than [`verify`] if there are many calls.
 pub(crate) fn unrecorded_and_forgotten(state: &State) -> Result<(Vec<String>, Vec<String>), QueueError> {
     let entries = match state.place().ledger().find_prefix("") {
         Ok(entries) => entries,
@@ -310,14 +307,14 @@ pub(crate) fn unrecorded_and_forgotten(state: &State) -> Result<(Vec<String>, Ve
     Ok((findings.into_iter().map(|finding| finding.run_id).collect(), forgotten))
 }
 
-/// Tells whether receipts need not be in the ledger: before adoption, and when a crash stopped one. A journal that is
-/// gone looks like one of before, but for the receipts that only we write.
+/// Returns whether receipts may be missing from the ledger: before adoption, or if it was interrupted. A missing
+/// journal looks the same, unless there are receipts that only this version writes.
 fn is_unadopted(state: &State, has_own_entry: bool) -> Result<bool, QueueError> {
     let is_unadopted = state.is_unadopted() && state.segment_count() == 0 && !has_own_entry;
     Ok(is_unadopted && !has_own_receipt(state)?)
 }
 
-/// Tells whether there is a receipt that says of itself that it is one of ours.
+/// Returns whether there is a receipt in our own format.
 fn has_own_receipt(state: &State) -> Result<bool, QueueError> {
     let files = receipts::files(&**state.place().fs())?;
     let finder = memchr::memmem::Finder::new("\"schema\": \"brigade.receipt.v");
@@ -327,7 +324,7 @@ fn has_own_receipt(state: &State) -> Result<bool, QueueError> {
     Ok(found.contains(&true))
 }
 
-/// Finds receipts that no entry names, other than those of runs that are just being recorded.
+/// Finds receipts without a ledger entry, except those of runs that are just being recorded.
 fn check_additions(
     state: &State,
     files: &[RelPath],
@@ -347,7 +344,7 @@ fn check_additions(
     Ok(())
 }
 
-/// Collects what all calls remember of the ledger, without parsing their records.
+/// Collects the ledger links of all calls, without parsing their records.
 fn links(state: &State) -> Result<Vec<Link>, QueueError> {
     let mut links = Vec::new();
     for log in state.logs() {
@@ -373,7 +370,7 @@ fn each_line(log: &Log, mut take: impl FnMut(&[u8])) -> Result<(), QueueError> {
 }
 
 fn link_of(line: &[u8]) -> Option<Link> {
-    // Most lines of a long history have a link; those that have none are told apart without walking them.
+    // Most lines of a long history have a link. A quick search sorts out the others.
     memchr::memmem::find(line, b"\"receipt_sequence\":")?;
     let mut fields: [Option<Raw<'_>>; 3] = [None; 3];
     members(line, |key, value| match key.raw() {

@@ -1,4 +1,4 @@
-//! What the tests of the queue share: calls with made-up values, and steps that every test takes.
+//! Shared by the queue tests: example calls and common steps.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -17,7 +17,7 @@ use brigade_queue::{
     OnDuplicate, Queue, QueueError, Review, StoredCall, View,
 };
 
-/// A second of the tests' time.
+/// Returns a time in seconds.
 pub fn at(second: i64) -> Timestamp {
     Timestamp::from_unix_micros((1_764_000_000 + second) * 1_000_000)
 }
@@ -34,7 +34,7 @@ pub fn run_id(text: &str) -> RunId {
     text.parse().unwrap()
 }
 
-/// A pending call; calls of one `subject` ask for the same.
+/// A pending call. Calls with the same `subject` are equivalent.
 pub fn call(id: &str, subject: &str, second: i64) -> Call {
     let fingerprint = Fingerprint::of_bytes(subject.as_bytes()).to_hex();
     let record = Json::object([
@@ -113,7 +113,7 @@ pub fn checkpoint(id: &str, call: &str, run: &str) -> Checkpoint {
     }
 }
 
-/// A host whose runners are all alive, or all gone.
+/// A host whose runners are all alive or all gone.
 pub struct TestHost {
     pub runners_live: bool,
     pub fs: Option<Arc<dyn Fs>>,
@@ -131,7 +131,7 @@ impl Host for TestHost {
     }
 }
 
-/// A queue over files, and what is only true of files.
+/// A queue on files, with the operations that only files have.
 pub struct TestQueue {
     queue: Queue,
     journal: Arc<JournalStore>,
@@ -152,7 +152,7 @@ impl TestQueue {
         TestQueue { queue: Queue::new(journal.clone(), Arc::new(host)), journal }
     }
 
-    /// Records the runs whose runner is gone, and compacts.
+    /// Records runs whose runner is gone, and compacts.
     pub fn compact(&self, now: Timestamp) -> Result<Compaction, QueueError> {
         drop(self.queue.lock(now)?);
         self.journal.compact(now)
@@ -173,7 +173,7 @@ impl TestQueue {
         self.journal.list_calls(found)
     }
 
-    /// All calls as `id status`, by way of the text of the records.
+    /// All calls as `id status`, read from the text of the records.
     pub fn listed_as_text(&self) -> Vec<String> {
         let mut found = Vec::new();
         let view = self.queue.read().unwrap();
@@ -198,7 +198,7 @@ impl TestQueue {
     }
 }
 
-/// A queue over files whose runners are all alive, or all gone.
+/// A queue on files, whose runners are all alive or all gone.
 pub fn queue(fs: impl Fs + 'static, runners_live: bool) -> TestQueue {
     TestQueue::open(Arc::new(fs), "4711 test", Duration::from_secs(60), runners_live)
 }
@@ -258,7 +258,7 @@ pub fn complete(queue: &Queue, id: &str, run: &str, second: i64) {
     finish(queue, id, run, "completed", second, Vec::new()).unwrap();
 }
 
-/// All calls in the order of their creation, as `id status`.
+/// All calls in order of creation, as `id status`.
 pub fn listed(view: &View<'_>, which: &Calls) -> Vec<String> {
     let mut found = Vec::new();
     view.for_each_call(which, &mut |stored| {

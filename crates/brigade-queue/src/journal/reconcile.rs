@@ -1,9 +1,9 @@
-//! A journal that is older than the ledger: a copy was put back, or its end was lost.
+//! Reconciles a journal that is older than the ledger, because a copy was restored or its end was lost.
 //!
-//! Each receipt enters the ledger before its call says so, and calls remember the places of their receipts, so entries
-//! behind the last place that any call knows are of runs that the journal has forgotten. Their calls are finished from
-//! the receipts before anybody can claim them again: nothing runs twice. Only those entries are looked at, so what this
-//! costs does not grow with the history.
+//! Each receipt enters the ledger before its call is written, and calls record the ledger sequences of their receipts.
+//! Ledger entries after the highest recorded sequence therefore belong to runs that the journal has lost. Their calls
+//! are finished from the receipts before they can be claimed again, so no call runs twice. Only these entries are read,
+//! so the cost does not grow with the history.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use crate::error::QueueError;
 use crate::finish::{self, RESTORED, run_end};
 use crate::store::{StoredCall, StoredReceipt, Transaction as _};
 
-/// Finishes the calls whose receipts are in the ledger and unknown to the journal.
-pub(crate) fn catch_up(journal: &mut JournalTransaction, now: Timestamp) -> Result<(), QueueError> {
+/// Finishes the calls whose receipts are in the ledger but unknown to the journal.
+pub(crate) fn reconcile(journal: &mut JournalTransaction, now: Timestamp) -> Result<(), QueueError> {
     let state = journal.writer.state();
     let entries = state.place().ledger().behind(state.max_ledger()?)?;
-    // An adoption that a crash stopped leaves adopted entries, and goes on by itself.
+    // An interrupted adoption leaves adopted entries. It continues on its own.
     let Some(last) = entries.iter().rfind(|entry| !entry.is_adopted) else { return Ok(()) };
     if state.require_our_version().is_err() {
         return Ok(());
@@ -31,14 +31,13 @@ pub(crate) fn catch_up(journal: &mut JournalTransaction, now: Timestamp) -> Resu
         is_settled &= settle(journal, entry, now)?;
     }
     if is_settled && journal.writer.state().max_ledger()? < last.sequence {
-        // Some calls are gone with the end of the journal; so that nobody looks for them again.
+        // Some calls are lost with the end of the journal. Remember this, so that they are not searched again.
         journal.writer.settle_ledger(last.sequence, now)?;
     }
     Ok(())
 }
 
-/// Writes calls anew that are gone and whose last run is in the ledger and over, with what their receipts say of them,
-/// and returns how many. Looks at the whole ledger.
+/// Restores missing calls from the receipts of their last, finished runs, and returns how many. Reads the whole ledger.
 pub(crate) fn restore(journal: &mut JournalTransaction, now: Timestamp) -> Result<u64, QueueError> {
     let mut gone: BTreeMap<CallId, LedgerEntry> = BTreeMap::new();
     for entry in
@@ -60,7 +59,7 @@ pub(crate) fn restore(journal: &mut JournalTransaction, now: Timestamp) -> Resul
                 continue;
             };
             let (version, checkpoints) = (RecordVersion::Current, Object::new());
-            // An older record of the call that turns up again counts more than this one.
+            // If an older record of the call reappears, it takes precedence over this one.
             calls.push(StoredCall { call, version, sequence: 0, revision: 0, checkpoints });
         }
         journal.put(&mut calls)?;
@@ -69,10 +68,10 @@ pub(crate) fn restore(journal: &mut JournalTransaction, now: Timestamp) -> Resul
     Ok(restored)
 }
 
-/// How many calls are restored with one write.
+/// The number of calls restored in one write.
 const RESTORED_AT_ONCE: usize = 1_000;
 
-/// Makes the call of a run that is over out of its receipt; none when the receipt does not say how it ended.
+/// Builds the call of a finished run from its receipt. Returns `None` if the receipt does not say how the run ended.
 fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp) -> Option<Call> {
     let link = LedgerLink { sequence: entry.sequence, sha256: entry.sha256 };
     let end = run_end(&receipt.receipt, receipt.path.clone(), Some(link), now).ok()?;
@@ -104,7 +103,7 @@ fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp)
     call.finish(end).ok()
 }
 
-/// Returns what a receipt says of the contract; what it does not say is null, and what is to be a truth value false.
+/// Returns the contract that a receipt describes. Missing members become null, or false for booleans.
 fn contract_of_receipt(receipt: &Object) -> Json {
     let member = |name: &str| receipt.get(name).cloned().unwrap_or_default();
     let list = |name: &str| match member(name) {
@@ -128,7 +127,7 @@ fn contract_of_receipt(receipt: &Object) -> Json {
     ])
 }
 
-/// What a call and its receipt say under the same name.
+/// The members that a call and its receipt share.
 const SHARED: [&str; 13] = [
     "tool_id",
     "family",
@@ -145,7 +144,7 @@ const SHARED: [&str; 13] = [
     "started_at",
 ];
 
-/// Tells whether a call knows of an entry, or is still in the run that the entry is of.
+/// Returns how a call relates to a ledger entry, or `None` if it does not know the run.
 fn stands(stored: &StoredCall, entry: &LedgerEntry) -> Option<Stands> {
     let call = &stored.call;
     let is_this_run = call.claim.as_ref().is_some_and(|claim| claim.run_id.as_str() == entry.run_id);
@@ -160,20 +159,20 @@ fn stands(stored: &StoredCall, entry: &LedgerEntry) -> Option<Stands> {
 }
 
 enum Stands {
-    /// The runner has still to record it, or whoever finds the runner gone.
+    /// The run is not recorded yet, by its runner or by a later writer.
     Running,
-    /// The call knows of it, or of a later run.
+    /// The call knows this run or a later one.
     Behind,
 }
 
-/// Tells whether a call has forgotten the run of an entry; the call may be gone altogether.
+/// Returns whether the call of an entry does not know the run, or is missing.
 pub(crate) fn is_forgotten(state: &State, entry: &LedgerEntry) -> Result<bool, QueueError> {
     let receipt = if entry.record_id.is_none() { sound_receipt(state, entry) } else { None };
     let Some(stored) = call_of(state, entry, receipt.as_ref())? else { return Ok(true) };
     Ok(stored.version != RecordVersion::Newer && stands(&stored, entry).is_none())
 }
 
-/// Reads the receipt of an entry, if it is the one that the entry names.
+/// Reads the receipt of an entry, if its hash matches.
 fn sound_receipt(state: &State, entry: &LedgerEntry) -> Option<StoredReceipt> {
     let receipt = receipts::read_one(&**state.place().fs(), &entry.run_id).ok()??.ok()?;
     (receipt.sha256 == entry.sha256).then_some(receipt)
@@ -191,7 +190,7 @@ fn call_of(
     }
 }
 
-/// Finishes the call of an entry; tells whether there is nothing more to do about the entry.
+/// Finishes the call of an entry. Returns whether the entry needs no further work.
 fn settle(journal: &mut JournalTransaction, entry: &LedgerEntry, now: Timestamp) -> Result<bool, QueueError> {
     let receipt = sound_receipt(journal.writer.state(), entry);
     let Some(stored) = call_of(journal.writer.state(), entry, receipt.as_ref())? else { return Ok(true) };
@@ -202,7 +201,7 @@ fn settle(journal: &mut JournalTransaction, entry: &LedgerEntry, now: Timestamp)
         None => {}
     }
     let Ok(run) = entry.run_id.parse::<RunId>() else { return Ok(true) };
-    // It may make our records of the Python program's, so the call is read again.
+    // The call may be converted from v0.30 in this step, so it is read again.
     let mut stored = finish::changeable(journal, &stored.call.id)?;
     let link = LedgerLink { sequence: entry.sequence, sha256: entry.sha256 };
     let path = receipts::receipt_path(&entry.run_id).expect("a run id is a file name").to_string();
@@ -221,7 +220,7 @@ fn settle(journal: &mut JournalTransaction, entry: &LedgerEntry, now: Timestamp)
     Ok(true)
 }
 
-/// What an entry alone says of how its run ended.
+/// Returns the end of a run as far as its ledger entry describes it.
 fn end_of(entry: &LedgerEntry, receipt: ReceiptLink, now: Timestamp) -> RunEnd {
     let status = match CallStatus::from_word(&entry.status) {
         status @ (CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut) => status,
@@ -237,7 +236,7 @@ fn end_of(entry: &LedgerEntry, receipt: ReceiptLink, now: Timestamp) -> RunEnd {
     }
 }
 
-/// Lets a call go on whose checkpoints a person has approved, as their files say.
+/// Resumes a call if its checkpoint files show that all checkpoints are approved.
 fn resume_if_answered(
     journal: &mut JournalTransaction,
     stored: StoredCall,

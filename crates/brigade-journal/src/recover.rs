@@ -1,8 +1,8 @@
-//! Segments that the journal does not name.
+//! Recovers records from segments that the journal does not name.
 //!
-//! One is there after a crash in a compaction, and then holds nothing that the journal and its segments do not hold. Or
-//! an older copy of the journal was put back, and then it holds finished records that the copy knows nothing of, or not
-//! the end of. Those are written into the journal again, and only then is the segment removed.
+//! Such a segment exists after a crash during a compaction; it then contains nothing new. Or an older copy of the
+//! journal was restored; the segment then contains finished records that the copy lacks, or later revisions of them.
+//! These records are appended to the journal again before the segment is removed.
 
 use brigade_core::Timestamp;
 use brigade_core::json::{Raw, members};
@@ -13,12 +13,12 @@ use crate::error::JournalError;
 use crate::state::segments_on_disk;
 use crate::writer::Writer;
 
-/// How many bytes are written at a time.
+/// The number of bytes written at a time.
 const CHUNK: usize = 4 << 20;
 
-/// Takes in what stands only in segments that the journal does not name, and removes those.
-pub(crate) fn rescue(writer: &mut Writer, now: Timestamp) -> Result<(), JournalError> {
-    // A journal without a header counts all segments that are there.
+/// Appends records that exist only in unnamed segments to the journal, and removes those segments.
+pub(crate) fn recover(writer: &mut Writer, now: Timestamp) -> Result<(), JournalError> {
+    // Without a header, every segment on disk is in use.
     let Some(header) = writer.state.header.clone() else { return Ok(()) };
     let place = writer.state.place.clone();
     let (fs, layout) = (&*place.fs, &place.layout);
@@ -27,8 +27,8 @@ pub(crate) fn rescue(writer: &mut Writer, now: Timestamp) -> Result<(), JournalE
     if unnamed.is_empty() || writer.state.require_our_version().is_err() {
         return Ok(());
     }
-    // The newest first: of two lines of a record its is the later one.
-    tracing::info!(segments = unnamed.len(), "segments that the journal does not name are looked at");
+    // Newest first, because of two lines of a record the newer segment's is later.
+    tracing::info!(segments = unnamed.len(), "recovering segments that the journal does not name");
     for number in unnamed.into_iter().rev() {
         let file = match fs.open(&layout.segment(number)) {
             Ok(file) => file,
@@ -54,7 +54,7 @@ pub(crate) fn rescue(writer: &mut Writer, now: Timestamp) -> Result<(), JournalE
             writer.append(&bytes, now)?;
         }
         for path in [layout.segment(number), layout.segment_index(number)] {
-            // What cannot be removed is looked at again.
+            // A segment that cannot be removed is processed again next time.
             if fs.link_metadata(&path).is_ok_and(|metadata| metadata.kind == FileKind::File) {
                 let _ = fs.remove(&path);
             }
@@ -63,7 +63,7 @@ pub(crate) fn rescue(writer: &mut Writer, now: Timestamp) -> Result<(), JournalE
     Ok(())
 }
 
-/// Returns how often a record was written.
+/// Returns the revision number of a record, or 0.
 fn revision(line: &[u8]) -> u64 {
     let mut revision = None;
     let _ = members(line, |key, value| {
