@@ -1,6 +1,6 @@
-//! Writes the page of all issue types: `cargo run -p brigade-cli --example issues`.
+//! Prints docs/issues.md: `cargo run -p brigade-cli --example issues`.
 //!
-//! `cargo xtask docs` keeps it as `docs/issues.md`.
+//! `cargo xtask docs` writes it to `docs/issues.md`.
 
 #![allow(clippy::print_stdout, reason = "printing is all that this program does")]
 
@@ -17,10 +17,10 @@ fn main() {
 fn page() -> String {
     let mut page = String::from(
         "# Issues\n\n\
-         What `brigade tools doctor` and `brigade tools list` report, and what `brigade tools runtime …`, `describe --live`, \
-         `contracts --live` and `pins list` print. Each issue has one of these codes in `issue_type` or `code`; its `fix` or \
-         `hint` is the command to run, with the names of what it is about in place of the words in capitals.\n\n\
-         This page is written by `cargo xtask docs`.\n",
+         The issues that `brigade tools doctor` and `brigade tools list` report, and those that `brigade tools runtime …`, \
+         `describe --live`, `contracts --live` and `pins list` print. Each issue has one of these codes in `issue_type` or \
+         `code`. Its `fix` or `hint` is the command to run; words in capitals below stand for names.\n\n\
+         `cargo xtask docs` generates this page.\n",
     );
     let mut area: Option<Area> = None;
     for kind in IssueType::all() {
@@ -35,16 +35,16 @@ fn page() -> String {
     page
 }
 
-/// Words begin large in headings.
+/// Capitalizes a heading.
 fn heading(area: &str) -> String {
     let mut letters = area.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// A command is code; a sentence is not.
+/// Formats a command as code, and a sentence as text.
 fn fix(remedy: Remedy) -> String {
     let step = match remedy {
-        Remedy::Edit => return "edit the file at the line that the issue names.".to_owned(),
+        Remedy::Edit => return "edit the file at the line of the issue.".to_owned(),
         Remedy::ReadFile => NextStep::ReadFile("FILE".to_owned()),
         Remedy::Tool(step) => step("TOOL".to_owned()),
         Remedy::Object(step) => {

@@ -1,4 +1,4 @@
-//! The options that every command has, and the tree of commands.
+//! The global options and the command tree.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,11 +8,11 @@ use clap::{Args, CommandFactory as _, Parser, ValueEnum};
 
 use crate::commands::Command;
 
-/// See which tools agents may call, approve calls, run exactly what was approved
+/// Manage, approve and run the tools that coding agents may call
 ///
-/// Brigade reads the tools of a workspace from .brigade/tools.toml, plans calls against their schemas and the host's
-/// policy, keeps a queue for a person to decide on, runs what was approved, and writes a receipt of every run.
-/// Everything is local files; nothing starts by itself.
+/// Brigade reads the tools of a workspace from .brigade/tools.toml. It checks each requested call against the tool's
+/// schema and the host's policy, and queues it for approval. It runs exactly what was approved and writes a receipt for
+/// every run. All state is in local files, and nothing starts on its own.
 #[derive(Debug, Parser)]
 #[command(name = "brigade", version, max_term_width = 100, after_help = EXAMPLES)]
 #[command(disable_help_subcommand = true, args_override_self = true)]
@@ -25,46 +25,46 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  brigade demo                       Watch the whole way of a call, on real scripts
-  brigade tools init                 Begin a catalog in this folder
-  brigade tools list                 See the tools
-  brigade tools call plan ID         See what a call would do, and what speaks against it
+  brigade demo                       Walk through a call, from plan to receipt, on real scripts
+  brigade tools init                 Create a catalog in the current directory
+  brigade tools list                 List the tools
+  brigade tools call plan ID         Show what a call would run, and what blocks it
 
 Exit codes:
-  0 done; 1 refused, blocked, not found, or the run failed; 2 usage; 3 disk or environment;
-  70 a mistake in brigade";
+  0 success; 1 refused, blocked, not found, or the run failed; 2 usage error;
+  3 disk or environment error; 70 bug in brigade";
 
-/// Options that every command has.
+/// Options of every command.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Globals {
-    /// Work on this folder instead of the nearest one that holds .brigade
+    /// Use the workspace at this path instead of the nearest directory with .brigade
     #[arg(long, short, global = true, value_name = "PATH")]
     pub(crate) target: Option<PathBuf>,
 
-    /// Write one JSON document instead of text, on failure too
+    /// Print one JSON document instead of text, also on failure
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Colour text: on a terminal unless NO_COLOR is set, always, or never
+    /// When to use colour; auto colours terminals unless NO_COLOR is set
     #[arg(long, global = true, value_name = "auto|always|never", value_enum, hide_possible_values = true)]
     #[arg(default_value_t = ColorWhen::Auto, hide_default_value = true)]
     pub(crate) color: ColorWhen,
 
-    /// Leave out notes and next steps
+    /// Do not print notes and next steps
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 
-    /// Say on standard error what is being done
+    /// Print log messages to standard error
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
 
-    /// Wait at most this long for another brigade that writes
+    /// Wait at most this long for another brigade process to release its lock
     #[arg(long, global = true, value_name = "SECONDS")]
     pub(crate) lock_timeout: Option<Seconds>,
 }
 
-/// When text is coloured. The values have no help of their own, which would make every help page a long one.
+/// When text is coloured. The values have no help texts, because clap would then print the long form of every page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
     Auto,
@@ -72,7 +72,7 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
-/// A time that was typed as seconds: zero or more, with a fraction if need be.
+/// A duration in seconds: zero or more, with an optional fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seconds(pub(crate) Duration);
 
@@ -83,16 +83,16 @@ impl FromStr for Seconds {
         let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds")?;
         Duration::try_from_secs_f64(seconds)
             .map(Seconds)
-            .map_err(|_| "expected a number of seconds from zero up")
+            .map_err(|_| "expected a number of seconds, zero or more")
     }
 }
 
-/// Reads how many of something are asked for.
+/// Parses a count of at least one.
 pub(crate) fn count(text: &str) -> Result<usize, &'static str> {
-    text.parse().ok().filter(|count| 0 < *count).ok_or("expected a whole number from 1 up")
+    text.parse().ok().filter(|count| 0 < *count).ok_or("expected a whole number, 1 or more")
 }
 
-/// Returns the description of all arguments, for completions and manual pages.
+/// Returns the command tree, for completions and manual pages.
 pub fn command() -> clap::Command {
     Arguments::command()
 }

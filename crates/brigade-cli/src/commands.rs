@@ -1,4 +1,4 @@
-//! The commands: one file each, with its arguments and the one call it makes.
+//! The commands. Each file holds the arguments of one command and the call that it makes.
 
 mod completions;
 mod demo;
@@ -21,13 +21,13 @@ pub(crate) fn sample_files() -> Vec<brigade::NewFile> {
     demo::sample_files()
 }
 
-/// What brigade can do.
+/// The top-level commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Describe, plan, approve and run the tools of a workspace
+    /// Describe, plan, approve and run tools
     #[command(subcommand)]
     Tools(Lazy<tools::Tools>),
-    /// See and decide on what waits for a person
+    /// Review work that needs a decision
     #[command(subcommand)]
     Work(Lazy<work::Work>),
     Demo(demo::DemoArgs),

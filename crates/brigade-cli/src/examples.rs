@@ -1,13 +1,13 @@
-//! What to type: the examples that the help of each command shows.
+//! The examples in the help of each command.
 
 use clap::Command;
 
-/// A group of commands, one of its commands, and examples of that: what is typed, and what it is for.
+/// A command group, one of its commands, and examples: a command line and its purpose.
 ///
-/// Words in capitals stand for ids. The others are those of the sample workspace that `brigade demo` makes.
+/// Words in capitals stand for ids. Other names are from the sample workspace that `brigade demo` creates.
 type Examples = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// The name of the group that the program itself is.
+/// The group of the top-level commands.
 pub(crate) const PROGRAM: &str = "brigade";
 
 const TABLE: &[Examples] = &[
@@ -15,15 +15,15 @@ const TABLE: &[Examples] = &[
         "tools",
         "init",
         &[
-            ("brigade tools init", "Begin a catalog in this folder"),
-            ("brigade tools init --force --target ../other", "Begin it anew, somewhere else"),
+            ("brigade tools init", "Create a catalog in the current directory"),
+            ("brigade tools init --force --target ../other", "Overwrite the catalog of another directory"),
         ],
     ),
     (
         "tools",
         "defaults",
         &[
-            ("brigade tools defaults --dry-run", "See which built-in tools would be added"),
+            ("brigade tools defaults --dry-run", "Show which built-in tools would be added"),
             ("brigade tools defaults", "Add them"),
         ],
     ),
@@ -31,60 +31,60 @@ const TABLE: &[Examples] = &[
         "tools",
         "list",
         &[
-            ("brigade tools list", "See the tools"),
-            ("brigade tools list --json", "The whole catalog with its health, for scripts"),
+            ("brigade tools list", "List the tools"),
+            ("brigade tools list --json", "The catalog and its health, for scripts"),
         ],
     ),
-    ("tools", "show", &[("brigade tools show count-words", "See one tool and where it is projected")]),
-    ("tools", "search", &[("brigade tools search json", "Find tools by a word")]),
+    ("tools", "show", &[("brigade tools show count-words", "Show a tool and its projections")]),
+    ("tools", "search", &[("brigade tools search json", "Search all tools for a word")]),
     (
         "tools",
         "describe",
         &[
-            ("brigade tools describe count-words", "See its arguments, examples and effects"),
-            ("brigade tools describe TOOL --live", "Ask its MCP server what it says of the tool now"),
+            ("brigade tools describe count-words", "Show its arguments, examples and effects"),
+            ("brigade tools describe TOOL --live", "Compare with what its MCP server lists"),
         ],
     ),
     (
         "tools",
         "contracts",
         &[
-            ("brigade tools contracts", "See which tools are ready to be called"),
-            ("brigade tools contracts --live", "Compare those of MCP servers with what they list now"),
+            ("brigade tools contracts", "Show which tools can be called"),
+            ("brigade tools contracts --live", "Compare with what MCP servers list"),
         ],
     ),
     (
         "tools",
         "plan",
         &[
-            ("brigade tools plan", "See which projections would be written"),
-            ("brigade tools plan count-words", "Only those of one tool"),
+            ("brigade tools plan", "Show which projections would be written"),
+            ("brigade tools plan count-words", "Only the projections of one tool"),
         ],
     ),
     (
         "tools",
         "apply",
         &[
-            ("brigade tools apply --all --dry-run", "See what would be written"),
+            ("brigade tools apply --all --dry-run", "Show what would be written"),
             ("brigade tools apply count-words", "Write the projections of one tool"),
-            ("brigade tools apply --all --prune", "Write all, and remove those that no tool asks for"),
+            ("brigade tools apply --all --prune", "Write all, and remove orphans"),
         ],
     ),
     (
         "tools",
         "doctor",
         &[
-            ("brigade tools doctor", "See what is wrong, and what mends it"),
-            ("brigade tools doctor --strict --only policy,projection", "Fail on issues of two areas"),
-            ("brigade tools doctor --fix --dry-run", "See what can be mended by itself"),
+            ("brigade tools doctor", "Show all issues and how to fix them"),
+            ("brigade tools doctor --strict --only policy,projection", "Fail on issues of two areas only"),
+            ("brigade tools doctor --fix --dry-run", "Show what can be fixed automatically"),
         ],
     ),
     (
         "tools",
         "import-issues",
         &[
-            ("brigade tools import-issues", "Put every issue into the work inbox, once"),
-            ("brigade work inbox list", "See them there"),
+            ("brigade tools import-issues", "Add all issues to the work inbox"),
+            ("brigade work inbox list", "List them"),
         ],
     ),
     (
@@ -93,166 +93,169 @@ const TABLE: &[Examples] = &[
         &[
             (
                 r#"brigade tools call plan count-words --args '{"paths": ["README.md"]}'"#,
-                "See what it would run",
+                "Show what it would run",
             ),
-            ("brigade tools call plan count-words --args-json args.json --json", "Arguments from a file"),
+            (
+                "brigade tools call plan count-words --args-json args.json --json",
+                "Read arguments from a file",
+            ),
         ],
     ),
     (
         "call",
         "queue",
         &[
-            (r#"brigade tools call queue count-words --args '{"paths": ["README.md"]}'"#, "Ask for a call"),
-            ("brigade tools call queue --stdin --json < calls.jsonl", "Ask for many"),
+            (r#"brigade tools call queue count-words --args '{"paths": ["README.md"]}'"#, "Queue one call"),
+            ("brigade tools call queue --stdin --json < calls.jsonl", "Queue many calls"),
         ],
     ),
     (
         "call",
         "list",
         &[
-            ("brigade tools call list --status pending", "See what waits for a decision"),
-            ("brigade tools call list --tool count-words --limit 5", "The last calls of one tool"),
+            ("brigade tools call list --status pending", "List calls that need a decision"),
+            ("brigade tools call list --tool count-words --limit 5", "List the latest calls of one tool"),
         ],
     ),
-    ("call", "show", &[("brigade tools call show CALL", "See a call and what speaks against it")]),
-    ("call", "approve", &[("brigade tools call approve CALL", "Let exactly this run")]),
-    ("call", "reject", &[("brigade tools call reject CALL --reason 'not now'", "Decide against it")]),
-    ("call", "hold", &[("brigade tools call hold CALL --reason 'ask Kim first'", "Put it aside")]),
+    ("call", "show", &[("brigade tools call show CALL", "Show a call and its blockers")]),
+    ("call", "approve", &[("brigade tools call approve CALL", "Approve exactly this call")]),
+    ("call", "reject", &[("brigade tools call reject CALL --reason 'not now'", "Reject a call")]),
+    ("call", "hold", &[("brigade tools call hold CALL --reason 'ask Kim first'", "Put a call on hold")]),
     (
         "call",
         "run",
         &[
             ("brigade tools call run CALL", "Run an approved call"),
-            ("brigade tools call run --next", "Run the oldest one that still is what was approved"),
+            ("brigade tools call run --next", "Run the oldest call that is still as approved"),
         ],
     ),
     (
         "run",
         "list",
         &[
-            ("brigade tools run list", "See the last runs"),
-            ("brigade tools run list --status failed --tool count-words", "Only some"),
+            ("brigade tools run list", "List the latest runs"),
+            ("brigade tools run list --status failed --tool count-words", "List some"),
         ],
     ),
     (
         "run",
         "show",
         &[
-            ("brigade tools run show RUN", "See a receipt"),
-            ("brigade tools run show RUN --log stderr", "Read what the program printed"),
+            ("brigade tools run show RUN", "Show a receipt"),
+            ("brigade tools run show RUN --log stderr", "Show what the program printed"),
         ],
     ),
-    ("run", "latest", &[("brigade tools run latest", "See the receipt of the last run")]),
-    ("run", "replay", &[("brigade tools run replay RUN", "Ask for the same call again")]),
-    ("run", "export", &[("brigade tools run export RUN > receipt.json", "Write a signed receipt")]),
+    ("run", "latest", &[("brigade tools run latest", "Show the latest receipt")]),
+    ("run", "replay", &[("brigade tools run replay RUN", "Queue the same call again")]),
+    ("run", "export", &[("brigade tools run export RUN > receipt.json", "Export a signed receipt")]),
     (
         "run",
         "verify",
         &[
-            ("brigade tools run verify", "Check every receipt"),
-            ("brigade tools run verify --envelope receipt.json --key KEY.pub", "Check an exported one"),
+            ("brigade tools run verify", "Verify every receipt"),
+            ("brigade tools run verify --envelope receipt.json --key KEY.pub", "Verify an exported one"),
         ],
     ),
-    ("checkpoint", "list", &[("brigade tools checkpoint list", "See what programs ask")]),
-    ("checkpoint", "show", &[("brigade tools checkpoint show CHECKPOINT", "See one question")]),
+    ("checkpoint", "list", &[("brigade tools checkpoint list", "List open questions of programs")]),
+    ("checkpoint", "show", &[("brigade tools checkpoint show CHECKPOINT", "Show one question")]),
     (
         "checkpoint",
         "approve",
-        &[("brigade tools checkpoint approve CHECKPOINT --choice publish", "Answer it with a choice")],
+        &[("brigade tools checkpoint approve CHECKPOINT --choice publish", "Answer with a choice")],
     ),
     (
         "checkpoint",
         "reject",
-        &[("brigade tools checkpoint reject CHECKPOINT --reason 'wrong branch'", "Say no")],
+        &[("brigade tools checkpoint reject CHECKPOINT --reason 'wrong branch'", "Reject it")],
     ),
-    ("checkpoint", "resume", &[("brigade tools checkpoint resume CHECKPOINT", "Let the program go on")]),
-    ("policy", "init", &[("brigade tools policy init", "Begin a policy, with the sandbox on")]),
-    ("policy", "show", &[("brigade tools policy show", "See what this host allows")]),
-    ("policy", "doctor", &[("brigade tools policy doctor", "See what the policy refuses, and to whom")]),
+    ("checkpoint", "resume", &[("brigade tools checkpoint resume CHECKPOINT", "Continue the call")]),
+    ("policy", "init", &[("brigade tools policy init", "Create a policy with the sandbox enabled")]),
+    ("policy", "show", &[("brigade tools policy show", "Show what this host allows")]),
+    ("policy", "doctor", &[("brigade tools policy doctor", "Check the policy and the tools")]),
     (
         "policy",
         "explain",
-        &[("brigade tools policy explain count-words", "See which line decides what about a tool")],
+        &[("brigade tools policy explain count-words", "Show which rules decide about a tool")],
     ),
-    ("runtime", "init", &[("brigade tools runtime init", "Begin the list of runtimes")]),
-    ("runtime", "list", &[("brigade tools runtime list", "See the runtimes")]),
-    ("runtime", "show", &[("brigade tools runtime show local-helper", "See one, its paths and its process")]),
-    ("runtime", "status", &[("brigade tools runtime status", "See which run and are healthy")]),
+    ("runtime", "init", &[("brigade tools runtime init", "Create runtimes.toml")]),
+    ("runtime", "list", &[("brigade tools runtime list", "List the runtimes")]),
+    ("runtime", "show", &[("brigade tools runtime show local-helper", "Show its paths and its process")]),
+    ("runtime", "status", &[("brigade tools runtime status", "Show which are running and healthy")]),
     (
         "runtime",
         "start",
         &[("brigade tools runtime start local-helper", "Start it and wait until it is ready")],
     ),
-    ("runtime", "stop", &[("brigade tools runtime stop local-helper", "End it with all its processes")]),
+    ("runtime", "stop", &[("brigade tools runtime stop local-helper", "Stop it and all its processes")]),
     ("runtime", "restart", &[("brigade tools runtime restart local-helper", "Stop it and start it again")]),
     (
         "runtime",
         "logs",
         &[
-            ("brigade tools runtime logs local-helper -n 20", "See the end of its log"),
-            ("brigade tools runtime logs local-helper --stderr --follow", "Watch its errors"),
+            ("brigade tools runtime logs local-helper -n 20", "Show the end of its log"),
+            ("brigade tools runtime logs local-helper --stderr --follow", "Follow its errors"),
         ],
     ),
-    ("runtime", "doctor", &[("brigade tools runtime doctor --strict", "Fail when anything is wrong")]),
-    ("sync", "plan", &[("brigade tools sync plan", "See which projections would be written")]),
+    ("runtime", "doctor", &[("brigade tools runtime doctor --strict", "Fail if there are issues")]),
+    ("sync", "plan", &[("brigade tools sync plan", "Show which projections would be written")]),
     (
         "sync",
         "apply",
         &[
-            ("brigade tools sync apply --all", "See what would be written; writes nothing"),
-            ("brigade tools sync apply --all --write --force", "Write it"),
+            ("brigade tools sync apply --all", "Show what would be written"),
+            ("brigade tools sync apply --all --write --force", "Write the files"),
         ],
     ),
-    ("parity", "status", &[("brigade tools parity status", "See where harnesses differ")]),
+    ("parity", "status", &[("brigade tools parity status", "Show where harnesses differ")]),
     (
         "parity",
         "closeout",
-        &[("brigade tools parity closeout --reason 'known gaps'", "Accept the differences of today")],
+        &[("brigade tools parity closeout --reason 'known gaps'", "Accept the current differences")],
     ),
-    ("harness", "list", &[("brigade tools harness list", "See the known harnesses")]),
-    ("harness", "show", &[("brigade tools harness show claude", "See what one reads, and where")]),
-    ("state", "check", &[("brigade tools state check", "See whether queue, receipts and ledger are sound")]),
+    ("harness", "list", &[("brigade tools harness list", "List the supported harnesses")]),
+    ("harness", "show", &[("brigade tools harness show claude", "Show which files it reads")]),
+    ("state", "check", &[("brigade tools state check", "Check queue, receipts and ledger")]),
     ("state", "compact", &[("brigade tools state compact", "Move finished calls out of the journal")]),
-    ("state", "export", &[("brigade tools state export > state.jsonl", "Take everything elsewhere")]),
+    ("state", "export", &[("brigade tools state export > state.jsonl", "Export everything")]),
     (
         "import",
         "mcp",
         &[
-            ("brigade tools import mcp RUNTIME --dry-run", "See what its server offers"),
+            ("brigade tools import mcp RUNTIME --dry-run", "Show what its server lists"),
             ("brigade tools import mcp RUNTIME --tool search", "Add one of its tools, disabled"),
         ],
     ),
-    ("pins", "list", &[("brigade tools pins list", "See which MCP tools are pinned, and what changed")]),
-    ("pins", "show", &[("brigade tools pins show PIN", "See what changed at the server")]),
+    ("pins", "list", &[("brigade tools pins list", "List pinned MCP tools and their changes")]),
+    ("pins", "show", &[("brigade tools pins show PIN", "Show what changed at the server")]),
     (
         "pins",
         "accept",
-        &[("brigade tools pins accept PIN --fingerprint FINGERPRINT", "Take the change that was shown")],
+        &[("brigade tools pins accept PIN --fingerprint FINGERPRINT", "Accept the change that was shown")],
     ),
-    ("keys", "init", &[("brigade tools keys init", "Make the key that signs exported receipts")]),
-    ("work", "brief", &[("brigade work brief", "See what waits for a person, and what to do next")]),
+    ("keys", "init", &[("brigade tools keys init", "Create the key that signs exported receipts")]),
+    ("work", "brief", &[("brigade work brief", "Show what needs a decision, and the next command")]),
     (
         "inbox",
         "list",
         &[
-            ("brigade work inbox list", "See the work inbox"),
-            ("brigade work inbox list --status pending --source tool-catalog", "Only some rows"),
+            ("brigade work inbox list", "List the work inbox"),
+            ("brigade work inbox list --status pending --source tool-catalog", "List some rows"),
         ],
     ),
-    ("inbox", "show", &[("brigade work inbox show ROW", "See one row")]),
-    ("inbox", "promote", &[("brigade work inbox promote ROW", "Make it work")]),
+    ("inbox", "show", &[("brigade work inbox show ROW", "Show a row")]),
+    ("inbox", "promote", &[("brigade work inbox promote ROW", "Promote it to a work item")]),
     (
         "inbox",
         "dismiss",
-        &[("brigade work inbox dismiss ROW --reason 'as it is meant'", "Hear of it only when it changes")],
+        &[("brigade work inbox dismiss ROW --reason 'as intended'", "Dismiss it until it changes")],
     ),
-    ("inbox", "done", &[("brigade work inbox done ROW", "Say that it is done")]),
+    ("inbox", "done", &[("brigade work inbox done ROW", "Mark it as done")]),
     (
         PROGRAM,
         "demo",
         &[
-            ("brigade demo", "Watch the whole way of a call"),
-            ("brigade demo --in ~/brigade-demo", "In a folder of your choice"),
+            ("brigade demo", "Walk through a call"),
+            ("brigade demo --in ~/brigade-demo", "In a directory of your choice"),
         ],
     ),
     (
@@ -265,7 +268,7 @@ const TABLE: &[Examples] = &[
     ),
 ];
 
-/// Adds their examples to the commands of a group.
+/// Adds examples to the commands of a group.
 pub(crate) fn attach(group: Command) -> Command {
     let name = group.get_name().to_owned();
     group.mut_subcommands(|command| match of(&name, command.get_name()) {
@@ -274,13 +277,13 @@ pub(crate) fn attach(group: Command) -> Command {
     })
 }
 
-/// Returns the section of a command's help that shows its examples.
+/// Returns the examples section of a command's help.
 pub(crate) fn of(group: &str, command: &str) -> Option<String> {
     let listed = TABLE.iter().find(|(of, leaf, _)| *of == group && *leaf == command);
     listed.map(|(_, _, examples)| section(examples))
 }
 
-/// Writes the examples of one command, what they are for in a column of its own.
+/// Formats the examples of a command, with the purpose in a second column.
 fn section(examples: &[(&str, &str)]) -> String {
     let width = examples.iter().map(|(line, _)| line.len()).max().unwrap_or(0);
     let mut text = String::from("Examples:");

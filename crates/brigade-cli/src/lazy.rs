@@ -1,15 +1,15 @@
-//! Commands whose arguments are described only when they are typed.
+//! Command groups whose arguments are built only when they are used.
 //!
-//! Describing all commands takes longer than most commands run, so a group of commands is described when its name has
-//! been read, or when help, completions or manual pages are written.
+//! Building the whole command tree takes longer than most commands run. So a group is built when its name has been
+//! parsed, or for help, completions and manual pages.
 
 use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
 
 use crate::examples;
 
-/// A group of commands that is described when it is needed.
+/// A command group that is built when it is needed.
 ///
-/// What it is about stands on the variant that holds it, because that is shown before.
+/// Its help text is on the enum variant that holds it, because that is shown without building the group.
 #[derive(Debug)]
 pub(crate) struct Lazy<T>(pub(crate) T);
 

@@ -1,10 +1,10 @@
 //! The command line of Brigade.
 //!
-//! Owns the arguments, what people and scripts see, and the exit codes. Decides nothing: each command is one call of
-//! the façade `brigade`, whose report is shown as text or as JSON.
+//! Owns the arguments, the output and the exit codes. Makes no decisions: each command calls one function of the façade
+//! `brigade` and shows its report as text or JSON.
 //!
-//! [`run`] is the whole program with its surroundings as values, so that one command line can be run inside another
-//! (`brigade demo` does) and nothing here reads the process. [`command`] describes the arguments, for completions and
+//! [`run`] is the whole program, with the environment of the process as values. So one command can run another
+//! (`brigade demo` does), and nothing here reads the process. [`command`] returns the command tree, for completions and
 //! manual pages.
 
 #![forbid(unsafe_code)]
@@ -30,9 +30,9 @@ pub use surroundings::{Streams, Surroundings, Terminal, Variables};
 
 use std::ffi::OsString;
 
-/// Runs one command line, the name of the program first, and returns how it ended.
+/// Runs one command line, starting with the program name, and returns its exit code.
 ///
-/// Nothing that happens inside leaves as a panic: a mistake of ours ends as [`Exit::Bug`].
+/// Never panics: a bug ends as [`Exit::Bug`].
 pub fn run(words: Vec<OsString>, surroundings: &Surroundings, mut streams: Streams<'_>) -> Exit {
     mistake::guard(&words, &mut streams, |streams| match usage::parse(&words) {
         Ok(arguments) => commands::run(arguments, surroundings, streams),

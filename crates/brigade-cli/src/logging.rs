@@ -1,4 +1,4 @@
-//! What is being done, on standard error, for those who ask.
+//! Log messages on standard error.
 
 use std::io;
 
@@ -12,10 +12,10 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::arguments::Globals;
 use crate::surroundings::Surroundings;
 
-/// Starts logging if `--verbose` or `BRIGADE_LOG` asks for it; otherwise does nothing.
+/// Starts logging if `--verbose` or `BRIGADE_LOG` is set.
 ///
-/// `BRIGADE_LOG` is a level or a list such as `brigade_queue=trace,info`; one that is not understood counts as `debug`.
-/// Only our own crates are heard: what others log may hold values, such as the messages to an MCP server.
+/// `BRIGADE_LOG` is a level or a list such as `brigade_queue=trace,info`; an invalid one counts as `debug`. Only
+/// messages of our own crates are shown, because other crates may log values, such as messages to an MCP server.
 pub(crate) fn start(globals: &Globals, surroundings: &Surroundings) {
     let wanted = surroundings.log.as_deref().map(str::trim).filter(|wanted| !wanted.is_empty());
     let targets = match (wanted, globals.verbose) {
@@ -24,7 +24,7 @@ pub(crate) fn start(globals: &Globals, surroundings: &Surroundings) {
         (None, false) => return,
     };
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).with_timer(Clock);
-    // Only the first command of a process starts it.
+    // Only the first command of a process can install the subscriber.
     let ours = filter_fn(|metadata| metadata.target().starts_with("brigade"));
     let _ = tracing_subscriber::registry().with(lines).with(targets).with(ours).try_init();
 }
@@ -33,7 +33,7 @@ fn debug() -> Targets {
     Targets::new().with_default(LevelFilter::DEBUG)
 }
 
-/// Writes times as everything else in Brigade does.
+/// Formats times like the rest of Brigade.
 struct Clock;
 
 impl FormatTime for Clock {

@@ -1,4 +1,4 @@
-//! The binary `brigade`: what surrounds the process goes in, its exit code comes out.
+//! The binary `brigade`: reads the environment of the process and returns its exit code.
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use brigade_cli::{Streams, Surroundings, Terminal, report_mistakes};
 
-#[allow(clippy::disallowed_methods, reason = "the process is read here, once, and passed down")]
+#[allow(clippy::disallowed_methods, reason = "the environment of the process is read once, here")]
 fn main() -> ExitCode {
     report_mistakes();
     brigade::survive_file_size_limit();
@@ -30,8 +30,8 @@ fn main() -> ExitCode {
     ExitCode::from(brigade_cli::run(std::env::args_os().collect(), &surroundings, streams).code())
 }
 
-/// Tells whether the variables of the locale, the first that is set of them, name UTF-8.
-#[allow(clippy::disallowed_methods, reason = "the process is read here, once, and passed down")]
+/// Returns whether the locale is UTF-8: `LC_ALL`, else `LC_CTYPE`, else `LANG`.
+#[allow(clippy::disallowed_methods, reason = "the environment of the process is read once, here")]
 fn speaks_unicode() -> bool {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default().to_uppercase();

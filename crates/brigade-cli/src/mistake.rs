@@ -1,4 +1,4 @@
-//! Mistakes of Brigade itself: said in one line, never as a backtrace.
+//! Bugs in Brigade: reported in one line, without a backtrace.
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, set_hook};
@@ -13,8 +13,8 @@ use crate::usage;
 /// Where the last panic came from.
 static PLACE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Makes panics of this process quiet: [`run`](crate::run) reports where they came from, without their text, which
-/// could hold anything.
+/// Silences panics of this process. [`run`](crate::run) reports their source location, but not their text, which may
+/// hold secrets.
 pub fn report_mistakes() {
     set_hook(Box::new(|panic| {
         let place = panic.location().map(place);
@@ -32,13 +32,11 @@ pub(crate) fn guard(
         Ok(exit) => exit,
         Err(_) => {
             let place = PLACE.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-            let place = place.unwrap_or_else(|| "an unknown place".to_owned());
-            let message = format!(
-                "this is a mistake in brigade {}: {place}; please report it",
-                env!("CARGO_PKG_VERSION")
-            );
+            let place = place.unwrap_or_else(|| "unknown location".to_owned());
+            let message =
+                format!("this is a bug in brigade {}: {place}; please report it", env!("CARGO_PKG_VERSION"));
             if usage::wants_json(words) {
-                // Whatever became of standard output, the exit code says what happened.
+                // The exit code reports the bug even if standard output cannot be written.
                 let _ = render::json::write(streams.output, &ErrorReport::bug(message.clone()));
             }
             let _ = writeln!(streams.error, "error[bug]: {message}");
@@ -47,7 +45,7 @@ pub(crate) fn guard(
     }
 }
 
-/// Names a line of source without the folder it was built in.
+/// Returns a source location without the directory it was built in.
 fn place(location: &Location<'_>) -> String {
     let file = location.file();
     let short = ["/crates/", "/registry/src/", "/library/"]
@@ -69,7 +67,7 @@ mod tests {
         let exit = guard(&words, &mut streams, |_| panic!("a secret"));
         assert_eq!(exit, Exit::Bug);
         let said = String::from_utf8(error).unwrap();
-        assert!(said.contains("this is a mistake in brigade") && said.lines().count() == 1, "{said}");
+        assert!(said.contains("this is a bug in brigade") && said.lines().count() == 1, "{said}");
         let document: serde_json::Value = serde_json::from_slice(&output).unwrap();
         assert_eq!((&document["exit_code"], &document["kind"]), (&70.into(), &"bug".into()));
         assert!(!said.contains("secret") && !document.to_string().contains("secret"));

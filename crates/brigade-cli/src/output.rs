@@ -1,4 +1,4 @@
-//! Where a command's report goes: as JSON or as text, to which stream, and with which exit code.
+//! Writes the report of a command as text or JSON, and returns the exit code.
 
 use std::cell::OnceCell;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
@@ -17,14 +17,14 @@ use crate::render::{View, json};
 use crate::session::Session;
 use crate::surroundings::{Streams, Surroundings, Terminal};
 
-/// How the user wants to see what comes out.
+/// The output options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// As one JSON document instead of text.
+    /// Print one JSON document instead of text.
     pub json: bool,
-    /// Whether in colour.
+    /// When to use colour.
     pub color: ColorWhen,
-    /// Without notes.
+    /// Leave out notes and next steps.
     pub quiet: bool,
 }
 
@@ -34,7 +34,7 @@ impl From<&Globals> for Shape {
     }
 }
 
-/// The one way out.
+/// The output of a command.
 pub(crate) struct Output<'a, 's> {
     shape: Shape,
     data: Look,
@@ -43,7 +43,7 @@ pub(crate) struct Output<'a, 's> {
     streams: &'a mut Streams<'s>,
     session: Option<&'a Session<'a>>,
     sources: OnceCell<Option<SourceFiles>>,
-    /// How the first write to standard output that failed ended; after it nothing more is tried.
+    /// The exit of the first failed write to standard output. Later writes are skipped.
     broken: Option<Exit>,
 }
 
@@ -76,27 +76,27 @@ impl<'a, 's> Output<'a, 's> {
         }
     }
 
-    /// Names the session in whose workspace the lines of files are found.
+    /// Sets the session whose workspace has the files that errors quote.
     pub(crate) fn of_session(self, session: &'a Session<'a>) -> Output<'a, 's> {
         Output { session: Some(session), ..self }
     }
 
-    /// Tells whether standard output is in colour.
+    /// Returns whether standard output is coloured.
     pub(crate) fn is_coloured(&self) -> bool {
         self.data.colour == Colour::On
     }
 
-    /// Returns whether standard output is in colour.
+    /// Returns the colour mode of standard output.
     pub(crate) fn colour(&self) -> Colour {
         self.data.colour
     }
 
-    /// Tells whether the report is shown as JSON.
+    /// Returns whether output is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.shape.json
     }
 
-    /// Returns the present.
+    /// Returns the current time.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -106,12 +106,12 @@ impl<'a, 's> Output<'a, 's> {
         self.streams.input
     }
 
-    /// Shows what an operation returned, and says how it ended.
+    /// Prints the result of an operation and returns the exit code.
     pub(crate) fn finish<R: Report + View>(&mut self, result: Result<R, Error>) -> Exit {
         match result {
             Ok(report) if self.shape.json => {
                 let exit = self.write(report.exit(), |out| report.write_json(out));
-                // The process is about to end, and giving thousands of rows back piece by piece takes longer.
+                // The process is about to exit, and dropping thousands of rows takes longer.
                 std::mem::forget(report);
                 exit
             }
@@ -124,7 +124,7 @@ impl<'a, 's> Output<'a, 's> {
         }
     }
 
-    /// Shows why an operation could not be done.
+    /// Prints an error and returns its exit code.
     pub(crate) fn fail(&mut self, error: &Error) -> Exit {
         if self.shape.json {
             let diagnosis = diagnosis(error, self.sources(error.places().next().is_some()));
@@ -143,7 +143,7 @@ impl<'a, 's> Output<'a, 's> {
         self.write(exit, |out| json::write(out, document))
     }
 
-    /// Writes a page: data first, then what went wrong, then notes.
+    /// Writes a page: data, then errors, then notes.
     pub(crate) fn page(&mut self, page: &Page, exit: Exit) -> Exit {
         let text = self.written(&page.data, self.data);
         let exit = self.write(exit, |out| out.write_all(text.as_bytes()));
@@ -154,7 +154,7 @@ impl<'a, 's> Output<'a, 's> {
         exit
     }
 
-    /// Writes a note beside data, unless there are to be none.
+    /// Writes a note, unless notes are off.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.shape.quiet && !self.shape.json {
             let mut page = Page::new(self.now());
@@ -163,15 +163,15 @@ impl<'a, 's> Output<'a, 's> {
         }
     }
 
-    /// Writes text of ours as it is: help, the version, completions.
+    /// Writes text unchanged: help, the version, completions.
     pub(crate) fn text(&mut self, text: &str) -> Exit {
         self.write(Exit::Done, |out| out.write_all(text.as_bytes()))
     }
 
-    /// Says what is wrong with a command line, in the words of clap.
+    /// Prints a usage error of clap.
     pub(crate) fn misuse(&mut self, text: &str) -> Exit {
         let mut sheet = Sheet::default();
-        // What helps stands right beneath what is wrong.
+        // Tips directly follow the error.
         for line in text.trim_end().replace("\n\n  tip:", "\n  tip:").lines() {
             let marks = [
                 ("error:", "error[usage]:", Tone::Bad),
@@ -189,14 +189,14 @@ impl<'a, 's> Output<'a, 's> {
         Exit::Usage
     }
 
-    /// Writes data, in pieces if it is long, and says how the command ended then.
+    /// Writes data and returns the exit code of the command.
     ///
-    /// A reader that went away is no failure; anything else that keeps data from its place is one of the environment.
+    /// A closed pipe is not a failure. Any other write error is [`Exit::Environment`].
     pub(crate) fn write(&mut self, exit: Exit, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Exit {
         exit.max(self.exchange(|_, out| write(out)))
     }
 
-    /// Writes data while standard input is read.
+    /// Writes data while reading standard input.
     pub(crate) fn exchange(
         &mut self,
         exchange: impl FnOnce(&mut dyn BufRead, &mut dyn Write) -> io::Result<()>,
@@ -207,7 +207,7 @@ impl<'a, 's> Output<'a, 's> {
         let mut input = BufReader::new(&mut *self.streams.input);
         let mut output = BufWriter::with_capacity(1 << 16, &mut *self.streams.output);
         let result = exchange(&mut input, &mut output).and_then(|()| output.flush());
-        // What could not be written is not tried again when the buffer goes away.
+        // Dropping the buffer would try a failed write again.
         let _ = output.into_parts();
         let exit = match result {
             Ok(()) => return Exit::Done,
@@ -223,18 +223,18 @@ impl<'a, 's> Output<'a, 's> {
         exit
     }
 
-    /// Writes to standard error. There is nowhere to say that this failed.
+    /// Writes to standard error. A failure cannot be reported anywhere.
     pub(crate) fn aside(&mut self, sheet: &Sheet) {
         let text = self.written(sheet, self.notes);
         let _ = self.streams.error.write_all(text.as_bytes());
     }
 
-    /// Writes a sheet as text.
+    /// Formats a sheet as text.
     fn written(&self, sheet: &Sheet, look: Look) -> String {
         sheet.write(look, self.sources(sheet.names_places()))
     }
 
-    /// Opens the workspace for lines of its files, where they are to be shown.
+    /// Opens the workspace to read lines of its files, if any are shown.
     fn sources(&self, are_shown: bool) -> Option<&SourceFiles> {
         let open = || Some(self.session?.workspace().ok()?.sources());
         are_shown.then(|| self.sources.get_or_init(open).as_ref()).flatten()

@@ -1,7 +1,7 @@
-//! What people and scripts see: the only place that decides how a report looks.
+//! Rendering of reports as text and JSON.
 //!
-//! Pages are made of [`Text`](text::Text), which is escaped when it is made, so nothing that came from a file, an agent
-//! or a tool can act on the terminal.
+//! Pages consist of [`Text`](text::Text), which is escaped on creation. So no text from a file, an agent or a tool can
+//! control the terminal.
 
 pub(crate) mod batch;
 pub(crate) mod blockers;
@@ -28,9 +28,9 @@ use serde::Serialize;
 pub use next::CommandLine;
 use page::Page;
 
-/// A report that people can read.
+/// A report that can be shown as text.
 pub(crate) trait View {
-    /// Puts the report on a page.
+    /// Adds the report to a page.
     fn show(&self, page: &mut Page);
 
     /// Writes the report as a document.

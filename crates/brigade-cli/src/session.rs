@@ -1,4 +1,4 @@
-//! What a command works with: the workspace, opened when it is needed.
+//! The workspace of a command, opened when it is needed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::arguments::Globals;
 use crate::render::CommandLine;
 use crate::surroundings::{Surroundings, Variables};
 
-/// The target that was named and everything around it.
+/// The target directory and the environment of a command.
 pub(crate) struct Session<'a> {
     pub(crate) surroundings: &'a Surroundings,
     target: Option<PathBuf>,
@@ -26,21 +26,21 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Opens the target; without one, the nearest workspace around the current directory.
+    /// Opens the target, or the nearest workspace at or above the current directory.
     pub(crate) fn workspace(&self) -> Result<Workspace, Error> {
         self.open(self.context())
     }
 
-    /// Opens the workspace like [`Session::workspace`], for an operation that Ctrl-C ends in an orderly way.
+    /// Opens the workspace like [`Session::workspace`], for an operation that Ctrl-C cancels cleanly.
     pub(crate) fn workspace_to_run(&self) -> Result<Workspace, Error> {
         let signals = [CancelSignal::Interrupt, CancelSignal::Terminate, CancelSignal::Hangup];
         let cancel = CancelToken::on_signals(&signals).map_err(|error| {
-            Error::new(ErrorKind::Environment, format!("signals cannot be received: {}", error.kind()))
+            Error::new(ErrorKind::Environment, format!("cannot install signal handlers: {}", error.kind()))
         })?;
         self.open(self.context().cancel(cancel))
     }
 
-    /// Opens the target; without one, the current directory itself.
+    /// Opens the target, or the current directory itself.
     pub(crate) fn workspace_to_make(&self) -> Result<Workspace, Error> {
         match &self.target {
             Some(target) => Workspace::open(target, self.context()),
@@ -48,7 +48,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Makes a path that was typed absolute.
+    /// Makes a path from the command line absolute.
     pub(crate) fn absolute(&self, path: &Path) -> Result<PathBuf, Error> {
         if path.is_absolute() || path.starts_with("~") {
             return Ok(path.to_owned());
@@ -83,8 +83,8 @@ impl<'a> Session<'a> {
         match &self.surroundings.current_directory {
             Ok(path) => Ok(path),
             Err(kind) => {
-                let message = format!("the current directory cannot be found: {kind}");
-                Err(Error::new(ErrorKind::Usage, message).hint("name a folder with --target"))
+                let message = format!("cannot find the current directory: {kind}");
+                Err(Error::new(ErrorKind::Usage, message).hint("pass a directory with --target"))
             }
         }
     }

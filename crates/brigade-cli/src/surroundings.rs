@@ -1,4 +1,4 @@
-//! What surrounds a command: the process it runs in, as values.
+//! The environment of a command, as values.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,24 +6,24 @@ use std::sync::Arc;
 
 use brigade::core::Clock;
 
-/// What a command knows of its process.
+/// What a command reads from its process.
 #[derive(Clone)]
 pub struct Surroundings {
-    /// The folder it was started in; or why that cannot be told.
+    /// The current directory, or why it is not known.
     pub current_directory: Result<PathBuf, io::ErrorKind>,
-    /// Whether the variable `NO_COLOR` asks for plain text.
+    /// Whether `NO_COLOR` is set.
     pub no_color: bool,
-    /// Whether the variable `TERM` names a terminal that knows no escape sequences.
+    /// Whether `TERM` is `dumb`: the terminal knows no escape sequences.
     pub dumb: bool,
-    /// Whether the variables of the locale say that text is UTF-8.
+    /// Whether the locale is UTF-8.
     pub unicode: bool,
-    /// The variable `BRIGADE_LOG`: what to log, such as `debug` or `brigade=trace`.
+    /// The value of `BRIGADE_LOG`, such as `debug` or `brigade=trace`.
     pub log: Option<String>,
-    /// Which variables of the process programs and policies see.
+    /// Which environment variables programs and policies see.
     pub variables: Variables,
-    /// What tells the time, for ages in the output and for everything that is written.
+    /// The clock, for ages in the output and for records.
     pub clock: Arc<dyn Clock>,
-    /// Where temporary files go.
+    /// The directory for temporary files.
     pub temporary_directory: PathBuf,
     /// The terminal behind standard output, if it is one.
     pub output: Option<Terminal>,
@@ -31,20 +31,20 @@ pub struct Surroundings {
     pub error: Option<Terminal>,
 }
 
-/// Which variables of a process count.
+/// A selection of environment variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variables {
     /// All.
     #[default]
     All,
-    /// Those that every run inherits, such as PATH and HOME.
+    /// Only the variables that every run inherits, such as PATH and HOME.
     Usual,
 }
 
 /// A terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Terminal {
-    /// Its columns, where they are known.
+    /// The number of columns, if known.
     pub width: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ pub struct Streams<'a> {
 
 #[cfg(test)]
 impl Surroundings {
-    /// A process without a terminal in this folder.
+    /// A process without a terminal in this directory.
     pub(crate) fn of_test(folder: impl Into<PathBuf>) -> Surroundings {
         let folder = folder.into();
         Surroundings {
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that stands.
+    /// A clock that always shows this second.
     struct At(i64);
 
     impl Clock for At {
@@ -96,7 +96,7 @@ mod tests {
         }
     }
 
-    /// Runs a command line at a second and returns what it wrote to standard output.
+    /// Runs a command line at a second and returns its standard output.
     #[track_caller]
     fn run(folder: &std::path::Path, second: i64, line: &str) -> String {
         let surroundings = Surroundings { clock: Arc::new(At(second)), ..Surroundings::of_test(folder) };

@@ -1,4 +1,4 @@
-//! Command lines that cannot be understood, and those that only ask for help.
+//! Usage errors, help and the version.
 
 use std::ffi::OsString;
 
@@ -12,17 +12,17 @@ use crate::output::{Output, Shape};
 use crate::render::failure::ErrorReport;
 use crate::surroundings::{Streams, Surroundings};
 
-/// Reads a command line.
+/// Parses a command line.
 pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
     Arguments::try_parse_from(words)
 }
 
-/// Tells whether a command line asks for JSON, also when it cannot be understood otherwise.
+/// Returns whether a command line has `--json`, even if it does not parse.
 pub(crate) fn wants_json(words: &[OsString]) -> bool {
     words.iter().skip(1).take_while(|word| *word != "--").any(|word| word == "--json")
 }
 
-/// Shows help or the version, or says what is wrong with the command line.
+/// Prints help, the version or a usage error.
 pub(crate) fn explain(
     trouble: &clap::Error,
     words: &[OsString],
@@ -46,7 +46,7 @@ pub(crate) fn explain(
     }
 }
 
-/// Makes a document of what clap says: its first paragraph is what is wrong, its tips are hints.
+/// Converts a message of clap to a document: the first paragraph is the error, tips are hints.
 fn report(text: &str) -> ErrorReport {
     let first = text.split("\n\n").next().unwrap_or(text);
     let message = first.strip_prefix("error: ").unwrap_or(first);
@@ -56,7 +56,7 @@ fn report(text: &str) -> ErrorReport {
         text.lines().filter_map(|line| line.strip_prefix("Usage: ")).map(|line| format!("usage: {line}"));
     match text.trim_start().starts_with("error: ") {
         true => ErrorReport::misuse(message, tips.chain(usage).collect()),
-        // Without a command, clap shows the help in place of a message.
+        // Without a command, clap prints help instead of an error.
         false => ErrorReport::misuse("a command is missing".to_owned(), usage.collect()),
     }
 }

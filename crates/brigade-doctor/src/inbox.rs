@@ -1,4 +1,4 @@
-//! Issues as tasks in the work inbox, and which of them are there already.
+//! Converts issues to tasks of the work inbox, without duplicates.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::Issue;
 
-/// What the rows of this crate have as their source.
+/// The `source` of rows from this crate.
 pub const INBOX_SOURCE: &str = "tool-catalog";
 
-/// What the rows of this crate have as their kind.
+/// The `kind` of rows from this crate.
 const KIND: &str = "task";
 
-/// What their provenance says made them.
+/// The producer in the provenance of the rows.
 const PRODUCER: &str = include_str!("inbox/producer.txt");
 
 /// A row of the inbox; rows of other parts of Brigade have members of their own.
@@ -27,28 +27,28 @@ pub struct InboxItem {
     pub id: Option<String>,
     /// What kind of row it is.
     pub kind: Option<String>,
-    /// Which part of Brigade it comes from.
+    /// The part of Brigade that it comes from.
     pub source: Option<String>,
-    /// What is to be done.
+    /// The task.
     pub text: Option<String>,
     /// `pending`, `promoted`, `dismissed` or `done`.
     pub status: Option<String>,
-    /// Why a person decided so.
+    /// The reason of a person's decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review_reason: Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Option<String>,
     /// When it was last changed.
     pub updated_at: Option<String>,
-    /// What kind of work it is.
+    /// The type of work.
     pub r#type: Option<String>,
-    /// How urgent it is.
+    /// The priority.
     pub priority: Option<String>,
     /// The template of the work.
     pub template: Option<String>,
-    /// When the work is done.
+    /// The acceptance criteria.
     pub acceptance: Vec<String>,
-    /// What it says of the issue that it came from.
+    /// The issue that it came from.
     pub metadata: Option<InboxMetadata>,
     /// Members that this version does not know.
     #[serde(skip)]
@@ -57,7 +57,7 @@ pub struct InboxItem {
 
 record!(InboxItem);
 
-/// What a row of the inbox says of the issue that it came from.
+/// The issue of an inbox row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -89,13 +89,13 @@ pub struct InboxMetadata {
     /// What is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_issue_detail: Option<String>,
-    /// Names the issue.
+    /// The key of the issue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_item_key: Option<String>,
     /// The fingerprint of the issue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_fingerprint: Option<String>,
-    /// Where the text came from, in the envelope that other parts of Brigade read.
+    /// The provenance of the text, in the envelope that other parts of Brigade read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Object>,
     /// Members that this version does not know.
@@ -105,32 +105,32 @@ pub struct InboxMetadata {
 
 record!(InboxMetadata);
 
-/// What is known of a row of the inbox.
+/// The parts of an inbox row that imports compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InboxRow {
-    /// The word for where it stands.
+    /// The status.
     pub status: RowStatus,
-    /// What it is about.
+    /// The text.
     pub text: String,
-    /// Names the issue that it came from.
+    /// The key of its issue.
     pub key: Option<String>,
-    /// The fingerprint of that issue; 16 digits in rows of the Python program.
+    /// The fingerprint of its issue; 16 digits in rows of v0.30.
     pub fingerprint: Option<String>,
 }
 
-/// Where a row of the inbox stands, as far as imports care.
+/// The status of an inbox row, for imports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowStatus {
-    /// It waits, or was promoted to work: the issue is there.
+    /// Pending or promoted: the issue has a row.
     Open,
-    /// A person does not want to hear of it.
+    /// Dismissed by a person.
     Dismissed,
-    /// Anything else, such as done: the issue is known, and is news only when it changes.
+    /// Anything else, such as done: the issue is new only when it changes.
     Closed,
 }
 
 impl InboxRow {
-    /// Reads a row; `None` for rows of other sources and for what is no row.
+    /// Reads a row; `None` for rows of other sources and for other JSON.
     pub fn of(row: &Json) -> Option<InboxRow> {
         let text = |key: &str| row.get(key).and_then(Json::as_str);
         if text("source") != Some(INBOX_SOURCE) || text("kind") != Some(KIND) {
@@ -151,29 +151,29 @@ impl InboxRow {
     }
 }
 
-/// What an import does.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Import {
     /// The rows to append, in the order of the issues.
     pub created: Vec<Json>,
-    /// How many issues are there already.
+    /// The number of issues that already have a row.
     pub skipped: usize,
-    /// How many issues were dismissed, and have not changed since.
+    /// The number of issues that were dismissed and have not changed since.
     pub dismissed: usize,
 }
 
-/// Decides which issues become new rows, given all rows that there are.
+/// Decides which issues become new rows, given all existing rows.
 ///
-/// An issue is there already when a row has its key and fingerprint, wherever that row stands, or, without such a row,
-/// when an open one has its text, and no key of another issue. It stays dismissed as long as the last row with its key
-/// and fingerprint is. A row of the Python program has a fingerprint that cannot be compared, so each such row stands
-/// for one issue of its tool and type. Importing twice never adds a row the second time.
+/// An issue has a row if any row has its key and fingerprint. Otherwise, it has a row if an open row has its text and
+/// no key of another issue. An issue stays dismissed while the last row with its key and fingerprint is dismissed. The
+/// fingerprints of v0.30 rows cannot be compared, so each such row stands for one issue of its tool and type. Importing
+/// twice never adds a row the second time.
 ///
-/// The rows say in the words of `speller` what to do.
+/// `speller` formats the next steps in the rows.
 pub fn import(issues: &[Issue], rows: &[InboxRow], speller: &dyn Spell, now: Timestamp) -> Import {
     let mut known = Known::of(rows);
     let mut import = Import::default();
-    // Exact matches go first, so that a row of the Python program is left for an issue that has no row of its own.
+    // Exact matches go first, so that v0.30 rows are left for issues without a row of their own.
     let marked: Vec<(Mark, Option<RowStatus>)> = issues
         .iter()
         .map(|issue| {
@@ -195,7 +195,7 @@ pub fn import(issues: &[Issue], rows: &[InboxRow], speller: &dyn Spell, now: Tim
     import
 }
 
-/// What an issue is found by: its key and its fingerprint, made once.
+/// The key and fingerprint of an issue, computed once.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Mark {
     key: String,
@@ -208,10 +208,10 @@ impl Mark {
     }
 }
 
-/// The rows, by what they are found by.
+/// Indexes over the rows.
 struct Known {
     by_mark: HashMap<Mark, RowStatus>,
-    /// The keys of open rows by their texts; none for a row without one.
+    /// The keys of open rows by text; `None` for a row without a key.
     open_texts: HashMap<String, Vec<Option<String>>>,
     adopted: HashMap<String, VecDeque<RowStatus>>,
 }
@@ -229,7 +229,7 @@ impl Known {
             if !is_ours {
                 known.adopted.entry(key.clone()).or_default().push_back(row.status);
             }
-            // The last row says how things stand, but an open one is there whatever came after it.
+            // The last row decides, but an open row counts whatever came after it.
             let mark = Mark { key: key.clone(), fingerprint: fingerprint.clone() };
             let status = known.by_mark.entry(mark).or_insert(row.status);
             if *status != RowStatus::Open {
@@ -240,7 +240,7 @@ impl Known {
     }
 
     fn exact(&self, issue: &Issue, mark: &Mark) -> Option<RowStatus> {
-        // The row of another issue says nothing of this one, whatever its words are.
+        // A row with the key of another issue does not count, even if the text is the same.
         let is_its =
             |key: &Option<String>| key.as_ref().is_none_or(|key| *key == mark.key || *key == base_key(issue));
         let same_text = || {
@@ -260,12 +260,12 @@ impl Known {
     }
 }
 
-/// Compares texts without regard to case and white space.
+/// Normalizes case and white space.
 fn normal(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// The key as the Python program has it: empty parts are kept.
+/// Returns the key in the format of v0.30: empty parts are kept.
 fn base_key(issue: &Issue) -> String {
     let tool = issue.tool_id.as_deref().unwrap_or("catalog");
     let parts = [
@@ -280,9 +280,9 @@ fn base_key(issue: &Issue) -> String {
     parts.join(":")
 }
 
-/// Names an issue, so that the same one has the same key in every import, and two never share one.
+/// Returns the key of an issue. It is the same in every import, and no two issues share one.
 ///
-/// That of the Python program, and the subject where there is one.
+/// The key of v0.30, followed by the subject if there is one.
 pub fn source_item_key(issue: &Issue) -> String {
     let mut key = base_key(issue);
     if !issue.subject.is_empty() {
@@ -292,7 +292,7 @@ pub fn source_item_key(issue: &Issue) -> String {
     key
 }
 
-/// Says what is to be done; names the call, run, checkpoint or file, so that the texts of two issues differ.
+/// Returns the text of the task. It names the call, run, checkpoint or file, so that the texts of two issues differ.
 fn task_text(issue: &Issue) -> String {
     let tool = issue.tool_id.as_deref().unwrap_or("catalog");
     let ids = [("checkpoint", &issue.checkpoint_id), ("run", &issue.run_id), ("call", &issue.call_id)];
@@ -312,12 +312,12 @@ fn without_line(step: NextStep) -> NextStep {
     }
 }
 
-/// Writes the row of an issue.
+/// Returns the row of an issue.
 fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> Json {
     let tool = issue.tool_id.as_deref().unwrap_or("catalog");
     let Mark { key, fingerprint } = mark;
     let text = task_text(issue);
-    // The reader of the row may be anywhere, and lines have moved by then.
+    // The row is read later and elsewhere, when line numbers have changed.
     let words = |step: &NextStep| speller.spell(step, None);
     let acceptance = format!(
         "`{}` no longer reports {tool}/{}; try: {}",
@@ -359,8 +359,8 @@ fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> Js
     ])
 }
 
-/// Says where the text came from, in the envelope that other parts of Brigade read: from files of the workspace, which
-/// anybody may have written. Nobody has looked for instructions to agents in it.
+/// Returns the provenance of the text: files of the workspace, which anyone may have written. The text has not been
+/// checked for instructions to agents.
 fn provenance(text: &str, key: &str, id: &str, at: &Json) -> Json {
     const REDACTION: &str = "brigade.evidence-redaction.v1";
     let none = || Json::Array(Vec::new());
@@ -370,7 +370,7 @@ fn provenance(text: &str, key: &str, id: &str, at: &Json) -> Json {
         ("detectors", none()),
         ("origin", Json::from("workspace")),
         ("policy_version", Json::from(REDACTION)),
-        // The texts of issues hold no secret in the first place.
+        // The texts of issues never hold secrets.
         ("status", Json::from("clean")),
     ];
     let hashes = [
@@ -414,7 +414,7 @@ fn provenance(text: &str, key: &str, id: &str, at: &Json) -> Json {
     Json::object(versioned("brigade.provenance-envelope.v1").into_iter().chain(envelope))
 }
 
-/// The longest part of an id that comes from the text.
+/// The maximum length of the part of an id that comes from the text.
 const SLUG: usize = 48;
 
 fn row_id(text: &str, key: &str, fingerprint: &str, now: Timestamp) -> String {

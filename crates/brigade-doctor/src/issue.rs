@@ -1,4 +1,4 @@
-//! One issue: what is wrong, where, how it is told from others, and what mends it.
+//! One issue: what is wrong, its identity, its place and its fix.
 
 use std::str::FromStr;
 
@@ -8,24 +8,24 @@ use brigade_projection::{ProjectionItem, ProjectionStatus};
 
 use crate::{Area, IssueType, Remedy};
 
-/// Something wrong in a workspace, in one sentence.
+/// A problem in a workspace.
 ///
-/// The detail names fields and never holds a value of one that looks like it holds a secret.
+/// The detail names fields. It never holds the value of a field that seems to hold a secret.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Issue {
     /// The kind.
     pub kind: IssueType,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The tool or runtime that it concerns; `policy` for the policy as a whole.
     pub tool_id: Option<String>,
-    /// The family of that, `runtime` or `policy`.
+    /// The family of the tool, or `runtime` or `policy`.
     pub family: Option<String>,
     /// The tool's description.
     pub description: Option<String>,
-    /// What is wrong, in one sentence without a final stop.
+    /// What is wrong: one sentence without a final stop.
     pub detail: String,
-    /// Where to mend it.
+    /// Where to fix it.
     pub place: Option<Place>,
     /// The call that it concerns.
     pub call_id: Option<String>,
@@ -35,35 +35,35 @@ pub struct Issue {
     pub checkpoint_id: Option<String>,
     /// The projection that it concerns.
     pub projection: Option<ProjectionMark>,
-    /// Tells issues of one type and tool apart: a field, a label, an effect; often empty.
+    /// Distinguishes issues with the same type and tool: a field, a label, an effect. Often empty.
     pub subject: String,
-    /// What makes the issue another one when it changes. Has no ages, times or absolute paths.
+    /// The state that the issue is about. A change of it makes a new issue. Holds no ages, times or absolute paths.
     pub evidence: String,
-    /// The runtime, the pin or the file that the fix names.
+    /// The runtime, pin or file that the fix names.
     pub object: Option<String>,
-    /// What helps in place of the fix of the type, where the type alone does not tell.
+    /// Replaces the fix of the type.
     pub other_fix: Option<NextStep>,
 }
 
-/// What an issue says of a projection.
+/// The projection that an issue concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectionMark {
     /// The harness.
     pub harness: String,
     /// The target, relative to the workspace.
     pub target: Option<String>,
-    /// How it stands; absent for one that no tool asks for.
+    /// Its status; absent for an orphan.
     pub status: Option<ProjectionStatus>,
     /// The fingerprint of the source's text.
     pub source: Option<Fingerprint>,
-    /// The fingerprint of what would be written.
+    /// The fingerprint of the expected content.
     pub expected: Option<Fingerprint>,
-    /// The fingerprint of what is there.
+    /// The fingerprint of the actual content.
     pub actual: Option<Fingerprint>,
 }
 
 impl Issue {
-    /// Makes an issue that concerns nothing in particular yet.
+    /// Creates an issue of the workspace.
     pub(crate) fn new(kind: IssueType, detail: impl Into<String>) -> Issue {
         Issue {
             kind,
@@ -84,7 +84,7 @@ impl Issue {
         }
     }
 
-    /// Makes an issue of a tool; it is mended at the place of one of its fields.
+    /// Creates an issue of a tool, at the place of a field.
     pub(crate) fn of_tool(kind: IssueType, tool: &Tool, field: &str, detail: impl Into<String>) -> Issue {
         Issue {
             tool_id: Some(tool.id.as_str().to_owned()),
@@ -95,7 +95,7 @@ impl Issue {
         }
     }
 
-    /// Makes an issue of a projection.
+    /// Creates an issue of a projection.
     pub(crate) fn of_projection(kind: IssueType, tool: &Tool, item: &ProjectionItem) -> Issue {
         let field = format!("projections.{}", item.harness);
         let mark = ProjectionMark {
@@ -126,7 +126,7 @@ impl Issue {
         Issue { object: Some(object.into()), ..self }
     }
 
-    /// Returns what it is about: the file, for what is wrong in the policy or the runtimes.
+    /// Returns the area. Issues of policy.toml and runtimes.toml belong to the area of the file.
     pub fn area(&self) -> Area {
         match (self.kind.area(), self.tool_id.as_deref(), self.family.as_deref()) {
             (Area::Catalog, _, Some("policy")) => Area::Policy,
@@ -140,13 +140,13 @@ impl Issue {
         self.projection.as_ref().map(|mark| mark.harness.as_str())
     }
 
-    /// Returns what stays the same as long as the issue is the same one.
+    /// Returns the identity of the issue, which stays the same while the issue does.
     ///
-    /// | enters | does not |
+    /// | included | not included |
     /// | --- | --- |
     /// | type, tool, harness, call, run, checkpoint | the sentence, which may name ages and paths |
     /// | subject and evidence | severity, place, fix |
-    /// | of a projection: target, status, the three fingerprints | |
+    /// | for projections: target, status, the three fingerprints | |
     pub fn fingerprint(&self) -> Fingerprint {
         let mut fingerprint = Fingerprint::builder("brigade.issue.v1")
             .text("type", self.kind.code())
@@ -168,7 +168,7 @@ impl Issue {
         fingerprint.finish()
     }
 
-    /// Returns what mends the issue or shows more of it.
+    /// Returns the step that fixes the issue or shows more about it.
     pub fn next_step(&self) -> NextStep {
         if let Some(step) = &self.other_fix {
             return step.clone();
@@ -189,12 +189,12 @@ impl Issue {
     }
 }
 
-/// Reads an id that an issue names; none where a damaged record named something else.
+/// Parses the id of an issue; `None` for the invalid id of a damaged record.
 fn id<Id: FromStr>(text: &Option<String>) -> Option<Id> {
     text.as_deref()?.parse().ok()
 }
 
-/// Returns the worst issue; the first of them when there are several.
+/// Returns the first issue with the highest severity.
 pub fn top_issue<'i>(issues: impl IntoIterator<Item = &'i Issue>) -> Option<&'i Issue> {
     let mut top: Option<&Issue> = None;
     for issue in issues {

@@ -1,10 +1,9 @@
 //! Diagnoses a workspace from facts that were read once.
 //!
-//! Owns the kinds of issues ([`IssueType`], one table), the checks that find them ([`diagnose`] on a
-//! [`Snapshot`], [`diagnose_tool`] on one tool), what tells
-//! one issue from another ([`Issue::fingerprint`]), closeouts of projection issues ([`quiet`]), and the rows that
-//! issues become in the work inbox ([`import`]). Knows no disk, clock or process: whoever asks gathers the facts, and
-//! parts that were not gathered give no issues.
+//! Owns the table of issue types ([`IssueType`]), the checks ([`diagnose`] for a [`Snapshot`], [`diagnose_tool`] for
+//! one tool), the identity of issues ([`Issue::fingerprint`]), closeouts of projection issues ([`quiet`]), and the
+//! inbox rows of issues ([`import`]). Knows no disk, clock or process: the caller gathers the facts. Parts that were
+//! not gathered give no issues.
 //!
 //! ```
 //! use brigade_catalog::{Catalog, Level};

@@ -1,4 +1,4 @@
-//! What a file with `mcpServers` says, as far as its shape goes.
+//! Checks of `mcpServers` entries.
 
 use brigade_command::argv::Argv;
 use brigade_command::risk;
@@ -9,14 +9,14 @@ use brigade_core::Json;
 pub struct McpServer {
     /// Its name.
     pub id: String,
-    /// What is wrong with it.
+    /// Its problem, if any.
     pub problems: Vec<McpProblem>,
 }
 
-/// What can be wrong with an entry of `mcpServers`.
+/// A problem of an entry of `mcpServers`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpProblem {
-    /// It is no object, or its command or arguments have the wrong type.
+    /// It is not an object, or its command or arguments have the wrong type.
     Invalid,
     /// It has no command.
     MissingCommand,
@@ -26,10 +26,10 @@ pub enum McpProblem {
     MissingTimeout,
 }
 
-/// Looks at the servers of a document; `None` when it has no object `mcpServers`.
+/// Checks the servers of a document; `None` if it has no object `mcpServers`.
 ///
-/// Entries come sorted by name. Servers with a `url` instead of a command are remote, and need no command. Values of
-/// the document, such as tokens in arguments or environments, are never repeated.
+/// Entries are sorted by name. Servers with a `url` are remote and need no command. Values of the document are never
+/// repeated, because arguments and environments may hold tokens.
 pub fn inspect_mcp(document: &Json) -> Option<Vec<McpServer>> {
     let servers = document.get("mcpServers")?.as_object()?;
     Some(servers.iter().map(|(id, entry)| McpServer { id: id.clone(), problems: problems(entry) }).collect())
@@ -62,7 +62,7 @@ fn problems(entry: &Json) -> Vec<McpProblem> {
     found
 }
 
-/// Puts a command line together: harnesses split the command in different ways, so both its words and its arguments
+/// Returns the command line. Harnesses split commands in different ways, so the words of both `command` and `args`
 /// count.
 fn words(command: &str, args: Option<&Json>) -> Option<Argv> {
     let mut argv = Argv::parse(command).ok()?;

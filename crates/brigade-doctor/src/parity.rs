@@ -1,4 +1,4 @@
-//! Issues of projections that a person has looked at and accepted.
+//! Projection issues that a person has accepted.
 
 use std::collections::BTreeSet;
 
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Issue, IssueType, ProjectionMark};
 
-/// The file of a closeout: which issues of projections a person has looked at and accepted.
+/// The file of a closeout: the projection issues that a person has accepted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct Closeout {
-    /// The name of its folder.
+    /// The name of its directory.
     pub closeout_id: String,
     /// When it was made.
     pub created_at: String,
     /// `reviewed` or `deferred`.
     pub status: String,
-    /// Why the issues are accepted, in the person's words; may be empty.
+    /// The reason that the person gave; may be empty.
     pub reason: Option<String>,
-    /// How many issues it lists.
+    /// The number of issues.
     pub issue_count: u64,
     /// Their fingerprints.
     pub source_fingerprints: Vec<String>,
-    /// What it is, in one sentence.
+    /// A summary of one sentence.
     pub safe_summary: String,
     /// The file, in reports.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,21 +36,21 @@ pub struct Closeout {
 
 record!(Closeout);
 
-/// Issues, divided by a closeout.
+/// Issues, split by a closeout.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quieted {
-    /// The issues that remain, in their order.
+    /// The remaining issues, in their order.
     pub issues: Vec<Issue>,
-    /// Issues of projections that the closeout lists.
+    /// Projection issues that the closeout accepts.
     pub quieted: Vec<Issue>,
-    /// Issues of projections that came, or changed, after the closeout; they are among `issues` too.
+    /// Projection issues that are new or changed since the closeout; also in `issues`.
     pub changed: Vec<Issue>,
 }
 
-/// Takes out the issues of projections whose fingerprints a closeout lists; `None` when there is no closeout.
+/// Removes the projection issues whose fingerprints a closeout lists; `None` means no closeout.
 ///
-/// The fingerprints are those of [`Issue::fingerprint`], the first 16 digits of them, or those that the Python program
-/// gave issues of the same kind in the workspace at `root`.
+/// Accepts the fingerprints of [`Issue::fingerprint`], their first 16 digits, and those of v0.30 for the same kind of
+/// issue in the workspace at `root`.
 pub fn quiet(issues: Vec<Issue>, closeout: Option<&BTreeSet<String>>, root: &str) -> Quieted {
     let has_original = closeout.is_some_and(|listed| listed.iter().any(|listed| listed.len() == SHORT));
     let mut divided = Quieted::default();
@@ -77,12 +77,12 @@ pub fn quiet(issues: Vec<Issue>, closeout: Option<&BTreeSet<String>>, root: &str
     divided
 }
 
-/// Digits of a fingerprint of the Python program.
+/// The number of digits of a v0.30 fingerprint.
 const SHORT: usize = 16;
 
-/// Returns the fingerprints that the Python program may have given an issue; none for a kind that it does not know.
+/// Returns the possible v0.30 fingerprints of an issue; empty for a kind that v0.30 does not know.
 ///
-/// What it would write is what we would, or the text of the source as it is.
+/// v0.30 would write the same text as this version, or the unchanged source.
 fn originals(issue: &Issue, mark: &ProjectionMark, root: &str) -> Option<[String; 2]> {
     let harness = mark.harness.as_str();
     let detail = match issue.kind {
@@ -118,7 +118,7 @@ fn originals(issue: &Issue, mark: &ProjectionMark, root: &str) -> Option<[String
     }))
 }
 
-/// Escapes what is not ASCII, as the Python program does before it takes a hash.
+/// Escapes non-ASCII characters, as v0.30 does before hashing.
 fn ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// Hashes of which only the first digits matter.
+    /// Hashes that differ only in their first digits.
     fn hash(digits: &str) -> Option<Fingerprint> {
         Some(format!("{digits}{}", "0".repeat(64 - digits.len())).parse().unwrap())
     }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn closeouts_of_the_python_program_quiet_what_they_list() {
-        // Fingerprints that version 0.30.0 gives in `/w`.
+        // Fingerprints of v0.30 in `/w`.
         let gap = ProjectionMark {
             harness: "cursor".to_owned(),
             target: None,

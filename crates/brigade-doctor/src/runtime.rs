@@ -1,4 +1,4 @@
-//! What is known of a runtime: data alone, which the crate that supervises runtimes fills in.
+//! The facts of a runtime. The crate `brigade-runtime` gathers them.
 
 mod issue;
 
@@ -10,19 +10,19 @@ use brigade_core::{Extra, Object, Timestamp};
 
 pub use issue::RuntimeIssue;
 
-/// What a health check found.
+/// The result of a health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
     /// Whether it is healthy.
     pub ok: bool,
-    /// Why, in a sentence without secrets and without a final stop.
+    /// The reason: one sentence without secrets and without a final stop.
     pub detail: String,
     /// When it was checked.
     pub checked_at: Timestamp,
 }
 
 impl Health {
-    /// Returns what lists and receipts say of it.
+    /// Returns the record for lists and receipts.
     pub fn to_record(&self) -> RuntimeHealth {
         RuntimeHealth {
             ok: self.ok,
@@ -33,14 +33,14 @@ impl Health {
     }
 }
 
-/// How a runtime stands.
+/// The state of a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuntimeState {
-    /// A process of it runs.
+    /// Its process is running.
     Running,
-    /// None does.
+    /// No process is running.
     Stopped,
-    /// None does, and a pid file says otherwise.
+    /// No process is running, but there is a pid file.
     Stale,
 }
 
@@ -55,44 +55,44 @@ impl RuntimeState {
     }
 }
 
-/// What is known of one runtime, for lists, for doctor and for the calls that need it.
+/// The facts of one runtime, for lists, `doctor` and calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuntimeFacts {
     /// Its id.
     pub id: String,
-    /// Its name for people.
+    /// Its display name.
     pub name: String,
-    /// Whether it is in use.
+    /// Whether it is enabled.
     pub enabled: bool,
     /// The command that starts it, as configured.
     pub command: String,
-    /// The folder that it runs in, relative to the workspace where it is inside.
+    /// Its working directory, relative to the workspace if inside.
     pub cwd: String,
-    /// The port that it listens on.
+    /// Its port.
     pub port: Option<u16>,
-    /// The process that runs, else the one that a stale pid file names.
+    /// The running process, or the process in a stale pid file.
     pub pid: Option<u32>,
-    /// How it stands.
+    /// Its state.
     pub state: RuntimeState,
-    /// Whether the process that runs is proved to be the one that Brigade started. No other is ever signalled.
+    /// Whether the running process is verified to be the one that Brigade started. No other process is ever signalled.
     pub managed: bool,
     /// When the process was started.
     pub started_at: Option<Timestamp>,
-    /// The pid file, relative to the workspace; as configured when it cannot be used.
+    /// The pid file, relative to the workspace; as configured if it cannot be used.
     pub pid_path: String,
     /// The metadata file, relative to the workspace.
     pub metadata_path: String,
-    /// The log of standard output, relative to the workspace; as configured when it cannot be used.
+    /// The log of standard output, relative to the workspace; as configured if it cannot be used.
     pub stdout_log_path: String,
     /// The log of standard error, likewise.
     pub stderr_log_path: String,
     /// The configured health file, likewise.
     pub health_path: Option<String>,
-    /// What the health check found just now; absent when it does not run or was not checked.
+    /// The result of a check just now; absent if it is not running or was not checked.
     pub health: Option<Health>,
-    /// What the last check found, this one included; perhaps long ago and of an earlier process.
+    /// The result of the last check, including this one. It may be old and of an earlier process.
     pub last_health: Option<Health>,
-    /// Whether there is the configured health file; absent when none is configured.
+    /// Whether the health file exists; absent if none is configured.
     pub has_health_file: Option<bool>,
     /// The metadata file's content.
     pub metadata: Option<Object>,
@@ -101,7 +101,7 @@ pub struct RuntimeFacts {
 }
 
 impl RuntimeFacts {
-    /// Takes what the entry of a runtime says; nothing was looked at yet.
+    /// Creates facts from an entry, without checking anything.
     pub fn of(runtime: &Runtime) -> RuntimeFacts {
         RuntimeFacts {
             id: runtime.id.to_string(),
@@ -127,23 +127,23 @@ impl RuntimeFacts {
         }
     }
 
-    /// Tells whether a process of it runs.
+    /// Returns whether its process is running.
     pub fn running(&self) -> bool {
         self.state == RuntimeState::Running
     }
 
-    /// Tells whether a pid file is left of a process that has ended.
+    /// Returns whether it has a stale pid file.
     pub fn stale_pid(&self) -> bool {
         self.state == RuntimeState::Stale
     }
 
-    /// Tells whether calls may depend on it: it runs, is managed, and was found healthy just now.
+    /// Returns whether calls may depend on it: it is running, managed, and was healthy just now.
     pub fn is_usable(&self) -> bool {
         self.running() && self.managed && self.health.as_ref().is_some_and(|health| health.ok)
     }
 
-    /// Returns what 0.30.0 says of the health of a runtime that was never checked: one that runs is well, unless its
-    /// health file is missing. What nothing proves to be the runtime has no health.
+    /// Returns the health of a runtime that was never checked, like v0.30: a running one is healthy unless its health
+    /// file is missing. A process that is not verified to be the runtime has no health.
     fn unchecked_health(&self) -> (Option<bool>, String) {
         let ok = |ok: bool| (self.running() && self.managed).then_some(ok);
         match (&self.health_path, self.has_health_file) {
@@ -155,10 +155,10 @@ impl RuntimeFacts {
         }
     }
 
-    /// Returns how it stands, for lists and receipts; paths are relative to the workspace. As in 0.30.0,
-    /// `health_detail` is `not configured` when nothing is known of the health.
+    /// Returns the record for lists and receipts, with paths relative to the workspace. Like in v0.30, `health_detail`
+    /// is `not configured` if the health is unknown.
     pub fn status(&self) -> RuntimeStatus {
-        // Without a check just now, what was found last of one that runs; its own start checked it.
+        // Without a check just now, a running runtime shows its last result, at least that of its start.
         let remembered = self.last_health.as_ref().filter(|_| self.running());
         let health = self.health.as_ref().or(remembered);
         let (health_ok, health_detail) = match health {
@@ -196,19 +196,19 @@ impl RuntimeFacts {
     }
 }
 
-/// How many runtimes stand how.
+/// The number of runtimes by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateCounts {
-    /// Runtimes that run.
+    /// Running runtimes.
     pub running: usize,
-    /// Runtimes that do not.
+    /// Stopped runtimes.
     pub stopped: usize,
     /// Runtimes with a stale pid file.
     pub stale: usize,
 }
 
 impl StateCounts {
-    /// Counts.
+    /// Counts runtimes by state.
     pub fn of(runtimes: &[RuntimeFacts]) -> StateCounts {
         let count = |state| runtimes.iter().filter(|runtime| runtime.state == state).count();
         StateCounts {
@@ -218,7 +218,7 @@ impl StateCounts {
         }
     }
 
-    /// Returns how many are `running`, `stopped` and `stale`; those that are zero are left out, as 0.30.0 did.
+    /// Returns the counts of `running`, `stopped` and `stale`; zeros are left out, as in v0.30.
     pub fn by_state(&self) -> BTreeMap<String, u64> {
         [("running", self.running), ("stopped", self.stopped), ("stale", self.stale)]
             .into_iter()

@@ -1,4 +1,4 @@
-//! The facts of a workspace, read once by whoever asks for a diagnosis.
+//! The facts of a workspace, gathered by the caller.
 
 use std::sync::Arc;
 
@@ -10,51 +10,51 @@ use brigade_projection::{Orphan, PathRefusal, ProjectionItem};
 
 use crate::{Issue, McpServer, RuntimeFacts};
 
-/// Everything that can be diagnosed. Parts that were not gathered are empty or absent, and give no issues.
+/// The facts to diagnose. Parts that were not gathered are empty or absent, and give no issues.
 #[derive(Clone)]
 pub struct Snapshot<'a> {
-    /// The present.
+    /// The current time.
     pub now: Timestamp,
     /// The catalog.
     pub catalog: Option<ConfigFile<'a, Catalog>>,
-    /// What is wrong with the tools, by [`diagnose_tool`](crate::diagnose_tool()) of each in the order of the catalog;
-    /// when absent, they are diagnosed by their entries alone.
+    /// The issues of the tools, from [`diagnose_tool`](crate::diagnose_tool()) in the order of the catalog. If absent,
+    /// only the entries are diagnosed.
     pub tools: Option<ToolIssues>,
-    /// Managed files that no tool asks for.
+    /// Managed files that no tool in the catalog projects.
     pub orphans: &'a [Orphan],
-    /// The runtimes and how they stand.
+    /// The runtimes and their state.
     pub runtimes: Option<FoundRuntimes<'a>>,
-    /// The policy, and which variables are set.
+    /// The policy and the environment.
     pub policy: Option<PolicyFacts<'a>>,
-    /// The pins of MCP tools that do not hold.
+    /// The pins of MCP tools that do not match.
     pub pins: Vec<PinState>,
     /// The calls in the queue.
     pub calls: Vec<CallState<'a>>,
-    /// Lines of the state that cannot be read and that nobody has set aside yet, by file.
+    /// Unreadable lines of the state that are not quarantined yet, by file.
     pub unreadable: Vec<BrokenFile>,
-    /// Files of lines that could not be read.
+    /// Quarantine files.
     pub quarantines: Vec<Quarantine>,
     /// The runs.
     pub runs: &'a [RunState],
     /// Receipts that cannot be read.
     pub broken_receipts: Vec<BrokenFile>,
-    /// What is wrong with the chain of receipts, by run or file.
+    /// Problems of the chain of receipts, by run or file.
     pub ledger: Vec<BrokenFile>,
     /// The checkpoints.
     pub checkpoints: Vec<CheckpointState<'a>>,
     /// Checkpoints that cannot be read.
     pub broken_checkpoints: Vec<BrokenFile>,
-    /// What this system cannot enforce of a sandbox, in plain sentences; absent when it was not asked.
+    /// The sandbox rules that this system cannot enforce, as sentences; absent if not checked.
     pub sandbox_gaps: Option<Vec<String>>,
-    /// Files and folders of the state that are open to others, relative to the workspace. One may stand for those
-    /// beside it.
+    /// State files and directories that are open to other users, relative to the workspace. One may stand for its
+    /// siblings.
     pub wide_modes: Vec<String>,
-    /// Locks of the Python program whose process is gone, relative to the workspace.
+    /// Locks of v0.30 whose process no longer exists, relative to the workspace.
     pub left_locks: Vec<String>,
 }
 
 impl<'a> Snapshot<'a> {
-    /// Starts from nothing but the present.
+    /// Creates a snapshot without facts.
     pub fn new(now: Timestamp) -> Snapshot<'a> {
         Snapshot {
             now,
@@ -82,19 +82,19 @@ impl<'a> Snapshot<'a> {
 /// A configuration file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConfigFile<'a, T> {
-    /// There is none.
+    /// The file does not exist.
     Missing {
         /// Its name, relative to the workspace.
         file: &'a str,
     },
-    /// There is one that cannot be read.
+    /// The file cannot be read.
     Unreadable {
         /// Its name, relative to the workspace.
         file: &'a str,
         /// Why, without a final stop.
         why: String,
     },
-    /// What was understood of it, and its issues.
+    /// The parsed file, with its issues.
     Read(&'a T),
 }
 
@@ -108,39 +108,39 @@ impl<T> Clone for ConfigFile<'_, T> {
     }
 }
 
-/// An entry of the catalog, and what was found of it.
+/// A catalog entry with the facts about it.
 #[derive(Clone, Copy)]
 pub struct ToolState<'a> {
     /// The catalog.
     pub catalog: &'a Catalog,
     /// One of its entries.
     pub tool: &'a Tool,
-    /// The files that it names; absent when they were not looked at.
+    /// The facts about its files; absent if they were not gathered.
     pub files: Option<&'a ToolFiles>,
     /// Its projections.
     pub projections: &'a [ProjectionItem],
-    /// The policy, and which variables are set.
+    /// The policy and the environment.
     pub policy: Option<PolicyFacts<'a>>,
 }
 
-/// What is wrong with tools, in their order.
+/// The issues of tools, in the order of the catalog.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolIssues {
     /// Issues of entries, files and projections.
     pub(crate) own: Vec<Issue>,
-    /// What the policy refuses.
+    /// Refusals by the policy.
     pub(crate) policy: Vec<Issue>,
 }
 
 impl ToolIssues {
-    /// Adds what is wrong with the tools that come next.
+    /// Appends the issues of the next tools.
     pub fn append(&mut self, mut next: ToolIssues) {
         self.own.append(&mut next.own);
         self.policy.append(&mut next.policy);
     }
 }
 
-/// What was found of the files that one tool names. Schemas are shared, because many tools may have the same.
+/// The facts about the files of one tool. Schemas are shared, because many tools may use the same one.
 #[derive(Clone, Debug)]
 pub struct ToolFiles {
     /// `source_path`
@@ -149,7 +149,7 @@ pub struct ToolFiles {
     pub manifest: FileFact,
     /// `schema_path`
     pub schema: FileFact,
-    /// Why that is not JSON, when it is not.
+    /// Why the schema is not JSON.
     pub schema_error: Option<JsonError>,
     /// `input_schema_path`
     pub input_schema: Arc<SchemaFact>,
@@ -159,21 +159,21 @@ pub struct ToolFiles {
     pub examples: FileFact,
     /// `health_path`
     pub health: FileFact,
-    /// When that was last written.
+    /// When the health file was last written.
     pub health_modified: Option<Timestamp>,
     /// `cwd`
     pub directory: DirectoryFact,
     /// The program that `command` names.
     pub program: ProgramFact,
-    /// The script that `command` runs, when it is not there.
+    /// The script that `command` runs, if it is missing.
     pub missing_script: Option<String>,
     /// The servers of the MCP configuration that an MCP tool names, by [`inspect_mcp`](crate::inspect_mcp()).
     pub mcp_servers: Vec<McpServer>,
-    /// Why the MCP configuration that an MCP tool names is not JSON, where `schema_error` does not say so.
+    /// Why the MCP configuration of an MCP tool is not JSON, unless `schema_error` says so.
     pub mcp_error: Option<JsonError>,
     /// Other fields whose paths lead out of the workspace, such as `runtime_health_path`.
     pub outside: Vec<&'static str>,
-    /// Targets for harnesses that the tool does not support, by harness, that may not be written, and why.
+    /// Targets that are not allowed, for harnesses that the tool does not support, with the reason.
     pub refused_targets: Vec<(String, PathRefusal)>,
 }
 
@@ -203,7 +203,7 @@ impl Default for ToolFiles {
 }
 
 impl ToolFiles {
-    /// Lists the fields whose paths lead out of the workspace to where the policy does not allow, each once.
+    /// Lists the fields whose paths lead out of the workspace without permission of the policy.
     pub fn leading_out(&self) -> Vec<&'static str> {
         let schema = |fact: &SchemaFact| matches!(fact, SchemaFact::File(FileFact::Outside));
         let named = [
@@ -223,56 +223,56 @@ impl ToolFiles {
     }
 }
 
-/// The runtimes and how they stand.
+/// The runtimes and their state.
 #[derive(Clone, Debug)]
 pub struct FoundRuntimes<'a> {
     /// The file.
     pub config: ConfigFile<'a, Runtimes>,
-    /// How each stands.
+    /// The state of each runtime.
     pub facts: &'a [RuntimeFacts],
-    /// The ids of those that run and have no entry any more.
+    /// The ids of runtimes that run without an entry.
     pub left: &'a [String],
 }
 
-/// The policy, and which variables are set.
+/// The policy and the environment.
 #[derive(Clone, Copy)]
 pub struct PolicyFacts<'a> {
     /// The policy.
     pub state: &'a PolicyState,
-    /// Which variables are set.
+    /// The environment variables.
     pub environment: &'a (dyn Environment + Sync),
 }
 
-/// A pin of an MCP tool that does not hold, or a server whose list changed.
+/// A pin that does not match, or a server whose list changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinState {
     /// Its id.
     pub id: String,
     /// Its file, relative to the workspace.
     pub file: String,
-    /// The tool of the catalog that asks for it.
+    /// The tool in the catalog that uses the pin.
     pub tool_id: Option<String>,
-    /// What is wrong.
+    /// The problem.
     pub problem: PinProblem,
 }
 
-/// What is wrong with a pin.
+/// A problem of a pin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PinProblem {
-    /// The server lists the tool differently.
+    /// The server's listing of the tool changed.
     Changed {
-        /// How, in sentences.
+        /// The changes, as sentences.
         changes: Vec<String>,
-        /// The fingerprint of what it lists.
+        /// The fingerprint of the new listing.
         offered: Fingerprint,
     },
-    /// The server does not list the tool.
+    /// The server no longer lists the tool.
     Vanished,
-    /// The server lists tools that it did not list before; the text names them.
+    /// The server lists new tools; the text names them.
     Appeared(String),
-    /// The server does not list tools any more that are not pinned; the text names them.
+    /// The server no longer lists tools that are not pinned; the text names them.
     Gone(String),
-    /// The file cannot be read; the text says why.
+    /// The pin file cannot be read; the text says why.
     Unreadable(String),
 }
 
@@ -281,46 +281,46 @@ pub enum PinProblem {
 pub struct CallState<'a> {
     /// The call.
     pub call: &'a Call,
-    /// Of an approved call: what no longer matches the approval, in words such as `the contract changed`.
+    /// For an approved call: what no longer matches the approval, such as `the contract changed`.
     pub changes: Vec<String>,
-    /// Of a running call: whether its runner is there.
+    /// For a running call: whether its runner is alive.
     pub runner: RunnerState,
 }
 
-/// Whether the runner of a call is there.
+/// Whether the runner of a call is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunnerState {
-    /// It was not looked for.
+    /// Not checked.
     NotChecked,
-    /// It is there.
+    /// The runner is alive.
     Alive,
-    /// It is gone.
+    /// The runner is gone.
     Gone,
 }
 
-/// A file of lines that could not be read.
+/// A quarantine file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quarantine {
     /// The file, relative to the workspace.
     pub file: String,
-    /// How many lines it has.
+    /// The number of lines.
     pub lines: usize,
 }
 
-/// A file of the state that cannot be trusted.
+/// A damaged state file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenFile {
     /// The file, relative to the workspace.
     pub file: String,
-    /// The run or checkpoint that it is about, where that is known.
+    /// The run or checkpoint of the file, if known.
     pub id: Option<String>,
-    /// What is wrong, without a final stop and without text of the file.
+    /// The problem, without a final stop and without text from the file.
     pub problem: String,
-    /// Whether a compaction brings it back.
+    /// Whether a compaction restores it.
     pub is_restorable: bool,
 }
 
-/// What is known of a run.
+/// The facts of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunState {
     /// Its id.
@@ -329,30 +329,30 @@ pub struct RunState {
     pub call_id: String,
     /// Its tool.
     pub tool_id: String,
-    /// The family of that.
+    /// The family of the tool.
     pub family: String,
-    /// The word for how it ended.
+    /// The status.
     pub status: String,
     /// When it started.
     pub started_at: Option<Timestamp>,
-    /// Whether its timeout ended it.
+    /// Whether it timed out.
     pub timed_out: bool,
-    /// Why it failed, as its receipt says.
+    /// The reason of a failure, from the receipt.
     pub failure: Option<String>,
-    /// How its program ended.
+    /// The exit code of the program.
     pub exit_code: Option<i64>,
-    /// What went wrong with an MCP call, in the word of its receipt.
+    /// The error kind of an MCP call, from the receipt.
     pub mcp_fault: Option<String>,
-    /// What it asked for: the same for runs of one tool with the same arguments.
+    /// The fingerprint of tool and arguments.
     pub asks: Fingerprint,
-    /// The logs that its receipt names and that are gone: `stdout`, `stderr`.
+    /// The logs in the receipt that no longer exist: `stdout`, `stderr`.
     pub missing_logs: Vec<&'static str>,
-    /// Why it could not be replayed as things are.
+    /// Why it cannot be replayed.
     pub replay_blockers: Vec<String>,
 }
 
 impl RunState {
-    /// Takes what a receipt says; logs and replay are not looked at.
+    /// Creates the facts from a receipt, without checking logs and replay.
     pub fn of(receipt: &Receipt) -> RunState {
         RunState {
             id: receipt.id().to_owned(),
@@ -372,7 +372,7 @@ impl RunState {
     }
 }
 
-/// Fingerprints what a call or run asks for: the same for one tool with the same arguments.
+/// Returns a fingerprint of the tool and the arguments of a call or run.
 pub fn asks(tool_id: &str, args: &Json) -> Fingerprint {
     Fingerprint::builder("brigade.asks.v1").text("tool_id", tool_id).json("args", args).finish()
 }
@@ -382,6 +382,6 @@ pub fn asks(tool_id: &str, args: &Json) -> Fingerprint {
 pub struct CheckpointState<'a> {
     /// The checkpoint.
     pub checkpoint: &'a Checkpoint,
-    /// Why it could not be resumed as things are, besides its own status and time.
+    /// Why it cannot be resumed, besides its own status and expiry.
     pub blockers: Vec<String>,
 }

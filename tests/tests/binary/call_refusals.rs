@@ -93,7 +93,7 @@ fn what_is_refused_is_the_whole_document() {
         r#"{"password":"EXAMPLE-canary-1"}"#,
         "--include-blocked",
     ]);
-    assert!(!run.stderr_text().contains("stores it anyway"), "{run}");
+    assert!(!run.stderr_text().contains("use --include-blocked"), "{run}");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn projections_are_planned_shown_and_written() {
     workspace.write(".claude/commands/git-log.md", "my own words\n");
     let refused = run(&brigade, "tools apply git-log");
     refused.assert_code(1);
-    assert!(refused.stderr_text().contains("left alone: .claude/commands/git-log.md"), "{refused}");
+    assert!(refused.stderr_text().contains("not written: .claude/commands/git-log.md"), "{refused}");
     run(&brigade, "tools sync apply git-log --write").assert_code(1);
     assert_eq!(workspace.read(".claude/commands/git-log.md"), b"my own words\n");
 }
@@ -127,7 +127,7 @@ fn a_list_of_calls_is_streamed_in_order_as_text_and_as_json() {
     let brigade = Brigade::new(&workspace);
     let queued = brigade.clone().input(lines.join("\n")).run(["tools", "call", "queue", "--stdin"]);
     queued.assert_code(0);
-    assert!(queued.stdout_text().ends_with("1200 queued, 0 there already, 0 refused\n"), "{queued}");
+    assert!(queued.stdout_text().ends_with("1200 queued, 0 already queued, 0 refused\n"), "{queued}");
 
     let document = run(&brigade, "tools call list --json").assert_code(0).json();
     assert_eq!(document["counts"]["pending"], 1_200);

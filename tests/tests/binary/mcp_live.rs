@@ -309,7 +309,7 @@ fn imported_tools_are_off_until_they_are_reviewed() {
     for action in ["describe", "show"] {
         let shown = site.tools([action, "voice-echo"]);
         shown.assert_code(0);
-        assert!(shown.to_string().contains("the tool is disabled: set `enabled = true` in"), "{shown}");
+        assert!(shown.to_string().contains("the tool is disabled; set `enabled = true` in"), "{shown}");
     }
 
     let again = site.json(words).expect(0);

@@ -39,12 +39,12 @@ fn a_tool_that_is_not_there_is_noted() {
 }
 
 #[test]
-fn a_count_is_from_one_up() {
+fn a_count_is_at_least_one() {
     let site = Site::script("echo ran\n");
     for list in ["call", "run"] {
         for count in ["0", "-1", "x"] {
             let document = site.json([list, "list", "--limit", count]).expect(2);
-            assert!(document["error"].to_string().contains("from 1 up"), "{document:#}");
+            assert!(document["error"].to_string().contains("1 or more"), "{document:#}");
         }
         site.json([list, "list", "--limit", "1"]).expect(0);
     }

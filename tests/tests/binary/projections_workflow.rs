@@ -111,9 +111,9 @@ fn what_is_suggested_for_a_conflict_shows_what_would_be_lost() {
     assert!(said(&["plan", "greet"], 0).contains("brigade tools apply --dry-run --force greet"));
     let shown = said(&["apply", "--dry-run", "--force", "greet"], 0);
     assert!(shown.contains("-mine") && shown.contains("brigade tools apply --force greet"), "{shown}");
-    // What could be written was, and why it ends with 1 nevertheless is said.
+    // Everything else was written, and the reason for exit code 1 is reported.
     let applied = said(&["apply", "greet"], 1);
-    assert!(applied.contains("ends with 1 because 1 file was left alone"), "{applied}");
+    assert!(applied.contains("exit code 1: 1 file was not written"), "{applied}");
     assert!(workspace.exists(".codex/skills/greet/SKILL.md"));
 }
 

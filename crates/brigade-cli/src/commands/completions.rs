@@ -8,11 +8,11 @@ use serde::Serialize;
 use crate::examples;
 use crate::output::Output;
 
-/// Write completions for a shell
+/// Print a completion script for a shell
 #[derive(Args, Debug)]
 #[command(after_help = examples::of(examples::PROGRAM, "completions").unwrap_or_default())]
 pub(crate) struct CompletionsArgs {
-    /// The shell to complete in
+    /// Shell to generate completions for
     #[arg(value_enum)]
     shell: Shell,
 }

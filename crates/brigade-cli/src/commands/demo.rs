@@ -19,22 +19,22 @@ pub(super) fn sample_files() -> Vec<brigade::NewFile> {
     sample::files()
 }
 
-/// Watch the whole way of a call, on real scripts
+/// Walk through a call, from plan to receipt, on real scripts
 ///
-/// Makes a workspace with six small scripts, then lists, plans, queues, approves and runs, and shows every command with
-/// what it really answers. Needs Python 3. The folder stays, for you to go on with.
+/// Creates a workspace with six small scripts, then lists, plans, queues, approves and runs them. Every command is
+/// shown with its real output. Needs Python 3. The directory is kept, so that you can continue with it.
 #[derive(Args, Debug)]
 #[command(after_help = examples::of(examples::PROGRAM, "demo").unwrap_or_default())]
 pub(crate) struct DemoArgs {
-    /// Make the workspace here instead of in a temporary folder; it must be empty or not there
+    /// Create the workspace in this directory, which must be empty or not exist [default: a temporary directory]
     #[arg(long = "in", value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
-/// What the scripts of the sample are run with.
+/// The interpreter of the sample scripts.
 const INTERPRETER: &str = "python3";
 
-/// Arguments that are right, and some that are not.
+/// Valid and invalid arguments for `count-words`.
 const GOOD: &str = r#"{"paths": ["README.md"], "mode": "by-file"}"#;
 const BAD: &str = r#"{"path": "README.md", "mode": "by-page"}"#;
 const OTHER: &str = r#"{"paths": ["docs/count-words.md"]}"#;
@@ -62,46 +62,50 @@ fn make(arguments: &DemoArgs, session: &Session<'_>) -> Result<Workspace, Error>
     };
     let context = Env::of_process().clock(session.surroundings.clock.clone());
     if !context.finds_program(INTERPRETER) {
-        let message = "the demo needs Python 3, and `python3` is not found on this host";
-        return Err(Error::new(ErrorKind::Environment, message).hint("install it, or add its folder to PATH"));
+        let message = "the demo needs Python 3, but `python3` was not found on PATH";
+        return Err(
+            Error::new(ErrorKind::Environment, message).hint("install it, or add its directory to PATH")
+        );
     }
     Workspace::with_files(&folder, &sample::files(), context)
 }
 
 fn play(workspace: &Workspace, stage: &mut Stage<'_, '_, '_>) -> Result<(), Error> {
     stage.say(
-        "Six tools are described in .brigade/tools.toml. Agents can ask for them; nothing runs by itself.",
+        ".brigade/tools.toml describes six tools. Agents can request calls; nothing runs without approval.",
     );
     stage.command(&["tools", "list"], Expect::Done);
 
-    stage.say("A plan runs nothing. Wrong arguments are told apart one by one, against the tool's schema.");
+    stage.say(
+        "A plan runs nothing. It checks the arguments against the tool's schema and reports every error.",
+    );
     stage.command(&["tools", "call", "plan", "count-words", "--args", BAD], Expect::Refused);
 
-    stage.say("The policy of this host decides as well: each reason names its file, its line and the way to change it.");
+    stage.say("The host's policy is checked too. Each reason names the file, the line and how to change it.");
     stage.command(&["tools", "call", "plan", "needs-token"], Expect::Refused);
 
-    stage.say("A plan that nothing speaks against can be queued. It waits there for a person.");
+    stage.say("A plan without blockers can be queued. The call then waits for approval.");
     let queued = stage.command(&["tools", "call", "queue", "count-words", "--args", GOOD], Expect::Done);
     let Some(call) = queued.id("call-") else { return Ok(()) };
 
-    stage.say("Not approved, it does not run.");
+    stage.say("A call that is not approved does not run.");
     stage.command(&["tools", "call", "run", &call], Expect::Refused);
 
-    stage.say("The approval binds everything that will run, the bytes of the script included.");
+    stage.say("Approval binds everything that will run, including the bytes of the script.");
     stage.command(&["tools", "call", "approve", &call], Expect::Done);
     stage.command(&["tools", "call", "run", &call], Expect::Done);
 
-    stage.say("The receipt stays. Its logs are local files.");
+    stage.say("Every run leaves a receipt. Its logs are local files.");
     stage.command(&["tools", "run", "latest"], Expect::Done);
 
-    stage.say("Now a second call is approved, and then somebody changes the script.");
+    stage.say("Now approve a second call, and change the script afterwards.");
     let queued = stage.command(&["tools", "call", "queue", "count-words", "--args", OTHER], Expect::Done);
     let Some(call) = queued.id("call-") else { return Ok(()) };
     stage.command(&["tools", "call", "approve", &call], Expect::Done);
     workspace.write_files(&[sample::changed_script()])?;
     stage.shell("echo '# one more line' >> bin/count_words.py");
 
-    stage.say("What was approved is not what would run, so it does not run.");
+    stage.say("The script is no longer what was approved, so the call is refused.");
     stage.command(&["tools", "call", "run", &call], Expect::Refused);
     stage.command(&["tools", "run", "list"], Expect::Done);
     Ok(())

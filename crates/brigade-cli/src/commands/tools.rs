@@ -45,49 +45,49 @@ pub(crate) enum Tools {
     Apply(apply::ApplyArgs),
     Doctor(doctor::DoctorArgs),
     ImportIssues(import_issues::ImportIssuesArgs),
-    /// Plan, queue, decide on and run calls
+    /// Plan, queue, review and run calls
     #[command(subcommand)]
     Call(Lazy<call::Call>),
-    /// Look at runs and their receipts
+    /// Show, export and verify runs and their receipts
     #[command(subcommand)]
     Run(Lazy<run::Run>),
-    /// Decide on what programs ask before they go on
+    /// Answer questions that programs ask before they continue
     #[command(subcommand)]
     Checkpoint(Lazy<checkpoint::Checkpoint>),
-    /// See and explain what this host allows
+    /// Show and explain what this host allows
     #[command(subcommand)]
     Policy(Lazy<policy::Policy>),
-    /// Start, stop and watch the local processes that tools depend on
+    /// Manage the local processes that tools depend on
     ///
-    /// Runtimes stand in .brigade/tools/runtimes.toml. None starts by itself, and only what is proved to be one is ever
-    /// stopped.
+    /// Runtimes are configured in .brigade/tools/runtimes.toml. They start only on request. A process is stopped only
+    /// if it is verified to belong to the runtime.
     #[command(subcommand)]
     Runtime(Lazy<runtime::Runtime>),
-    /// Write projections in a way that never surprises
+    /// Write projections only when explicitly confirmed
     #[command(subcommand)]
     Sync(Lazy<sync::Sync>),
-    /// Decide which differences between harnesses are accepted
+    /// Review differences between harnesses
     #[command(subcommand)]
     Parity(Lazy<parity::Parity>),
-    /// See what is known of the harnesses
+    /// Show the supported harnesses
     #[command(subcommand)]
     Harness(Lazy<harness::Harness>),
-    /// Check, tidy and export calls and receipts
+    /// Check, compact and export calls and receipts
     #[command(subcommand)]
     State(Lazy<state::State>),
-    /// Bring tools from elsewhere into the catalog
+    /// Add tools from other sources to the catalog
     #[command(subcommand)]
     Import(Lazy<import::Import>),
-    /// See which tools of MCP servers are pinned, and accept what changed
+    /// Show pinned MCP tools and accept their changes
     #[command(subcommand)]
     Pins(Lazy<pins::Pins>),
-    /// Keep the key that this host signs receipts with
+    /// Manage the key that signs receipts
     #[command(subcommand)]
     Keys(Lazy<keys::Keys>),
 }
 
 const EXAMPLES: &str = "\
-The way of a call:
+Steps of a call:
   brigade tools describe count-words
   brigade tools call plan count-words --args '{\"paths\": [\"README.md\"]}'
   brigade tools call queue count-words --args '{\"paths\": [\"README.md\"]}'

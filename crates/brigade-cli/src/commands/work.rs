@@ -13,7 +13,7 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Work {
     Brief(brief::BriefArgs),
-    /// Decide on what was found
+    /// Review findings
     #[command(subcommand)]
     Inbox(Lazy<inbox::Inbox>),
 }

@@ -1,4 +1,4 @@
-//! Many calls that are queued at once: each is answered while the next ones are read.
+//! Batches of calls: each call is answered while the next ones are read.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, Write};
@@ -10,7 +10,7 @@ use super::json;
 use super::text::{Colour, Text, Tone};
 use super::words;
 
-/// A batch that is queued while it is written.
+/// A batch whose calls are queued while its answers are written.
 pub(crate) struct Batch<'a> {
     workspace: &'a Workspace,
     blocked: Blocked,
@@ -23,7 +23,7 @@ impl<'a> Batch<'a> {
         Batch { workspace, blocked, input: RefCell::new(input), result: RefCell::new(None) }
     }
 
-    /// Returns what became of it, once it is written.
+    /// Returns the result, once the batch is written.
     pub(crate) fn result(self) -> Option<Result<BatchReport, Error>> {
         self.result.into_inner()
     }
@@ -33,7 +33,7 @@ impl<'a> Batch<'a> {
         json::write(out, self)
     }
 
-    /// Writes a line for each call, and then the counts.
+    /// Writes a line for each call, then the counts.
     pub(crate) fn write_lines(&self, colour: Colour, out: &mut dyn Write) -> io::Result<()> {
         self.for_each(|row| {
             let mut text = String::new();
@@ -43,14 +43,14 @@ impl<'a> Batch<'a> {
         match &*self.result.borrow() {
             Some(Ok(report)) => writeln!(
                 out,
-                "{} queued, {} there already, {} refused",
+                "{} queued, {} already queued, {} refused",
                 report.created, report.skipped, report.refused
             ),
             Some(Err(_)) | None => Ok(()),
         }
     }
 
-    /// Queues every line of the input; what cannot be taken any more is queued all the same.
+    /// Queues every line of the input, even after `take` has failed.
     fn for_each<E>(&self, mut take: impl FnMut(&BatchRow) -> Result<(), E>) -> Result<(), E> {
         let mut taken = Ok(());
         let result =
@@ -64,7 +64,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Shows what became of one line of the input.
+/// Formats the answer to one line of the input.
 fn line(row: &BatchRow) -> Text {
     let start = Text::new(Tone::Faint, &format!("line {}: ", row.line));
     match (&row.call_id, &row.error) {
@@ -72,7 +72,7 @@ fn line(row: &BatchRow) -> Text {
             .then(Tone::Accent, call)
             .then(Tone::Plain, " ")
             .and(words::status(row.status.as_deref().unwrap_or("")))
-            .then(Tone::Plain, if row.created { "" } else { " (there already)" }),
+            .then(Tone::Plain, if row.created { "" } else { " (already queued)" }),
         (None, error) => {
             let reasons = std::iter::once(error.as_deref().unwrap_or("refused"));
             let reasons = reasons.chain(row.blockers.iter().map(String::as_str)).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Reasons why a call may not run: what, which line decided, and how to change it.
+//! The blockers of a call: message, deciding line, and how to change it.
 
 use brigade::core::{Hint, Place};
 use brigade::{Blocker, BlockerDetail, Fault};
@@ -7,17 +7,17 @@ use super::fault;
 use super::next::hint_text;
 use super::page::Sheet;
 
-/// Lists every reason, each with its line and its way out.
+/// Lists every blocker with its line and its help.
 pub(crate) fn show(details: &[BlockerDetail], sheet: &mut Sheet) {
     fault::list(details.iter().map(fault).collect(), sheet);
 }
 
-/// Makes the document of one reason.
+/// Returns the document of a blocker.
 pub(crate) fn detail(blocker: &Blocker) -> BlockerDetail {
     BlockerDetail { hint: blocker.hint.as_ref().map(hint_text), ..BlockerDetail::from(blocker) }
 }
 
-/// Reads the document of one reason.
+/// Converts the document of a blocker to a fault.
 fn fault(detail: &BlockerDetail) -> Fault {
     let place = detail.file.clone().map(|file| Place { line: detail.line, ..Place::file(file) });
     Fault::new(detail.code.clone().unwrap_or_default(), &detail.message)

@@ -1,4 +1,4 @@
-//! Lists of calls, shown while they are read: there may be very many.
+//! Lists of calls, printed as they are read, because there may be many.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use super::{when, words};
 /// The schema id of the list of calls.
 pub(crate) const CALL_LIST: &str = "brigade.call-list.v1";
 
-/// The document of `call list`, whose calls are read while it is written.
+/// The document of `call list`; its calls are read while it is written.
 pub(crate) struct CallList<'a> {
     workspace: &'a Workspace,
     filter: &'a CallFilter,
@@ -34,7 +34,7 @@ impl<'a> CallList<'a> {
         CallList { workspace, filter, counts, failure: RefCell::new(None), found: Cell::new(false) }
     }
 
-    /// Returns why reading stopped early, once the document is written.
+    /// Returns why reading stopped early, after the document was written.
     pub(crate) fn failure(self) -> Option<Error> {
         self.failure.into_inner()
     }
@@ -85,7 +85,7 @@ impl Serialize for Calls<'_> {
     }
 }
 
-/// How many rows are shown at a time.
+/// How many rows are printed at a time.
 const PART: usize = 1_000;
 
 /// The table of `call list`, in parts.
@@ -93,7 +93,7 @@ pub(crate) struct CallRows {
     table: Table,
     heading: Option<Text>,
     shown: usize,
-    /// The first call that waits for a person.
+    /// The first pending call without blockers.
     pending: Option<String>,
 }
 
@@ -127,17 +127,17 @@ impl CallRows {
         ]);
     }
 
-    /// Tells whether it is time to show what is there.
+    /// Returns whether there are enough rows to print a part.
     pub(crate) fn is_full(&self) -> bool {
         PART <= self.table.len()
     }
 
-    /// Tells whether no call was shown.
+    /// Returns whether no call was printed.
     pub(crate) fn is_empty(&self) -> bool {
         self.shown == 0
     }
 
-    /// Puts the rows so far on a page.
+    /// Moves the rows so far to a page.
     pub(crate) fn part(&mut self, now: Timestamp) -> Page {
         let mut page = Page::new(now);
         if let Some(heading) = self.heading.take() {
@@ -148,7 +148,7 @@ impl CallRows {
         page
     }
 
-    /// Puts the last rows on a page, with what was left out and what to do next.
+    /// Moves the last rows to a page, with notes and the next step.
     pub(crate) fn last(&mut self, now: Timestamp, filter: &CallFilter) -> Page {
         if self.shown == 0 && self.table.len() == 0 {
             let mut page = Page::new(now);
@@ -158,7 +158,7 @@ impl CallRows {
         }
         let mut page = self.part(now);
         if filter.limit == Some(self.shown) {
-            page.note(&format!("these are the newest {}; --all shows every call", self.shown));
+            page.note(&format!("showing the newest {} calls; use --all to list every call", self.shown));
         }
         if let Some(call) = self.pending.take() {
             page.next(&format!("brigade tools call show {call}"));

@@ -1,4 +1,4 @@
-//! Everything there is, written while it is read.
+//! The export of all calls and receipts, written as they are read.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ enum Record {
     Receipt(Box<Receipt>),
 }
 
-/// The document of `state export`, whose records are read while it is written.
+/// The document of `state export`; its records are read while it is written.
 pub(crate) struct Export<'a> {
     workspace: &'a Workspace,
     failure: RefCell<Option<Error>>,
@@ -28,7 +28,7 @@ impl<'a> Export<'a> {
         Export { workspace, failure: RefCell::new(None) }
     }
 
-    /// Returns why reading stopped early, once everything is written.
+    /// Returns why reading stopped early, after everything was written.
     pub(crate) fn failure(self) -> Option<Error> {
         self.failure.into_inner()
     }
@@ -38,7 +38,7 @@ impl<'a> Export<'a> {
         self.for_each(|record| writeln!(out, "{}", to_json(&record).unwrap_or_default().to_compact()))
     }
 
-    /// Hands out records until they end or cannot be taken.
+    /// Passes each record to `take`, until one fails.
     fn for_each<E>(&self, mut take: impl FnMut(Record) -> Result<(), E>) -> Result<(), E> {
         let mut untaken = None;
         let read = self.workspace.state().export(&mut |exported| {

@@ -1,4 +1,4 @@
-//! Errors: what went wrong, every reason, and what to do next.
+//! Errors, with their blockers and next steps.
 
 use brigade::redact::Redactor;
 use brigade::{BlockerDetail, Diagnosis, Error, ErrorKind, Exit, Fault, SourceFiles};
@@ -11,7 +11,7 @@ use super::page::Page;
 use super::refusals;
 use super::text::{Text, Tone};
 
-/// The document of a command that could not do its job.
+/// The document of a failed command.
 #[derive(Debug, Serialize)]
 pub(crate) struct ErrorReport {
     schema: &'static str,
@@ -26,7 +26,7 @@ pub(crate) struct ErrorReport {
     diagnosis: Diagnosis,
 }
 
-/// Says what every document of a failure has besides its own keys.
+/// Returns the members that every document of a failure has.
 pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>) -> Diagnosis {
     let (fault, reasons) = error.faults();
     let help = fault.help.as_ref().map(|help| unsecret(&hint_text(help)));
@@ -41,7 +41,7 @@ pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>) -> Diagnos
 }
 
 impl ErrorReport {
-    /// Makes the document of an error.
+    /// Returns the document of an error.
     pub(crate) fn of(error: &Error, diagnosis: Diagnosis) -> ErrorReport {
         ErrorReport {
             diagnosis,
@@ -57,12 +57,12 @@ impl ErrorReport {
         }
     }
 
-    /// Makes the document of a command line that cannot be understood.
+    /// Returns the document of a usage error.
     pub(crate) fn misuse(message: String, hints: Vec<String>) -> ErrorReport {
         ErrorReport::new(message, ErrorKind::Usage.as_str(), Exit::Usage, hints)
     }
 
-    /// Makes the document of a mistake of ours.
+    /// Returns the document of a bug.
     pub(crate) fn bug(message: String) -> ErrorReport {
         ErrorReport::new(message, "bug", Exit::Bug, Vec::new())
     }
@@ -84,15 +84,22 @@ impl ErrorReport {
     }
 }
 
-/// Masks secrets in a text that may repeat what was typed.
+/// Masks secrets in a text that may repeat the command line.
 fn unsecret(text: &str) -> String {
     Redactor::new(&[]).redact_str(text)
 }
 
-/// Puts an error on a page: what went wrong, every reason with its line, and what could have been meant.
+/// Adds an error to a page, with its blockers and candidates.
 pub(crate) fn show_error(error: &Error, page: &mut Page) {
     refusals::show_before(error, page);
-    let (mut fault, reasons) = error.faults();
+    let (fault, mut reasons) = error.faults();
+    let mut fault = match (reasons.pop(), reasons.is_empty()) {
+        (Some(only), true) => with_only_reason(fault, only),
+        (last, _) => {
+            reasons.extend(last);
+            fault
+        }
+    };
     if let Some(subject) = error.refusal().and_then(refusals::subject) {
         fault.message = format!("{subject}: {}", fault.message);
     }
@@ -105,10 +112,24 @@ pub(crate) fn show_error(error: &Error, page: &mut Page) {
     }
 }
 
-/// Lists what could have been meant.
+/// Joins an error and its only blocker, which has the more specific code, place and help.
+fn with_only_reason(error: Fault, mut reason: Fault) -> Fault {
+    reason.message = if error.message.contains(&reason.message) {
+        error.message
+    } else {
+        format!("{}: {}", error.message, reason.message)
+    };
+    reason.help = match (reason.help, error.help) {
+        (Some(own), Some(other)) if own != other => Some(own.then("\n").then(other)),
+        (own, other) => own.or(other),
+    };
+    reason
+}
+
+/// Lists the candidates of an ambiguous id.
 pub(crate) fn candidates(candidates: &[String], page: &mut Page) {
     if !candidates.is_empty() {
-        page.trouble.line("it could be:");
+        page.trouble.line("candidates:");
     }
     for candidate in candidates {
         page.trouble.indented(2, Text::new(Tone::Accent, candidate));

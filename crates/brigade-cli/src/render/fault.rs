@@ -1,6 +1,6 @@
-//! What is wrong: the sentence with its code, the line of the file with the place underlined, and what to do.
+//! Errors and warnings: message and code, the line of the file with the place underlined, and help.
 //!
-//! On a terminal that shows it, `miette` draws it; elsewhere it is plain text that programs can take apart:
+//! Terminals with Unicode get the graphics of `miette`; elsewhere the output is plain text that programs can parse:
 //!
 //! ```text
 //! error[config_invalid]: timeout is not a number
@@ -22,13 +22,13 @@ use super::next::hint_text;
 use super::page::{Look, Sheet};
 use super::text::{Colour, Text, Tone};
 
-/// How wide lines are when nothing says how wide the terminal is.
+/// The line width if the width of the terminal is not known.
 const USUAL_WIDTH: usize = 100;
 
-/// Columns that stand before the line of a file and behind it.
+/// Columns around the line of a file.
 const FRAME: usize = 10;
 
-/// Adds several faults in the order of their files and lines, with their count when it is more than one.
+/// Adds faults in the order of their files and lines, then their count if there are several.
 pub(crate) fn list(mut faults: Vec<Fault>, sheet: &mut Sheet) {
     Fault::sort(&mut faults);
     let errors = faults.iter().filter(|fault| fault.severity == Severity::Error).count();
@@ -96,7 +96,7 @@ fn spell(fault: &Fault, colour: Colour, out: &mut String) {
     }
 }
 
-/// Names where a fault is: a place of a file, or else the argument that is meant.
+/// Returns the location of a fault: a place in a file, or an argument.
 fn standing(fault: &Fault) -> Option<String> {
     let unsaid = |field: &&String| !fault.message.contains(field.as_str());
     match &fault.place {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{Formatter as _, PrettyFormatter};
 
-/// How much is put together before it is handed on.
+/// How many bytes are collected before a write.
 const CHUNK: usize = 1 << 16;
 
 /// Writes one document: indented by two spaces, UTF-8, keys in the order of its type, with a final newline.
@@ -18,9 +18,9 @@ pub(crate) fn write(out: &mut (impl Write + ?Sized), document: &impl Serialize) 
     chunks.flush()
 }
 
-/// Writes a document with long lists, which all processors write.
+/// Writes a document with long lists, which are formatted in parallel.
 ///
-/// `bare` is the document with these lists empty, and `keys` names them in its order; `list` writes one.
+/// `bare` is the document with these lists empty, and `keys` names them in order; `list` writes one list.
 pub(crate) fn write_with_lists<'k>(
     out: &mut dyn Write,
     bare: &impl Serialize,
@@ -30,7 +30,7 @@ pub(crate) fn write_with_lists<'k>(
     let text = serde_json::to_string_pretty(bare)?;
     let mut rest = text.as_str();
     for key in keys {
-        // Only keys of the document itself are indented by two spaces, and no text has a line end in it.
+        // Only top-level keys are indented by two spaces, and JSON strings contain no line ends.
         let member = format!("\n  \"{key}\": ");
         let place = rest.find(&format!("{member}[]")).expect("the document has the list, without rows");
         let (before, after) = rest.split_at(place + member.len());
@@ -42,7 +42,7 @@ pub(crate) fn write_with_lists<'k>(
     out.write_all(b"\n")
 }
 
-/// Writes a list that is a member of a document, in pieces, which `keep` gets then.
+/// Writes a list of a document in pieces, and passes each piece to `keep`.
 pub(crate) fn write_list<T: Serialize>(
     out: &mut dyn Write,
     rows: &Rows<T>,

@@ -1,11 +1,11 @@
-//! Next steps in the words of the command line.
+//! Next steps as commands.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use brigade::core::{Hint, NextStep, Place, Spell};
 
-/// Spells next steps as commands, as they are typed where the person is.
+/// Formats next steps as commands for the current directory.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
     directory: Option<PathBuf>,
@@ -13,7 +13,7 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Takes the directory in which commands are typed, and whether the workspace has to be named there.
+    /// Formats commands for this directory; `names_target` adds `--target`.
     pub fn typed_in(directory: &Path, names_target: bool) -> CommandLine {
         CommandLine { directory: Some(directory.to_owned()), names_target }
     }
@@ -49,24 +49,24 @@ impl Spell for CommandLine {
     }
 }
 
-/// Returns a hint as text, with its steps as commands that are typed in the directory of the workspace.
+/// Formats a hint, with its steps as commands to run in the workspace directory.
 pub(crate) fn hint_text(hint: &Hint) -> String {
     hint.clone().spelled(&CommandLine::default(), None).to_string()
 }
 
-/// Returns a step as a command that is typed in the directory of the workspace.
+/// Formats a step as a command to run in the workspace directory.
 pub(crate) fn step_text(step: &NextStep) -> String {
     CommandLine::default().spell(step, None)
 }
 
-/// Where a command is typed.
+/// Where a command is run.
 #[derive(Clone, Copy)]
 enum Site<'w> {
-    /// In the directory of the workspace.
+    /// In the workspace directory.
     Workspace,
-    /// Below this workspace, where it is found without being named.
+    /// Below this workspace, where it is found without `--target`.
     Below(&'w str),
-    /// Outside of this workspace, so that it has to be named.
+    /// Outside this workspace, where `--target` is needed.
     Elsewhere(&'w str),
 }
 
@@ -76,7 +76,7 @@ impl Site<'_> {
         format!("${{EDITOR:-vi}} {line}{}", quote(&self.path(&place.file)))
     }
 
-    /// Returns a path of the workspace as it is typed there. What begins with `-` must not look like an option.
+    /// Formats a path of the workspace. A leading `-` must not look like an option.
     fn path(self, path: &str) -> Cow<'_, str> {
         match self {
             Site::Below(root) | Site::Elsewhere(root) if !path.starts_with('/') => {
@@ -89,7 +89,7 @@ impl Site<'_> {
     }
 }
 
-/// Returns the words of a command behind the name of the program.
+/// Returns a command without the program name.
 fn command(step: &NextStep) -> String {
     use NextStep as N;
     match step {
@@ -156,12 +156,12 @@ fn command(step: &NextStep) -> String {
         N::CompactState => "tools state compact".to_owned(),
         N::ListInbox => "work inbox list".to_owned(),
         N::ListPendingRows => "work inbox list --status pending".to_owned(),
-        // A kind of step that is newer than this face, named as programs know it.
+        // A kind of step that this crate does not know yet.
         other => other.to_string(),
     }
 }
 
-/// Puts a name into a command, before its options. A name may look like an option, and then stands behind `--`.
+/// Formats a command with a name and options. A name that looks like an option is put after `--`.
 fn of(words: &str, name: &str, options: &str) -> String {
     let parts = if name.starts_with('-') {
         [words, options, "--", &quote(name)].map(str::to_owned)
@@ -171,7 +171,7 @@ fn of(words: &str, name: &str, options: &str) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Quotes a word for a shell, where it needs that.
+/// Quotes a word for a shell, if needed.
 fn quote(word: &str) -> Cow<'_, str> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
     // Some shells read `=name` as the path of a program.
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(spell(NextStep::Edit(Place::at("a b.toml", 3, 1))), "${EDITOR:-vi} +3 'a b.toml'");
     }
 
-    /// One step of every kind.
+    /// One step of each kind.
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();

@@ -1,4 +1,4 @@
-//! What a command shows to people: data for standard output, everything else for standard error.
+//! The text output of a command: data for standard output, everything else for standard error.
 
 use brigade::codes::ErrorCode;
 use brigade::core::Timestamp;
@@ -8,18 +8,18 @@ use super::fault;
 use super::table::{Fit, Table};
 use super::text::{Colour, Text, Tone};
 
-/// How text for people looks.
+/// How text is formatted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
-    /// Whether in colour.
+    /// Whether to use colour.
     pub colour: Colour,
-    /// How many columns there are; `None` when nothing limits them.
+    /// The number of columns; `None` for no limit.
     pub width: Option<usize>,
-    /// Whether lines and boxes are drawn.
+    /// Whether to draw lines and boxes.
     pub graphics: bool,
 }
 
-/// Lines in the order they are shown.
+/// A sequence of output blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sheet {
     blocks: Vec<Block>,
@@ -47,24 +47,24 @@ impl Sheet {
         self.indented(0, text);
     }
 
-    /// Adds a line that begins further to the right.
+    /// Adds an indented line.
     pub(crate) fn indented(&mut self, indent: usize, text: impl Into<Text>) {
         self.blocks.push(Block::Line { indent, text: text.into() });
     }
 
-    /// Adds an empty line, unless nothing stands above it.
+    /// Adds an empty line, unless the sheet is empty or ends with one.
     pub(crate) fn gap(&mut self) {
         if !matches!(self.blocks.last(), None | Some(Block::Gap)) {
             self.blocks.push(Block::Gap);
         }
     }
 
-    /// Adds `key: value`; the values of fields that follow each other line up.
+    /// Adds `key: value`. The values of adjacent fields are aligned.
     pub(crate) fn field(&mut self, key: &str, value: impl Into<Text>) {
         self.add_field(key, value.into(), Fit::Whole);
     }
 
-    /// Adds a field whose value is cut where the terminal ends.
+    /// Adds a field whose value is cut to the width of the terminal.
     pub(crate) fn short_field(&mut self, key: &str, value: impl Into<Text>) {
         self.add_field(key, value.into(), Fit::Cut);
     }
@@ -89,7 +89,7 @@ impl Sheet {
         self.blocks.push(Block::Table(table));
     }
 
-    /// Adds something that is wrong, with an empty line between it and the one before.
+    /// Adds a fault, separated from a fault before it by an empty line.
     pub(crate) fn fault(&mut self, fault: Fault) {
         if matches!(self.blocks.last(), Some(Block::Fault(_))) {
             self.gap();
@@ -97,12 +97,12 @@ impl Sheet {
         self.blocks.push(Block::Fault(Box::new(fault)));
     }
 
-    /// Tells whether lines of files are to be shown.
+    /// Returns whether any fault has a place in a file.
     pub(crate) fn names_places(&self) -> bool {
         self.blocks.iter().any(|block| matches!(block, Block::Fault(fault) if fault.place.is_some()))
     }
 
-    /// Writes everything as one text, with the lines of files that are found.
+    /// Formats everything as text, with lines from `sources`.
     pub(crate) fn write(&self, look: Look, sources: Option<&SourceFiles>) -> String {
         let mut out = String::new();
         for block in &self.blocks {
@@ -143,16 +143,16 @@ fn write_fields(fields: &[Field], look: Look, out: &mut String) {
     }
 }
 
-/// What one command shows.
+/// The text output of one command.
 #[derive(Debug)]
 pub(crate) struct Page {
     /// Data, for standard output.
     pub data: Sheet,
-    /// What went wrong, for standard error.
+    /// Errors, for standard error.
     pub trouble: Sheet,
-    /// What else is good to know, for standard error; left out when quiet.
+    /// Notes and next steps, for standard error; left out with `--quiet`.
     pub notes: Sheet,
-    /// The present, which ages are measured from.
+    /// The current time, for ages.
     pub now: Timestamp,
 }
 
@@ -162,17 +162,17 @@ impl Page {
         Page { data: Sheet::default(), trouble: Sheet::default(), notes: Sheet::default(), now }
     }
 
-    /// Says what went wrong.
+    /// Adds an error.
     pub(crate) fn error(&mut self, code: ErrorCode, message: &str) {
         self.trouble.fault(Fault::new(code, message));
     }
 
-    /// Says the next command to try.
+    /// Adds the next command to run.
     pub(crate) fn next(&mut self, command: &str) {
         self.notes.line(Text::new(Tone::Faint, "next: ").then(Tone::Accent, command));
     }
 
-    /// Says what else is good to know.
+    /// Adds a note.
     pub(crate) fn note(&mut self, text: &str) {
         self.notes.line(Text::new(Tone::Faint, "note: ").then(Tone::Plain, text));
     }

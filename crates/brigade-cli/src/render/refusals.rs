@@ -1,6 +1,6 @@
-//! Refusals: the documents that commands write when they are refused, and what people see beside the error.
+//! Refusals: their JSON documents, and the text before and after the error.
 //!
-//! Each has the keys of the command's report, in their order.
+//! Each document has the keys of the command's report, in the same order.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub(crate) struct Refused<'e> {
 }
 
 impl<'e> Refused<'e> {
-    /// Returns the document of an error that is the refusal of an operation.
+    /// Returns the document of an error that is a refusal.
     pub(crate) fn of(error: &'e Error, diagnosis: &'e Diagnosis) -> Option<Refused<'e>> {
         Some(Refused { error, target: error.target()?, refusal: error.refusal()?, diagnosis })
     }
@@ -43,7 +43,7 @@ impl<'e> Refused<'e> {
     }
 }
 
-/// The plan of a tool that is not there.
+/// The plan for a tool that does not exist.
 #[derive(Serialize)]
 struct PlanRefused<'e> {
     #[serde(flatten)]
@@ -53,12 +53,12 @@ struct PlanRefused<'e> {
     diagnosis: &'e Diagnosis,
 }
 
-/// Writes members in the order in which they stand here.
+/// Writes members in this order.
 macro_rules! members {
     ($map:ident: $($key:literal: $value:expr),* $(,)?) => {{ $($map.serialize_entry($key, &$value)?;)* }};
 }
 
-/// An empty list, and a value that is not there.
+/// An empty list, and null.
 const NONE: [(); 0] = [];
 const NULL: () = ();
 
@@ -116,7 +116,7 @@ impl Serialize for Refused<'_> {
                 "checkpoints_path": self.path(CHECKPOINTS), "checkpoint": checkpoint, "call": NULL, "error": text,
             ),
             Refusal::Resume { checkpoint, run } => {
-                // That the checkpoint does not let the call go on is the one reason.
+                // The state of the checkpoint is the only blocker.
                 let is_checkpoint = run.call.is_none() && std::error::Error::source(*error).is_some();
                 let reasons = if is_checkpoint { vec![message] } else { reasons };
                 members!(map:
@@ -212,12 +212,12 @@ impl Serialize for Refused<'_> {
     }
 }
 
-/// Shows what was found on the way to a refusal, before the error.
+/// Prints what comes before the error.
 pub(crate) fn show_before(error: &Error, page: &mut Page) {
     match error.refusal() {
         Some(Refusal::Run(run)) => {
             for passed in &run.passed_over {
-                page.note(&format!("passed over {}: {}", passed.call_id, passed.reasons.join("; ")));
+                page.note(&format!("skipped {}: {}", passed.call_id, passed.reasons.join("; ")));
             }
         }
         Some(Refusal::RuntimeRestart { stop: Some(stop), .. }) => {
@@ -228,7 +228,7 @@ pub(crate) fn show_before(error: &Error, page: &mut Page) {
     }
 }
 
-/// Returns what the error is about, when its sentence does not say it.
+/// Returns the name of the runtime, if the error does not mention it.
 pub(crate) fn subject(refusal: &Refusal) -> Option<&str> {
     match refusal {
         Refusal::RuntimeStart { runtime_id, runtime: Some(_), .. }
@@ -238,20 +238,20 @@ pub(crate) fn subject(refusal: &Refusal) -> Option<&str> {
     }
 }
 
-/// Shows what was found on the way to a refusal, behind the error.
+/// Prints what comes after the error.
 pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
     match refusal {
         Refusal::Queue { .. } => {
             let is = |code: &str| error.blockers().iter().any(|blocker| blocker.code == code);
             if !is("tool_missing") && !is("secret_argument") {
-                page.note("--include-blocked stores it anyway; a blocked call cannot be approved");
+                page.note("use --include-blocked to queue it anyway; a blocked call cannot be approved");
             }
         }
         Refusal::Pin(Some(report)) => report.show(page),
         Refusal::RuntimeStart { runtime_id, runtime, stdout, stderr, survivors } => {
             for (name, text) in [("standard output", stdout), ("standard error", stderr)] {
                 if !text.is_empty() {
-                    page.trouble.line(Text::new(Tone::Faint, &format!("the end of its {name}:")));
+                    page.trouble.line(Text::new(Tone::Faint, &format!("end of {name}:")));
                 }
                 for line in text.lines() {
                     page.trouble.indented(2, line);
@@ -260,7 +260,7 @@ pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
             if !survivors.is_empty() {
                 page.error(
                     brigade::codes::PROCESSES_ALIVE,
-                    &format!("processes that could not be ended: {}", numbers(survivors)),
+                    &format!("cannot end processes: {}", numbers(survivors)),
                 );
             }
             if runtime.is_some() && error.blockers().is_empty() {

@@ -1,11 +1,11 @@
-//! What a start of a runtime is doing, in words.
+//! Progress messages of a runtime start.
 
 use brigade::StartProgress;
 
-/// Says what a start is doing. A step that takes long has the same words all the time.
+/// Describes a step of a start. The text of a step does not depend on how long it takes.
 pub(crate) fn step(progress: &StartProgress) -> String {
     match progress {
-        StartProgress::Cleared => "removed what an earlier start left".to_owned(),
+        StartProgress::Cleared => "removed files of an earlier start".to_owned(),
         StartProgress::Spawned { pid } => format!("process {pid} started"),
         StartProgress::Waiting { detail, .. } => format!("waiting: {detail}"),
     }

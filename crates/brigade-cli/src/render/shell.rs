@@ -1,6 +1,6 @@
-//! Words as a shell reads them.
+//! Quoting for a shell.
 
-/// Quotes a word the way a POSIX shell would need it.
+/// Quotes a word for a POSIX shell, if needed.
 pub(crate) fn quoted(word: &str) -> String {
     let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+".contains(&byte);
     if !word.is_empty() && word.bytes().all(harmless) {

@@ -1,13 +1,13 @@
-//! Tables: aligned columns that fit a terminal and are whole everywhere else.
+//! Tables with aligned columns, cut to the width of a terminal.
 
 use super::text::{Colour, Text, Tone};
 
-/// What may become of a column when the terminal is too narrow.
+/// How a column is treated if the terminal is too narrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// It stays whole as long as another one can be cut: ids, states, numbers.
+    /// Cut last: ids, states, numbers.
     Whole,
-    /// It is cut first: descriptions, paths.
+    /// Cut first: descriptions, paths.
     Cut,
 }
 
@@ -16,14 +16,14 @@ pub(crate) enum Fit {
 pub(crate) struct Table {
     columns: Vec<(&'static str, Fit)>,
     rows: Vec<Vec<Text>>,
-    /// What the columns of the parts before took.
+    /// The widths of the columns in earlier parts.
     widths_before: Vec<usize>,
 }
 
-/// Columns between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
 
-/// What a column keeps, however narrow the terminal is.
+/// The minimum width of a column that is cut.
 const NARROWEST: usize = 8;
 
 impl Table {
@@ -32,18 +32,18 @@ impl Table {
         Table { columns: columns.to_vec(), rows: Vec::new(), widths_before: Vec::new() }
     }
 
-    /// Adds a row; it has one cell for each column.
+    /// Adds a row, with one cell for each column.
     pub(crate) fn row<const N: usize>(&mut self, cells: [Text; N]) {
         debug_assert_eq!(N, self.columns.len(), "one cell for each column");
         self.rows.push(cells.into());
     }
 
-    /// Returns how many rows there are.
+    /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Hands out the rows so far; those that come later line up with them and have no header of their own.
+    /// Returns the rows so far. Later rows are aligned with them and have no header.
     pub(crate) fn part(&mut self) -> Table {
         let widths = self.wanted();
         let columns = self.columns.clone();
@@ -62,7 +62,7 @@ impl Table {
             let mut owed = 0;
             for (cell, width) in row.iter().zip(&widths) {
                 let cell = cell.clone().cut(*width);
-                // What pads a cell is written only when another one follows, so that no line ends in blanks.
+                // Padding is written before the next cell, so that no line ends in blanks.
                 if !cell.is_empty() {
                     line.extend(std::iter::repeat_n(' ', owed));
                     owed = 0;
@@ -75,7 +75,7 @@ impl Table {
         }
     }
 
-    /// Returns the width that each column would like to have.
+    /// Returns the width of each column without a limit.
     fn wanted(&self) -> Vec<usize> {
         let titles = self.columns.iter().map(|(title, _)| title.len());
         let mut widths: Vec<usize> =
@@ -88,7 +88,7 @@ impl Table {
         widths
     }
 
-    /// Returns the width of each column, within the room if there is a limit.
+    /// Returns the width of each column within the limit.
     fn widths(&self, room: Option<usize>) -> Vec<usize> {
         let mut widths = self.wanted();
         let Some(room) = room else { return widths };

@@ -1,29 +1,29 @@
-//! Text that is safe to show: escaped once, when it is made.
+//! Text that is safe to print: escaped once, on creation.
 
 use brigade::core::text::escape_terminal;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What a piece of text means, from which follows its colour.
+/// The meaning of a piece of text, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// Nothing in particular.
     Plain,
     /// A name or a title.
     Strong,
-    /// Of less interest than what is around it.
+    /// Less important than the text around it.
     Faint,
     /// Done, allowed, healthy.
     Good,
-    /// Waits for somebody, or may become trouble.
+    /// Waiting, or a possible problem.
     Warning,
     /// Failed, refused, broken.
     Bad,
-    /// Something to type or to open.
+    /// A command, an id or a path.
     Accent,
 }
 
 impl Tone {
-    /// Returns the parameters of the escape sequence; `None` for text without colour.
+    /// Returns the parameters of the escape sequence; `None` for plain text.
     fn code(self) -> Option<&'static str> {
         match self {
             Tone::Plain => None,
@@ -37,25 +37,25 @@ impl Tone {
     }
 }
 
-/// Whether escape sequences are written.
+/// Whether to write escape sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colour {
-    /// They are.
+    /// Write them.
     On,
-    /// They are not.
+    /// Do not write them.
     Off,
 }
 
 /// One line of text in several tones.
 ///
-/// Holds no character that a terminal would act on: everything is escaped on the way in, whatever it came from.
+/// Contains no control characters: all text is escaped on creation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text {
     spans: Vec<(Tone, String)>,
 }
 
 impl Text {
-    /// Makes text of one tone.
+    /// Creates text of one tone.
     pub(crate) fn new(tone: Tone, text: &str) -> Text {
         Text { spans: vec![(tone, escape_terminal(text).into_owned())] }
     }
@@ -74,17 +74,17 @@ impl Text {
         self
     }
 
-    /// Tells whether there is nothing to see.
+    /// Returns whether the text is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.spans.iter().all(|(_, text)| text.is_empty())
     }
 
-    /// Returns how many columns of a terminal the text takes.
+    /// Returns the width of the text in terminal columns.
     pub(crate) fn width(&self) -> usize {
         self.spans.iter().map(|(_, text)| text.width()).sum()
     }
 
-    /// Cuts the text to at most `columns`, the last of them a `…` when something is missing.
+    /// Cuts the text to at most `columns`, with `…` at the end if something was cut.
     #[must_use]
     pub(crate) fn cut(self, columns: usize) -> Text {
         if self.width() <= columns {

@@ -1,27 +1,27 @@
-//! Points in time and spans of it, as people read them.
+//! Times and durations for people.
 
 use brigade::core::Timestamp;
 
 use super::text::{Text, Tone};
 
-/// Writes a stored point in time with its distance from now; text that is no time is shown as it is.
+/// Formats a stored time with its age. Text that is not a time is shown unchanged.
 pub(crate) fn moment(stored: &str, now: Timestamp) -> Text {
     stored.parse().map_or_else(|_| Text::from(stored), |time| at(time, now))
 }
 
-/// Writes a point in time with its distance from now.
+/// Formats a time with its age.
 pub(crate) fn at(time: Timestamp, now: Timestamp) -> Text {
     Text::from(clock(time)).then(Tone::Faint, &format!(" ({})", distance(time, now)))
 }
 
-/// Writes `2026-01-31 12:00:00 UTC`.
+/// Formats a time as `2026-01-31 12:00:00 UTC`.
 fn clock(at: Timestamp) -> String {
     let text = at.to_string();
     let seconds = text.get(..19).unwrap_or(&text).replacen('T', " ", 1);
     format!("{seconds} UTC")
 }
 
-/// Writes how long ago something was, or how soon it will be.
+/// Formats a time relative to now: `2 hours ago`, `in 5 minutes`.
 pub(crate) fn distance(at: Timestamp, now: Timestamp) -> String {
     let past = now.since(at).as_secs();
     let future = at.since(now).as_secs();
@@ -32,7 +32,7 @@ pub(crate) fn distance(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// Writes a span in its largest unit.
+/// Formats a duration in its largest unit.
 fn span(seconds: u64) -> String {
     let (count, unit) = match seconds {
         0..60 => (seconds, "second"),
@@ -44,9 +44,9 @@ fn span(seconds: u64) -> String {
     format!("{count} {unit}{plural}")
 }
 
-/// Writes a measured time, as precisely as people care.
+/// Formats a measured duration, rounded for people.
 pub(crate) fn measured(seconds: f64) -> String {
-    // Rounded first, so that no part reaches what the next larger unit is for.
+    // Rounded first, so that 59.96 s becomes 1 min 0 s and not 60.0 s.
     let milliseconds = (seconds * 1_000.0).round();
     if milliseconds < 1_000.0 {
         return format!("{milliseconds} ms");
@@ -59,7 +59,7 @@ pub(crate) fn measured(seconds: f64) -> String {
     format!("{} min {} s", (whole / 60.0).floor(), whole % 60.0)
 }
 
-/// Writes a limit in seconds: `30 s`.
+/// Formats a limit in seconds: `30 s`.
 pub(crate) fn limit(seconds: f64) -> String {
     format!("{seconds} s")
 }

@@ -1,10 +1,10 @@
-//! Words that stand in many places: statuses, counts, yes and no.
+//! Common words: statuses, counts, yes and no.
 
 use std::collections::BTreeMap;
 
 use super::text::{Text, Tone};
 
-/// Returns `2 pending, 1 approved` of counts; none when nothing is counted.
+/// Formats counts as `2 pending, 1 approved`; `None` if all are zero.
 pub(super) fn counts(counts: &BTreeMap<String, u64>) -> Option<String> {
     let counts = counts.iter().filter(|(_, count)| **count != 0);
     let counts: Vec<String> = counts.map(|(name, count)| format!("{count} {name}")).collect();
@@ -21,7 +21,7 @@ pub(super) fn number(number: Option<impl ToString>) -> Text {
     Text::from(number.map_or_else(String::new, |number| number.to_string()))
 }
 
-/// Shows a status word in the tone that fits it.
+/// Formats a status in its tone.
 pub(super) fn status(word: &str) -> Text {
     let tone = match word {
         "approved" | "completed" | "running" | "ready" | "current" | "ok" | "resumed" => Tone::Good,

@@ -17,7 +17,7 @@ fn now() -> Timestamp {
     Timestamp::from_unix_micros(1_700_000_000_000_000)
 }
 
-/// A row of the Python program about the same tool and type as [`issue`].
+/// A v0.30 row for the same tool and type as [`issue`].
 fn foreign(status: RowStatus, fingerprint: &str) -> InboxRow {
     InboxRow {
         status,
@@ -27,12 +27,12 @@ fn foreign(status: RowStatus, fingerprint: &str) -> InboxRow {
     }
 }
 
-/// The row that an issue becomes.
+/// Returns the row of an issue.
 fn row_of(issue: &Issue) -> Json {
     record(issue, &Mark::of(issue), &NeutralWords, now())
 }
 
-/// The rows that an import leaves.
+/// Returns the rows after an import.
 fn after(rows: &[InboxRow], import: &Import) -> Vec<InboxRow> {
     let created = import.created.iter().map(|row| InboxRow::of(row).unwrap());
     rows.iter().cloned().chain(created).collect()
@@ -66,7 +66,7 @@ fn issues_in_the_same_words_are_a_row_each_that_names_what_it_is_about() {
     let texts: Vec<String> = issues.iter().map(task_text).collect();
     assert_eq!(texts[0], "Repair tool catalog issue catalog/run_failed (run run-1): failed");
     assert_eq!(texts[3], "Repair tool catalog issue catalog/run_receipt_invalid (b.json): not JSON");
-    // Nor does the row of another issue stand for one, when a person gave it the same words.
+    // A row of another issue does not count, even if a person gave it the same text.
     let other = InboxRow { text: task_text(&issues[0]), ..with_status(&issues[1], RowStatus::Open) };
     check(&issues[..1], std::slice::from_ref(&other), (1, 0, 0));
     check(&issues[..1], &[InboxRow { key: None, ..other }], (0, 1, 0));

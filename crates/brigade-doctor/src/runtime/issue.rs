@@ -1,4 +1,4 @@
-//! What is wrong with one runtime.
+//! Issues of runtimes.
 
 use brigade_call::RuntimeIssueRecord;
 use brigade_catalog::Runtime;
@@ -6,16 +6,16 @@ use brigade_core::{Hint, Place, Severity};
 
 use crate::IssueType;
 
-/// One thing that is wrong with a runtime. Never quotes a value of the configuration.
+/// A problem of a runtime. Never quotes a value of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuntimeIssue {
     /// The runtime.
     pub runtime_id: String,
     /// What kind of issue it is.
     pub issue_type: IssueType,
-    /// How bad it is; an error keeps the runtime from being started.
+    /// The severity. A runtime with an error cannot be started.
     pub severity: Severity,
-    /// What is wrong, in a sentence without a final stop.
+    /// What is wrong: one sentence without a final stop.
     pub detail: String,
     /// The place in runtimes.toml that it concerns.
     pub place: Place,
@@ -26,7 +26,7 @@ pub struct RuntimeIssue {
 }
 
 impl RuntimeIssue {
-    /// Makes an issue of error severity about a field.
+    /// Creates an error about a field.
     pub fn of_field(
         runtime: &Runtime,
         issue_type: IssueType,
@@ -44,7 +44,7 @@ impl RuntimeIssue {
         }
     }
 
-    /// Makes an issue of the whole runtime.
+    /// Creates an issue of the whole runtime.
     pub fn of_runtime(
         runtime: &Runtime,
         issue_type: IssueType,
@@ -74,7 +74,7 @@ impl RuntimeIssue {
         RuntimeIssue { severity, ..self }
     }
 
-    /// Returns the issue as lists and receipts have it.
+    /// Returns the record for lists and receipts.
     pub fn to_record(&self) -> RuntimeIssueRecord {
         RuntimeIssueRecord {
             status: "warn".to_owned(),

@@ -2,7 +2,7 @@
 
 use brigade::NewFile;
 
-/// Takes files of the fixture into the binary.
+/// Includes files of the fixture in the binary.
 macro_rules! fixture {
     ($($path:literal)*) => {
         &[$(($path, include_str!(concat!("../../../../../fixtures/workspaces/repo-tools/", $path)))),*]
@@ -55,14 +55,14 @@ const SCRIPT: &str = "bin/count_words.py";
 
 /// Returns the files of the workspace.
 ///
-/// The kernel confines the scripts as far as it can, so that the demo also runs where it can do little.
+/// The sandbox runs in `best-effort` mode, so that the demo also works on kernels without full support.
 pub(super) fn files() -> Vec<NewFile> {
     let policy = POLICY.1.replace("mode = \"enforce\"", "mode = \"best-effort\"");
     let files = FILES.iter().map(|(path, text)| NewFile::new(path, *text));
     files.chain([NewFile::new(POLICY.0, policy)]).collect()
 }
 
-/// Returns the script as somebody changed it.
+/// Returns the script with a line added.
 pub(super) fn changed_script() -> NewFile {
     let (_, text) = FILES.iter().find(|(path, _)| *path == SCRIPT).expect("the script is one of the files");
     NewFile::new(SCRIPT, format!("{text}# one more line\n"))

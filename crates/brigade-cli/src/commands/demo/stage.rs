@@ -1,4 +1,4 @@
-//! Runs commands for an audience: what is typed, what it answers, and a sentence before it.
+//! Runs the commands of the demo and prints each with a comment and its output.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,7 +19,7 @@ pub(super) enum Expect {
     Refused,
 }
 
-/// What a command answered.
+/// A command that was run, and its output.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Answer {
     command: String,
@@ -29,13 +29,13 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Returns the first id of a kind that the answer names.
+    /// Returns the first word of the output with this prefix.
     pub(super) fn id(&self, prefix: &str) -> Option<String> {
         self.stdout.split_whitespace().find(|word| word.starts_with(prefix)).map(str::to_owned)
     }
 }
 
-/// The document of a demo.
+/// The document of `demo --json`.
 #[derive(Serialize)]
 struct DemoReport<'a> {
     schema: &'static str,
@@ -43,14 +43,14 @@ struct DemoReport<'a> {
     steps: &'a [Answer],
 }
 
-/// Where the demo is shown.
+/// Runs and prints the steps of the demo.
 pub(super) struct Stage<'w, 'o, 's> {
     folder: String,
     surroundings: Surroundings,
     output: &'w mut Output<'o, 's>,
     answers: Vec<Answer>,
     unexpected: bool,
-    /// Whether what was shown last is a command with its answer.
+    /// Whether a command and its output were printed last.
     after_answer: bool,
 }
 
@@ -62,7 +62,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
     ) -> Stage<'w, 'o, 's> {
         let surroundings = Surroundings {
             current_directory: Ok(workspace.root().to_owned()),
-            // What somebody has set for their own tools changes nothing here.
+            // The variables of the user's own tools must not change the demo.
             variables: Variables::Usual,
             ..surroundings.clone()
         };
@@ -77,14 +77,12 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         };
         let folder = stage.folder.clone();
         stage.show(|sheet| {
-            sheet.line(
-                Text::new(Tone::Faint, "# A workspace to try things out: ").then(Tone::Accent, &folder),
-            );
+            sheet.line(Text::new(Tone::Faint, "# Demo workspace:  ").then(Tone::Accent, &folder));
         });
         stage
     }
 
-    /// Says what comes next.
+    /// Prints a comment before the next command.
     pub(super) fn say(&mut self, sentence: &str) {
         self.after_answer = false;
         self.show(|sheet| {
@@ -93,12 +91,12 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         });
     }
 
-    /// Shows a command that is not one of Brigade, as somebody could have typed it.
+    /// Prints a shell command without running it.
     pub(super) fn shell(&mut self, line: &str) {
         self.prompt(line);
     }
 
-    /// Runs a command in the workspace and shows it with its answer.
+    /// Runs a command in the workspace and prints it with its output.
     pub(super) fn command(&mut self, words: &[&str], expect: Expect) -> Answer {
         let line =
             std::iter::once("brigade").chain(words.iter().copied()).map(quoted).collect::<Vec<_>>().join(" ");
@@ -124,8 +122,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         };
         if exit != expected {
             self.unexpected = true;
-            let said =
-                format!("# This should have ended with exit code {}, not {}.", expected.code(), exit.code());
+            let said = format!("# Expected exit code {}, got {}.", expected.code(), exit.code());
             self.show(|sheet| sheet.line(Text::new(Tone::Bad, &said)));
         }
         self.after_answer = true;
@@ -133,7 +130,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         answer
     }
 
-    /// Ends the demo and says what to try next.
+    /// Ends the demo and lists commands to try next.
     pub(super) fn end(self) -> Exit {
         let exit = if self.unexpected { Exit::Refused } else { Exit::Done };
         if self.output.is_json() {
@@ -142,12 +139,18 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
         }
         let mut page = Page::new(self.output.now());
         page.notes.line("");
-        page.notes.line(Text::new(Tone::Faint, "What to try next:"));
+        page.notes.line(Text::new(Tone::Faint, "Try next:"));
         for (command, why) in [
-            (format!("cd {}", quoted(&self.folder)), "the folder stays until you remove it"),
-            ("brigade tools describe count-words".to_owned(), "arguments, examples and effects of a tool"),
-            ("brigade tools policy explain count-words".to_owned(), "what the policy decides, rule by rule"),
-            ("brigade tools init".to_owned(), "in a folder of your own: begin a catalog"),
+            (format!("cd {}", quoted(&self.folder)), "the workspace stays until you remove it"),
+            (
+                "brigade tools describe count-words".to_owned(),
+                "show arguments, examples and effects of a tool",
+            ),
+            (
+                "brigade tools policy explain count-words".to_owned(),
+                "show each policy decision with its rule",
+            ),
+            ("brigade tools init".to_owned(), "create a catalog in your own repository"),
         ] {
             page.notes
                 .indented(2, Text::new(Tone::Accent, &command).then(Tone::Faint, &format!("   # {why}")));

@@ -5,26 +5,26 @@ use clap::{ArgGroup, Args};
 
 use crate::session::Session;
 
-/// Write the projections that are missing or stale
+/// Write missing and stale projections
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("which").args(["id", "all"]).required(true))]
 pub(crate) struct ApplyArgs {
-    /// Only this tool
+    /// Id of the tool
     id: Option<String>,
 
     /// All tools
     #[arg(long)]
     all: bool,
 
-    /// Show what would be written, as a diff, and write nothing
+    /// Show a diff of what would change, without writing
     #[arg(long)]
     dry_run: bool,
 
-    /// Replace files that hold somebody's own words
+    /// Overwrite files that have local edits or were not written by Brigade
     #[arg(long)]
     force: bool,
 
-    /// Remove projections that no tool wants any more, unless somebody edited them
+    /// Remove orphaned projections that have no local edits
     #[arg(long)]
     prune: bool,
 }

@@ -5,10 +5,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// List which tools can be called, and what is missing for the others
+/// List the contracts of tools and whether they can be called
 #[derive(Args, Debug)]
 pub(crate) struct ContractsArgs {
-    /// Start the MCP servers of enabled tools and compare what is listed now; calls nothing
+    /// Start the MCP servers of enabled tools and compare their tool lists; calls no tool
     #[arg(long)]
     live: bool,
 }

@@ -5,18 +5,18 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Add the built-in tools to the catalog; keeps what a person wrote
+/// Add the built-in tools to the catalog
 #[derive(Args, Debug)]
 pub(crate) struct DefaultsArgs {
-    /// Say what would be added, and write nothing
+    /// Show what would be added, without writing
     #[arg(long)]
     dry_run: bool,
 
-    /// Bring entries of built-in tools that are there up to date
+    /// Update existing entries of built-in tools
     #[arg(long)]
     force: bool,
 
-    /// Leave .gitignore alone
+    /// Do not change .gitignore
     #[arg(long)]
     no_gitignore: bool,
 }

@@ -5,12 +5,12 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Describe how a tool is called: arguments, examples, effects
+/// Describe a tool's arguments, examples and effects
 #[derive(Args, Debug)]
 pub(crate) struct DescribeArgs {
     /// Id of the tool
     id: String,
-    /// Start the MCP server of the tool and compare what is listed now; calls nothing
+    /// Start the tool's MCP server and compare its tool list; calls no tool
     #[arg(long)]
     live: bool,
 }

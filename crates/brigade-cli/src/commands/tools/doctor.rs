@@ -8,32 +8,32 @@ use clap::Args;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Look for trouble in tools, files, projections, runtimes, policy, calls and runs
+/// Check tools, projections, runtimes, policy, calls and runs
 ///
-/// Ends with 0 also when there are issues, unless the catalog is invalid; --strict makes issues count.
+/// Exits with 0 even if there are issues, unless the catalog is invalid. Use --strict to exit with 1.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
-    /// End with 1 when there are issues
+    /// Exit with 1 if there are issues
     #[arg(long)]
     strict: bool,
 
-    /// Only issues of this area, such as policy, or type, such as missing_source; may be repeated
+    /// Only report issues of this area (policy) or type (missing_source); can be repeated
     #[arg(long, value_name = "AREA|TYPE", value_delimiter = ',')]
     only: Vec<String>,
 
-    /// Only issues of this tool or runtime
+    /// Only report issues of this tool or runtime
     #[arg(long, value_name = "ID")]
     tool: Option<String>,
 
-    /// Write the issues as SARIF, for editors and code hosts, to this file, or instead of the report
+    /// Write the issues as SARIF to this file, or to standard output without a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     sarif: Option<PathBuf>,
 
-    /// Mend what can be mended without a decision: modes, stale files, unreadable lines
+    /// Fix what needs no decision: file modes, stale files, unreadable lines
     #[arg(long, conflicts_with_all = ["strict", "only", "tool", "sarif"])]
     fix: bool,
 
-    /// Say what --fix would do
+    /// Show what --fix would do, without writing
     #[arg(long, requires = "fix")]
     dry_run: bool,
 }

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Put every issue into the work inbox, once
+/// Add all issues to the work inbox
 #[derive(Args, Debug)]
 pub(crate) struct ImportIssuesArgs {}
 

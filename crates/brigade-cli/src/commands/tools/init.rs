@@ -5,16 +5,16 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Begin a catalog in this folder
+/// Create a catalog in the current directory
 ///
-/// Writes .brigade/tools.toml with four examples, their sources in tools/, and lines for .gitignore.
+/// Writes .brigade/tools.toml with four example tools, their sources in tools/, and entries in .gitignore.
 #[derive(Args, Debug)]
 pub(crate) struct InitArgs {
-    /// Replace a catalog that is there
+    /// Overwrite an existing catalog
     #[arg(long)]
     force: bool,
 
-    /// Leave .gitignore alone
+    /// Do not change .gitignore
     #[arg(long)]
     no_gitignore: bool,
 }

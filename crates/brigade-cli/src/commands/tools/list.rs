@@ -8,7 +8,7 @@ use crate::session::Session;
 
 /// List the tools
 ///
-/// As text, only the catalog is read. As JSON, the whole health of the workspace comes with it.
+/// Text output reads only the catalog. JSON output includes the health of the workspace.
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {}
 

@@ -8,7 +8,7 @@ use crate::session::Session;
 /// Find tools by id, name, family or description
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
-    /// What to look for, in any case
+    /// Text to search for, ignoring case
     query: String,
 }
 

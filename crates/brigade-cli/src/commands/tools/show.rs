@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Show one tool and its projections
+/// Show a tool and its projections
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
     /// Id of the tool

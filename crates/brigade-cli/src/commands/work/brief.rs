@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Say what waits for a person, and the next command to type
+/// Show what needs a decision, and the next command to run
 #[derive(Args, Debug)]
 pub(crate) struct BriefArgs {}
 

@@ -1,4 +1,4 @@
-//! Plans, calls, and what became of them.
+//! Plans and calls.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ impl View for PlanReport {
     }
 }
 
-/// Returns the command that queues what was planned.
+/// Returns the command that queues a planned call.
 fn queue_command(tool_id: &str, arguments: &Json) -> String {
     let command = format!("brigade tools call queue {}", quoted(tool_id));
     match arguments.as_object().filter(|arguments| !arguments.is_empty()) {
@@ -51,25 +51,25 @@ fn queue_command(tool_id: &str, arguments: &Json) -> String {
     }
 }
 
-/// How much of one argument, or of all in a command, is shown, in bytes.
+/// How many bytes are shown of an argument, or of all arguments in a command.
 const LONG: usize = 2_000;
 
-/// Returns the beginning of a text that is too long to be shown, and how much is left out.
+/// Shortens a long text and says how much is left out.
 fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= LONG {
         return Cow::Borrowed(text);
     }
     let shown = &text[..text.floor_char_boundary(LONG)];
-    Cow::Owned(format!("{shown}… (and {} bytes more)", text.len() - shown.len()))
+    Cow::Owned(format!("{shown}… ({} more bytes)", text.len() - shown.len()))
 }
 
-/// Shows the words of a command line so that a shell would read them back.
+/// Formats a command line, quoted for a shell.
 fn command_line(argv: &[String]) -> Option<Text> {
     let words: Vec<String> = argv.iter().map(|word| quoted(&shortened(word))).collect();
     (!words.is_empty()).then(|| Text::new(Tone::Accent, &words.join(" ")))
 }
 
-/// Shows what a call may do; for plans and for the contract of a stored call.
+/// Shows the contract of a plan or a stored call.
 fn show_contract(family: Option<&str>, command: Option<&str>, contract: &ContractLabels, sheet: &mut Sheet) {
     sheet.field_if("family", family);
     sheet.field_if("command", command);
@@ -95,7 +95,7 @@ fn show_arguments(arguments: &Json, sheet: &mut Sheet) {
     }
 }
 
-/// Shows how many reasons there are, and each.
+/// Shows the number of blockers, and each blocker.
 fn show_blockers(details: &[BlockerDetail], sheet: &mut Sheet) {
     if details.is_empty() {
         return;
@@ -109,21 +109,21 @@ impl View for QueueReport {
         page.data.field("call", Text::new(Tone::Accent, self.call.id.as_str()));
         page.data.field("tool", &self.call.tool_id);
         page.data.field("status", words::status(self.call.status.as_str()));
-        page.data.field("queued", if self.created == 1 { "yes" } else { "no, it was there already" });
+        page.data.field("queued", if self.created == 1 { "yes" } else { "no, already in the queue" });
         page.data.field_if("reason", self.reason.as_ref());
         show_blockers(&self.blocker_details, &mut page.data);
         next_step(&self.call, page);
     }
 }
 
-/// Says what can be done with a call as it stands.
+/// Adds the next step for a call.
 fn next_step(call: &Call, page: &mut Page) {
     let id = &call.id;
     match &call.status {
         CallStatus::Pending if call.blockers.is_empty() => {
             page.next(&format!("brigade tools call approve {id}"));
         }
-        // What it binds may have changed since it was put aside.
+        // Its files may have changed since it was put on hold.
         CallStatus::Held => page.next(&format!("brigade tools call show {id}")),
         CallStatus::Approved => page.next(&format!("brigade tools call run {id}")),
         CallStatus::Waiting => page.next("brigade tools checkpoint list"),
@@ -149,7 +149,9 @@ impl View for CallReport {
         }
         if !self.changed.is_empty() {
             page.data.field("changed", Text::new(Tone::Bad, &self.changed.join(", ")));
-            page.note("changed since it was approved, so it does not run; queue it again and approve that");
+            page.note(
+                "changed since it was approved, so it cannot run; queue it again and approve the new call",
+            );
         }
         match &self.next {
             Some(NextStep::QueueCall(tool)) => page.next(&queue_command(tool, &self.call.args)),
@@ -206,7 +208,7 @@ impl View for RunReport {
     fn show(&self, page: &mut Page) {
         for passed in &self.passed_over {
             let reasons = passed.reasons.join("; ");
-            page.note(&format!("passed over {}: {reasons}", passed.call_id));
+            page.note(&format!("skipped {}: {reasons}", passed.call_id));
         }
         for warning in &self.warnings {
             page.note(warning);

@@ -13,7 +13,7 @@ use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 use crate::render::{View, fault, when, words};
 
-/// Says what is wrong with the catalog.
+/// Adds the errors of a configuration file.
 pub(super) fn config_errors(errors: &[ErrorLine], page: &mut Page) {
     fault::list(errors.iter().map(|error| error.fault().clone()).collect(), &mut page.trouble);
 }
@@ -49,7 +49,7 @@ impl View for ToolLinesReport {
     }
 }
 
-/// Lists harnesses; a long list as its length, which is what people want to know of it.
+/// Lists harnesses, or their number if there are more than three.
 fn harnesses(names: &[String]) -> String {
     if names.len() <= 3 { names.join(", ") } else { format!("{} harnesses", names.len()) }
 }
@@ -84,11 +84,11 @@ impl View for ShowReport {
     }
 }
 
-/// Says that a tool cannot be used, and how it can.
+/// Adds a note if a tool is disabled.
 fn note_disabled(tool: &ToolSummary, page: &mut Page) {
     if !tool.enabled {
         let line = tool.origin.line.map_or_else(String::new, |line| format!(", entry at line {line}"));
-        page.note(&format!("the tool is disabled: set `enabled = true` in {}{line}", tool.origin.file));
+        page.note(&format!("the tool is disabled; set `enabled = true` in {}{line}", tool.origin.file));
     }
 }
 
@@ -139,7 +139,7 @@ impl View for DescribeReport {
         if !self.tool.summary.enabled {
             return note_disabled(&self.tool.summary, page);
         }
-        // Tools of other families are projected, and never called.
+        // Tools of other families are projected, but never called.
         let command = match contract.family.as_deref() {
             Some("script" | "mcp") => format!("brigade tools call plan {} --args JSON", contract.tool_id),
             _ => format!("brigade tools plan {}", contract.tool_id),
@@ -190,7 +190,7 @@ fn show_arguments(arguments: &[ArgumentDescription], page: &mut Page) {
     page.data.table(table);
 }
 
-/// Shows the arguments of each example, as they are typed after `--args`.
+/// Shows the arguments of each example, in the format of `--args`.
 fn show_examples(examples: &Json, page: &mut Page) {
     let Some(examples) = examples.as_array().filter(|examples| !examples.is_empty()) else { return };
     page.data.gap();

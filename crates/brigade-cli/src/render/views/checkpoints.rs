@@ -1,4 +1,4 @@
-//! Checkpoints: what a program asks before it goes on.
+//! Checkpoints: questions that a program asks before it continues.
 
 use brigade::core::Json;
 use brigade::{
@@ -40,7 +40,7 @@ impl View for CheckpointListReport {
                 Text::from(&checkpoint.tool_id),
                 words::status(checkpoint.status.as_str()),
                 checkpoint.created_at.map_or_else(Text::default, |at| when::at(at, page.now)),
-                checkpoint.expires_at.map_or_else(|| Text::from("no end"), |until| when::at(until, page.now)),
+                checkpoint.expires_at.map_or_else(|| Text::from("never"), |until| when::at(until, page.now)),
                 Text::from(checkpoint.reason.as_deref().unwrap_or_default()),
             ]);
         }
@@ -65,8 +65,8 @@ fn show_checkpoint(checkpoint: &Checkpoint, page: &mut Page) {
     sheet.field_if("call", Some(&checkpoint.call_id));
     sheet.field_if("run", Some(&checkpoint.run_id));
     sheet.field_if("reason", checkpoint.reason.as_deref());
-    sheet.field_if("wants to", checkpoint.requested_action.as_deref());
-    sheet.field_if("asks", checkpoint.prompt.as_deref());
+    sheet.field_if("action", checkpoint.requested_action.as_deref());
+    sheet.field_if("question", checkpoint.prompt.as_deref());
     sheet.field_if("choices", Some(checkpoint.choices.join(", ")));
     sheet.field_if("chosen", checkpoint.selected_choice.as_deref());
     for (at, name) in [
@@ -85,7 +85,7 @@ fn show_checkpoint(checkpoint: &Checkpoint, page: &mut Page) {
     }
 }
 
-/// Says what can be done with a checkpoint as it stands.
+/// Adds the next step for a checkpoint.
 fn next_step(checkpoint: &Checkpoint, call_status: Option<&str>, page: &mut Page) {
     let id = &checkpoint.id;
     match checkpoint.status {
@@ -93,7 +93,7 @@ fn next_step(checkpoint: &Checkpoint, call_status: Option<&str>, page: &mut Page
             let choice = checkpoint.choices.first().map_or("continue", String::as_str);
             page.next(&format!("brigade tools checkpoint approve {id} --choice {}", quoted(choice)));
         }
-        // Others of the same run are still to be answered.
+        // Other checkpoints of the run need an answer first.
         CheckpointStatus::Approved if call_status == Some("waiting") => {
             page.next("brigade tools checkpoint list");
         }

@@ -1,4 +1,4 @@
-//! Health: what is wrong, and what was mended.
+//! Issues, and what was fixed.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -33,7 +33,7 @@ impl View for CatalogReport {
         let count = match (self.issue_count, self.raw_issue_count.saturating_sub(self.issue_count)) {
             (0, 0) => Text::new(Tone::Good, "none"),
             (count, 0) => Text::from(count.to_string()),
-            (count, quiet) => Text::from(format!("{count}, and {quiet} quieted by the last closeout")),
+            (count, quiet) => Text::from(format!("{count} ({quiet} more accepted by the last closeout)")),
         };
         sheet.field("issues", count);
         let issues: Vec<IssueReport> = self.issues.iter().collect();
@@ -47,7 +47,7 @@ impl View for CatalogReport {
             issues: Rows::none(),
             ..self.clone()
         };
-        // Without a closeout all issues count, and are written once.
+        // Without a closeout both lists are the same, so they are formatted once.
         let are_all = self.issues.is(&self.raw_issues);
         let mut written = Vec::new();
         json::write_with_lists(out, &bare, &["tools", "raw_issues", "issues"], |key, out| match key {
@@ -60,14 +60,14 @@ impl View for CatalogReport {
     }
 }
 
-/// How bad issues are, the worst first, and what many of them are called.
+/// The severities, worst first, with their plural and tone.
 const SEVERITIES: [(Severity, &str, Tone); 3] = [
     (Severity::Error, "errors", Tone::Bad),
     (Severity::Warning, "warnings", Tone::Warning),
     (Severity::Info, "notes", Tone::Faint),
 ];
 
-/// What is shown of an issue.
+/// The parts of an issue that are shown.
 pub(super) struct IssueLine<'a> {
     severity: &'a str,
     issue_type: &'a str,
@@ -112,7 +112,7 @@ impl<'a> From<&'a RuntimeIssueRecord> for IssueLine<'a> {
     }
 }
 
-/// Lists issues with their place and the command that helps: the worst first, those of a type beside each other.
+/// Lists issues with place and help: the worst first, grouped by type.
 pub(super) fn show_issues<'i, I>(issues: &'i [I], page: &mut Page)
 where
     IssueLine<'i>: From<&'i I>,
@@ -139,7 +139,7 @@ where
     }
 }
 
-/// Puts issues together that differ in nothing but the harness: the projections of a tool often share their fate.
+/// Groups issues that differ only in the harness, because all projections of a tool often have the same issue.
 fn alike<'i, 'l>(issues: &[&'l IssueLine<'i>]) -> Vec<Vec<&'l IssueLine<'i>>> {
     let mut found: Vec<Vec<&IssueLine<'_>>> = Vec::new();
     let mut known: HashMap<[&str; 3], usize> = HashMap::new();
@@ -158,13 +158,13 @@ fn alike<'i, 'l>(issues: &[&'l IssueLine<'i>]) -> Vec<Vec<&'l IssueLine<'i>>> {
 }
 
 impl<'a> IssueLine<'a> {
-    /// Returns what is wrong without the harness, with which the sentence of a projection begins.
+    /// Returns the detail without the prefix that names the harness.
     fn common_detail(&self) -> &'a str {
         let rest = self.detail.strip_prefix(self.harness).and_then(|rest| rest.strip_prefix(": "));
         rest.filter(|_| !self.harness.is_empty()).unwrap_or(self.detail)
     }
 
-    /// Names what the issue is about, behind a space; empty when that is the workspace.
+    /// Returns the tool and harness after a space; empty for issues of the workspace.
     fn about(&self) -> String {
         let about = [self.tool_id, self.harness];
         let about = about.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
@@ -172,7 +172,7 @@ impl<'a> IssueLine<'a> {
     }
 }
 
-/// Makes one fault of issues that are alike, at the place of the first.
+/// Converts a group of issues to one fault, at the place of the first.
 fn fault(issues: &[&IssueLine<'_>], severity: Severity) -> Fault {
     let issue = issues[0];
     let message = match issues {
@@ -190,7 +190,7 @@ fn fault(issues: &[&IssueLine<'_>], severity: Severity) -> Fault {
         .help(issue.fix.map(|fix| Hint::from(fix.to_owned())))
 }
 
-/// Says in one line what is wrong, for a row of a table.
+/// Formats an issue for a row of a table.
 pub(super) fn issue_line(issue: &IssueLine<'_>) -> [Text; 2] {
     let severity = issue.severity;
     let tone = SEVERITIES
@@ -201,7 +201,7 @@ pub(super) fn issue_line(issue: &IssueLine<'_>) -> [Text; 2] {
     [Text::new(tone, severity), Text::from(text)]
 }
 
-/// Shows where something stands.
+/// Formats a file and a line.
 pub(super) fn place(file: &str, line: Option<usize>) -> Text {
     let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
     Text::new(Tone::Accent, &place)
@@ -224,14 +224,14 @@ impl View for PolicyHealthReport {
 impl View for FixReport {
     fn show(&self, page: &mut Page) {
         if self.fixed.is_empty() && self.failed.is_empty() {
-            page.data.line("nothing to mend");
+            page.data.line("nothing to fix");
         }
-        let done = if self.dry_run { "would mend" } else { "mended" };
+        let done = if self.dry_run { "would fix" } else { "fixed" };
         for fix in &self.fixed {
             page.data.line(fix_line(Tone::Good, done, fix));
         }
         for fix in &self.failed {
-            page.trouble.line(fix_line(Tone::Bad, "error: not mended", fix));
+            page.trouble.line(fix_line(Tone::Bad, "error: cannot fix", fix));
         }
         page.next(&self.next_command.to_string());
     }
@@ -254,7 +254,7 @@ impl View for ImportReport {
         sheet.field("dismissed", self.dismissed.to_string());
         if 0 < self.quarantined {
             let to = self.quarantine_path.as_deref().unwrap_or("a quarantine");
-            page.note(&format!("{} unreadable lines of the inbox were moved to {to}", self.quarantined));
+            page.note(&format!("moved {} unreadable lines of the inbox to {to}", self.quarantined));
         }
         page.next("brigade work inbox list");
     }

@@ -1,4 +1,4 @@
-//! What MCP servers list: pins, comparisons, imports.
+//! MCP tools: pins, live comparisons and imports.
 
 use brigade::{ImportMcpReport, LiveIssue, LiveReport, PinListReport, PinReport, PinSummary, ServerSummary};
 
@@ -7,19 +7,19 @@ use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
 use crate::render::{View, when};
 
-/// Shows whether a pin still holds.
+/// Formats the state of a pin.
 fn state(word: &str) -> Text {
     Text::new(if matches!(word, "pinned" | "known") { Tone::Good } else { Tone::Bad }, word)
 }
 
-/// Lists what changed.
+/// Lists changes.
 fn changes(changes: &[String], page: &mut Page) {
     for change in changes {
         page.data.indented(2, Text::new(Tone::Warning, "- ").then(Tone::Plain, change));
     }
 }
 
-/// Lists what a server says now and that does not fit.
+/// Lists the issues of a live comparison.
 fn live_issues(issues: &[LiveIssue], page: &mut Page) {
     for issue in issues {
         let about = match &issue.tool {
@@ -120,18 +120,18 @@ impl View for PinReport {
         sheet.field("file", Text::new(Tone::Accent, &pin.pin_path));
         if !self.changes.is_empty() {
             page.data.gap();
-            page.data.line(if self.accepted { "accepted:" } else { "the server says differently:" });
+            page.data.line(if self.accepted { "accepted:" } else { "changes at the server:" });
             changes(&self.changes, page);
         }
         if let (false, "changed", Some(offered)) = (self.accepted, pin.state, &self.offered) {
-            // The fingerprint lets only what is shown here be taken.
+            // With the fingerprint, only the changes shown here are accepted.
             let fingerprint: String = offered.fingerprint.chars().take(16).collect();
             page.next(&format!("brigade tools pins accept {} --fingerprint {fingerprint}", pin.id));
         }
     }
 }
 
-/// Shows what a server lists.
+/// Shows the tool list of a server.
 fn listed(server: &ServerSummary, changed: &[String], accepted: bool, page: &mut Page) {
     let now = page.now;
     let sheet = &mut page.data;
@@ -144,7 +144,7 @@ fn listed(server: &ServerSummary, changed: &[String], accepted: bool, page: &mut
     sheet.field("file", Text::new(Tone::Accent, &server.listing_path));
     if !changed.is_empty() {
         page.data.gap();
-        page.data.line(if accepted { "accepted:" } else { "the server lists other tools:" });
+        page.data.line(if accepted { "accepted:" } else { "changes of the list:" });
         changes(changed, page);
         if !accepted {
             page.next(&format!("brigade tools pins accept {}", server.id));
@@ -152,35 +152,35 @@ fn listed(server: &ServerSummary, changed: &[String], accepted: bool, page: &mut
     }
 }
 
-/// Shows what the server of a call's tool says differently than it is pinned.
+/// Shows how the server's listing of a call's tool differs from its pin.
 pub(super) fn waiting_change(pin: &PinSummary, page: &mut Page) {
     let now = page.now;
     if let Some(since) = &pin.missing_since {
         page.data.field(
             "server",
-            Text::new(Tone::Bad, "does not list the tool since ").and(when::moment(since, now)),
+            Text::new(Tone::Bad, "has not listed the tool since ").and(when::moment(since, now)),
         );
     }
     let Some(since) = &pin.offered_at else { return };
     page.data.field("server", Text::new(Tone::Bad, "changed the tool ").and(when::moment(since, now)));
     changes(&pin.changes, page);
     page.note(&format!(
-        "an approval takes this change of `{}` of the server `{}`, and no other one",
+        "approving accepts this change of `{}` at server `{}`, and no other change",
         pin.tool, pin.server
     ));
 }
 
-/// Shows what an approval took of what the server changed.
+/// Shows the changes that an approval accepted.
 pub(super) fn accepted_change(pin: &PinSummary, accepted: &[String], page: &mut Page) {
     if accepted.is_empty() {
         return;
     }
-    page.data.field("accepted", format!("what the server `{}` changed of `{}`:", pin.server, pin.tool));
+    page.data.field("accepted", format!("changes of server `{}` to `{}`:", pin.server, pin.tool));
     changes(accepted, page);
     page.data.field("pin", Text::new(Tone::Accent, &pin.id));
 }
 
-/// Shows what servers said on request.
+/// Shows the result of a live comparison.
 pub(super) fn live(report: &LiveReport, page: &mut Page) {
     page.data.gap();
     for server in &report.servers {
@@ -192,7 +192,7 @@ pub(super) fn live(report: &LiveReport, page: &mut Page) {
         page.data.field(&format!("server {}", server.server), said);
     }
     for tool in &report.tools {
-        page.data.field_if(&format!("{} says of {}", tool.server, tool.tool), tool.description.as_ref());
+        page.data.field_if(&format!("{} describes {}", tool.server, tool.tool), tool.description.as_ref());
     }
     page.data.field("live issues", report.issue_count.to_string());
     live_issues(&report.issues, page);
@@ -230,7 +230,7 @@ impl View for ImportMcpReport {
         }
         if 0 < self.added_count && !self.dry_run {
             page.note(
-                "entries are disabled: review each, add permissions and effects, then set `enabled = true`",
+                "new entries are disabled: review each, add permissions and effects, then set `enabled = true`",
             );
             if let Some(first) = self.tools.iter().find(|tool| tool.action == "add") {
                 page.next(&format!("brigade tools describe {}", first.tool_id));

@@ -1,4 +1,4 @@
-//! The policy and what it decides.
+//! The policy and its decisions.
 
 use brigade::core::Json;
 use brigade::core::json::to_json;
@@ -26,7 +26,7 @@ impl View for PolicyReport {
     }
 }
 
-/// Shows what the policy says, key by key; what it does not say is left out.
+/// Shows the keys of the policy that are set.
 fn show_rules(rules: &Json, above: &str, page: &mut Page) {
     for (key, value) in rules.as_object().into_iter().flatten() {
         let name = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
@@ -42,7 +42,7 @@ fn show_rules(rules: &Json, above: &str, page: &mut Page) {
     }
 }
 
-/// Writes a value in one line: texts as they are, everything else as JSON.
+/// Formats a value in one line: strings unquoted, everything else as JSON.
 fn short(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_compact(), str::to_owned)
 }

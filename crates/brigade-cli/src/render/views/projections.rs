@@ -1,4 +1,4 @@
-//! Projections: what harnesses see of the tools.
+//! Projections: files that harnesses read.
 
 mod parity;
 
@@ -24,7 +24,7 @@ impl View for ProjectionPlanReport {
         show_details(&self.projections, &self.target, &mut page.data);
         show_orphans(&self.orphans, &self.target, &mut page.data);
         if !self.orphans_complete {
-            page.note("not every folder could be searched for projections that nobody wants any more");
+            page.note("not every directory could be searched for orphaned projections");
         }
         page.data.gap();
         page.data.field_if("status", words::counts(&self.counts));
@@ -34,7 +34,7 @@ impl View for ProjectionPlanReport {
             page.next(&format!("brigade tools apply --dry-run {which}"));
         }
         if self.projections.iter().any(|item| item.action == "conflict") {
-            // Without --force there would be nothing to look at.
+            // Without --force, the dry run would not show a diff.
             page.next(&format!("brigade tools apply --dry-run --force {which}"));
         }
         if self.orphans.iter().any(|orphan| orphan.prunable == "yes") {
@@ -46,11 +46,11 @@ impl View for ProjectionPlanReport {
 impl View for SyncPlanReport {
     fn show(&self, page: &mut Page) {
         self.plan.show(page);
-        page.note("a sync writes only with both --write and --force, and removes nothing");
+        page.note("a sync writes only with both --write and --force, and never removes files");
     }
 }
 
-/// Returns the last word of a command about one tool or all, as it is typed.
+/// Returns the argument for one tool or all tools.
 fn which(tool_id: Option<&str>) -> String {
     match tool_id {
         None => "--all".to_owned(),
@@ -89,7 +89,7 @@ fn action(action: &str) -> Text {
     }
 }
 
-/// Says what the harness makes of the file.
+/// Formats how well the harness reads the file.
 fn lossiness(lossiness: Option<&str>) -> Text {
     match lossiness {
         None => Text::new(Tone::Faint, "unknown"),
@@ -98,12 +98,12 @@ fn lossiness(lossiness: Option<&str>) -> Text {
     }
 }
 
-/// Shows a path as seen from the workspace.
+/// Returns a path relative to the workspace.
 fn relative<'p>(path: &'p str, target: &str) -> &'p str {
     Path::new(path).strip_prefix(target).ok().and_then(Path::to_str).unwrap_or(path)
 }
 
-/// Says of what cannot be written why, and what else is worth knowing.
+/// Shows why files cannot be written, and advice.
 fn show_details(items: &[ProjectionReport], target: &str, sheet: &mut Sheet) {
     let is_trouble = |item: &&ProjectionReport| {
         item.action == "conflict"
@@ -133,7 +133,7 @@ fn show_orphans(orphans: &[OrphanReport], target: &str, sheet: &mut Sheet) {
         return;
     }
     sheet.gap();
-    sheet.line(Text::new(Tone::Faint, "files that no tool wants any more:"));
+    sheet.line(Text::new(Tone::Faint, "orphaned projections:"));
     for orphan in orphans {
         sheet.indented(
             2,
@@ -168,7 +168,7 @@ impl View for ApplyReport {
         show_orphans(&self.orphans, &self.target, &mut page.data);
         page.data.gap();
         page.data.field(if self.dry_run { "to write" } else { "written" }, self.applied_count.to_string());
-        page.data.field("nothing to do", self.skipped_count.saturating_sub(self.refused_count).to_string());
+        page.data.field("unchanged", self.skipped_count.saturating_sub(self.refused_count).to_string());
         page.data.field("refused", self.refused_count.to_string());
         page.data.field("conflicts", self.conflict_count.to_string());
         if self.dry_run && 0 < self.applied_count + self.pruned.len() {
@@ -180,23 +180,21 @@ impl View for ApplyReport {
         let left = self.conflict_count;
         if 0 < left && 0 < self.applied_count {
             let files = if left == 1 { "1 file was".to_owned() } else { format!("{left} files were") };
-            page.note(&format!(
-                "this ends with 1 because {files} left alone; all others are as they should be"
-            ));
+            page.note(&format!("exit code 1: {files} not written; all others are up to date"));
         }
         if 0 < self.conflict_count && !self.force {
-            page.note("--force replaces files that hold somebody's own words");
+            page.note("use --force to overwrite files with local edits");
         }
     }
 }
 
-/// Says what was left alone or could not be written.
+/// Shows files that were not written.
 fn show_trouble(report: &ApplyReport, page: &mut Page) {
     let refused = report.skipped.iter().filter(|item| matches!(item.status, "invalid" | "missing_source"));
     for item in report.conflicts.iter().chain(refused) {
         let path = relative(item.projection_path.as_deref().unwrap_or(&item.harness), &report.target);
         page.trouble.line(
-            Text::new(Tone::Bad, "left alone: ")
+            Text::new(Tone::Bad, "not written: ")
                 .then(Tone::Accent, path)
                 .then(Tone::Plain, &format!(" ({}): {}", item.tool_id, item.detail)),
         );

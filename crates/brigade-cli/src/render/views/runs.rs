@@ -51,7 +51,7 @@ fn runs_table(runs: &Rows<RunSummary>, page: &Page) -> Table {
         ("tool", Fit::Whole),
         ("status", Fit::Whole),
         ("exit", Fit::Whole),
-        ("took", Fit::Whole),
+        ("duration", Fit::Whole),
         ("started", Fit::Cut),
     ]);
     for run in runs.iter() {
@@ -78,7 +78,7 @@ impl View for RunShowReport {
     }
 }
 
-/// Shows what a receipt says.
+/// Shows a receipt.
 pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
     let now = page.now;
     let sheet = &mut page.data;
@@ -87,7 +87,7 @@ pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
     sheet.field("tool", Text::new(Tone::Strong, &receipt.tool_id));
     sheet.field("status", words::status(&receipt.status));
     sheet.field_if("started", receipt.started_at().map(|at| when::at(at, now)));
-    sheet.field_if("took", receipt.duration_seconds.as_ref().map(|took| when::measured(took.as_f64())));
+    sheet.field_if("duration", receipt.duration_seconds.as_ref().map(|took| when::measured(took.as_f64())));
     sheet.field_if("exit code", Some(words::number(receipt.exit_code)));
     if receipt.timed_out {
         let limit = receipt.timeout.as_ref().map_or_else(String::new, |limit| when::limit(limit.as_f64()));
@@ -104,7 +104,7 @@ pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
             sheet.field("changed", Text::new(Tone::Warning, change));
         }
     } else {
-        // What a server writes are messages of the protocol; its answer says it better.
+        // The output of an MCP server is protocol messages, so only its answer is shown.
         sheet.field_if("output", Some(&receipt.stdout_summary));
     }
     sheet.field_if("errors", Some(&receipt.stderr_summary));
@@ -118,11 +118,13 @@ pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
 
 fn note_unrecorded(receipt: &Receipt, page: &mut Page) {
     if receipt.recorded == Some(false) {
-        page.note("the runner was ended before the run was; its receipt is written by the next command that changes a call");
+        page.note(
+            "brigade was ended during this run; the next command that changes a call writes the receipt",
+        );
     }
 }
 
-/// Says what can be done after a run.
+/// Adds the next step after a run.
 pub(super) fn next_step(receipt: &Receipt, page: &mut Page) {
     note_unrecorded(receipt, page);
     match CallStatus::from_word(&receipt.status) {
@@ -153,14 +155,10 @@ impl View for LedgerReport {
         page.data.field("checked", format!("{} receipts", self.checked));
         page.data.field(
             "result",
-            if self.valid {
-                Text::new(Tone::Good, "everything fits together")
-            } else {
-                Text::new(Tone::Bad, "something does not fit")
-            },
+            if self.valid { Text::new(Tone::Good, "valid") } else { Text::new(Tone::Bad, "invalid") },
         );
         if !self.adopted {
-            page.note("receipts of an older program enter the ledger with the first write");
+            page.note("the receipts of v0.30 are added to the ledger by the first write");
         }
         for finding in &self.findings {
             let place = match (finding.sequence, finding.line) {

@@ -1,4 +1,4 @@
-//! Runtimes: how they stand, and what came of starting and stopping them.
+//! Runtimes: their state, starts and stops.
 
 use brigade::command::argv::Argv;
 use brigade::{
@@ -104,7 +104,7 @@ impl View for RuntimeReport {
             sheet.field("last check", about.and(checked));
         }
         sheet.field("command", &runtime.command);
-        sheet.field("folder", runtime.cwd.as_deref().unwrap_or_default());
+        sheet.field("cwd", runtime.cwd.as_deref().unwrap_or_default());
         sheet.field_if("port", Some(words::number(runtime.port)));
         sheet.field_if("pid file", Some(&runtime.pid_path));
         sheet.field_if("metadata", Some(&runtime.metadata_path));
@@ -177,9 +177,9 @@ impl View for RuntimeLogsReport {
             page.data.line(line);
         }
         if self.lines.is_empty() {
-            page.note(&format!("nothing in {}", self.log_path));
+            page.note(&format!("{} is empty", self.log_path));
         } else if self.has_earlier {
-            page.note(&format!("there is more in {}", self.log_path));
+            page.note(&format!("earlier lines are in {}", self.log_path));
         }
         if self.lines.is_empty() && self.other_has_lines && self.other_stream == "stderr" {
             page.next(&format!("{} --stderr", command_line("logs", &self.runtime_id)));
@@ -187,7 +187,7 @@ impl View for RuntimeLogsReport {
     }
 }
 
-/// Shows the errors of the file and how many runtimes stand how; tells whether there are any.
+/// Shows the errors of the file and the counts by state; returns whether there are any runtimes.
 fn show_counts(summary: &RuntimesSummary, page: &mut Page) -> bool {
     config_errors(&summary.errors, page);
     if summary.runtimes.is_empty() {
@@ -208,7 +208,7 @@ fn note_issues(summary: &RuntimesSummary, page: &mut Page) {
         1 => (1, "issue"),
         count => (count, "issues"),
     };
-    page.note(&format!("{count} {word}: see brigade tools runtime doctor"));
+    page.note(&format!("{count} {word}; run `brigade tools runtime doctor`"));
 }
 
 fn state(runtime: &RuntimeStatus) -> Text {
@@ -231,14 +231,14 @@ pub(in crate::render) fn numbers(pids: &[u32]) -> String {
     pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Writes the command that acts on a runtime as a shell reads it; on all when the id is empty.
+/// Formats a command for a runtime, or for all if the id is empty.
 fn command_line(action: &str, id: &str) -> String {
     let words = ["brigade", "tools", "runtime", action, id];
     let words = words.into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect();
     Argv::new(words).map_or_else(|_| format!("brigade tools runtime {action}"), |argv| argv.to_string())
 }
 
-/// Returns the command that shows what a runtime wrote.
+/// Returns the command that shows the logs of a runtime.
 pub(in crate::render) fn logs_command(id: &str) -> String {
     command_line("logs", id)
 }

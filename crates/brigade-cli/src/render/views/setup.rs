@@ -1,4 +1,4 @@
-//! What `init` wrote.
+//! The report of `init`.
 
 use brigade::InitReport;
 

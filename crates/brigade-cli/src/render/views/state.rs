@@ -1,4 +1,4 @@
-//! The state as a whole, keys and envelopes.
+//! The state of the workspace, keys and envelopes.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ impl View for StateReport {
     fn show(&self, page: &mut Page) {
         let sheet = &mut page.data;
         sheet.field("workspace", &self.target);
-        sheet.field("sound", words::yes_no(self.valid));
+        sheet.field("valid", words::yes_no(self.valid));
         sheet.field("calls", words::counts(&self.calls).unwrap_or_else(|| "none".to_owned()));
         sheet.field("runs", words::counts(&self.runs).unwrap_or_else(|| "none".to_owned()));
         sheet.field(
@@ -40,7 +40,7 @@ impl View for StateReport {
             page.data.field("temporary", file);
         }
         if !self.adopted {
-            page.note("this state is of an older program; the first write takes it over and keeps a copy");
+            page.note("this state was written by v0.30; the first write adopts it and keeps a copy");
         }
         let left = (!self.temporary.is_empty()).then_some("brigade tools state compact");
         let of_damage = self.damage.iter().filter_map(|damage| damage.next.as_ref()).map(ToString::to_string);
@@ -60,15 +60,13 @@ impl View for CompactReport {
             sheet.field("restored", format!("{} calls, from their receipts", self.restored));
         }
         if 0 < self.restored_checkpoints {
-            let text = format!(
-                "{} files of checkpoints, from the records of their calls",
-                self.restored_checkpoints
-            );
+            let text =
+                format!("{} checkpoint files, from the records of their calls", self.restored_checkpoints);
             sheet.field("restored", text);
         }
         sheet.field("removed", format!("{} files", self.removed));
         if self.adopted {
-            sheet.field("adopted", "the state of an older program; a copy of it stays beside");
+            sheet.field("adopted", "the state of v0.30; a copy of it is kept");
         }
         page.next("brigade tools state check");
     }
@@ -79,7 +77,7 @@ impl View for KeyReport {
         page.data.field("private key", Text::new(Tone::Accent, &self.private_key_path));
         page.data.field("public key", Text::new(Tone::Accent, &self.public_key_path));
         page.data.field("key id", &self.key_id);
-        page.note("the private key stays on this host; the public key may be given away");
+        page.note("keep the private key on this host; the public key can be shared");
         page.next("brigade tools run export RUN");
     }
 }

@@ -1,4 +1,4 @@
-//! What waits for a person.
+//! Work that needs a decision.
 
 use brigade::{BriefReport, InboxItemReport, InboxReport};
 
@@ -11,7 +11,7 @@ use crate::render::{View, when, words};
 impl View for InboxReport {
     fn show(&self, page: &mut Page) {
         if 0 < self.unreadable_count {
-            page.note(&format!("{} lines of the inbox cannot be read", self.unreadable_count));
+            page.note(&format!("cannot read {} lines of the inbox", self.unreadable_count));
         }
         if self.items.is_empty() {
             page.data.line("no rows");
@@ -66,7 +66,7 @@ impl View for InboxItemReport {
 }
 
 impl View for BriefReport {
-    /// Fits one screen: at most 22 lines of what is there, each cut where the terminal ends, but for the next command.
+    /// Fits one screen: at most 22 lines, each cut to the width of the terminal, except for the next command.
     fn show(&self, page: &mut Page) {
         let now = page.now;
         let sheet = &mut page.data;
@@ -75,18 +75,18 @@ impl View for BriefReport {
         let mut undecided = Text::from(self.pending_approval_count.to_string());
         if let Some(call) = &self.oldest_pending_call {
             let age = call.created_at.map_or_else(String::new, |at| format!(", {}", when::distance(at, now)));
-            undecided = undecided.then(Tone::Faint, &format!(" (the oldest: {}{age})", call.id));
+            undecided = undecided.then(Tone::Faint, &format!(" (oldest: {}{age})", call.id));
         }
-        sheet.short_field("calls to decide on", undecided);
+        sheet.short_field("pending calls", undecided);
         let stale = match self.stale_approval_count {
             0 => String::new(),
             stale => format!(" ({stale} changed since)"),
         };
-        sheet.short_field("approved, not run", format!("{}{stale}", self.approved_count));
-        sheet.short_field("checkpoints to answer", self.pending_checkpoint_count.to_string());
+        sheet.short_field("approved calls", format!("{}{stale}", self.approved_count));
+        sheet.short_field("open checkpoints", self.pending_checkpoint_count.to_string());
         if !self.runtimes_down.is_empty() {
             let names = format!("{} ({})", self.runtimes_down.len(), self.runtimes_down.join(", "));
-            sheet.short_field("runtimes that are down", names);
+            sheet.short_field("runtimes down", names);
         }
         if let Some(counts) = words::counts(&self.inbox) {
             sheet.short_field("inbox", counts);
@@ -152,7 +152,7 @@ mod tests {
         })
     }
 
-    /// A brief of a workspace that has everything, and much of it.
+    /// A brief of a workspace with many items of every kind.
     fn full() -> BriefReport {
         let counts = |words: &[&str]| words.iter().map(|word| ((*word).to_owned(), 12_345)).collect();
         let call = r#"{"id":"call-0123456789abcdef","status":"pending","tool_id":"t",

@@ -6,10 +6,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Approve a pending or held call; runs nothing
+/// Approve a pending or held call, without running it
 #[derive(Args, Debug)]
 pub(crate) struct ApproveArgs {
-    /// Id of the call, or any prefix of it that no other call has
+    /// Id of the call, or a unique prefix
     call: IdPrefix,
 }
 

@@ -1,4 +1,4 @@
-//! The arguments of a call, as `plan` and `queue` take them.
+//! The options of `plan` and `queue` that give the arguments of a call.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -8,22 +8,22 @@ use clap::Args;
 
 use crate::output::Output;
 
-/// The largest document that is read from standard input.
+/// The most bytes that are read from standard input.
 const LIMIT: u64 = 16 << 20;
 
 #[derive(Args, Debug)]
 pub(super) struct CallArguments {
-    /// The arguments, as a JSON object
+    /// Arguments of the call, as a JSON object
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
 
-    /// Read the arguments from a file; - is standard input
+    /// Read the arguments from a JSON file; use - for standard input
     #[arg(long, value_name = "FILE")]
     args_json: Option<PathBuf>,
 }
 
 impl CallArguments {
-    /// Says where the arguments come from; reads standard input if that is where.
+    /// Returns the source of the arguments; reads standard input if it is the source.
     pub(super) fn source(&self, output: &mut Output<'_, '_>) -> Result<ArgsSource, Error> {
         match (&self.args, &self.args_json) {
             (Some(_), Some(_)) => Ok(ArgsSource::Both),
@@ -39,10 +39,10 @@ fn standard_input(output: &mut Output<'_, '_>) -> Result<String, Error> {
     let mut bytes = Vec::new();
     let read = output.input().take(LIMIT + 1).read_to_end(&mut bytes);
     read.map_err(|error| {
-        Error::new(ErrorKind::Environment, format!("standard input cannot be read: {}", error.kind()))
+        Error::new(ErrorKind::Environment, format!("cannot read standard input: {}", error.kind()))
     })?;
     if LIMIT < bytes.len() as u64 {
-        let message = format!("standard input holds more than {LIMIT} bytes");
+        let message = format!("standard input is larger than {LIMIT} bytes");
         return Err(Error::new(ErrorKind::Usage, message));
     }
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).to_vec();

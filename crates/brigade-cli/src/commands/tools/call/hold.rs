@@ -7,13 +7,13 @@ use clap::builder::NonEmptyStringValueParser;
 
 use crate::session::Session;
 
-/// Put a call aside until somebody has looked closer
+/// Put a call on hold for later review
 #[derive(Args, Debug)]
 pub(crate) struct HoldArgs {
-    /// Id of the call, or any prefix of it that no other call has
+    /// Id of the call, or a unique prefix
     call: IdPrefix,
 
-    /// Why
+    /// Reason for the decision
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     reason: String,
 }

@@ -14,33 +14,33 @@ use crate::output::Output;
 use crate::render::calls::{CALL_LIST, CallList, CallRows};
 use crate::session::Session;
 
-/// List the newest calls, oldest first
+/// List calls, oldest first
 ///
-/// Shows the newest 50, or as many as --limit says; --all shows every one. With --json all are listed unless --limit is
-/// given.
+/// Lists the newest 50 calls. Use --limit to change the number, or --all to list every call. With --json, every call is
+/// listed unless --limit is given.
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
-    /// Only calls of this status, such as pending or approved
+    /// Only list calls with this status, such as pending or approved
     #[arg(long)]
     status: Option<String>,
 
-    /// Only calls of this tool
+    /// Only list calls of this tool
     #[arg(long, value_name = "ID")]
     tool: Option<String>,
 
-    /// Only the newest so many
+    /// List at most this many of the newest calls
     #[arg(long, value_name = "COUNT", conflicts_with = "all", value_parser = count, allow_hyphen_values = true)]
     limit: Option<usize>,
 
-    /// Every call
+    /// List every call
     #[arg(long)]
     all: bool,
 }
 
-/// How many calls a person is shown.
+/// How many calls are shown as text by default.
 const SHOWN: usize = 50;
 
-/// Shows calls while they are read, because there may be many.
+/// Prints calls as they are read, because there may be many.
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
     let limit = arguments.limit.or((!arguments.all && !output.is_json()).then_some(SHOWN));
     let filter = CallFilter { status: arguments.status.clone(), tool: arguments.tool.clone(), limit };
@@ -49,7 +49,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Outp
 }
 
 fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
-    // What cannot be read at all fails here, before anything is written.
+    // An unreadable queue fails here, before anything is written.
     let counts = workspace.calls().counts()?;
     workspace.calls().check_filter(filter, &counts)?;
     if output.is_json() {
@@ -79,7 +79,7 @@ fn show(workspace: &Workspace, filter: &CallFilter, output: &mut Output<'_, '_>)
     Ok(exit.max(output.page(&page, Exit::Done)))
 }
 
-/// What the document of all calls begins with.
+/// The members before `calls` in the document of all calls.
 #[derive(Serialize)]
 struct Head<'a> {
     calls_path: &'a str,
@@ -88,7 +88,7 @@ struct Head<'a> {
     target: &'a str,
 }
 
-/// Writes the document of all calls while they are read.
+/// Writes the document of all calls as they are read.
 fn write_all(
     workspace: &Workspace,
     counts: &BTreeMap<String, u64>,

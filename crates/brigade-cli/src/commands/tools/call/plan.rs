@@ -7,7 +7,7 @@ use super::arguments::CallArguments;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Plan a call and say everything that speaks against it; runs and stores nothing
+/// Check a call and show every blocker, without running or storing it
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
     /// Id of the tool

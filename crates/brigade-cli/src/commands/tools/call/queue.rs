@@ -8,9 +8,9 @@ use crate::output::Output;
 use crate::render::batch::Batch;
 use crate::session::Session;
 
-/// Plan a call and store it for a person to decide on; runs nothing
+/// Queue a call for approval, without running it
 ///
-/// A call that asks for the same as one that is pending or approved is not stored twice.
+/// A duplicate of a pending or approved call is not stored again.
 #[derive(Args, Debug)]
 pub(crate) struct QueueArgs {
     /// Id of the tool
@@ -20,11 +20,11 @@ pub(crate) struct QueueArgs {
     #[command(flatten)]
     arguments: CallArguments,
 
-    /// Store the call although something speaks against it; it cannot be approved then
+    /// Queue the call even if it is blocked; a blocked call cannot be approved
     #[arg(long)]
     include_blocked: bool,
 
-    /// Queue many calls: read {"tool": ID, "args": {…}} from standard input, one on a line
+    /// Read many calls from standard input, one {"tool": ID, "args": {…}} per line
     #[arg(long, conflicts_with_all = ["id", "args", "args_json"])]
     stdin: bool,
 }
@@ -55,7 +55,7 @@ fn one(
     session.workspace()?.calls().queue(Request::new(id).args(source).blocked(arguments.blocked()))
 }
 
-/// Answers each line as soon as its call is stored, because there may be many.
+/// Prints the answer to each line as soon as its call is stored, because there may be many.
 fn many(session: &Session<'_>, arguments: &QueueArgs, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
     let workspace = session.workspace()?;
     let (is_json, colour) = (output.is_json(), output.colour());
@@ -68,7 +68,7 @@ fn many(session: &Session<'_>, arguments: &QueueArgs, output: &mut Output<'_, '_
     });
     match result {
         Some(Ok(report)) => Ok(written.max(brigade::Report::exit(&report))),
-        // In a document it is told there.
+        // The document already reports the error.
         Some(Err(error)) if is_json => Ok(written.max(error.exit())),
         Some(Err(error)) => Err(error),
         None => Ok(written),

@@ -9,14 +9,13 @@ use crate::session::Session;
 
 /// Reject a call
 ///
-/// Ends also a call that waits for its checkpoint or could be resumed, whatever became of the checkpoint. One that runs
-/// ends with its run.
+/// Also ends a call that waits for a checkpoint or can be resumed. A running call cannot be rejected.
 #[derive(Args, Debug)]
 pub(crate) struct RejectArgs {
-    /// Id of the call, or any prefix of it that no other call has
+    /// Id of the call, or a unique prefix
     call: IdPrefix,
 
-    /// Why
+    /// Reason for the decision
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     reason: String,
 }

@@ -6,17 +6,17 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Run an approved call, exactly as it was approved
+/// Run an approved call
 ///
-/// Everything is checked again first: arguments, contract, source, projections, policy, and the bytes of the program.
-/// Ctrl-C ends the program and everything it started.
+/// Checks arguments, contract, source, projections, policy and the bytes of the program again before the run. Ctrl-C
+/// ends the program and every process that it started.
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct RunArgs {
-    /// Id of the call, or any prefix of it that no other call has
+    /// Id of the call, or a unique prefix
     call: Option<IdPrefix>,
 
-    /// Run the oldest approved call that can run
+    /// Run the oldest approved call that can still run
     #[arg(long)]
     next: bool,
 }

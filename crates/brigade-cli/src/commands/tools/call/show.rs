@@ -6,10 +6,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Show one call, its arguments and every reason against it
+/// Show a call, its arguments and its blockers
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// Id of the call, or any prefix of it that no other call has
+    /// Id of the call, or a unique prefix
     call: IdPrefix,
 }
 

@@ -7,13 +7,13 @@ use clap::builder::NonEmptyStringValueParser;
 
 use crate::session::Session;
 
-/// Answer a checkpoint, so that its call can be resumed; runs nothing
+/// Answer a checkpoint, so that its call can be resumed
 #[derive(Args, Debug)]
 pub(crate) struct ApproveArgs {
-    /// Id of the checkpoint, or any prefix of it that no other checkpoint has
+    /// Id of the checkpoint, or a unique prefix
     checkpoint: IdPrefix,
 
-    /// One of the choices that the checkpoint offers
+    /// The answer, one of the checkpoint's choices
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     choice: String,
 }

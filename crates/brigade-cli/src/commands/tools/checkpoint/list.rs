@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// List the checkpoints, newest first
+/// List checkpoints, newest first
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {}
 

@@ -7,13 +7,13 @@ use clap::builder::NonEmptyStringValueParser;
 
 use crate::session::Session;
 
-/// Reject a checkpoint, so that its call goes no further
+/// Reject a checkpoint, so that its call cannot continue
 #[derive(Args, Debug)]
 pub(crate) struct RejectArgs {
-    /// Id of the checkpoint, or any prefix of it that no other checkpoint has
+    /// Id of the checkpoint, or a unique prefix
     checkpoint: IdPrefix,
 
-    /// Why
+    /// Reason for the decision
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     reason: String,
 }

@@ -6,14 +6,14 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Run the call of an approved checkpoint once more, with the answer
+/// Run the call of an answered checkpoint again
 ///
-/// The script finds the id of the checkpoint in BRIGADE_TOOL_RESUME_CHECKPOINT_ID, the choice in
-/// BRIGADE_TOOL_RESUME_CHOICE, and the choices of all checkpoints that the run before left, which are approved
-/// together, in BRIGADE_TOOL_RESUME_CHOICES: a JSON object by checkpoint id.
+/// The program gets the checkpoint id in BRIGADE_TOOL_RESUME_CHECKPOINT_ID and the choice in
+/// BRIGADE_TOOL_RESUME_CHOICE. BRIGADE_TOOL_RESUME_CHOICES holds the choices of all checkpoints of the previous run, as
+/// a JSON object keyed by checkpoint id.
 #[derive(Args, Debug)]
 pub(crate) struct ResumeArgs {
-    /// Id of the checkpoint, or any prefix of it that no other checkpoint has
+    /// Id of the checkpoint, or a unique prefix
     checkpoint: IdPrefix,
 }
 

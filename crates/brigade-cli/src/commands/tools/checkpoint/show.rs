@@ -6,10 +6,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Show what a program asks before it goes on
+/// Show a checkpoint: what the program asks, and the choices
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// Id of the checkpoint, or any prefix of it that no other checkpoint has
+    /// Id of the checkpoint, or a unique prefix
     checkpoint: IdPrefix,
 }
 

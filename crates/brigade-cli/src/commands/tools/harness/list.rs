@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// List the harnesses that projections can be written for
+/// List the supported harnesses
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {}
 

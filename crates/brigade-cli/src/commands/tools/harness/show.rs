@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Show where a harness looks for tools, and in what form
+/// Show which files a harness reads, and their format
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
     /// Name of the harness

@@ -5,20 +5,19 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Add the tools of a runtime's MCP server to the catalog, disabled until they are reviewed
+/// Add the tools of an MCP server to the catalog, disabled
 ///
-/// Starts the runtime's command as a server, under the policy and its sandbox, asks for its tools, and ends it. An
-/// entry gets neither permissions nor effects: say what the tool may do before you enable it. Entries that are there
-/// stay as they are.
+/// Starts the runtime's command as an MCP server under the policy and its sandbox, lists its tools, and stops it. New
+/// entries have no permissions or effects: add them before you enable a tool. Existing entries are not changed.
 #[derive(Args, Debug)]
 pub(crate) struct McpArgs {
     /// Id of the runtime
     #[arg(value_name = "RUNTIME")]
     runtime: String,
-    /// Name of a tool at the server; all tools without this
+    /// Only add the tool with this name at the server; can be repeated
     #[arg(long = "tool", value_name = "NAME")]
     tools: Vec<String>,
-    /// Show what would be added, and write nothing
+    /// Show what would be added, without writing
     #[arg(long)]
     dry_run: bool,
 }

@@ -5,10 +5,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Make the key that this host signs receipts with
+/// Create the key that this host signs receipts with
 #[derive(Args, Debug)]
 pub(crate) struct InitArgs {
-    /// Replace a key that is there; what it signed can then only be checked with the old public key
+    /// Replace an existing key; receipts signed with it need the old public key
     #[arg(long)]
     force: bool,
 }

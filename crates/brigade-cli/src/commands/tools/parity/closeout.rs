@@ -5,14 +5,14 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Accept the issues of projections as they are, so that only new ones count
+/// Accept the current projection issues, so that only new ones are reported
 #[derive(Args, Debug)]
 pub(crate) struct CloseoutArgs {
-    /// Why
+    /// Reason for the decision
     #[arg(long)]
     reason: Option<String>,
 
-    /// Put the decision off instead of making it
+    /// Record that the review is deferred
     #[arg(long)]
     defer: bool,
 }

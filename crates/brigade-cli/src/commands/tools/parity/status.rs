@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Say which issues of projections count, and which the last closeout quiets
+/// Show projection issues, and which of them the last closeout accepted
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {}
 

@@ -5,17 +5,17 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Accept what a server changed of a pinned tool, so that calls may use it again
+/// Accept a change of a pinned MCP tool, so that it can be called again
 ///
-/// With the id of a server's list, tools that appeared or vanished there are accepted: they are no issue any more.
-/// Accepts exactly what `pins show` shows; no server is asked.
+/// With the id of a server's list, accepts the tools that appeared or vanished there. Accepts exactly what `pins show`
+/// shows, without starting the server.
 #[derive(Args, Debug)]
 pub(crate) struct AcceptArgs {
-    /// Id of the pin, its beginning, the id of a tool in the catalog, or that of a server's list (`servers/NAME`)
+    /// Id of a pin, a unique prefix, a tool id, or a server's list (`servers/NAME`)
     #[arg(value_name = "PIN")]
     id: String,
 
-    /// Beginning of the fingerprint that `pins show` shows: refuse if the server has offered something else since
+    /// Only accept the listing with this fingerprint, or its prefix, as shown by `pins show`
     #[arg(long, value_name = "FINGERPRINT")]
     fingerprint: Option<String>,
 }

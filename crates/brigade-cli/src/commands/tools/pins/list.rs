@@ -5,10 +5,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// List the tools of MCP servers as they were first used, and which of them changed, appeared or vanished since
+/// List pinned MCP tools, and which changed, appeared or vanished
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
-    /// Start the MCP servers of enabled tools and compare what is listed now; calls nothing
+    /// Start the MCP servers of enabled tools and compare their tool lists; calls no tool
     #[arg(long)]
     live: bool,
 }

@@ -5,10 +5,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Show a pinned tool, or a server's list of tools, and what the server says differently now
+/// Show a pinned tool or a server's tool list, with its changes
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// Id of the pin, its beginning, the id of a tool in the catalog, or that of a server's list (`servers/NAME`)
+    /// Id of a pin, a unique prefix, a tool id, or a server's list (`servers/NAME`)
     #[arg(value_name = "PIN")]
     id: String,
 }

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Look for trouble in the policy and in the tools under it
+/// Check the policy, and the tools against it
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {}
 

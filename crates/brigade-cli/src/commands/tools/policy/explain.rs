@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Explain what the policy decides about a tool, rule by rule
+/// Explain what the policy decides about a tool
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
     /// Id of the tool

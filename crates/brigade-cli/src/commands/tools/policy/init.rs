@@ -5,10 +5,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Begin a policy for this host
+/// Create a policy for this host
 #[derive(Args, Debug)]
 pub(crate) struct InitArgs {
-    /// Replace a policy that is there
+    /// Overwrite an existing policy
     #[arg(long)]
     force: bool,
 }

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Show what the policy says
+/// Show the policy
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {}
 

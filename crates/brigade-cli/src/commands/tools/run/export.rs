@@ -7,23 +7,23 @@ use clap::{Args, ValueEnum};
 use crate::output::Output;
 use crate::session::Session;
 
-/// Write the receipt of a run as a DSSE envelope, signed if this host has a key
+/// Print the receipt of a run as a DSSE envelope, signed if this host has a key
 ///
-/// A receipt that run verify rejects is not exported.
+/// A receipt that `run verify` rejects is not exported.
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
-    /// Id of the run, or any prefix of it that no other run has
+    /// Id of the run, or a unique prefix
     run: IdPrefix,
 
-    /// How the receipt is wrapped: dsse is an envelope with an in-toto statement
+    /// Format of the envelope: dsse is a DSSE envelope with an in-toto statement
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "dsse")]
     format: Format,
 }
 
-/// How a receipt is wrapped.
+/// The format of an exported receipt.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// An envelope with an in-toto statement
+    /// A DSSE envelope with an in-toto statement
     Dsse,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ExportArgs, output: &mut Ou
         Ok(mut envelope) => {
             let signatures = envelope.get("signatures").and_then(Json::as_array).unwrap_or_default();
             let is_signed = !signatures.is_empty();
-            // The envelope as it is, for other programs; with `--json`, the same as a document of ours.
+            // Other programs read the plain envelope; `--json` adds the schema id.
             if output.is_json()
                 && let Json::Object(members) = &mut envelope
             {
@@ -47,7 +47,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ExportArgs, output: &mut Ou
             let exit = output.document(&envelope, Exit::Done);
             if !is_signed {
                 output.note(
-                    "this host has no key, so the envelope is not signed; brigade tools keys init makes one",
+                    "the envelope is not signed: this host has no key; create one with `brigade tools keys init`",
                 );
             }
             exit

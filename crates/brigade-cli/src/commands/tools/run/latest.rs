@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Show the receipt of the newest run
+/// Show the receipt of the latest run
 #[derive(Args, Debug)]
 pub(crate) struct LatestArgs {}
 

@@ -7,34 +7,34 @@ use clap::Args;
 use crate::arguments::count;
 use crate::session::Session;
 
-/// List the runs, newest first
+/// List runs, newest first
 ///
-/// Shows the newest 50, or as many as --limit says; --all shows every one. With --json all are listed unless --limit is
-/// given. The next page is that --before the last run of this one.
+/// Lists the newest 50 runs. Use --limit to change the number, or --all to list every run. With --json, every run is
+/// listed unless --limit is given. For the next page, pass the last run of this one to --before.
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
-    /// Only runs of this status, such as completed or failed
+    /// Only list runs with this status, such as completed or failed
     #[arg(long)]
     status: Option<String>,
 
-    /// Only runs of this tool
+    /// Only list runs of this tool
     #[arg(long, value_name = "ID")]
     tool: Option<String>,
 
-    /// Only the newest so many
+    /// List at most this many of the newest runs
     #[arg(long, value_name = "COUNT", conflicts_with = "all", value_parser = count, allow_hyphen_values = true)]
     limit: Option<usize>,
 
-    /// Every run
+    /// List every run
     #[arg(long)]
     all: bool,
 
-    /// Only runs that are older than this one
+    /// Only list runs older than this one
     #[arg(long, value_name = "RUN")]
     before: Option<String>,
 }
 
-/// How many runs a person is shown.
+/// How many runs are shown as text by default.
 const SHOWN: usize = 50;
 
 pub(crate) fn run(

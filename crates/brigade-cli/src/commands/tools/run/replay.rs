@@ -6,10 +6,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Queue a new call with the arguments of a run; runs nothing
+/// Queue a new call with the arguments of a previous run
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    /// Id of the run, or any prefix of it that no other run has
+    /// Id of the run, or a unique prefix
     run: IdPrefix,
 }
 

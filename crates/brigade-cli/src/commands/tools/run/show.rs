@@ -10,30 +10,30 @@ use clap::{Args, ValueEnum};
 use crate::output::Output;
 use crate::session::Session;
 
-/// Show the receipt of a run, or what its program wrote
+/// Show the receipt or the output of a run
 ///
-/// A log is shown as it was written: on a terminal with control characters escaped, to a file or a pipe byte for byte,
-/// and with --json without secrets and at most its last MiB.
+/// On a terminal, control characters in a log are escaped; in a file or a pipe, logs are copied byte for byte. With
+/// --json, at most the last MiB is shown and secrets are masked.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// Id of the run, or any prefix of it that no other run has
+    /// Id of the run, or a unique prefix
     run: IdPrefix,
 
-    /// Show this log instead of the receipt, also while the run is running
+    /// Show this log instead of the receipt, also during the run
     #[arg(long, value_name = "STREAM")]
     log: Option<Log>,
 
-    /// Go on with what is written until the run ends or Ctrl-C; without --log that is standard output
+    /// Follow the log until the run ends or Ctrl-C; shows stdout unless --log is given
     #[arg(long, short, conflicts_with = "json")]
     follow: bool,
 }
 
-/// One of the two logs.
+/// Which log to show.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Log {
-    /// What was written to standard output
+    /// Standard output
     Stdout,
-    /// What was written to standard error
+    /// Standard error
     Stderr,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs, output: &mut Outp
     shown.unwrap_or_else(|error| output.fail(&error))
 }
 
-/// Shows each piece as it comes.
+/// Prints each part of the log as it arrives.
 fn show_log(
     session: &Session<'_>,
     arguments: &ShowArgs,
@@ -83,7 +83,7 @@ fn show_log(
         let mut written = Ok(());
         exit = output.write(Exit::Done, |out| {
             written = out.write_all(bytes).and_then(|()| out.flush());
-            // What kept the piece from its place is said by the output, and told to whoever reads the log.
+            // The output reports the failure; the reader of the log only has to stop.
             match &written {
                 Ok(()) => Ok(()),
                 Err(error) => Err(error.kind().into()),
@@ -106,14 +106,14 @@ fn show_log(
     }
 }
 
-/// Puts the characters together that are cut by the pieces of a log. What is no character is replaced.
+/// Joins characters that are split between parts of a log. Invalid bytes are replaced.
 #[derive(Default)]
 struct Characters {
     waiting: Vec<u8>,
 }
 
 impl Characters {
-    /// Takes a piece and returns all characters that are complete.
+    /// Adds a part and returns all complete characters.
     fn take(&mut self, bytes: &[u8]) -> String {
         self.waiting.extend_from_slice(bytes);
         let complete = self.waiting.len() - incomplete(&self.waiting);
@@ -123,16 +123,16 @@ impl Characters {
         text
     }
 
-    /// Returns what never became complete.
+    /// Returns the bytes that never became a complete character, replaced.
     fn rest(self) -> String {
         String::from_utf8_lossy(&self.waiting).into_owned()
     }
 }
 
-/// Tells how many bytes at the end are the beginning of a character.
+/// Returns how many bytes at the end are the start of a character.
 fn incomplete(bytes: &[u8]) -> usize {
     match bytes.utf8_chunks().last().map(|chunk| chunk.invalid()) {
-        // An error that more bytes could mend has no length of its own.
+        // An error that more bytes could complete has no `error_len`.
         Some(end) if std::str::from_utf8(end).is_err_and(|error| error.error_len().is_none()) => end.len(),
         _ => 0,
     }

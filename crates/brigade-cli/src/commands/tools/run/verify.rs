@@ -8,21 +8,21 @@ use clap::Args;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Check that no receipt was changed, removed, reordered, added or cut off
+/// Verify that no receipt was changed, removed, reordered, added or cut off
 ///
-/// Raw logs that are still there are compared with their receipts, too. Runs that their calls have forgotten, because
-/// an older calls.jsonl was put back, are named as well. With --envelope, check a receipt that was exported instead.
+/// Also compares the raw logs that still exist with their receipts, and reports runs that are missing in calls.jsonl
+/// because an older copy was restored. With --envelope, verifies an exported receipt instead.
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
-    /// Begin at this place of the ledger
+    /// Start at this entry of the ledger
     #[arg(long, value_name = "SEQUENCE", default_value_t = 1)]
     from: u64,
 
-    /// Check this exported receipt
+    /// Verify this exported receipt
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     envelope: Option<PathBuf>,
 
-    /// The public key that should have signed it; without one, this host's own
+    /// Public key of the signature [default: the key of this host]
     #[arg(long, value_name = "FILE", requires = "envelope")]
     key: Option<PathBuf>,
 }

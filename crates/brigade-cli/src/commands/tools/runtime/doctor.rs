@@ -5,13 +5,13 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Look for trouble in the runtimes
+/// Check the runtimes
 ///
-/// Runs the health commands of the runtimes that run. Ends with 0 also when there are issues, unless the file of the
-/// runtimes is missing or broken; --strict makes issues count.
+/// Runs the health commands of running runtimes. Exits with 0 even if there are issues, unless runtimes.toml is missing
+/// or invalid. Use --strict to exit with 1.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
-    /// End with 1 when there are issues
+    /// Exit with 1 if there are issues
     #[arg(long)]
     strict: bool,
 }

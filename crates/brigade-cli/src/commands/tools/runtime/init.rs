@@ -5,10 +5,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Begin a file of runtimes, with one example
+/// Create runtimes.toml with an example
 #[derive(Args, Debug)]
 pub(crate) struct InitArgs {
-    /// Replace a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// List the runtimes and whether they run
+/// List the runtimes and their state
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {}
 

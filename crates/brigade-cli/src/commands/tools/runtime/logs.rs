@@ -9,17 +9,17 @@ use clap::Args;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Show the last lines of what a runtime wrote
+/// Show the last lines of a runtime's log
 ///
-/// Each log is kept below 16 MiB while the runtime runs, with the part before it beside it (`.1`). Lines are taken from
-/// both, and following goes on when a log is rotated.
+/// Logs are rotated at 16 MiB while the runtime runs; the previous part has the suffix `.1`. Lines are taken from both
+/// parts, and --follow continues after a rotation.
 #[derive(Args, Debug)]
 pub(crate) struct LogsArgs {
     /// Id of the runtime
     #[arg(value_name = "RUNTIME")]
     id: String,
 
-    /// Go on with what is written from now on, until Ctrl-C
+    /// Follow the log until Ctrl-C
     #[arg(long, short, conflicts_with = "json")]
     follow: bool,
 
@@ -27,7 +27,7 @@ pub(crate) struct LogsArgs {
     #[arg(long)]
     stderr: bool,
 
-    /// Show at most this many lines of what is there
+    /// Number of lines to show
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
     lines: usize,
 }
@@ -45,7 +45,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &LogsArgs, output: &mut Outp
     }
 }
 
-/// Shows each line as it comes.
+/// Prints each line as it arrives.
 fn follow(
     session: &Session<'_>,
     arguments: &LogsArgs,
@@ -59,7 +59,7 @@ fn follow(
         let mut written = Ok(());
         exit = output.write(Exit::Done, |out| {
             written = out.write_all(line.as_bytes()).and_then(|()| out.flush());
-            // What kept the line from its place is said by the output, and told to whoever follows.
+            // The output reports the failure; the follower only has to stop.
             match &written {
                 Ok(()) => Ok(()),
                 Err(error) => Err(error.kind().into()),

@@ -1,4 +1,4 @@
-//! What a start is waiting for, told on a terminal.
+//! Progress messages of a start, on a terminal.
 
 use brigade::{Exit, StartProgress};
 
@@ -7,11 +7,11 @@ use crate::render::page::Page;
 use crate::render::runtimes::step;
 use crate::session::Session;
 
-/// Tells each step once.
+/// Prints each step once.
 pub(super) struct Waiting<'a, 'o, 's> {
     output: &'a mut Output<'o, 's>,
     id: String,
-    /// Whether somebody watches.
+    /// Whether messages are shown: on a terminal, and not with `--json`.
     is_watched: bool,
     said: Option<String>,
 }
@@ -36,7 +36,7 @@ impl<'a, 'o, 's> Waiting<'a, 'o, 's> {
         }
         let mut page = Page::new(self.output.now());
         page.note(&format!("{}: {words}", self.id));
-        // A note that cannot be written is no reason to stop the start.
+        // A note that cannot be written does not stop the start.
         let _: Exit = self.output.page(&page, Exit::Done);
         self.said = Some(words);
     }

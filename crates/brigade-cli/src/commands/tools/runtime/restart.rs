@@ -7,9 +7,9 @@ use super::progress::Waiting;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Stop a runtime and start it anew
+/// Stop a runtime and start it again
 ///
-/// One that could not be started again, because of its configuration, is not stopped.
+/// A runtime whose configuration does not allow a start is not stopped.
 #[derive(Args, Debug)]
 pub(crate) struct RestartArgs {
     /// Id of the runtime

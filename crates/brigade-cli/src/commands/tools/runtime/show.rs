@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Show one runtime: its configuration, its process and its files
+/// Show a runtime's configuration, process and files
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
     /// Id of the runtime

@@ -9,9 +9,8 @@ use crate::session::Session;
 
 /// Start a runtime and wait until it is ready
 ///
-/// Ready means that its health command succeeds and that it listens on its port, as far as these are configured. It has
-/// the runtime's timeout for that, and is stopped again when it does not get ready. One that runs already is left
-/// alone.
+/// A runtime is ready when its health command succeeds and it listens on its port, if these are configured. It is
+/// stopped again if it is not ready within its timeout. A runtime that already runs is not started again.
 #[derive(Args, Debug)]
 pub(crate) struct StartArgs {
     /// Id of the runtime

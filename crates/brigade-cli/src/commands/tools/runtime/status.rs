@@ -5,9 +5,9 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Check which runtimes run and are healthy
+/// Check which runtimes are running and healthy
 ///
-/// Runs the health commands of the runtimes that run.
+/// Runs the health commands of running runtimes.
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {}
 

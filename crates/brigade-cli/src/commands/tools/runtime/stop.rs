@@ -5,9 +5,9 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Stop a runtime and everything it started
+/// Stop a runtime and all processes that it started
 ///
-/// Only a process that is proved to be the runtime is signalled, by its number, start time and boot.
+/// Only signals a process whose pid, start time and boot id match the runtime.
 #[derive(Args, Debug)]
 pub(crate) struct StopArgs {
     /// Id of the runtime

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Check that every call and receipt can be read; changes nothing
+/// Check that every call and receipt can be read
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {}
 

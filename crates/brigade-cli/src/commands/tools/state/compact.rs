@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Move finished calls out of the way and set aside what cannot be read; loses nothing
+/// Move finished calls out of the journal and quarantine unreadable lines
 #[derive(Args, Debug)]
 pub(crate) struct CompactArgs {}
 

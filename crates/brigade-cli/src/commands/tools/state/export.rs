@@ -7,9 +7,9 @@ use crate::output::Output;
 use crate::render::export::Export;
 use crate::session::Session;
 
-/// Write every call and every receipt as JSON, one on a line
+/// Print every call and receipt as JSON, one per line
 ///
-/// With --json they come as one document instead.
+/// With --json, prints one document instead.
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {}
 
@@ -19,7 +19,7 @@ pub(crate) fn run(session: &Session<'_>, _arguments: &ExportArgs, output: &mut O
 }
 
 fn show(workspace: &Workspace, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
-    // What cannot be read at all fails here, before anything is written.
+    // An unreadable queue fails here, before anything is written.
     workspace.calls().counts()?;
     let export = Export::new(workspace);
     let is_json = output.is_json();
@@ -29,7 +29,7 @@ fn show(workspace: &Workspace, output: &mut Output<'_, '_>) -> Result<Exit, Erro
         output.write(Exit::Done, |out| export.write_lines(out))
     };
     match export.failure() {
-        // In a document it is told there.
+        // The document already reports the error.
         Some(error) if is_json => Ok(exit.max(error.exit())),
         Some(error) => Err(error),
         None => Ok(exit),

@@ -5,10 +5,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Write projections, but only with both --write and --force
+/// Write projections; needs both --write and --force
 #[derive(Args, Debug)]
 pub(crate) struct ApplyArgs {
-    /// Only this tool
+    /// Id of the tool
     #[arg(conflicts_with = "all")]
     id: Option<String>,
 
@@ -20,11 +20,11 @@ pub(crate) struct ApplyArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// Write; needs --force too
+    /// Write the files; also needs --force
     #[arg(long)]
     write: bool,
 
-    /// Replace files that hold somebody's own words
+    /// Overwrite files that have local edits or were not written by Brigade
     #[arg(long)]
     force: bool,
 }

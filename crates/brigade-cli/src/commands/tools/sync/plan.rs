@@ -5,10 +5,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Say which projections a sync would write; writes nothing
+/// Show which projections a sync would write
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
-    /// Only this tool
+    /// Id of the tool [default: all tools]
     id: Option<String>,
 }
 

@@ -6,13 +6,13 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Hear no more of a row until it changes
+/// Dismiss a row until it changes
 #[derive(Args, Debug)]
 pub(crate) struct DismissArgs {
-    /// Id of the row, or any prefix of it that no other row has
+    /// Id of the row, or a unique prefix
     row: IdPrefix,
 
-    /// Why
+    /// Reason for the decision
     #[arg(long)]
     reason: Option<String>,
 }

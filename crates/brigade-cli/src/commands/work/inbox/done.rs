@@ -6,13 +6,13 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Say that the work of a row is done
+/// Mark a row as done
 #[derive(Args, Debug)]
 pub(crate) struct DoneArgs {
-    /// Id of the row, or any prefix of it that no other row has
+    /// Id of the row, or a unique prefix
     row: IdPrefix,
 
-    /// Why
+    /// Reason for the decision
     #[arg(long)]
     reason: Option<String>,
 }

@@ -8,11 +8,11 @@ use crate::session::Session;
 /// List the rows of the inbox
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
-    /// Only rows of this status, such as pending
+    /// Only list rows with this status, such as pending
     #[arg(long)]
     status: Option<String>,
 
-    /// Only rows of this source, such as tool-catalog
+    /// Only list rows from this source, such as tool-catalog
     #[arg(long)]
     source: Option<String>,
 }

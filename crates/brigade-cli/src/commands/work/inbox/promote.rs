@@ -6,13 +6,13 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Turn a row into work
+/// Promote a row to a work item
 #[derive(Args, Debug)]
 pub(crate) struct PromoteArgs {
-    /// Id of the row, or any prefix of it that no other row has
+    /// Id of the row, or a unique prefix
     row: IdPrefix,
 
-    /// Why
+    /// Reason for the decision
     #[arg(long)]
     reason: Option<String>,
 }

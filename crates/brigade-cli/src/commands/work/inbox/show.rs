@@ -6,10 +6,10 @@ use clap::Args;
 
 use crate::session::Session;
 
-/// Show one row of the inbox
+/// Show a row of the inbox
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// Id of the row, or any prefix of it that no other row has
+    /// Id of the row, or a unique prefix
     row: IdPrefix,
 }
 

@@ -16,9 +16,9 @@ impl View for ParityReport {
         let now = page.now;
         let closeout = self.latest_closeout.as_ref();
         page.data.field("last closeout", closeout.map_or("none", |closeout| &closeout.closeout_id));
-        page.data.field_if("made", closeout.map(|closeout| when::moment(&closeout.created_at, now)));
+        page.data.field_if("created", closeout.map(|closeout| when::moment(&closeout.created_at, now)));
         page.data.field_if("reason", closeout.and_then(|closeout| closeout.reason.as_deref()));
-        page.data.field("quieted", self.quieted_issue_count.to_string());
+        page.data.field("accepted", self.quieted_issue_count.to_string());
         page.data.field("changed since", self.changed_issue_count.to_string());
         page.data.field("issues", self.projection_issue_count.to_string());
         show_issues(&self.issues, page);
@@ -33,7 +33,7 @@ impl View for CloseoutReport {
         let now = page.now;
         page.data.field("closeout", Text::new(Tone::Accent, &self.closeout_id));
         page.data.field("status", self.status);
-        page.data.field("made", when::moment(&self.created_at, now));
+        page.data.field("created", when::moment(&self.created_at, now));
         page.data.field_if("reason", Some(&self.reason));
         page.data.field("issues", self.issue_count.to_string());
         page.data.field_if("summary", Some(&self.safe_summary));
@@ -56,7 +56,7 @@ impl View for DefaultsReport {
         sheet.field("created", words::yes_no(self.created));
         sheet.field(if self.dry_run { "would add" } else { "added" }, listed(&self.added));
         sheet.field(if self.dry_run { "would update" } else { "updated" }, listed(&self.updated));
-        sheet.field("there already", listed(&self.skipped));
+        sheet.field("unchanged", listed(&self.skipped));
         sheet.field_if("harnesses", self.projection_scope.as_ref().map(|scope| scope.join(", ")));
         for source in &self.sources {
             let detail = source.detail.map(|detail| format!(": {detail}")).unwrap_or_default();
@@ -78,11 +78,11 @@ impl View for HarnessListReport {
             ("harness", Fit::Whole),
             ("name", Fit::Whole),
             ("tools", Fit::Whole),
-            ("folders", Fit::Cut),
+            ("directories", Fit::Cut),
             ("note", Fit::Cut),
         ]);
         for harness in &self.harnesses {
-            let note = if harness.known { harness.note.unwrap_or("") } else { "not known" };
+            let note = if harness.known { harness.note.unwrap_or("") } else { "unknown" };
             table.row([
                 Text::new(Tone::Strong, &harness.name),
                 Text::from(&harness.title),
