@@ -23,6 +23,7 @@ const FLOORS: &[Floor] = &[
         "brigade-schema",
     ]),
     Floor::Ordered(&[
+        "brigade-upkeep",
         "brigade-apply",
         "brigade-facts",
         "brigade-mcp",

@@ -173,6 +173,18 @@ fn members(members: Option<Object>) -> Json {
 }
 
 impl Call {
+    /// Names the next run of this call. Whoever tries to run it gets the same name, so a run that the queue has lost is
+    /// met again by its receipt and its logs.
+    pub fn next_run_id(&self) -> RunId {
+        let created_at = self.created_at.map(|at| at.to_string());
+        let fingerprint = Fingerprint::builder("brigade.run-id.v2")
+            .text("call_id", self.id.as_str())
+            .text("created_at", created_at.as_deref())
+            .text("previous_run_id", self.claim.as_ref().map(|claim| claim.run_id.as_str()))
+            .finish();
+        format!("run-{}", fingerprint.short()).parse().expect("hex digits and dashes are an id")
+    }
+
     /// Agrees to what is bound. Runs nothing.
     ///
     /// # Errors

@@ -35,6 +35,15 @@ mod status;
 mod template;
 mod verify;
 
+/// Where calls are kept, relative to the workspace.
+pub const CALLS: &str = ".brigade/tools/calls.jsonl";
+
+/// Where receipts and logs are kept, relative to the workspace.
+pub const RUNS: &str = ".brigade/tools/runs";
+
+/// Where checkpoints are kept, relative to the workspace.
+pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
+
 pub use binding::{Binding, Caller, Change, ProgramBinding};
 pub use call::{
     Approval, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf, RunEnd, Runner,

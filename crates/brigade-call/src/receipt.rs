@@ -402,6 +402,14 @@ pub struct McpPinState {
 record!(McpPinState);
 
 impl Receipt {
+    /// Returns the arguments that were asked for; an object, also where the receipt has none.
+    pub fn asked_args(&self) -> Json {
+        match &self.args {
+            Json::Null => Json::Object(Object::new()),
+            args => args.clone(),
+        }
+    }
+
     /// Starts the receipt of a run.
     pub fn new(id: impl Into<String>, call_id: impl Into<String>, status: impl Into<String>) -> Receipt {
         Receipt {

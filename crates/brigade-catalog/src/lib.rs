@@ -30,7 +30,7 @@ pub mod starter;
 pub use entry_text::FieldValue;
 pub use fields::KNOWN_HARNESSES;
 pub use model::{
-    ApprovalMode, Catalog, Family, InvalidSeconds, InvalidToolId, Level, Origin, RiskClass, Runtime,
+    ApprovalMode, Catalog, Family, InvalidSeconds, InvalidToolId, Level, NoTool, Origin, RiskClass, Runtime,
     Runtimes, Seconds, Tool, ToolId, UnknownName,
 };
 pub use secrets::{SecretText, TextPurpose};

@@ -7,7 +7,7 @@ mod runtime;
 mod scalar;
 mod tool;
 
-pub use catalog::Catalog;
+pub use catalog::{Catalog, NoTool};
 pub use names::{ApprovalMode, Family, RiskClass, UnknownName};
 pub(crate) use origin::FieldPlace;
 pub use origin::{Level, Origin};

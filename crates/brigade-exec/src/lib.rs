@@ -26,6 +26,7 @@ mod output;
 mod peer;
 mod program;
 mod receipt;
+mod run_files;
 mod talk;
 
 pub use dropped::{BrokenCheckpoint, DroppedFile};
@@ -35,4 +36,5 @@ pub use folder::{FolderFiles, file_fingerprint, folder_files};
 pub use peer::{Peer, Spoken};
 pub use program::{FileStamp, KnownDigests, OpenedProgram};
 pub use receipt::{RunPaths, with_checkpoints};
+pub use run_files::{RunFiles, left_drops};
 pub use talk::{Talk, talk};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use brigade_call::{
-    Checkpoint, OutputCompaction, Receipt, Resume, RunOutput, RunProcess, RunReview, SandboxUsed,
-    StreamOutput, VerifiedCall,
+    CHECKPOINTS, Checkpoint, OutputCompaction, RUNS, Receipt, Resume, RunOutput, RunProcess, RunReview,
+    SandboxUsed, StreamOutput, VerifiedCall,
 };
 use brigade_core::text::short;
 use brigade_core::{Number, Object, RunId, Timestamp};
@@ -12,9 +12,6 @@ use brigade_process::{Exit, Outcome};
 use brigade_redact::Redactor;
 
 use crate::output::Summary;
-
-/// The folder of stored checkpoints, relative to the workspace.
-const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
 
 /// Where a run's files are, relative to the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +22,17 @@ pub struct RunPaths {
     pub stdout_log: String,
     /// The log of standard error.
     pub stderr_log: String,
+}
+
+impl RunPaths {
+    /// Returns where the files of a run are.
+    pub fn of(run_id: &RunId) -> RunPaths {
+        RunPaths {
+            receipt: format!("{RUNS}/{run_id}.json"),
+            stdout_log: format!("{RUNS}/{run_id}.stdout.log"),
+            stderr_log: format!("{RUNS}/{run_id}.stderr.log"),
+        }
+    }
 }
 
 /// What a receipt is made of.

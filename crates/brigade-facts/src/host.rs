@@ -30,7 +30,8 @@ impl<'a> Host<'a> {
         self.fs.root().display().to_string()
     }
 
-    pub(crate) fn home(&self) -> Option<&'a Path> {
+    /// Returns the absolute path of the person's home directory.
+    pub fn home(&self) -> Option<&'a Path> {
         self.environment.get("HOME").map(Path::new).filter(|home| home.is_absolute())
     }
 

@@ -8,8 +8,8 @@
 use std::ops::ControlFlow;
 
 use brigade_call::{
-    Call, CallStatus, Checkpoint, CheckpointStatus, Claim, LedgerLink, Receipt, ReceiptLink, RecordVersion,
-    RunEnd, RunReview, WrongStep,
+    Call, CallStatus, Checkpoint, CheckpointStatus, Claim, LedgerLink, RUNS, Receipt, ReceiptLink,
+    RecordVersion, RunEnd, RunReview, WrongStep,
 };
 use brigade_core::{CallId, Fingerprint, Json, Number, RunId, Timestamp};
 use brigade_redact::shown_command;
@@ -328,9 +328,6 @@ pub(crate) fn checkpoints_of(
     added.retain(|stored| named.iter().any(|id| id == stored.checkpoint.id.as_str()));
     Ok(added)
 }
-
-/// The directory of receipts and logs in reports, relative to the workspace.
-pub(crate) const RUNS: &str = ".brigade/tools/runs";
 
 /// Builds the receipt of a run whose runner is gone without a receipt, as the next writer records it. A log that the
 /// runner never created is not named.

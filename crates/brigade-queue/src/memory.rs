@@ -4,11 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, Receipt};
+use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, RUNS, Receipt};
 use brigade_core::{CallId, Fingerprint, Json, RunId, Timestamp};
 
 use crate::error::QueueError;
-use crate::finish::RUNS;
 use crate::queue::checkpoint_of;
 use crate::store::{
     BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt, ExaminedRun,

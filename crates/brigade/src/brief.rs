@@ -7,16 +7,14 @@ use brigade_core::{CheckpointId, Json, NextStep};
 use brigade_doctor::{Area, Issue, top_issue};
 use brigade_queue::Calls;
 use brigade_runtime::Checks;
+use brigade_upkeep::{FoundCall, Parts, Survey, closeouts};
 
 use crate::catalog::enabled;
 use crate::doctor;
 use crate::doctor::Doctor;
-use crate::doctor::{FoundCall, Parts};
 use crate::error::Error;
 use crate::gather;
-use crate::inbox;
 use crate::inbox::inbox_counts;
-use crate::parity;
 use crate::report::{BriefReport, Report as _};
 use crate::room::Room;
 use crate::shown;
@@ -28,20 +26,13 @@ impl Doctor {
     /// When the disk fails.
     pub fn brief(&self) -> Result<BriefReport, Error> {
         let config = gather::config(&self.room)?;
-        let mut gathered = doctor::gathered::gather_all(
-            &self.room,
-            &config,
-            &Parts { health: Checks::Skip, ..Parts::all() },
-        )?;
-        let found = doctor::gathered::diagnose_all(&self.room, &mut gathered);
-        let issues = brigade_doctor::quiet(
-            found,
-            parity::closeouts(&self.room)?.fingerprints().as_ref(),
-            &self.room.target(),
-        )
-        .issues;
-        let inbox = inbox::file::read_inbox(&self.room)?;
-        let queue = &gathered.queue;
+        let site = self.room.site(&config);
+        let mut survey = Survey::read(&site, &Parts { health: Checks::Skip, ..Parts::all() })?;
+        let found = survey.diagnose(&site);
+        let listed = closeouts(&*self.room.fs)?.fingerprints();
+        let issues = brigade_doctor::quiet(found, listed.as_ref(), &self.room.target()).issues;
+        let inbox = self.room.inbox().read()?;
+        let queue = &survey.history;
         let count = |status: &str| queue.call_counts.get(status).copied().unwrap_or(0);
         let is_stale =
             |found: &&FoundCall| found.call.status == CallStatus::Approved && !found.changes.is_empty();
@@ -87,7 +78,7 @@ impl Doctor {
             top_run_issue: top(&[Area::Run]),
             top_checkpoint_issue: top(&[Area::Checkpoint]),
             issue_count: issues.len(),
-            runtimes_down: gathered
+            runtimes_down: survey
                 .runtime_facts()
                 .iter()
                 .filter(is_down)

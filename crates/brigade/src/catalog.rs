@@ -8,6 +8,7 @@ use brigade_core::{Fingerprint, NextStep};
 use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
 use brigade_facts::{Depth, FactReader, SummaryFacts, ToolFacts, ToolReader, parse_json};
 use brigade_schema::Requirement;
+use brigade_upkeep::{Keep, examine, pin_states};
 
 use crate::error::Error;
 use crate::fault::ErrorLine;
@@ -22,8 +23,6 @@ use crate::report::{
     ToolSummary, Unfilled,
 };
 use crate::room::{CATALOG, Room};
-use crate::survey;
-use crate::survey::Keep;
 
 /// Lists, shows and adds to the catalog.
 #[derive(Clone)]
@@ -164,7 +163,7 @@ impl Tools {
             &self.room,
             &config,
             &tools,
-            pins::pin_states(&self.room, &config)?,
+            pin_states(pins::pin_store(&self.room), &config.catalog)?,
             Keep::Summaries,
         );
         issues.retain(|issue| issue.kind.is_of_contract());
@@ -206,7 +205,7 @@ fn examine_tools<'c>(
     pins: Vec<PinState>,
     keep: Keep,
 ) -> (Vec<ToolFacts<'c>>, Vec<Issue>) {
-    let examined = survey::examine(room, config, tools, None, keep);
+    let examined = examine(gather::host(room), config, tools, None, keep);
     let catalog = Some(ConfigFile::Read(&config.catalog));
     let tools = Some(examined.issues);
     (examined.read, diagnose(Snapshot { catalog, tools, pins, ..Snapshot::new(room.now()) }))

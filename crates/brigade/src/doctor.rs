@@ -1,13 +1,5 @@
 //! Health: everything is read once and diagnosed once. Nothing is started, and only `doctor_fix` changes anything.
 
-mod fix;
-pub(crate) mod gathered;
-mod locks;
-mod modes;
-mod queue;
-mod replan;
-mod runtimes;
-mod sandbox;
 mod sarif;
 
 use std::sync::Arc;
@@ -18,13 +10,13 @@ use brigade_doctor::{Area, Issue, IssueType, Quieted, quiet, top_issue};
 use brigade_facts::SummaryFacts;
 use brigade_policy::Policy;
 use brigade_runtime::{Checks, StateCounts};
-pub(crate) use gathered::{Gathered, Ledger, Parts};
-pub(crate) use queue::FoundCall;
+use brigade_upkeep::{Fix as Fixed, Ledger, Parts, Survey, UpkeepError, closeouts, fix};
 
 use crate::catalog;
 use crate::catalog::Tools;
 use crate::catalog::tool_summary;
 use crate::error::{Error, ErrorKind};
+use crate::exit::Exit;
 use crate::gather;
 use crate::gather::Config;
 use crate::load;
@@ -32,8 +24,8 @@ use crate::parity;
 use crate::policies::Policies;
 use crate::policies::errors;
 use crate::report::{
-    CallSection, CatalogReport, CheckpointSection, IssueReport, ParitySection, PolicyHealthReport,
-    PolicySection, Report as _, Rows, RunSection, RuntimeSection, ToolSummary,
+    CallSection, CatalogReport, CheckpointSection, Fix, FixReport, IssueReport, ParitySection,
+    PolicyHealthReport, PolicySection, Report as _, Rows, RunSection, RuntimeSection, ToolSummary,
 };
 use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES, Room};
 use crate::shown;
@@ -67,10 +59,10 @@ impl DoctorRequest {
     }
 
     /// Refuses the name of a tool or runtime that is neither configured nor in any issue.
-    fn check_tool(&self, config: &Config, gathered: &Gathered<'_>, found: &[Issue]) -> Result<(), Error> {
+    fn check_tool(&self, config: &Config, survey: &Survey<'_>, found: &[Issue]) -> Result<(), Error> {
         let Some(wanted) = &self.tool else { return Ok(()) };
         let tools = config.catalog.tools().iter().map(|tool| tool.id.as_str());
-        let runtimes = gathered.runtime_facts().iter().map(|facts| facts.id.as_str());
+        let runtimes = survey.runtime_facts().iter().map(|facts| facts.id.as_str());
         let concerned = found.iter().filter_map(|issue| issue.tool_id.as_deref());
         let known: Vec<&str> = tools.chain(runtimes).chain(concerned).collect();
         if known.contains(&wanted.as_str()) {
@@ -121,6 +113,46 @@ impl Doctor {
         request.check()?;
         catalog_report(&self.room, &Parts::all(), request)
     }
+
+    /// Fixes what needs no decision: modes of the state that are too wide, pid files of processes that are gone, locks
+    /// that the Python program left behind, and lines of the queue and the inbox that cannot be read, which move to a
+    /// quarantine.
+    ///
+    /// With `dry_run` it says what it would do. One thing that cannot be fixed does not keep it from the others.
+    ///
+    /// # Errors
+    /// When the disk fails while looking.
+    pub fn fix(&self, dry_run: bool) -> Result<FixReport, Error> {
+        let config = gather::config(&self.room)?;
+        let fixes = fix(&self.room.site(&config), dry_run)?;
+        let mut worst = Vec::new();
+        let shown = |Fixed { kind, path, detail }: Fixed| Fix { kind, path, detail };
+        let failed: Vec<Fix> = fixes
+            .failed
+            .into_iter()
+            .map(|(fix, error)| {
+                let error = match error {
+                    UpkeepError::Runtime(error) => Error::new(ErrorKind::Environment, error.to_string()),
+                    error => error.into(),
+                };
+                worst.push(error.exit());
+                Fix { detail: error.to_string(), ..shown(fix) }
+            })
+            .collect();
+        let fixed: Vec<Fix> = fixes.fixed.into_iter().map(shown).collect();
+        let next = if dry_run && !fixed.is_empty() { NextStep::Fix } else { NextStep::Diagnose };
+        Ok(FixReport {
+            schema: FixReport::SCHEMA,
+            target: self.room.target(),
+            dry_run,
+            fixed_count: fixed.len(),
+            failed_count: failed.len(),
+            next_command: self.room.spelled(next),
+            fixed,
+            failed,
+            worst: worst_of(worst),
+        })
+    }
 }
 
 impl Policies {
@@ -130,9 +162,9 @@ impl Policies {
     /// When the disk fails.
     pub fn doctor(&self) -> Result<PolicyHealthReport, Error> {
         let config = gather::config(&self.room)?;
-        let mut gathered =
-            gathered::gather_all(&self.room, &config, &Parts { sandbox: true, ..Parts::none() })?;
-        let mut found = gathered::diagnose_all(&self.room, &mut gathered);
+        let site = self.room.site(&config);
+        let parts = Parts { sandbox: true, ..Parts::none() };
+        let mut found = Survey::read(&site, &parts)?.diagnose(&site);
         found.retain(|issue| issue.area() == Area::Policy);
         let issues = catalog::shown_issues(&self.room, &found);
         let state = &config.policy;
@@ -154,28 +186,29 @@ impl Policies {
 
 fn catalog_report(room: &Room, parts: &Parts, request: &DoctorRequest) -> Result<CatalogReport, Error> {
     let config = gather::config(room)?;
-    let mut gathered = gathered::gather_all(room, &config, parts)?;
-    let mut found = gathered::diagnose_all(room, &mut gathered);
-    request.check_tool(&config, &gathered, &found)?;
+    let site = room.site(&config);
+    let mut survey = Survey::read(&site, parts)?;
+    let mut found = survey.diagnose(&site);
+    request.check_tool(&config, &survey, &found)?;
     found.retain(|issue| request.wants(issue));
-    let closeouts = parity::closeouts(room)?;
+    let closeouts = closeouts(&*room.fs)?;
     let (raw, quieted) = match closeouts.fingerprints() {
         None => (None, Quieted { issues: found, ..Quieted::default() }),
         Some(listed) => (Some(found.clone()), quiet(found, Some(&listed), &room.target())),
     };
     let Quieted { issues: remaining, quieted, changed } = quieted;
-    let sections = sections(room, &gathered, &remaining);
+    let sections = sections(room, &survey, &remaining);
     let top_issue = top_issue_of(room, &remaining);
     let issues = issue_rows(room, remaining);
     let raw_issues = raw.map_or_else(|| issues.clone(), |raw| issue_rows(room, raw));
     let parity = ParitySection {
-        latest_closeout: closeouts.latest,
+        latest_closeout: parity::latest(room, closeouts),
         quieted_issue_count: quieted.len(),
         quieted_issues: catalog::shown_issues(room, &quieted),
         changed_issue_count: changed.len(),
         changed_issues: catalog::shown_issues(room, &changed),
     };
-    let facts = gathered.summaries;
+    let facts = survey.summaries;
     Ok(CatalogReport {
         schema: CatalogReport::SCHEMA,
         target: room.target(),
@@ -200,10 +233,10 @@ fn catalog_report(room: &Room, parts: &Parts, request: &DoctorRequest) -> Result
 }
 
 /// Sums up each area.
-fn sections(room: &Room, gathered: &Gathered<'_>, issues: &[Issue]) -> Sections {
+fn sections(room: &Room, survey: &Survey<'_>, issues: &[Issue]) -> Sections {
     let count = |area: Area| issues.iter().filter(|issue| issue.area() == area).count();
     let top = |area: Area| top_issue_of(room, issues.iter().filter(|issue| issue.area() == area));
-    let (queue, policy) = (&gathered.queue, &gathered.config.policy);
+    let (queue, policy) = (&survey.history, &survey.config.policy);
     let latest = queue.checkpoints.first();
     Sections {
         call_queue: CallSection {
@@ -217,7 +250,7 @@ fn sections(room: &Room, gathered: &Gathered<'_>, issues: &[Issue]) -> Sections 
             runs_path: room.absolute(RUNS),
             counts: queue.run_counts.clone(),
             run_count: queue.runs.len(),
-            latest: queue.latest_run.clone(),
+            latest: queue.latest_run.as_ref().map(|run| shown::run_summary(room, run)),
             issue_count: count(Area::Run),
             top_issue: top(Area::Run),
         },
@@ -231,9 +264,9 @@ fn sections(room: &Room, gathered: &Gathered<'_>, issues: &[Issue]) -> Sections 
         },
         runtimes: RuntimeSection {
             config_path: room.absolute(RUNTIMES),
-            state_path: room.absolute(runtimes::STATE),
-            counts: StateCounts::of(gathered.runtime_facts()).by_state(),
-            runtime_count: gathered.runtime_facts().len(),
+            state_path: room.absolute(crate::runtimes::STATE),
+            counts: StateCounts::of(survey.runtime_facts()).by_state(),
+            runtime_count: survey.runtime_facts().len(),
             issue_count: count(Area::Runtime),
             top_issue: top(Area::Runtime),
         },
@@ -277,6 +310,11 @@ struct Sections {
     checkpoints: CheckpointSection,
     runtimes: RuntimeSection,
     policy: PolicySection,
+}
+
+/// Returns how a command ends in which several things failed.
+fn worst_of(exits: impl IntoIterator<Item = Exit>) -> Exit {
+    exits.into_iter().max().unwrap_or(Exit::Done)
 }
 
 fn is_enabled(state: &brigade_policy::PolicyState) -> bool {

@@ -3,17 +3,19 @@
 use std::fmt;
 
 use brigade_call::Checkpoint;
+use brigade_catalog::NoTool;
 use brigade_core::{Hint, NextStep, Place, Spell};
 use brigade_fs::{FsError, FsErrorKind};
 use brigade_policy::Blocker;
 use brigade_queue::QueueError;
 use brigade_redact::Redactor;
+use brigade_upkeep::UpkeepError;
 
 use crate::codes::{self, ErrorCode};
 use crate::exit::Exit;
 use crate::refusal::{Refusal, Refused};
 use crate::report::RuntimeStopReport;
-use crate::room::Room;
+use crate::room::{CATALOG, Room};
 
 /// Why an operation could not be done, and what to do next.
 ///
@@ -275,6 +277,37 @@ impl From<QueueError> for Error {
                 .hint(Hint::from(NextStep::CompactState).then(" moves it aside")),
             failed @ QueueError::Store(_) => Error::caused(ErrorKind::Environment, failed),
             error => Error::caused(ErrorKind::Refused, error),
+        }
+    }
+}
+
+impl From<UpkeepError> for Error {
+    fn from(error: UpkeepError) -> Error {
+        match error {
+            UpkeepError::Fs(error) => error.into(),
+            UpkeepError::Queue(error) => error.into(),
+            UpkeepError::Runtime(error) => error.into(),
+            error => Error::new(ErrorKind::Refused, error.to_string()),
+        }
+    }
+}
+
+impl From<NoTool> for Error {
+    fn from(none: NoTool) -> Error {
+        let message = none.to_string();
+        match none {
+            NoTool::Unreadable(_) => Error::new(ErrorKind::InvalidConfig, message),
+            NoTool::Disabled { line, .. } => {
+                let line = line.map_or_else(String::new, |line| format!(" at line {line}"));
+                Error::new(ErrorKind::NotFound, message)
+                    .coded(codes::TOOL_DISABLED)
+                    .hint(format!("set `enabled = true` in {CATALOG}{line}"))
+            }
+            NoTool::Unknown { near, .. } => Error::new(ErrorKind::NotFound, message)
+                .coded(codes::TOOL_MISSING)
+                .hint(near.map_or(NextStep::ListTools.into(), |near| {
+                    Hint::from(format!("did you mean `{near}`?"))
+                })),
         }
     }
 }

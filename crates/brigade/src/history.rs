@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade_call::{CallStatus, Receipt, ReplayOf};
-use brigade_core::{IdPrefix, Json, NextStep, Object};
+use brigade_core::{IdPrefix, NextStep};
 use brigade_queue::{
     BadReceipt, Chain, Enqueued, OnDuplicate, StoredReceipt, ThisHost, View, interrupted_receipt,
 };
@@ -195,7 +195,7 @@ impl Runs {
         let config = gather::config(room)?;
         let tool = load::tool(&config.catalog, receipt.tool_id())
             .map_err(|error| error.missing(room, refused(None)))?;
-        let planned = gather::plan_call(room, &config, tool, Ok(args_of(receipt)))?;
+        let planned = gather::plan_call(room, &config, tool, Ok(receipt.asked_args()))?;
         let plan = &planned.plan;
         let plan_report = Box::new(calls::plan_report(room, &config, &planned));
         if !plan.blockers().is_empty() || plan.holds_secret() {
@@ -327,7 +327,7 @@ fn next_of_run(room: &Room, receipt: &Receipt) -> Option<NextStep> {
         CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
             let config = gather::config(room).ok()?;
             let tool = load::tool(&config.catalog, &receipt.tool_id).ok()?;
-            let planned = gather::plan_call(room, &config, tool, Ok(args_of(receipt))).ok()?;
+            let planned = gather::plan_call(room, &config, tool, Ok(receipt.asked_args())).ok()?;
             let can_be = planned.plan.blockers().is_empty() && !planned.plan.holds_secret();
             receipt.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
         }
@@ -372,13 +372,5 @@ fn listed_summary(room: &Room, view: &View<'_>, run: &ListedRun) -> RunSummary {
     match view.receipt(run.stored_id()) {
         Ok(Some(Ok(stored))) => shown::run_summary(room, &stored),
         _ => RunSummary { id: run.id.clone(), ..RunSummary::default() },
-    }
-}
-
-/// Returns the arguments of a run.
-pub(crate) fn args_of(receipt: &Receipt) -> Json {
-    match &receipt.args {
-        Json::Null => Json::Object(Object::new()),
-        args => args.clone(),
     }
 }

@@ -4,25 +4,20 @@
 //! the one that is changed. Lines that cannot be read are set aside in a quarantine file when something is written, and
 //! never before.
 
-pub(crate) mod file;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_core::{IdPrefix, Json, NextStep};
 use brigade_doctor::{Import, InboxItem, InboxRow, import, quiet};
 use brigade_runtime::Checks;
-pub use file::INBOX;
-pub(crate) use file::{InboxFile, SetAside};
+pub use brigade_upkeep::INBOX;
+use brigade_upkeep::{InboxFile, Parts, SetAside, Survey, closeouts};
 
 use crate::calls;
 use crate::calls::ambiguous;
 use crate::catalog::counts;
-use crate::doctor;
-use crate::doctor::Parts;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
-use crate::parity;
 use crate::refusal::Refusal;
 use crate::report::{ImportReport, InboxItemReport, InboxReport, Report as _, Unfilled};
 use crate::room::Room;
@@ -74,31 +69,28 @@ impl Inbox {
     /// When the disk fails.
     pub fn import(&self) -> Result<ImportReport, Error> {
         // Lines are set aside first, because that is an issue itself.
-        let set_aside = match file::read_inbox(&self.room)?.unreadable() {
+        let set_aside = match self.room.inbox().read()?.unreadable() {
             0 => SetAside::default(),
-            _ => file::change_inbox(&self.room, |_| ())?.1,
+            _ => self.room.inbox().change(|_| ())?.1,
         };
         let config = gather::config(&self.room)?;
-        let mut gathered = doctor::gathered::gather_all(
-            &self.room,
-            &config,
-            &Parts { health: Checks::Skip, ..Parts::all() },
-        )?;
-        let found = doctor::gathered::diagnose_all(&self.room, &mut gathered);
-        let issues =
-            quiet(found, parity::closeouts(&self.room)?.fingerprints().as_ref(), &self.room.target()).issues;
+        let site = self.room.site(&config);
+        let mut survey = Survey::read(&site, &Parts { health: Checks::Skip, ..Parts::all() })?;
+        let found = survey.diagnose(&site);
+        let listed = closeouts(&*self.room.fs)?.fingerprints();
+        let issues = quiet(found, listed.as_ref(), &self.room.target()).issues;
         let imported = if issues.is_empty() {
             Import::default()
         } else {
             let add = |inbox: &mut InboxFile| {
                 let rows: Vec<InboxRow> = inbox.rows().filter_map(InboxRow::of).collect();
-                let imported = import(&issues, &rows, &*self.room.env.speller, gathered.now);
+                let imported = import(&issues, &rows, &*self.room.env.speller, survey.now);
                 for row in &imported.created {
                     inbox.append(row);
                 }
                 imported
             };
-            file::change_inbox(&self.room, add)?.0
+            self.room.inbox().change(add)?.0
         };
         Ok(ImportReport {
             schema: ImportReport::SCHEMA,
@@ -119,7 +111,7 @@ impl Inbox {
     /// # Errors
     /// When the disk fails.
     pub fn list(&self, filter: &InboxFilter) -> Result<InboxReport, Error> {
-        let inbox = file::read_inbox(&self.room)?;
+        let inbox = self.room.inbox().read()?;
         let is = |row: &Json, key: &str, wanted: &Option<String>| {
             wanted.as_deref().is_none_or(|wanted| row.get(key).and_then(Json::as_str) == Some(wanted))
         };
@@ -141,7 +133,7 @@ impl Inbox {
     /// # Errors
     /// [`Refusal::InboxItem`] when no row is meant; when the disk fails.
     pub fn show(&self, prefix: &IdPrefix) -> Result<InboxItemReport, Error> {
-        let inbox = file::read_inbox(&self.room)?;
+        let inbox = self.room.inbox().read()?;
         let index = find(&inbox, prefix)
             .map_err(|error| error.refusing(&self.room, Refusal::InboxItem { item: None }))?;
         Ok(item_report(&self.room, inbox.row(index).unwrap_or(&Json::Null)))
@@ -161,8 +153,8 @@ impl Inbox {
         let now = self.room.now();
         let refused = |item| move |error: Error| error.refusing(&self.room, Refusal::InboxItem { item });
         // Found out without the lock first, so that a mistyped id changes nothing and waits for nobody.
-        find(&file::read_inbox(&self.room)?, prefix).map_err(refused(None))?;
-        let (decided, _) = file::change_inbox(&self.room, |inbox| {
+        find(&self.room.inbox().read()?, prefix).map_err(refused(None))?;
+        let (decided, _) = self.room.inbox().change(|inbox| {
             let index = find(inbox, prefix).map_err(refused(None))?;
             let row = inbox.row(index).cloned().unwrap_or_default();
             let status = step.status();

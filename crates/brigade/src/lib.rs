@@ -48,8 +48,6 @@ mod gather;
 mod history;
 mod import_mcp;
 mod inbox;
-mod incoming;
-mod litter;
 mod live;
 mod load;
 mod logs;
@@ -69,16 +67,15 @@ mod setup;
 mod shown;
 mod sources;
 mod state;
-mod survey;
 mod words;
 mod workspace;
 
 /// Where a workspace keeps its files, relative to its root.
 pub mod paths {
-    pub use crate::inbox::INBOX;
     pub use crate::room::{CALLS, CATALOG, CHECKPOINTS, POLICY, RUNS, RUNTIMES};
     pub use crate::runtimes::STATE;
     pub use brigade_mcp::PINS;
+    pub use brigade_upkeep::INBOX;
 }
 
 pub use brigade_call::{

@@ -7,8 +7,7 @@ use brigade_fs::{FsError, FsErrorKind};
 use brigade_policy::PolicyState;
 use brigade_redact::Redactor;
 
-use crate::codes;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::fault::ErrorLine;
 use crate::room::{CATALOG, Room};
 
@@ -41,31 +40,7 @@ pub(crate) fn any_tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c brigade
 
 /// Finds an enabled tool.
 pub(crate) fn tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c brigade_catalog::Tool, Error> {
-    if let Some(tool) = catalog.tool(id.trim()).filter(|tool| tool.enabled) {
-        return Ok(tool);
-    }
-    let shown = shown_id(id);
-    if catalog.tools().is_empty()
-        && let Some(issue) = catalog.issues().first()
-    {
-        let error = Error::new(ErrorKind::InvalidConfig, issue.to_string());
-        return Err(error);
-    }
-    let error = match catalog.tool(id.trim()) {
-        Some(tool) => {
-            let message = format!("tool `{shown}` is disabled");
-            let line = tool.origin.place.line.map_or_else(String::new, |line| format!(" at line {line}"));
-            let error = Error::new(ErrorKind::NotFound, message).coded(codes::TOOL_DISABLED);
-            return Err(error.hint(format!("set `enabled = true` in {CATALOG}{line}")));
-        }
-        None => Error::new(ErrorKind::NotFound, format!("no tool has the id `{shown}`"))
-            .coded(codes::TOOL_MISSING),
-    };
-    let enabled = catalog.tools().iter().filter(|tool| tool.enabled).map(|tool| tool.id.as_str());
-    Err(match brigade_core::closest(id, enabled) {
-        Some(near) => error.hint(format!("did you mean `{}`?", brigade_core::text::escape_terminal(near))),
-        None => error.hint(NextStep::ListTools),
-    })
+    Ok(catalog.find(id)?)
 }
 
 /// Shows an id that was typed and that nothing has: it may be anything, a secret that went astray included.

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use brigade_call::Call;
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, NextStep, closest};
-use brigade_doctor::{PinProblem, PinState};
 use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, sentence};
 
 use crate::error::{Error, ErrorKind};
-use crate::gather::Config;
 use crate::load;
 use crate::refusal::Refusal;
 use crate::report::{
@@ -147,43 +145,6 @@ fn server_report(room: &Room, state: &ServerState) -> PinReport {
         error: Unfilled::default(),
         candidates: Unfilled::default(),
     }
-}
-
-/// Lists the pins that do not hold, as a diagnosis sees them.
-pub(crate) fn pin_states(room: &Room, config: &Config) -> Result<Vec<PinState>, Error> {
-    let (pins, broken) = pins(room)?;
-    let mut keys = Vec::new();
-    if !pins.is_empty() || !broken.is_empty() {
-        for tool in config.catalog.tools() {
-            keys.extend(pin_store(room).key(&config.catalog, tool)?.map(|key| (key, tool.id.as_str())));
-        }
-    }
-    let asks_for = |wanted: &dyn Fn(&McpTool) -> bool| {
-        keys.iter().find(|(key, _)| wanted(key)).map(|(_, id)| (*id).to_owned())
-    };
-    let of_pins = pins.iter().filter_map(|pin| {
-        let problem = match (&pin.missing_since, &pin.offered) {
-            (Some(_), _) => PinProblem::Vanished,
-            (None, Some(offered)) => {
-                PinProblem::Changed { changes: pin.changes(), offered: offered.fingerprint() }
-            }
-            (None, None) => return None,
-        };
-        let file = format!("{PINS}/{}", pin.tool.file_name());
-        Some(PinState { id: pin.id(), file, tool_id: asks_for(&|mcp| *mcp == pin.tool), problem })
-    });
-    let of_broken = broken.iter().map(|broken| {
-        let name = broken.pin_path.rsplit('/').next().unwrap_or_default();
-        PinState {
-            id: name.trim_end_matches(".json").to_owned(),
-            file: format!("{PINS}/{name}"),
-            tool_id: asks_for(&|mcp| mcp.file_name() == name),
-            problem: PinProblem::Unreadable(broken.error.clone()),
-        }
-    });
-    let servers = pin_store(room).servers(&config.catalog, &pins)?;
-    let of_servers = servers.iter().flat_map(server_problems);
-    Ok(of_pins.chain(of_broken).chain(of_servers).collect())
 }
 
 pub(crate) fn pin_store(room: &Room) -> PinStore<'_> {
@@ -339,18 +300,4 @@ pub(crate) fn server_issues(state: &ServerState) -> Vec<LiveIssue> {
     let appeared = issue("mcp_tool_appeared", &state.appeared, "appeared");
     let vanished = issue("mcp_tool_vanished", &state.vanished, "vanished");
     appeared.into_iter().chain(vanished).collect()
-}
-
-/// Returns the list of a server as a diagnosis sees it.
-fn server_problems(state: &ServerState) -> impl Iterator<Item = PinState> {
-    let problem = |names: &[String], what: &str, of: fn(String) -> PinProblem| {
-        (!names.is_empty()).then(|| PinState {
-            id: state.listing.id(),
-            file: state.listing.path().to_string(),
-            tool_id: None,
-            problem: of(sentence(names, what)),
-        })
-    };
-    let appeared = problem(&state.appeared, "appeared", PinProblem::Appeared);
-    appeared.into_iter().chain(problem(&state.vanished, "vanished", PinProblem::Gone))
 }

@@ -4,26 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brigade_core::Timestamp;
-use brigade_facts::Digests;
+use brigade_facts::{Config, Digests};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{JournalStore, Queue, Store, ThisHost};
+use brigade_upkeep::{InboxStore, Site};
 
 use crate::env::Env;
+use crate::gather;
 
+pub use brigade_call::{CALLS, CHECKPOINTS, RUNS};
 pub(crate) use brigade_facts::CONFIG_LIMIT;
 pub use brigade_facts::{CATALOG, POLICY};
-
-/// The file of the runtimes.
-pub const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
-
-/// The queue's file.
-pub const CALLS: &str = ".brigade/tools/calls.jsonl";
-
-/// The folder of receipts and logs.
-pub const RUNS: &str = ".brigade/tools/runs";
-
-/// The folder of checkpoints.
-pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
+pub use brigade_upkeep::RUNTIMES;
 
 /// The files, the seams of the host, and what was learned of programs on the way.
 pub(crate) struct Room {
@@ -54,6 +46,24 @@ impl Room {
     fn files_of_calls(&self) -> JournalStore {
         let holder = format!("process {}, since {}", std::process::id(), self.now());
         JournalStore::new(self.fs.clone(), holder, self.env.lock_timeout)
+    }
+
+    /// Returns the workspace as what looks it over needs it.
+    pub(crate) fn site<'a>(&'a self, config: &'a Config) -> Site<'a> {
+        Site {
+            host: gather::host(self),
+            config,
+            queue: self.queue(),
+            journal: self.journal(),
+            caller: &self.env.caller,
+            cancel: self.env.cancel.as_ref(),
+            timeout: self.env.lock_timeout,
+        }
+    }
+
+    /// Returns where the inbox is.
+    pub(crate) fn inbox(&self) -> InboxStore<'_> {
+        InboxStore { fs: &*self.fs, clock: &*self.env.clock, timeout: self.env.lock_timeout }
     }
 
     /// Returns the workspace as reports name it.

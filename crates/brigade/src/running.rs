@@ -5,9 +5,8 @@ use std::ops::ControlFlow;
 use brigade_call::{
     Call, CallStatus, Checkpoint, Claim, Purpose, Refusal as NotVerified, Runner, VerifiedCall, verify,
 };
-use brigade_core::{CallId, Fingerprint, Hint, IdPrefix, NextStep, RunId, Timestamp};
-use brigade_exec::{Execution, Logs, Peer, RunPaths, execute, with_checkpoints};
-use brigade_fs::{FileKind, RelPath, WriteFile};
+use brigade_core::{CallId, Hint, IdPrefix, NextStep, RunId};
+use brigade_exec::{Execution, Peer, RunFiles, RunPaths, execute, with_checkpoints};
 use brigade_mcp::{ListedTool, PinRule, ToolCall};
 use brigade_process::ProcessIdentity;
 use brigade_queue::{Calls as Which, ChainEnd, StoredCall};
@@ -19,7 +18,6 @@ use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::gather::{Config, Planned};
-use crate::incoming;
 use crate::pins;
 use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{PassedOver, Report as _, RunReport, Unfilled};
@@ -57,17 +55,6 @@ enum Verified {
     Ready(Box<Ready>),
     /// It may not.
     Refused(Box<Call>, Box<NotVerified>),
-}
-
-/// The files of a run.
-struct RunFiles {
-    logs: Logs,
-    /// Where a script drops its checkpoints.
-    dropped: RelPath,
-    /// The logs that were not there before.
-    created: Vec<RelPath>,
-    /// Whether a program wrote into a log that was there.
-    is_used: bool,
 }
 
 /// What came of trying to run a call that may run.
@@ -188,12 +175,12 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         unreachable!("a verified call has its program open");
     };
     let started_at = room.now();
-    let run_id = run_id(call.call());
-    let paths = run_paths(&run_id);
+    let run_id = call.call().next_run_id();
+    let paths = RunPaths::of(&run_id);
     let queue = room.queue();
     let claim = Claim { run_id: run_id.clone(), runner: Some(this_process()?) };
     let (logs, dropped) = {
-        let mut files = run_files(room, &run_id, &paths)?;
+        let mut files = RunFiles::create(&*room.fs, &run_id, &paths)?;
         let mut locked = queue.lock(started_at)?;
         let stands = locked.view().call(call.id())?;
         let is_free = stands.as_ref().is_some_and(|now| now.revision == revision)
@@ -210,7 +197,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             let has_begun =
                 |now: &StoredCall| now.call.claim.as_ref().is_some_and(|claim| claim.run_id == run_id);
             if !stands.as_ref().is_some_and(has_begun) {
-                discard(room, &files);
+                files.discard(&*room.fs);
             }
             if error.kind() == ErrorKind::Environment {
                 return Err(error);
@@ -219,7 +206,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         }
         // Another process that gave up may have taken back what it created and this one found.
         if !room.fs.exists(&rel(&paths.stdout_log))? || !room.fs.exists(&rel(&paths.stderr_log))? {
-            files = run_files(room, &run_id, &paths)?;
+            files = RunFiles::create(&*room.fs, &run_id, &paths)?;
         }
         (files.logs, files.dropped)
     };
@@ -265,7 +252,8 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             )
         })
         .map_err(|error| unrecorded(error.into(), call.id(), &run_id))?;
-    incoming::remove_incoming(room, &dropped);
+    // What cannot be removed is tried again by the next run.
+    let _ = room.fs.remove_tree(&dropped);
     let changed_pin = kept?;
     let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
     Ok(Attempt::Ran(Box::new(RunReport {
@@ -294,44 +282,6 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         candidates: Unfilled::default(),
         succeeded,
     })))
-}
-
-/// Creates the files of a run; those that an attempt left which did not come to claim the call are used again.
-fn run_files(room: &Room, run_id: &RunId, paths: &RunPaths) -> Result<RunFiles, Error> {
-    room.fs.create_dir_all(&rel(RUNS))?;
-    let mut created = Vec::new();
-    let mut is_used = false;
-    let mut log = |path: RelPath| -> Result<Box<dyn WriteFile>, Error> {
-        match room.fs.create(&path, 0o600) {
-            Ok(file) => {
-                created.push(path);
-                Ok(file)
-            }
-            Err(error) if error.is_exists() => {
-                if room.fs.link_metadata(&path)?.kind != FileKind::File {
-                    return Err(error.into());
-                }
-                let file = room.fs.open_append(&path)?;
-                is_used |= 0 < file.length()?;
-                Ok(file)
-            }
-            Err(error) => Err(error.into()),
-        }
-    };
-    let logs = Logs { stdout: log(rel(&paths.stdout_log))?, stderr: log(rel(&paths.stderr_log))? };
-    let dropped = incoming::make_incoming(room, run_id)?;
-    Ok(RunFiles { logs, dropped, created, is_used })
-}
-
-/// Takes back what was created for a run that did not come about.
-fn discard(room: &Room, files: &RunFiles) {
-    // What cannot be removed is harmless: an empty log of a run that nobody knows.
-    for path in &files.created {
-        let _ = room.fs.remove(path);
-    }
-    if !files.created.is_empty() {
-        incoming::remove_incoming(room, &files.dropped);
-    }
 }
 
 fn refused(room: &Room, call: &Call, refusal: NotVerified) -> Error {
@@ -374,26 +324,6 @@ fn unrecorded(error: Error, call: &CallId, run: &RunId) -> Error {
     Error::new(error.kind(), message)
         .hint(NextStep::ReadOutput(run.clone()))
         .hint(Hint::from(NextStep::Replay(run.clone())).then(" asks for it again, once the cause is mended"))
-}
-
-/// Names the next run of a call. Whoever tries to run it gets the same name, so a run that the queue has lost is met
-/// again by its receipt and its logs.
-fn run_id(call: &Call) -> RunId {
-    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
-    let fingerprint = Fingerprint::builder("brigade.run-id.v2")
-        .text("call_id", call.id.as_str())
-        .text("created_at", time(call.created_at).as_deref())
-        .text("previous_run_id", call.claim.as_ref().map(|claim| claim.run_id.as_str()))
-        .finish();
-    format!("run-{}", fingerprint.short()).parse().expect("hex digits and dashes are an id")
-}
-
-fn run_paths(run_id: &RunId) -> RunPaths {
-    RunPaths {
-        receipt: format!("{RUNS}/{run_id}.json"),
-        stdout_log: format!("{RUNS}/{run_id}.stdout.log"),
-        stderr_log: format!("{RUNS}/{run_id}.stderr.log"),
-    }
 }
 
 fn this_process() -> Result<Runner, Error> {

@@ -13,9 +13,8 @@ use brigade_call::RuntimeIssueRecord;
 use brigade_catalog::{Level, Runtime, Runtimes as RuntimeFile, starter};
 use brigade_core::{ConfigIssue, NextStep, Severity, closest, text::escape_terminal};
 use brigade_facts::read_config;
-use brigade_fs::Location;
-use brigade_policy::PolicyState;
 use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
+use brigade_upkeep::machine_of;
 
 use crate::codes;
 use crate::error::{Error, ErrorKind};
@@ -170,7 +169,7 @@ fn summary(room: &Room, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> Runti
 
 /// Reads the runtimes, and what the policy says of their folders.
 fn configured(room: &Room) -> Result<Configured, Error> {
-    Ok(Configured { runtimes: runtimes(room)?, host: host_of_runtimes(room, &load::policy(room))? })
+    Ok(Configured { runtimes: runtimes(room)?, host: machine_of(gather::host(room), &load::policy(room))? })
 }
 
 /// Reads the runtimes. A file that is missing or cannot be read has none, and an issue that says so.
@@ -182,20 +181,6 @@ pub(crate) fn runtimes(room: &Room) -> Result<RuntimeFile, Error> {
             Ok(RuntimeFile::new(Vec::new(), vec![issue]))
         }
     }
-}
-
-/// Returns what runtimes may get from the machine.
-pub(crate) fn host_of_runtimes(room: &Room, policy: &PolicyState) -> Result<Host, Error> {
-    let mut outside = Vec::new();
-    let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();
-    for folder in allowed {
-        if let Location::Outside(folder) = room.fs.resolve(folder, room.env.home())? {
-            outside.push(folder);
-        }
-    }
-    let variables = room.env.environment.variables();
-    let environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
-    Ok(Host { environment, outside, secrets: gather::bound_secrets(room, policy) })
 }
 
 pub(crate) fn supervisor<'a>(room: &'a Room, host: &'a Host) -> Supervisor<'a> {

@@ -7,11 +7,12 @@ use std::sync::{Mutex, PoisonError};
 
 use brigade_call::{Call, Receipt};
 use brigade_core::NextStep;
-use brigade_queue::{BadReceipt, Calls, Chain, Check, Compaction, Mending, View};
+use brigade_queue::{BadReceipt, Calls, Chain, Check, Mending, View};
+use brigade_upkeep::{Compacted, compact, left_incoming, left_temporary};
 
 use crate::error::Error;
-use crate::incoming;
-use crate::litter;
+use crate::gather;
+use crate::load;
 use crate::report::{CompactReport, DamageReport, Quarantine, Report as _, StateReport};
 use crate::room::Room;
 use crate::shown;
@@ -91,9 +92,9 @@ impl State {
             next: step(if bad.is_recorded { NextStep::CompactState } else { NextStep::ListCheckpoints }),
         }));
         let mut temporary = check.temporary;
-        let left = incoming::left_incoming(&self.room, &view)?
+        let left = left_incoming(&*self.room.fs, self.room.now(), &view)?
             .into_iter()
-            .chain(litter::left_temporary(&self.room)?);
+            .chain(left_temporary(&*self.room.fs, &load::catalog(&self.room)?));
         temporary.extend(left.map(|path| path.to_string()));
         temporary.sort();
         temporary.dedup();
@@ -154,7 +155,18 @@ impl State {
     /// # Errors
     /// When the disk fails.
     pub fn compact(&self) -> Result<CompactReport, Error> {
-        state_compact(&self.room)
+        let config = gather::config(&self.room)?;
+        let Compacted { compaction, removed } = compact(&self.room.site(&config))?;
+        Ok(CompactReport {
+            schema: CompactReport::SCHEMA,
+            target: self.room.target(),
+            adopted: compaction.is_adoption,
+            moved: compaction.moved,
+            quarantined: compaction.quarantined,
+            restored: compaction.restored,
+            restored_checkpoints: compaction.restored_checkpoints,
+            removed,
+        })
     }
 }
 
@@ -171,34 +183,4 @@ fn bad_receipts(view: &View<'_>, gone: Vec<String>) -> Result<BTreeMap<String, S
         bad.entry(path).or_insert_with(|| "the ledger names it, and there is no such file".to_owned());
     }
     Ok(bad)
-}
-
-/// Moves finished calls out of the journal, unreadable lines to a quarantine, and removes what crashes left. Adopts
-/// the state of the Python program.
-///
-/// # Errors
-/// When the disk fails; everything is as before then.
-pub(crate) fn state_compact(room: &Room) -> Result<CompactReport, Error> {
-    let now = room.now();
-    let queue = room.queue();
-    // Runs whose runner is gone are recorded first, as by every writer.
-    drop(queue.lock(now)?);
-    let compaction = match room.journal() {
-        Some(journal) => journal.compact(now)?,
-        None => Compaction::default(),
-    };
-    let left = incoming::left_incoming(room, &queue.read()?)?;
-    for folder in &left {
-        incoming::remove_incoming(room, folder);
-    }
-    Ok(CompactReport {
-        schema: CompactReport::SCHEMA,
-        target: room.target(),
-        adopted: compaction.is_adoption,
-        moved: compaction.moved,
-        quarantined: compaction.quarantined,
-        restored: compaction.restored,
-        restored_checkpoints: compaction.restored_checkpoints,
-        removed: compaction.removed + left.len() as u64 + litter::remove_temporary(room)?,
-    })
 }

@@ -1,6 +1,10 @@
 //! All tools of a file.
 
+use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Severity};
+
+use brigade_redact::Redactor;
+use thiserror::Error;
 
 use super::Tool;
 
@@ -11,6 +15,35 @@ pub struct Catalog {
     issues: Vec<ConfigIssue>,
     /// Positions in `tools`, sorted by id, then by position.
     by_id: Vec<u32>,
+}
+
+/// Why there is no tool to call.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NoTool {
+    /// The catalog has no entry that can be read; its first issue.
+    #[error("{0}")]
+    Unreadable(Box<ConfigIssue>),
+    /// It is disabled.
+    #[error("tool `{id}` is disabled")]
+    Disabled {
+        /// The id as it can be shown.
+        id: String,
+        /// The line of its entry.
+        line: Option<usize>,
+    },
+    /// No tool has this id.
+    #[error("no tool has the id `{id}`")]
+    Unknown {
+        /// The id as it can be shown.
+        id: String,
+        /// The enabled tool that was probably meant.
+        near: Option<String>,
+    },
+}
+
+/// Shows an id that was typed: it may be anything, a secret that went astray included.
+fn shown(id: &str) -> String {
+    escape_terminal(&Redactor::new(&[]).redact_str(id)).into_owned()
 }
 
 impl Catalog {
@@ -35,6 +68,24 @@ impl Catalog {
     pub fn tool(&self, id: &str) -> Option<&Tool> {
         let at = self.by_id.partition_point(|at| self.tools[*at as usize].id.as_str() < id);
         self.by_id.get(at).map(|at| &self.tools[*at as usize]).filter(|tool| tool.id == id)
+    }
+
+    /// Finds the enabled tool that a person or a record means.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn find(&self, id: &str) -> Result<&Tool, NoTool> {
+        let id = id.trim();
+        match (self.tool(id), self.issues.first()) {
+            (Some(tool), _) if tool.enabled => Ok(tool),
+            (_, Some(issue)) if self.tools.is_empty() => Err(NoTool::Unreadable(Box::new(issue.clone()))),
+            (Some(tool), _) => Err(NoTool::Disabled { id: shown(id), line: tool.origin.place.line }),
+            (None, _) => {
+                let enabled = self.tools.iter().filter(|tool| tool.enabled).map(|tool| tool.id.as_str());
+                let near = brigade_core::closest(id, enabled).map(|near| escape_terminal(near).into_owned());
+                Err(NoTool::Unknown { id: shown(id), near })
+            }
+        }
     }
 
     /// Returns the ids in file order.

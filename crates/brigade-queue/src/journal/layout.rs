@@ -12,15 +12,15 @@ fn path(text: &str) -> RelPath {
 
 /// The directory of receipts, logs and the ledger.
 pub(crate) fn runs() -> RelPath {
-    path(crate::finish::RUNS)
+    path(brigade_call::RUNS)
 }
 
 /// The directory of checkpoints.
 pub(crate) fn checkpoints() -> RelPath {
-    path(".brigade/tools/checkpoints")
+    path(brigade_call::CHECKPOINTS)
 }
 
 /// The file of a checkpoint.
 pub(crate) fn checkpoint(id: &CheckpointId) -> RelPath {
-    path(&format!(".brigade/tools/checkpoints/{id}.json"))
+    path(&format!("{}/{id}.json", brigade_call::CHECKPOINTS))
 }

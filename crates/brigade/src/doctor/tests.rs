@@ -65,7 +65,7 @@ fn a_missing_catalog_is_one_issue_with_the_command_that_makes_one() {
     let report = workspace.catalog().list().unwrap();
     assert_eq!(marks(&report), ["- config"]);
     assert_eq!(report.issues.get(0).unwrap().fix, "init");
-    assert_eq!(report.exit(), crate::Exit::Refused);
+    assert_eq!(report.exit(), Exit::Refused);
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn a_request_narrows_what_is_listed_and_knows_its_words() {
     };
     assert_eq!(marks(&only(&["tool"]).unwrap()), ["greet missing_manifest"]);
     assert_eq!(marks(&only(&["policy_missing"]).unwrap()), ["policy policy_missing"]);
-    assert_eq!(only(&["run"]).unwrap().exit(), crate::Exit::Done);
-    assert_eq!(only(&["tool"]).unwrap().exit(), crate::Exit::Refused);
+    assert_eq!(only(&["run"]).unwrap().exit(), Exit::Done);
+    assert_eq!(only(&["tool"]).unwrap().exit(), Exit::Refused);
     let error = only(&["polcy"]).unwrap_err();
     assert_eq!((error.kind(), error.hints()), (ErrorKind::Usage, &["did you mean `policy`?".into()][..]));
 }
@@ -132,7 +132,7 @@ fn wide_modes_and_lines_that_cannot_be_read_are_mended() {
     let mode = |path| workspace.room.fs.metadata(path).unwrap().mode;
     check(&workspace, &["policy policy_missing", "- unreadable_lines", "- wide_modes"]);
 
-    let kinds = |report: &crate::FixReport| report.fixed.iter().map(|fix| fix.kind).collect::<Vec<_>>();
+    let kinds = |report: &FixReport| report.fixed.iter().map(|fix| fix.kind).collect::<Vec<_>>();
     let planned = workspace.doctor().fix(true).unwrap();
     assert_eq!(kinds(&planned), ["mode", "queue"]);
     assert_eq!(mode(&calls), 0o644);
@@ -230,4 +230,11 @@ fn a_name_that_nothing_has_is_refused_with_the_nearest_one() {
     assert_eq!(error.kind(), ErrorKind::Usage);
     let told = error.with_hints(&NeutralWords);
     assert!(told.contains("did you mean `greet`?"), "{told}");
+}
+
+#[test]
+fn the_worst_failure_of_several_ends_the_command() {
+    assert_eq!(worst_of([]), Exit::Done);
+    assert_eq!(worst_of([Exit::Refused]), Exit::Refused);
+    assert_eq!(worst_of([Exit::Environment, Exit::Refused]), Exit::Environment);
 }

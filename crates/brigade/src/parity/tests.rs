@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use brigade_core::Timestamp;
 use brigade_testkit::TickingClock;
 use tempfile::TempDir;
 

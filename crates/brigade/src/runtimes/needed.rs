@@ -6,8 +6,10 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Hint, NextStep, closest};
 use brigade_policy::Blocker;
 use brigade_runtime::{Checks, RuntimeFacts, RuntimeState};
+use brigade_upkeep::machine_of;
 
 use super::shown::recorded;
+use crate::gather;
 use crate::gather::Config;
 use crate::load;
 use crate::room::{RUNTIMES, Room, rel};
@@ -73,7 +75,7 @@ fn look_at_runtime(
     if runtime.is_broken {
         return Err(Box::new(broken(tool, runtime)));
     }
-    let host = runtimes::host_of_runtimes(room, &config.policy).map_err(|error| cannot(error.to_string()))?;
+    let host = machine_of(gather::host(room), &config.policy).map_err(|error| cannot(error.to_string()))?;
     Ok(runtimes::supervisor(room, &host).facts_of_one(runtime, checks, room.env.cancel.as_ref()))
 }
 

@@ -6,12 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use brigade_fs::{FileKind, RelPath, is_temporary};
+use brigade_catalog::Catalog;
+use brigade_fs::{FileKind, Fs, RelPath, is_temporary};
 use brigade_process::ProcessIdentity;
 
-use crate::error::Error;
-use crate::load;
-use crate::room::{Room, rel};
+use crate::rel;
 
 /// Where the state lies.
 const STATE: &str = ".brigade";
@@ -29,37 +28,31 @@ const OF_OTHERS: &[&str] = &[
 ];
 
 /// Lists the files that commands left which are gone. What cannot be looked at is left out.
-pub(crate) fn left_temporary(room: &Room) -> Result<Vec<RelPath>, Error> {
+pub fn left_temporary(fs: &dyn Fs, catalog: &Catalog) -> Vec<RelPath> {
     let mut folders: BTreeSet<RelPath> = BTreeSet::from([RelPath::root()]);
-    for tool in load::catalog(room)?.tools() {
+    for tool in catalog.tools() {
         let source = tool.source_path.as_deref().and_then(|path| path.parse::<RelPath>().ok());
         folders.extend(source.map(|source| source.parent()));
     }
     let mut found = Vec::new();
     for folder in folders {
-        temporary_in(room, &folder, 0, &mut found);
+        temporary_in(fs, &folder, 0, &mut found);
     }
-    temporary_in(room, &rel(STATE), DEPTH, &mut found);
+    temporary_in(fs, &rel(STATE), DEPTH, &mut found);
     found.sort();
     found.dedup();
-    Ok(found)
+    found
 }
 
-/// Removes what [`left_temporary`](Workspace::left_temporary) found, and returns how many files are gone.
-pub(crate) fn remove_temporary(room: &Room) -> Result<u64, Error> {
-    let left = left_temporary(room)?;
-    Ok(left.iter().map(|path| u64::from(room.fs.remove(path).is_ok())).sum())
-}
-
-fn temporary_in(room: &Room, folder: &RelPath, depth: usize, found: &mut Vec<RelPath>) {
-    for entry in room.fs.list_dir(folder).unwrap_or_default() {
+fn temporary_in(fs: &dyn Fs, folder: &RelPath, depth: usize, found: &mut Vec<RelPath>) {
+    for entry in fs.list_dir(folder).unwrap_or_default() {
         let Ok(path) = folder.join(&entry.name) else { continue };
         match entry.kind {
             // The queue names its own.
             FileKind::File if folder.as_str() == ".brigade/tools" && entry.name.starts_with(".calls.") => {}
             FileKind::File if is_left(&entry.name) => found.push(path),
             FileKind::Directory if 0 < depth && !OF_OTHERS.contains(&path.as_str()) => {
-                temporary_in(room, &path, depth - 1, found);
+                temporary_in(fs, &path, depth - 1, found);
             }
             FileKind::File | FileKind::Directory | FileKind::Link | FileKind::Other => {}
         }

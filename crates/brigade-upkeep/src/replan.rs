@@ -4,19 +4,16 @@ use std::collections::HashMap;
 
 use brigade_call::{Call, Caller, Plan, PlanFacts, Purpose, RuntimeFact, plan, verify};
 use brigade_core::{Json, Timestamp};
-use brigade_facts::{FactReader, ToolFacts};
+use brigade_facts::{Config, FactReader, ToolFacts};
+use brigade_fs::FsError;
 
-use crate::error::Error;
-use crate::gather;
-use crate::gather::Config;
-use crate::load;
-use crate::room::Room;
+use crate::site::Site;
 
 /// Plans calls again. The facts of a tool are read when the first of its calls is planned.
 pub(crate) struct Replanner<'a, 'c> {
-    workspace: &'a Room,
-    config: &'c Config,
     reader: FactReader<'a, 'c>,
+    config: &'c Config,
+    caller: &'a Caller,
     read: HashMap<&'a str, &'a ToolFacts<'c>>,
     facts: HashMap<String, PlanFacts<'c>>,
     now: Timestamp,
@@ -24,23 +21,19 @@ pub(crate) struct Replanner<'a, 'c> {
 
 impl<'a, 'c> Replanner<'a, 'c> {
     /// Uses what was found of tools; the others are looked at when they are needed.
-    pub(crate) fn new(
-        workspace: &'a Room,
-        config: &'c Config,
-        read: &'a [ToolFacts<'c>],
-    ) -> Replanner<'a, 'c> {
+    pub(crate) fn new(site: &Site<'a>, config: &'c Config, read: &'a [ToolFacts<'c>]) -> Replanner<'a, 'c> {
         Replanner {
-            workspace,
+            reader: FactReader::new(site.host, config),
             config,
-            reader: FactReader::new(gather::host(workspace), config),
+            caller: site.caller,
             read: read.iter().map(|facts| (facts.tool.id.as_str(), facts)).collect(),
             facts: HashMap::new(),
-            now: workspace.now(),
+            now: site.now(),
         }
     }
 
     /// Says what keeps an approved call from running as it was approved; empty when nothing does.
-    pub(crate) fn changes(&mut self, call: &Call) -> Result<Vec<String>, Error> {
+    pub(crate) fn changes(&mut self, call: &Call) -> Result<Vec<String>, FsError> {
         let plan = match self.plan(&call.tool_id, &call.args, call.caller.clone())? {
             Ok(plan) => plan,
             Err(why) => return Ok(vec![why]),
@@ -55,8 +48,8 @@ impl<'a, 'c> Replanner<'a, 'c> {
     }
 
     /// Says why a run of these arguments could not be asked for again; empty when it could.
-    pub(crate) fn replay_blockers(&mut self, tool_id: &str, args: &Json) -> Result<Vec<String>, Error> {
-        let plan = match self.plan(tool_id, args, self.workspace.env.caller.clone())? {
+    pub(crate) fn replay_blockers(&mut self, tool_id: &str, args: &Json) -> Result<Vec<String>, FsError> {
+        let plan = match self.plan(tool_id, args, self.caller.clone())? {
             Ok(plan) => plan,
             Err(why) => return Ok(vec![why]),
         };
@@ -64,12 +57,12 @@ impl<'a, 'c> Replanner<'a, 'c> {
     }
 
     /// Plans, or says why there is nothing to plan with.
-    fn plan(&mut self, tool_id: &str, args: &Json, caller: Caller) -> Result<Result<Plan, String>, Error> {
+    fn plan(&mut self, tool_id: &str, args: &Json, caller: Caller) -> Result<Result<Plan, String>, FsError> {
         if !self.facts.contains_key(tool_id) {
-            let of_workspace = self.workspace.env.caller.clone();
+            let of_workspace = self.caller.clone();
             let facts = match self.read.get(tool_id) {
                 Some(read) => self.reader.deepen(read, of_workspace)?,
-                None => match load::tool(&self.config.catalog, tool_id) {
+                None => match self.config.catalog.find(tool_id) {
                     Ok(tool) => self.reader.plan(tool, of_workspace)?.facts,
                     Err(error) => return Ok(Err(error.to_string())),
                 },

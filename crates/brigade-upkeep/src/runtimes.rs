@@ -2,16 +2,16 @@
 
 use brigade_catalog::{Level, Runtimes};
 use brigade_doctor::ConfigFile;
-use brigade_facts::read_config;
-use brigade_runtime::{Checks, RuntimeFacts};
+use brigade_facts::{Host, bound_values, read_config};
+use brigade_fs::{FsError, Location};
+use brigade_policy::PolicyState;
+use brigade_runtime::{Checks, RuntimeFacts, Supervisor};
 
-use crate::error::Error;
-use crate::gather::Config;
-use crate::room::{RUNTIMES, Room};
-use crate::runtimes;
+use crate::error::UpkeepError;
+use crate::site::Site;
 
-/// The folder of the runtimes' state.
-pub(crate) const STATE: &str = ".brigade/tools/runtime";
+/// The file of the runtimes.
+pub const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 
 /// The file of the runtimes, as it was found.
 pub(crate) enum RuntimesFile {
@@ -29,19 +29,18 @@ pub(crate) struct FoundRuntimes {
 }
 
 /// Reads the runtimes and asks the system for their processes. Never starts or ends one.
-pub(crate) fn find_runtimes(room: &Room, config: &Config, checks: Checks) -> Result<FoundRuntimes, Error> {
-    let file = match read_config(&*room.fs, RUNTIMES) {
+pub(crate) fn find_runtimes(site: &Site<'_>, checks: Checks) -> Result<FoundRuntimes, UpkeepError> {
+    let file = match read_config(site.fs(), RUNTIMES) {
         Ok(bytes) => RuntimesFile::Read(Runtimes::parse(RUNTIMES, Level::Project, &bytes)),
         Err(error) if error.is_not_found() => RuntimesFile::Missing,
         Err(error) => RuntimesFile::Unreadable(error.kind.to_string()),
     };
-    let host = runtimes::host_of_runtimes(room, &config.policy)?;
-    let supervisor = runtimes::supervisor(room, &host);
+    let machine = machine_of(site.host, &site.config.policy)?;
+    let supervisor = Supervisor::new(site.fs(), site.host.clock, &machine);
     let (facts, left) = match &file {
-        RuntimesFile::Read(read) => (
-            supervisor.facts(read.runtimes(), checks, room.env.cancel.as_ref()),
-            supervisor.left(read.runtimes())?,
-        ),
+        RuntimesFile::Read(read) => {
+            (supervisor.facts(read.runtimes(), checks, site.cancel), supervisor.left(read.runtimes())?)
+        }
         RuntimesFile::Missing => (Vec::new(), supervisor.left(&[])?),
         // Nothing says what belongs to an entry.
         RuntimesFile::Unreadable(_) => (Vec::new(), Vec::new()),
@@ -60,4 +59,21 @@ impl FoundRuntimes {
         };
         brigade_doctor::FoundRuntimes { config, facts: &self.facts, left: &self.left }
     }
+}
+
+/// Returns what runtimes may get from the machine.
+///
+/// # Errors
+/// When the disk fails.
+pub fn machine_of(host: Host<'_>, policy: &PolicyState) -> Result<brigade_runtime::Host, FsError> {
+    let mut outside = Vec::new();
+    let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();
+    for folder in allowed {
+        if let Location::Outside(folder) = host.fs.resolve(folder, host.home())? {
+            outside.push(folder);
+        }
+    }
+    let variables = host.environment.variables();
+    let environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
+    Ok(brigade_runtime::Host { environment, outside, secrets: bound_values(host.environment, policy) })
 }

@@ -2,21 +2,17 @@
 
 use brigade_catalog::Tool;
 use brigade_doctor::{PolicyFacts, ToolIssues, ToolState, diagnose_tool};
-use brigade_facts::{FactReader, SummaryFacts, ToolFacts};
-
-use crate::gather;
-use crate::gather::Config;
-use crate::room::Room;
+use brigade_facts::{Config, FactReader, Host, SummaryFacts, ToolFacts};
 
 /// Reads the files of tools, and finds what is wrong with them.
-pub(crate) fn examine<'c>(
-    room: &Room,
+pub fn examine<'c>(
+    host: Host<'_>,
     config: &'c Config,
     tools: &[&'c Tool],
     policy: Option<PolicyFacts<'_>>,
     keep: Keep,
 ) -> Examined<'c> {
-    let (catalog, now) = (&config.catalog, room.now());
+    let (catalog, now) = (&config.catalog, host.clock.now());
     let part = |tools: &mut dyn Iterator<Item = ToolFacts<'c>>| {
         let mut examined = Examined::default();
         for read in tools {
@@ -31,7 +27,7 @@ pub(crate) fn examine<'c>(
         examined
     };
     let mut examined = Examined::default();
-    FactReader::new(gather::host(room), config).read_parts(tools, part, |mut part| {
+    FactReader::new(host, config).read_parts(tools, part, |mut part| {
         examined.issues.append(part.issues);
         examined.summaries.append(&mut part.summaries);
         examined.read.append(&mut part.read);
@@ -41,16 +37,18 @@ pub(crate) fn examine<'c>(
 
 /// What was found of tools, and what is wrong with them.
 #[derive(Default)]
-pub(crate) struct Examined<'c> {
-    pub(crate) issues: ToolIssues,
-    pub(crate) summaries: Vec<SummaryFacts>,
-    /// None when nothing was to be kept.
-    pub(crate) read: Vec<ToolFacts<'c>>,
+pub struct Examined<'c> {
+    /// What is wrong with them.
+    pub issues: ToolIssues,
+    /// What lists say of them.
+    pub summaries: Vec<SummaryFacts>,
+    /// What was read; empty when nothing was to be kept.
+    pub read: Vec<ToolFacts<'c>>,
 }
 
 /// What of the files of tools is kept, when thousands were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub enum Keep {
     /// All that plans are made of.
     All,
     /// What lists say.

@@ -1,9 +1,9 @@
 //! Files of the state that others can read.
 
 use brigade_core::parallel::in_parallel;
-use brigade_fs::{DirEntry, FileKind, RelPath};
+use brigade_fs::{DirEntry, FileKind, Fs, RelPath};
 
-use crate::room::{Room, rel};
+use crate::rel;
 
 /// The folders of the state. Configuration in them is not secret, and is left out.
 const STATE: [&str; 2] = [".brigade/tools", ".brigade/work"];
@@ -29,36 +29,35 @@ pub(crate) enum Which {
 
 /// Finds files and folders of the state that are open to others. What lies in a folder that is closed is closed,
 /// too.
-pub(crate) fn wide_modes(room: &Room, which: Which) -> Vec<Wide> {
+pub(crate) fn wide_modes(fs: &dyn Fs, which: Which) -> Vec<Wide> {
     let mut found = Vec::new();
-    let is_closed = |path: &RelPath| room.fs.metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS == 0);
+    let is_closed = |path: &RelPath| fs.metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS == 0);
     if is_closed(&rel(".brigade")) {
         return found;
     }
     for folder in STATE.map(rel) {
-        if room.fs.link_metadata(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
+        if fs.link_metadata(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
             && !is_closed(&folder)
         {
-            wide_in(room, &folder, which, &mut found);
+            wide_in(fs, &folder, which, &mut found);
         }
     }
     found
 }
 
-fn wide_in(room: &Room, folder: &RelPath, which: Which, found: &mut Vec<Wide>) {
+fn wide_in(fs: &dyn Fs, folder: &RelPath, which: Which, found: &mut Vec<Wide>) {
     // A folder that cannot be listed has other issues.
-    let entries = room.fs.list_dir(folder).unwrap_or_default();
+    let entries = fs.list_dir(folder).unwrap_or_default();
     let paths_of = |kind: FileKind| -> Vec<RelPath> {
         let is_state = |entry: &&DirEntry| {
             entry.kind == kind && (kind == FileKind::Directory || !entry.name.ends_with(".toml"))
         };
         entries.iter().filter(is_state).filter_map(|entry| folder.join(&entry.name).ok()).collect()
     };
-    let is_wide =
-        |path: &RelPath| room.fs.link_metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS != 0);
+    let is_wide = |path: &RelPath| fs.link_metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS != 0);
     for path in paths_of(FileKind::Directory).into_iter().filter(is_wide) {
         found.push(Wide { path: path.clone(), closed: 0o700 });
-        wide_in(room, &path, which, found);
+        wide_in(fs, &path, which, found);
     }
     let files = paths_of(FileKind::File);
     let wide = |path: RelPath| Wide { path, closed: 0o600 };

@@ -1,10 +1,13 @@
 //! The file of the inbox: one JSON object a line.
 
-use brigade_core::{Dialect, Json};
-use brigade_fs::{FileMode, RelPath};
+use std::time::Duration;
 
-use crate::error::Error;
-use crate::room::{CONFIG_LIMIT, Room, rel};
+use brigade_core::{Clock, Dialect, Json};
+use brigade_facts::CONFIG_LIMIT;
+use brigade_fs::{FileMode, Fs, FsError, RelPath};
+
+use crate::rel;
+use crate::site::Site;
 
 /// The inbox.
 pub const INBOX: &str = ".brigade/work/imports/inbox.jsonl";
@@ -17,7 +20,7 @@ const LOCK: &str = ".brigade/work/imports/inbox.lock";
 
 /// The rows of the inbox, and what is to become of them.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct InboxFile {
+pub struct InboxFile {
     /// Each line that holds a row, as it is, and the row.
     rows: Vec<(Vec<u8>, Json)>,
     /// Lines that hold no row.
@@ -30,16 +33,16 @@ pub(crate) struct InboxFile {
 
 /// Lines that could not be read.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct SetAside {
+pub struct SetAside {
     /// How many.
-    pub(crate) lines: usize,
+    pub lines: usize,
     /// Where they are now, relative to the workspace.
-    pub(crate) file: Option<String>,
+    pub file: Option<String>,
 }
 
 impl InboxFile {
     /// Reads a file's bytes. Blank lines and a byte order mark are nothing.
-    pub(crate) fn parse(bytes: &[u8]) -> InboxFile {
+    pub fn parse(bytes: &[u8]) -> InboxFile {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let mut inbox =
             InboxFile { is_torn: bytes.last().is_some_and(|byte| *byte != b'\n'), ..InboxFile::default() };
@@ -53,28 +56,28 @@ impl InboxFile {
     }
 
     /// Returns the rows, in the order of the file.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &Json> {
+    pub fn rows(&self) -> impl Iterator<Item = &Json> {
         self.rows.iter().map(|(_, row)| row)
     }
 
     /// Returns one row.
-    pub(crate) fn row(&self, index: usize) -> Option<&Json> {
+    pub fn row(&self, index: usize) -> Option<&Json> {
         self.rows.get(index).map(|(_, row)| row)
     }
 
     /// Returns how many lines cannot be read.
-    pub(crate) fn unreadable(&self) -> usize {
+    pub fn unreadable(&self) -> usize {
         self.broken.len()
     }
 
     /// Adds a row at the end.
-    pub(crate) fn append(&mut self, row: &Json) {
+    pub fn append(&mut self, row: &Json) {
         self.appended.extend_from_slice(row.to_compact().as_bytes());
         self.appended.push(b'\n');
     }
 
     /// Replaces a row.
-    pub(crate) fn replace(&mut self, index: usize, row: Json) {
+    pub fn replace(&mut self, index: usize, row: Json) {
         self.rows[index] = (row.to_compact().into_bytes(), row);
         self.is_changed = true;
     }
@@ -91,37 +94,57 @@ impl InboxFile {
     }
 }
 
-/// Reads the inbox; one that is not there is empty.
-pub(crate) fn read_inbox(room: &Room) -> Result<InboxFile, Error> {
-    match room.fs.read(&rel(INBOX), CONFIG_LIMIT) {
-        Ok(bytes) => Ok(InboxFile::parse(&bytes)),
-        Err(error) if error.is_not_found() => Ok(InboxFile::default()),
-        Err(error) => Err(error.into()),
-    }
+/// Where the inbox is read and changed.
+#[derive(Clone, Copy)]
+pub struct InboxStore<'a> {
+    /// The workspace.
+    pub fs: &'a dyn Fs,
+    /// The present.
+    pub clock: &'a dyn Clock,
+    /// How long a writer waits for another one.
+    pub timeout: Duration,
 }
 
-/// Changes the inbox under its lock; what was changed is durable afterwards. Writes nothing when nothing changes.
-pub(crate) fn change_inbox<T>(
-    room: &Room,
-    change: impl FnOnce(&mut InboxFile) -> T,
-) -> Result<(T, SetAside), Error> {
-    room.fs.create_dir_all(&rel(FOLDER))?;
-    let holder = format!("process {}, since {}", std::process::id(), room.now());
-    let _lock = room.fs.lock(&rel(LOCK), &holder, room.env.lock_timeout)?;
-    let mut inbox = read_inbox(room)?;
-    let result = change(&mut inbox);
-    let set_aside = quarantine(room, &inbox)?;
-    let has_rows = !inbox.appended.is_empty();
-    if inbox.is_changed || set_aside.file.is_some() || (has_rows && inbox.is_torn) {
-        room.fs.write_atomic(&rel(INBOX), &inbox.to_bytes(), FileMode::Private)?;
-    } else if has_rows {
-        room.fs.append_durable(&rel(INBOX), &inbox.appended)?;
+impl<'a> InboxStore<'a> {
+    pub(crate) fn of(site: &Site<'a>) -> InboxStore<'a> {
+        InboxStore { fs: site.fs(), clock: site.host.clock, timeout: site.timeout }
     }
-    Ok((result, set_aside))
+
+    /// Reads the inbox; one that is not there is empty.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn read(&self) -> Result<InboxFile, FsError> {
+        match self.fs.read(&rel(INBOX), CONFIG_LIMIT) {
+            Ok(bytes) => Ok(InboxFile::parse(&bytes)),
+            Err(error) if error.is_not_found() => Ok(InboxFile::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes the inbox under its lock; what was changed is durable afterwards. Writes nothing when nothing changes.
+    ///
+    /// # Errors
+    /// When the disk fails, or another process has the lock for too long.
+    pub fn change<T>(&self, change: impl FnOnce(&mut InboxFile) -> T) -> Result<(T, SetAside), FsError> {
+        self.fs.create_dir_all(&rel(FOLDER))?;
+        let holder = format!("process {}, since {}", std::process::id(), self.clock.now());
+        let _lock = self.fs.lock(&rel(LOCK), &holder, self.timeout)?;
+        let mut inbox = self.read()?;
+        let result = change(&mut inbox);
+        let set_aside = quarantine(self.fs, &inbox)?;
+        let has_rows = !inbox.appended.is_empty();
+        if inbox.is_changed || set_aside.file.is_some() || (has_rows && inbox.is_torn) {
+            self.fs.write_atomic(&rel(INBOX), &inbox.to_bytes(), FileMode::Private)?;
+        } else if has_rows {
+            self.fs.append_durable(&rel(INBOX), &inbox.appended)?;
+        }
+        Ok((result, set_aside))
+    }
 }
 
 /// Copies the lines that cannot be read to a file of their own, before anything is written without them.
-fn quarantine(room: &Room, inbox: &InboxFile) -> Result<SetAside, Error> {
+fn quarantine(fs: &dyn Fs, inbox: &InboxFile) -> Result<SetAside, FsError> {
     if inbox.broken.is_empty() {
         return Ok(SetAside::default());
     }
@@ -130,11 +153,11 @@ fn quarantine(room: &Room, inbox: &InboxFile) -> Result<SetAside, Error> {
     let mut number = 1;
     let path = loop {
         let path: RelPath = rel(&format!("{FOLDER}/inbox.quarantine-{number}.jsonl"));
-        match room.fs.read(&path, bytes.len() as u64) {
+        match fs.read(&path, bytes.len() as u64) {
             // A crash came between this copy and the file without the lines.
             Ok(existing) if existing == bytes => break path,
             Err(error) if error.is_not_found() => {
-                room.fs.create_new_durable(&path, &bytes)?;
+                fs.create_new_durable(&path, &bytes)?;
                 break path;
             }
             Ok(_) | Err(_) => number += 1,

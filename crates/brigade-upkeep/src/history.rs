@@ -5,23 +5,19 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use brigade_call::{Call, CallStatus, CheckpointStatus, ContractLabels, Receipt};
+use brigade_call::{CHECKPOINTS, Call, CallStatus, CheckpointStatus, ContractLabels, RUNS, Receipt};
 use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
 use brigade_facts::ToolFacts;
 use brigade_fs::{FileKind, Lines};
-use brigade_queue::{Calls, Chain, ExaminedReceipt, StoredCheckpoint, Verification, View};
+use brigade_queue::{Calls, Chain, ExaminedReceipt, StoredCheckpoint, StoredReceipt, Verification, View};
 
-use super::gathered::Ledger;
-use super::replan::Replanner;
-use crate::error::Error;
-use crate::gather::Config;
-use crate::history::args_of;
-use crate::inbox;
-use crate::inbox::INBOX;
-use crate::report::RunSummary;
-use crate::room::{CHECKPOINTS, RUNS, Room, rel};
-use crate::shown;
+use crate::error::UpkeepError;
+use crate::inbox::{INBOX, InboxStore};
+use crate::rel;
+use crate::replan::Replanner;
+use crate::site::Site;
+use crate::survey::Ledger;
 
 /// The statuses of calls that may need somebody, the finished ones last.
 const LOOKED_AT: [CallStatus; 8] = [
@@ -42,40 +38,51 @@ const REPLAYS: usize = 200;
 const QUARANTINES: [&str; 4] = [".brigade/tools", RUNS, CHECKPOINTS, ".brigade/work/imports"];
 
 /// A call, and what keeps it from running as approved.
-pub(crate) struct FoundCall {
-    pub(crate) call: Call,
-    pub(crate) changes: Vec<String>,
+pub struct FoundCall {
+    /// The call.
+    pub call: Call,
+    /// What no longer matches its approval.
+    pub changes: Vec<String>,
 }
 
 /// A checkpoint, and what keeps its call from going on.
-pub(crate) struct FoundCheckpoint {
-    pub(crate) stored: StoredCheckpoint,
-    pub(crate) blockers: Vec<String>,
+pub struct FoundCheckpoint {
+    /// The checkpoint.
+    pub stored: StoredCheckpoint,
+    /// Why its call could not go on.
+    pub blockers: Vec<String>,
 }
 
 /// What was found of calls, runs and checkpoints.
 #[derive(Default)]
-pub(crate) struct QueueFacts {
+pub struct HistoryFacts {
     /// Calls that may need somebody, and those whose success made a failure good.
-    pub(crate) calls: Vec<FoundCall>,
-    pub(crate) call_counts: BTreeMap<String, u64>,
-    pub(crate) unreadable: Vec<BrokenFile>,
-    pub(crate) quarantines: Vec<Quarantine>,
+    pub calls: Vec<FoundCall>,
+    /// How many calls there are of each status.
+    pub call_counts: BTreeMap<String, u64>,
+    /// Lines that cannot be read, by file.
+    pub unreadable: Vec<BrokenFile>,
+    /// Files of lines that were set aside.
+    pub quarantines: Vec<Quarantine>,
     /// All runs, newest first.
-    pub(crate) runs: Vec<RunState>,
-    pub(crate) run_counts: BTreeMap<String, u64>,
-    /// The summary of the newest run.
-    pub(crate) latest_run: Option<RunSummary>,
-    pub(crate) broken_receipts: Vec<BrokenFile>,
-    pub(crate) ledger: Vec<BrokenFile>,
+    pub runs: Vec<RunState>,
+    /// How many runs there are of each status.
+    pub run_counts: BTreeMap<String, u64>,
+    /// The newest run.
+    pub latest_run: Option<StoredReceipt>,
+    /// Receipts that cannot be read.
+    pub broken_receipts: Vec<BrokenFile>,
+    /// What is wrong with the chain of receipts.
+    pub ledger: Vec<BrokenFile>,
     /// Newest first.
-    pub(crate) checkpoints: Vec<FoundCheckpoint>,
-    pub(crate) broken_checkpoints: Vec<BrokenFile>,
+    pub checkpoints: Vec<FoundCheckpoint>,
+    /// Checkpoints that cannot be read.
+    pub broken_checkpoints: Vec<BrokenFile>,
 }
 
-impl QueueFacts {
+impl HistoryFacts {
     /// Counts the checkpoints by status.
-    pub(crate) fn checkpoint_counts(&self) -> BTreeMap<String, u64> {
+    pub fn checkpoint_counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for found in &self.checkpoints {
             *counts.entry(found.stored.checkpoint.status.as_str().to_owned()).or_default() += 1;
@@ -85,53 +92,51 @@ impl QueueFacts {
 }
 
 /// Reads calls, runs and checkpoints, and plans those again that somebody could let run.
-pub(crate) fn queue_facts(
-    room: &Room,
+pub(crate) fn history_facts(
+    site: &Site<'_>,
     view: &View<'_>,
-    config: &Config,
     read: &[ToolFacts<'_>],
     ledger: Ledger,
-) -> Result<QueueFacts, Error> {
-    let mut replanner = Replanner::new(room, config, read);
+) -> Result<HistoryFacts, UpkeepError> {
+    let mut replanner = Replanner::new(site, site.config, read);
     // The receipts are read on all processors; the calls, one after the other meanwhile.
     let (facts, runs) = std::thread::scope(|scope| {
-        let calls = scope.spawn(|| call_facts(room, view, &mut replanner, ledger));
-        let runs = read_runs(room, view, ledger);
+        let calls = scope.spawn(|| call_facts(site, view, &mut replanner, ledger));
+        let runs = read_runs(site, view, ledger);
         (calls.join().expect("what is read of calls does not panic"), runs)
     });
     let (mut facts, runs) = (facts?, runs?);
-    add_runs(room, view, runs, &mut replanner, &mut facts)?;
+    add_runs(view, runs, &mut replanner, &mut facts)?;
     add_checkpoints(view, &mut replanner, &mut facts)?;
     Ok(facts)
 }
 
 fn call_facts(
-    room: &Room,
+    site: &Site<'_>,
     view: &View<'_>,
     replanner: &mut Replanner<'_, '_>,
     ledger: Ledger,
-) -> Result<QueueFacts, Error> {
+) -> Result<HistoryFacts, UpkeepError> {
     // A list is not to wait for a long inbox either.
     let inbox = match ledger {
-        Ledger::Check => unreadable_inbox(room)?,
+        Ledger::Check => unreadable_inbox(site)?,
         Ledger::Trust => None,
     };
-    Ok(QueueFacts {
+    Ok(HistoryFacts {
         calls: found_calls(view, replanner)?,
         call_counts: view.call_counts()?,
-        unreadable: unreadable_calls(room)?.into_iter().chain(inbox).collect(),
-        quarantines: quarantines(room)?,
-        ..QueueFacts::default()
+        unreadable: unreadable_calls(site)?.into_iter().chain(inbox).collect(),
+        quarantines: quarantines(site)?,
+        ..HistoryFacts::default()
     })
 }
 
 fn add_runs(
-    room: &Room,
     view: &View<'_>,
     read: Read,
     replanner: &mut Replanner<'_, '_>,
-    facts: &mut QueueFacts,
-) -> Result<(), Error> {
+    facts: &mut HistoryFacts,
+) -> Result<(), UpkeepError> {
     let Read { mut runs, errors, ledger } = read;
     facts.broken_receipts = errors;
     facts.broken_receipts.sort_by(|left, right| left.file.cmp(&right.file));
@@ -142,7 +147,7 @@ fn add_runs(
         && let Some(run) = newest.path.rsplit('/').next().and_then(|name| name.strip_suffix(".json"))
         && let Some(Ok(stored)) = view.receipt(run)?
     {
-        facts.latest_run = Some(shown::run_summary(room, &stored));
+        facts.latest_run = Some(stored);
     }
     let mut settled: HashSet<Fingerprint> = HashSet::new();
     let mut replays = 0;
@@ -165,8 +170,8 @@ fn add_runs(
 }
 
 /// Says that the inbox has lines that cannot be read, if it has.
-fn unreadable_inbox(room: &Room) -> Result<Option<BrokenFile>, Error> {
-    let problem = match inbox::file::read_inbox(room)?.unreadable() {
+fn unreadable_inbox(site: &Site<'_>) -> Result<Option<BrokenFile>, UpkeepError> {
+    let problem = match InboxStore::of(site).read()?.unreadable() {
         0 => return Ok(None),
         1 => "1 line cannot be read".to_owned(),
         count => format!("{count} lines cannot be read"),
@@ -175,10 +180,10 @@ fn unreadable_inbox(room: &Room) -> Result<Option<BrokenFile>, Error> {
 }
 
 /// Finds the files of lines that were set aside.
-fn quarantines(room: &Room) -> Result<Vec<Quarantine>, Error> {
+fn quarantines(site: &Site<'_>) -> Result<Vec<Quarantine>, UpkeepError> {
     let mut found = Vec::new();
     for folder in QUARANTINES.map(rel) {
-        for entry in room.fs.list_dir(&folder).unwrap_or_default() {
+        for entry in site.fs().list_dir(&folder).unwrap_or_default() {
             if !entry.name.contains(".quarantine-") {
                 continue;
             }
@@ -187,7 +192,7 @@ fn quarantines(room: &Room) -> Result<Vec<Quarantine>, Error> {
                 found.push(Quarantine { file: path.to_string(), lines: 0 });
                 continue;
             }
-            let file = room.fs.open(&path)?;
+            let file = site.fs().open(&path)?;
             let mut lines = Lines::new(&*file, 0, file.len()?);
             let mut count = 0;
             while lines.next_line()?.is_some() {
@@ -206,7 +211,7 @@ fn broken(file: String, problem: String) -> BrokenFile {
 }
 
 /// Collects the calls that may need somebody, the oldest of each status first.
-fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec<FoundCall>, Error> {
+fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec<FoundCall>, UpkeepError> {
     let mut found: Vec<FoundCall> = Vec::new();
     let mut failures: HashMap<String, HashSet<Fingerprint>> = HashMap::new();
     let mut trouble = None;
@@ -233,7 +238,7 @@ fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec
         })?;
     }
     if let Some(error) = trouble {
-        return Err(error);
+        return Err(error.into());
     }
     if !failures.is_empty() {
         view.for_each_call(&Calls::Of(CallStatus::Completed), &mut |stored| {
@@ -289,7 +294,7 @@ impl LookedRun {
         LookedRun {
             run,
             sort_key: receipt.sort_key(),
-            failed_with: failed.then(|| args_of(receipt)),
+            failed_with: failed.then(|| receipt.asked_args()),
             path: found.path,
         }
     }
@@ -309,8 +314,8 @@ struct Read {
 }
 
 /// Reads every receipt once, on all processors.
-fn read_runs(room: &Room, view: &View<'_>, ledger: Ledger) -> Result<Read, Error> {
-    let listed = room.fs.list_dir(&rel(RUNS)).unwrap_or_default();
+fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: Ledger) -> Result<Read, UpkeepError> {
+    let listed = site.fs().list_dir(&rel(RUNS)).unwrap_or_default();
     let files: HashSet<String> = listed.into_iter().map(|entry| entry.name).collect();
     let read = Mutex::new(Read::default());
     let chain = match ledger {
@@ -331,9 +336,9 @@ fn read_runs(room: &Room, view: &View<'_>, ledger: Ledger) -> Result<Read, Error
 }
 
 /// Sums up what cannot be read, by file.
-fn unreadable_calls(room: &Room) -> Result<Vec<BrokenFile>, Error> {
+fn unreadable_calls(site: &Site<'_>) -> Result<Vec<BrokenFile>, UpkeepError> {
     let mut files: BTreeMap<String, (u64, Option<u64>, &'static str)> = BTreeMap::new();
-    let Some(journal) = room.journal() else { return Ok(Vec::new()) };
+    let Some(journal) = &site.journal else { return Ok(Vec::new()) };
     for damage in journal.damage()? {
         files.entry(damage.path).or_insert((0, damage.line, damage.problem)).0 += 1;
     }
@@ -389,8 +394,8 @@ fn missing_logs(receipt: &Receipt, files: &HashSet<String>) -> Vec<&'static str>
 fn add_checkpoints(
     view: &View<'_>,
     replanner: &mut Replanner<'_, '_>,
-    facts: &mut QueueFacts,
-) -> Result<(), Error> {
+    facts: &mut HistoryFacts,
+) -> Result<(), UpkeepError> {
     let list = view.checkpoints()?;
     let bad = list.errors.into_iter();
     facts.broken_checkpoints = bad
@@ -415,7 +420,7 @@ fn resume_blockers(
     view: &View<'_>,
     call_id: &str,
     replanner: &mut Replanner<'_, '_>,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<String>, UpkeepError> {
     let found = match call_id.parse::<CallId>() {
         Ok(id) => view.call(&id)?,
         Err(_) => None,
@@ -423,7 +428,7 @@ fn resume_blockers(
     match found {
         None => Ok(vec!["its call is not in the queue".to_owned()]),
         Some(stored) => match stored.call.status {
-            CallStatus::Waiting | CallStatus::ResumePending => replanner.changes(&stored.call),
+            CallStatus::Waiting | CallStatus::ResumePending => Ok(replanner.changes(&stored.call)?),
             status => Ok(vec![format!("its call is {status}")]),
         },
     }

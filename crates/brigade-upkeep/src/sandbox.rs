@@ -1,12 +1,12 @@
 //! What this system cannot enforce of the sandbox that the policy asks for.
 
+use std::path::Path;
+
 use brigade_policy::{PolicyState, SandboxMode};
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile, system_read_paths};
 
-use crate::room::Room;
-
 /// Asks the system; absent when the policy asks for no sandbox.
-pub(crate) fn sandbox_gaps(room: &Room, state: &PolicyState) -> Option<Vec<String>> {
+pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<String>> {
     let policy = state.policy()?;
     let rules = std::iter::once(&policy.sandbox).chain(policy.tool_sandbox.values());
     let modes: Vec<SandboxMode> =
@@ -18,7 +18,6 @@ pub(crate) fn sandbox_gaps(room: &Room, state: &PolicyState) -> Option<Vec<Strin
     } else {
         return None;
     };
-    let root = room.fs.root();
     let mut read = system_read_paths();
     read.push(root.to_owned());
     let profile = SandboxProfile {

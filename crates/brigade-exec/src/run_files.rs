@@ -1,0 +1,143 @@
+//! The files of a run: its logs, and the folder that its program drops checkpoints into.
+//!
+//! What a program drops is raw and may hold what no file may, so nothing of it stays: a run removes its own folder, and
+//! the next run those of runs that were killed before they could.
+
+use std::time::Duration;
+
+use brigade_call::RUNS;
+use brigade_core::{RunId, Timestamp};
+use brigade_fs::{FileKind, Fs, FsError, RelPath, WriteFile};
+
+use crate::execute::Logs;
+use crate::receipt::RunPaths;
+
+/// The folder that holds the folders of dropped checkpoints.
+const INCOMING: &str = ".brigade/tools/checkpoints/incoming";
+
+/// How long after its folder was made a run has been claimed for certain.
+const STARTS_WITHIN: Duration = Duration::from_secs(60 * 60);
+
+/// The files of a run that is about to start.
+pub struct RunFiles {
+    /// The open logs.
+    pub logs: Logs,
+    /// Where its program drops checkpoints.
+    pub dropped: RelPath,
+    /// Whether a program wrote into a log that was there.
+    pub is_used: bool,
+    /// The logs that were not there before.
+    created: Vec<RelPath>,
+}
+
+impl RunFiles {
+    /// Creates the files of a run; those that an attempt left which did not come to claim the call are used again.
+    ///
+    /// # Errors
+    /// When the disk fails, or something other than a file has the name of a log.
+    pub fn create(fs: &dyn Fs, run_id: &RunId, paths: &RunPaths) -> Result<RunFiles, FsError> {
+        fs.create_dir_all(&rel(RUNS))?;
+        let mut created = Vec::new();
+        let mut is_used = false;
+        let mut log = |path: RelPath| -> Result<Box<dyn WriteFile>, FsError> {
+            match fs.create(&path, 0o600) {
+                Ok(file) => {
+                    created.push(path);
+                    Ok(file)
+                }
+                Err(error) if error.is_exists() => {
+                    if fs.link_metadata(&path)?.kind != FileKind::File {
+                        return Err(error);
+                    }
+                    let file = fs.open_append(&path)?;
+                    is_used |= 0 < file.length()?;
+                    Ok(file)
+                }
+                Err(error) => Err(error),
+            }
+        };
+        let logs = Logs { stdout: log(rel(&paths.stdout_log))?, stderr: log(rel(&paths.stderr_log))? };
+        Ok(RunFiles { logs, dropped: make_drops(fs, run_id)?, created, is_used })
+    }
+
+    /// Takes back what was created for a run that did not come about.
+    pub fn discard(&self, fs: &dyn Fs) {
+        // What cannot be removed is harmless: an empty log of a run that nobody knows.
+        for path in &self.created {
+            let _ = fs.remove(path);
+        }
+        if !self.created.is_empty() {
+            let _ = fs.remove_tree(&self.dropped);
+        }
+    }
+}
+
+/// Finds the folders of dropped checkpoints of runs that are over, or that never came to be: those without a receipt
+/// are about to start, unless they are old and no call runs as them.
+pub fn left_drops(fs: &dyn Fs, now: Timestamp, is_running: &dyn Fn(&str) -> bool) -> Vec<RelPath> {
+    let is_old = |path: &RelPath| {
+        fs.link_metadata(path).is_ok_and(|metadata| STARTS_WITHIN < now.since(metadata.modified))
+    };
+    let folder = rel(INCOMING);
+    let mut left = Vec::new();
+    for entry in fs.list_dir(&folder).unwrap_or_default() {
+        let Ok(path) = folder.join(&entry.name) else { continue };
+        if !is_running(&entry.name) && (is_over(fs, &entry.name) || is_old(&path)) {
+            left.push(path);
+        }
+    }
+    left
+}
+
+/// Makes the folder of a run, and removes those of runs that have a receipt, so are over. One without may be about to
+/// start.
+fn make_drops(fs: &dyn Fs, run_id: &RunId) -> Result<RelPath, FsError> {
+    let parent = rel(INCOMING);
+    for entry in fs.list_dir(&parent).unwrap_or_default() {
+        let is_run = entry.name.parse::<RunId>().is_ok();
+        if let (true, Ok(folder)) = (is_run && is_over(fs, &entry.name), parent.join(&entry.name)) {
+            let _ = fs.remove_tree(&folder);
+        }
+    }
+    let folder = parent.join(run_id.as_str()).expect("a run id is a file name");
+    fs.create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Tells whether a run has a receipt.
+fn is_over(fs: &dyn Fs, run_id: &str) -> bool {
+    let receipt = rel(RUNS).join(&format!("{run_id}.json"));
+    receipt.is_ok_and(|receipt| fs.exists(&receipt).unwrap_or(false))
+}
+
+fn rel(path: &str) -> RelPath {
+    path.parse().expect("paths made of checked names stay inside the workspace")
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::{Clock as _, SystemClock};
+    use brigade_fs::{FileMode, MemoryFs};
+
+    use super::*;
+
+    #[test]
+    fn a_run_finds_its_own_files_again_and_clears_those_of_others() {
+        let fs = MemoryFs::new();
+        let run: RunId = "run-1".parse().unwrap();
+        let paths = RunPaths::of(&run);
+        let first = RunFiles::create(&fs, &run, &paths).unwrap();
+        assert!(!first.is_used && fs.exists(&first.dropped).unwrap());
+        let mut again = RunFiles::create(&fs, &run, &paths).unwrap();
+        again.discard(&fs);
+        assert!(fs.exists(&rel(&paths.stdout_log)).unwrap(), "what was there before stays");
+        again.logs.stdout.write(b"x").unwrap();
+        assert!(RunFiles::create(&fs, &run, &paths).unwrap().is_used);
+
+        fs.write_atomic(&rel(&paths.receipt), b"{}", FileMode::Private).unwrap();
+        assert_eq!(left_drops(&fs, SystemClock.now(), &|_| true), []);
+        assert_eq!(left_drops(&fs, SystemClock.now(), &|_| false), [first.dropped.clone()]);
+        RunFiles::create(&fs, &"run-2".parse().unwrap(), &RunPaths::of(&"run-2".parse().unwrap())).unwrap();
+        assert!(!fs.exists(&first.dropped).unwrap());
+    }
+}

@@ -1,0 +1,170 @@
+//! Fixing what can be fixed without asking: nothing that holds anybody's words is changed.
+
+use std::collections::BTreeSet;
+
+use brigade_call::CALLS;
+use brigade_queue::{Damage, Mending};
+use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
+
+use crate::compact::compact;
+use crate::error::UpkeepError;
+use crate::inbox::{INBOX, InboxStore};
+use crate::incoming::left_incoming;
+use crate::locks::{left_locks, remove_lock};
+use crate::modes::{Which, wide_modes};
+use crate::runtimes::{RuntimesFile, find_runtimes, machine_of};
+use crate::site::Site;
+use crate::temporary::left_temporary;
+
+/// One thing that was fixed, or was to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// What kind of thing it is: `mode`, `pid-file`, `lock`, `queue` or `inbox`.
+    pub kind: &'static str,
+    /// The file, relative to the workspace.
+    pub path: String,
+    /// What was done, or would be.
+    pub detail: String,
+}
+
+/// What was fixed.
+#[derive(Debug, Default)]
+pub struct Fixes {
+    dry_run: bool,
+    /// What was fixed, or would be.
+    pub fixed: Vec<Fix>,
+    /// What could not be fixed, and why.
+    pub failed: Vec<(Fix, UpkeepError)>,
+}
+
+impl Fixes {
+    /// Does one thing, unless it is only looked at what would be done.
+    fn one(
+        &mut self,
+        kind: &'static str,
+        path: String,
+        detail: String,
+        act: impl FnOnce() -> Result<(), UpkeepError>,
+    ) {
+        let fix = Fix { kind, path, detail };
+        match if self.dry_run { Ok(()) } else { act() } {
+            Ok(()) => self.fixed.push(fix),
+            Err(error) => self.failed.push((fix, error)),
+        }
+    }
+}
+
+/// Fixes what needs no decision: modes of the state that are too wide, pid files of processes that are gone, locks that
+/// the Python program left behind, and lines of the queue and the inbox that cannot be read, which move to a
+/// quarantine.
+///
+/// In a dry run it says what it would do. One thing that cannot be fixed does not keep it from the others.
+///
+/// # Errors
+/// When the disk fails while looking.
+pub fn fix(site: &Site<'_>, dry_run: bool) -> Result<Fixes, UpkeepError> {
+    let mut fixes = Fixes { dry_run, ..Fixes::default() };
+    fix_modes(site, &mut fixes);
+    fix_pid_files(site, &mut fixes)?;
+    fix_locks(site, &mut fixes);
+    fix_queue(site, &mut fixes)?;
+    fix_inbox(site, &mut fixes)?;
+    Ok(fixes)
+}
+
+fn fix_modes(site: &Site<'_>, fixes: &mut Fixes) {
+    // What lies in a folder goes first: once that is closed, it would not be found again.
+    for wide in wide_modes(site.fs(), Which::All).into_iter().rev() {
+        let detail = format!("closed to others (mode {:04o})", wide.closed);
+        fixes.one("mode", wide.path.to_string(), detail, || {
+            Ok(site.fs().set_mode(&wide.path, wide.closed)?)
+        });
+    }
+}
+
+fn fix_pid_files(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
+    let found = find_runtimes(site, Checks::Skip)?;
+    let RuntimesFile::Read(read) = &found.file else { return Ok(()) };
+    let machine = machine_of(site.host, &site.config.policy)?;
+    let supervisor = Supervisor::new(site.fs(), site.host.clock, &machine);
+    for facts in found.facts.iter().filter(|facts| facts.state == RuntimeState::Stale) {
+        let Some(runtime) = read.runtime(&facts.id) else { continue };
+        let detail = format!("removed what the ended process of runtime {} left", facts.id);
+        fixes.one("pid-file", facts.pid_path.clone(), detail, || {
+            // Started meanwhile by somebody else, it must not be stopped.
+            let again = supervisor.facts_of_one(runtime, Checks::Skip, None);
+            if again.state != RuntimeState::Stale {
+                return Ok(());
+            }
+            match supervisor.stop(runtime, site.timeout)? {
+                StopOutcome::Stopped { .. } | StopOutcome::NotRunning { .. } => Ok(()),
+                StopOutcome::Refused { issue } => Err(UpkeepError::LeftAlone(issue.detail)),
+                StopOutcome::Survived { .. } => Err(UpkeepError::NotCleared(facts.id.clone())),
+            }
+        });
+    }
+    Ok(())
+}
+
+fn fix_locks(site: &Site<'_>, fixes: &mut Fixes) {
+    for path in left_locks(site.fs(), site.now()) {
+        let detail = "removed a lock that nobody holds any more".to_owned();
+        fixes.one("lock", path.to_string(), detail, || Ok(remove_lock(site.fs(), &path)?));
+    }
+}
+
+fn fix_queue(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
+    let Some(journal) = &site.journal else { return Ok(()) };
+    let (damaged, lost, checkpoints, left) = {
+        let view = site.queue.read()?;
+        let check = journal.check()?;
+        let is_mended = |damage: &&Damage| damage.mending == Mending::SetAside;
+        let has_receipt = |path: &&String| !check.lost_receipts.contains(path);
+        // Of both kinds, some are in the other list, too.
+        let mut temporary: BTreeSet<String> = check.temporary.iter().cloned().collect();
+        temporary.extend(left_temporary(site.fs(), &site.config.catalog).iter().map(ToString::to_string));
+        (
+            check.damage.iter().filter(is_mended).count(),
+            check.forgotten_receipts.iter().filter(has_receipt).count(),
+            view.checkpoints()?.errors.iter().filter(|bad| bad.is_recorded).count(),
+            temporary.len() + left_incoming(site.fs(), site.now(), &view)?.len(),
+        )
+    };
+    if damaged == 0 && lost == 0 && checkpoints == 0 && left == 0 {
+        return Ok(());
+    }
+    let detail = format!(
+        "set aside what cannot be read ({damaged}), brought calls back from receipts ({lost}), wrote \
+         checkpoints anew ({checkpoints}) and removed what crashes left ({left})"
+    );
+    fixes.one("queue", CALLS.to_owned(), detail, || compact(site).map(drop));
+    Ok(())
+}
+
+fn fix_inbox(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
+    let inbox = InboxStore::of(site);
+    let damaged = inbox.read()?.unreadable();
+    if 0 < damaged {
+        let detail = format!("set aside what cannot be read ({damaged})");
+        fixes.one("inbox", INBOX.to_owned(), detail, || Ok(inbox.change(|_| ()).map(drop)?));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_keeps_nothing_else_from_being_fixed_and_a_dry_run_does_nothing() {
+        let fail = || Err(UpkeepError::NotCleared("r".to_owned()));
+        let mut fixes = Fixes::default();
+        fixes.one("queue", String::new(), String::new(), fail);
+        fixes.one("inbox", String::new(), String::new(), || Ok(()));
+        assert_eq!((fixes.fixed.len(), fixes.failed.len()), (1, 1));
+        assert_eq!(fixes.failed[0].1.to_string(), "runtime r could not be cleaned up");
+        let mut dry = Fixes { dry_run: true, ..Fixes::default() };
+        dry.one("queue", String::new(), String::new(), fail);
+        assert_eq!((dry.fixed.len(), dry.failed.len()), (1, 0));
+    }
+}

@@ -1,0 +1,72 @@
+//! Looks over a workspace: reads what a diagnosis needs, and fixes what needs no decision.
+//!
+//! Owns: the [`Survey`] of a workspace, read once from facts, runtimes, pins, calls, runs and checkpoints; calls of the
+//! past planned again; modes, locks and temporary files of the state; the files of the inbox and of closeouts. Does
+//! not know: what is wrong with what it reads (`brigade-doctor` decides that), reports, the command line.
+//!
+//! ```
+//! use brigade_call::Caller;
+//! use brigade_core::SystemClock;
+//! use brigade_exec::HostEnvironment;
+//! use brigade_facts::{Config, Digests, Host, read_catalog, read_policy};
+//! use brigade_fs::{FileMode, Fs, MemoryFs};
+//! use brigade_queue::{MemoryStore, Queue, ThisHost};
+//! use brigade_upkeep::{Parts, Site, Survey};
+//! use std::sync::Arc;
+//!
+//! let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+//! fs.create_dir_all(&".brigade".parse()?)?;
+//! let entry = b"[[tool]]\nid = 'greet'\nname = 'Greet'\nfamily = 'script'\nmanifest_path = 'gone.json'\n";
+//! fs.write_atomic(&".brigade/tools.toml".parse()?, entry, FileMode::Private)?;
+//!
+//! let (environment, digests) = (HostEnvironment::default(), Digests::default());
+//! let host = Host { fs: &*fs, environment: &environment, digests: &digests, clock: &SystemClock };
+//! let config = Config::new(&host, read_catalog(&*fs)?, read_policy(&*fs));
+//! let queue = Queue::new(Arc::new(MemoryStore::new()), Arc::new(ThisHost::new(fs.clone())));
+//! let caller = Caller::CommandLine;
+//! let timeout = std::time::Duration::from_secs(1);
+//! let site = Site { host, config: &config, queue, journal: None, caller: &caller, cancel: None, timeout };
+//! let issues = Survey::read(&site, &Parts { tools: true, ..Parts::none() })?.diagnose(&site);
+//! assert!(issues.iter().any(|issue| issue.kind.code() == "missing_manifest"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod closeouts;
+mod compact;
+mod error;
+mod examine;
+mod fix;
+mod history;
+mod inbox;
+mod incoming;
+mod locks;
+mod modes;
+mod pins;
+mod replan;
+mod runtimes;
+mod sandbox;
+mod site;
+mod survey;
+mod temporary;
+
+pub use closeouts::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
+pub use compact::{Compacted, compact};
+pub use error::UpkeepError;
+pub use examine::{Examined, Keep, examine};
+pub use fix::{Fix, Fixes, fix};
+pub use history::{FoundCall, FoundCheckpoint, HistoryFacts};
+pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
+pub use incoming::left_incoming;
+pub use pins::pin_states;
+pub use runtimes::{RUNTIMES, machine_of};
+pub use site::Site;
+pub use survey::{Ledger, Parts, Survey};
+pub use temporary::left_temporary;
+
+/// Makes a path of one that is written in this program.
+fn rel(path: &str) -> brigade_fs::RelPath {
+    path.parse().expect("paths in the program stay inside the workspace")
+}
