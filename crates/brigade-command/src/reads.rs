@@ -104,6 +104,8 @@ pub struct Reads {
     pub code: BTreeSet<PathBuf>,
     /// Programs besides the first one.
     pub programs: BTreeSet<PathBuf>,
+    /// Programs that are executed: of each command its own, those behind a launcher, and interpreters of scripts.
+    pub executed: BTreeSet<PathBuf>,
     /// Code that no approval can bind.
     pub unbound: BTreeSet<NotBound>,
     /// The script that the command runs, if it does not exist.
@@ -157,23 +159,13 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
     for command in &commands {
         let finder = Finder { files, directory: directory.join(&command.directory) };
         finder.command(command, directory, &mut reads);
+        started::executed(&command.words, &finder.directory, files, &mut reads);
     }
     started::interpreters(argv, directory, files, &mut reads);
+    reads.executed.extend(reads.programs.iter().cloned());
+    started::chosen_versions(directory, files, &mut reads);
     reads.missing = script::missing_among(&commands, directory, files);
     reads
-}
-
-/// Lists the words behind the program of a command line, with those of texts that a program splits or hands to a shell.
-///
-/// ```
-/// let words = ["env", "-S", "nice make"].map(str::to_owned);
-/// let behind = brigade_command::words_behind(&words);
-/// assert!(behind.contains("make"));
-/// ```
-pub fn words_behind(words: &[String]) -> BTreeSet<String> {
-    let mut commands = risk::started(words).into_iter();
-    let own = commands.next().into_iter().flat_map(|command| command.words.into_iter().skip(1));
-    own.chain(commands.flat_map(|command| command.words)).collect()
 }
 
 struct Finder<'f> {

@@ -1,13 +1,12 @@
 //! The sandbox profile that a decision means on this machine.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use brigade_call::SandboxUsed;
 use brigade_policy::{Decision, SandboxMode};
 use brigade_process::{
     Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, Repositories, SandboxProfile,
-    installation_of, system_read_paths,
+    system_read_paths, without_links_below,
 };
 
 /// Where Brigade keeps its state.
@@ -37,34 +36,53 @@ pub(crate) struct RunFolders<'a> {
 /// The rules of a run.
 pub(crate) struct Confinement {
     pub(crate) profile: SandboxProfile,
-    /// How much of the workspace was looked at for repositories.
-    extent: Extent,
+    /// What is not as it was asked for, as sentences.
+    notes: Vec<String>,
 }
 
-/// Returns the rules of a run, or none when the policy asks for no sandbox. What the programs are installed in can be
-/// read.
-pub(crate) fn confine(
-    decision: &Decision,
-    programs: &[PathBuf],
-    folders: &RunFolders<'_>,
-) -> Option<Confinement> {
+/// Returns the rules of a run, or none when the policy asks for no sandbox.
+///
+/// What is open besides the system and the run's own folders is what the decision says, which an approval binds.
+pub(crate) fn confine(decision: &Decision, folders: &RunFolders<'_>) -> Option<Confinement> {
     let mode = match decision.sandbox.mode {
         SandboxMode::Off => return None,
         SandboxMode::Enforce => Mode::Enforce,
         SandboxMode::BestEffort => Mode::BestEffort,
     };
     let grants = &decision.sandbox.grants;
-    let resolve = |path: &String| expand(path, folders);
+    let mut notes = Vec::new();
+    let mut named = |paths: &[String], key: &str| {
+        let mut found = Vec::new();
+        for path in paths {
+            match without_links_below(&expand(path, folders), folders.workspace) {
+                Some(resolved) => found.push(resolved),
+                None => notes.push(format!(
+                    "`{path}` in {key} leads through a link in the workspace, so it opens nothing"
+                )),
+            }
+        }
+        found
+    };
     let mut read = system_read_paths();
-    read.extend(installations(programs));
+    read.extend(grants.program_paths.iter().map(PathBuf::from));
     read.push(folders.workspace.to_owned());
-    read.extend(grants.read_paths.iter().map(resolve));
+    read.extend(named(&grants.read_paths, "read_paths"));
+    let mut asked = named(&grants.write_paths, "write_paths");
+    asked.extend(grants.workspace_write.then(|| folders.workspace.to_owned()));
     let mut write = vec![folders.temporary.to_owned(), folders.checkpoints.to_owned()];
-    let kept = Kept::of(folders.workspace, &OWN_STATE);
-    let asked = grants.write_paths.iter().map(resolve);
-    let asked = asked.chain(grants.workspace_write.then(|| folders.workspace.to_owned()));
+    let mut kept = Kept::of(folders.workspace, &OWN_STATE);
+    asked.retain(|path| !kept.keeps(path));
+    let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
+    let repositories = asked
+        .iter()
+        .any(touches)
+        .then(|| Repositories::of(folders.workspace, folders.home, STATE))
+        .unwrap_or_default();
+    if repositories.closes_the_top(folders.workspace) {
+        kept.opening = kept.opening.max(Opening::Entries);
+    }
     let mut is_open = false;
-    for path in asked.filter(|path| !kept.keeps(path)) {
+    for path in asked {
         let around = kept.around(&path, folders.workspace);
         is_open |= around.is_some();
         match (kept.opening, around) {
@@ -77,25 +95,19 @@ pub(crate) fn confine(
     }
     let own = [folders.temporary, folders.checkpoints];
     let opened: Vec<PathBuf> = write.iter().filter(|path| !own.contains(&path.as_path())).cloned().collect();
-    let mut deny_write = Vec::new();
-    let mut extent = Extent::Whole;
-    if opened.iter().any(|path| is_open || kept.is_inside(path)) {
-        let repositories = Repositories::of(folders.workspace, folders.home, STATE);
-        let is_opened =
-            |path: &PathBuf| !kept.covers(path) && opened.iter().any(|open| path.starts_with(open));
-        // What the policy opens of a repository's own folder stays closed, too.
-        write.retain(|path| {
-            own.contains(&path.as_path())
-                || !repositories.closed.iter().any(|closed| path.starts_with(closed))
-        });
-        write.extend(repositories.pinned.iter().filter(|path| is_opened(path)).cloned());
-        deny_write.extend(repositories.closed.into_iter().filter(is_opened));
-        extent = repositories.extent;
-    }
+    let is_opened = |path: &PathBuf| !kept.covers(path) && opened.iter().any(|open| path.starts_with(open));
+    // What the policy opens of a repository's own folder stays closed, too.
+    write.retain(|path| {
+        own.contains(&path.as_path()) || !repositories.closed.iter().any(|closed| path.starts_with(closed))
+    });
+    write.extend(repositories.pinned.iter().filter(|path| is_opened(path)).cloned());
+    let mut deny_write: Vec<PathBuf> =
+        repositories.closed.into_iter().filter(|path| is_opened(path)).collect();
     if is_open {
         deny_write.extend(kept.entries);
     }
     let profile = SandboxProfile {
+        workspace: Some(folders.workspace.to_owned()),
         read,
         write,
         deny_write,
@@ -104,12 +116,10 @@ pub(crate) fn confine(
         mode,
         landlock_at_most: None,
     };
-    Some(Confinement { profile, extent })
-}
-
-/// Lists what programs are installed in, each once.
-fn installations(programs: &[PathBuf]) -> BTreeSet<PathBuf> {
-    programs.iter().flat_map(|program| installation_of(program)).collect()
+    if repositories.extent == Extent::Part {
+        notes.push(PART.to_owned());
+    }
+    Some(Confinement { profile, notes })
 }
 
 /// Returns the limits of each process of a run.
@@ -136,13 +146,10 @@ pub(crate) fn used(
     enforcement: Option<&Enforcement>,
     workspace: &Path,
 ) -> SandboxUsed {
-    let Some(Confinement { profile, extent }) = confinement else {
+    let Some(Confinement { profile, notes }) = confinement else {
         return SandboxUsed { mode: "off".to_owned(), ..SandboxUsed::default() };
     };
-    let missing = |enforcement: &Enforcement| {
-        let part = (*extent == Extent::Part).then(|| PART.to_owned());
-        enforcement.missing.iter().cloned().chain(part).collect()
-    };
+    let missing = |enforcement: &Enforcement| enforcement.missing.iter().chain(notes).cloned().collect();
     let paths = |paths: &[PathBuf]| {
         let shown = paths.iter().map(|path| match path.strip_prefix(workspace) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),

@@ -1,6 +1,6 @@
 //! One run from the last check to the receipt.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use brigade_call::{CallStatus, Checkpoint, Receipt, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
@@ -15,7 +15,7 @@ use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
 use crate::output::{Channel, Output, Summary};
 use crate::peer::{Peer, Spoken};
-use crate::program::{OpenedProgram, programs_of};
+use crate::program::OpenedProgram;
 use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
 
 /// The family of tools whose programs are spoken to.
@@ -207,7 +207,7 @@ fn start(
         checkpoints: &checkpoints,
         home: execution.environment.get("HOME").map(Path::new),
     };
-    let confinement = confinement::confine(decision, &programs(execution), &folders);
+    let confinement = confinement::confine(decision, &folders);
     let mut spec = Spec::new(execution.program.program().clone(), execution.directory);
     spec.argv = execution.call.argv().words().iter().map(Into::into).collect();
     spec.environment = child_environment(
@@ -252,19 +252,6 @@ fn start(
     let enforcement = outcome.as_ref().and_then(|outcome| outcome.enforcement.as_ref());
     let sandbox = confinement::used(confinement.as_ref(), enforcement, execution.fs.root());
     Ok(Started { outcome, spoken, sandbox: Some(sandbox), problem })
-}
-
-/// Lists the programs of the command that its approval binds.
-fn programs(execution: &Execution<'_>) -> Vec<PathBuf> {
-    let files = &execution.call.binding().files;
-    let root = execution.fs.root();
-    let is_bound = |path: &Path| {
-        let name = path.strip_prefix(root).unwrap_or(path);
-        name.to_str().is_some_and(|name| files.contains_key(name))
-    };
-    let path_variable = execution.environment.get("PATH");
-    let words = execution.call.argv().words();
-    programs_of(execution.program.path(), words, execution.directory, path_variable, is_bound)
 }
 
 /// Compares the bytes of the open program and of the named files with the approval.

@@ -1,11 +1,9 @@
 //! Which program a command names, and its bytes.
 
-use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use brigade_command::{find_program, words_behind};
 use brigade_core::{Fingerprint, FingerprintStream};
 use brigade_process::Program;
 
@@ -150,49 +148,4 @@ fn stamp(program: &Program) -> io::Result<FileStamp> {
         owner: metadata.uid(),
         mode: metadata.mode(),
     })
-}
-
-/// Lists the program of a command, and those that the words behind it name and that may run, too: a launcher (`env`,
-/// `timeout`) executes what its words name as `PATH` is then.
-///
-/// `may_run` tells of a path whether a program is there that is part of what was approved.
-pub(crate) fn programs_of(
-    program: &Path,
-    words: &[String],
-    directory: &Path,
-    path_variable: Option<&OsStr>,
-    may_run: impl Fn(&Path) -> bool,
-) -> Vec<PathBuf> {
-    let words = words_behind(words);
-    let named = words.iter().filter(|word| !word.is_empty() && !word.starts_with('-'));
-    let found = named.filter_map(|word| find_program(word, directory, path_variable, &may_run));
-    std::iter::once(program.to_owned()).chain(found).collect()
-}
-
-/// Tells whether a program is there now.
-pub(crate) fn is_program(path: &Path) -> bool {
-    Program::open(path).is_ok_and(|program| stamp(&program).is_ok_and(|stamp| stamp.mode & 0o111 != 0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_behind_a_launcher_are_those_that_may_run() {
-        let check = |words: &[&str], may_run: &[&str], expect: &[&str]| {
-            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let variable = Some(OsStr::new("/one:/two"));
-            let may_run = |path: &Path| may_run.iter().any(|name| path == Path::new(name));
-            let found = programs_of(Path::new("/bin/env"), &words, Path::new("/work"), variable, may_run);
-            let found: Vec<_> = found.iter().map(|path| path.to_str().unwrap_or_default()).collect();
-            assert_eq!(found, [&["/bin/env"], expect].concat(), "{words:?}");
-        };
-        let all = ["/one/first", "/two/first", "/two/second", "/work/bin/x"];
-        check(&["env", "A=b", "first", "second"], &all, &["/one/first", "/two/second"]);
-        check(&["env", "first", "second"], &["/two/first"], &["/two/first"]);
-        check(&["env", "-u", "data", "gone", ""], &all, &[]);
-        check(&["first"], &all, &[]);
-        check(&["env", "/two/second", "bin/x", "x"], &all, &["/two/second", "/work/bin/x"]);
-    }
 }

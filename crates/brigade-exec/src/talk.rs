@@ -10,7 +10,7 @@ use brigade_redact::{Redactor, SecretValue};
 use crate::confinement::{self, RunFolders};
 use crate::environment::{HostEnvironment, decided_environment};
 use crate::peer::{Peer, Spoken};
-use crate::program::{OpenedProgram, is_program, programs_of};
+use crate::program::OpenedProgram;
 
 /// A program that is not called, only spoken to.
 pub struct Talk<'a> {
@@ -60,10 +60,7 @@ pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken
     spec.environment = variables.into_iter().collect();
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());
-    let path_variable = talk.environment.get("PATH");
-    let words = start.argv().words();
-    let programs = programs_of(talk.program.path(), words, start.directory(), path_variable, is_program);
-    let confinement = confinement::confine(decision, &programs, &folders);
+    let confinement = confinement::confine(decision, &folders);
     spec.sandbox = confinement.map(|confinement| confinement.profile);
     let control = Control {
         timeout: Some(talk.timeout.min(decision.effective_timeout.duration())),

@@ -1,12 +1,15 @@
 //! What reading facts needs of the host.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use brigade_core::Clock;
 use brigade_exec::HostEnvironment;
 use brigade_fs::Fs;
 use brigade_mcp::PinStore;
 use brigade_policy::PolicyState;
+use brigade_process::{Installation, Surroundings, installation_in};
 use brigade_redact::SecretValue;
 
 use crate::digests::Digests;
@@ -37,6 +40,17 @@ impl<'a> Host<'a> {
 
     pub(crate) fn pins(&self) -> PinStore<'a> {
         PinStore { fs: self.fs, clock: self.clock }
+    }
+
+    /// Returns what programs are installed in, outside of the system and the workspace.
+    pub(crate) fn installation(&self, programs: &BTreeSet<PathBuf>) -> Installation {
+        let surroundings = Surroundings {
+            home: self.home().map(Path::to_owned),
+            path: self.environment.get("PATH").map(OsStr::to_owned).unwrap_or_default(),
+            rustup_home: self.environment.get("RUSTUP_HOME").map(PathBuf::from),
+            workspace: Some(self.fs.root().to_owned()),
+        };
+        installation_in(programs.iter().map(PathBuf::as_path), &surroundings)
     }
 
     pub(crate) fn is_set(&self, name: &str) -> bool {

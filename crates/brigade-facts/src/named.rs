@@ -10,7 +10,7 @@ use brigade_core::Fingerprint;
 use brigade_core::text::escape_terminal;
 use brigade_exec::{FolderFiles, file_fingerprint, folder_files};
 use brigade_fs::{FileKind, Fs, FsError, Location, RelPath};
-use brigade_policy::Blocker;
+use brigade_policy::{Blocker, Decision, SandboxMode};
 use brigade_redact::Redactor;
 
 use crate::files::ToolReader;
@@ -28,9 +28,18 @@ pub(crate) struct NamedFiles {
     pub(crate) too_much: BTreeSet<NotBound>,
     /// The script that the command runs, when it is not there.
     pub(crate) missing: Option<String>,
+    /// What the programs of the command are installed in, outside of the system and the workspace.
+    pub(crate) program_paths: Vec<String>,
 }
 
 impl NamedFiles {
+    /// Opens what the programs are installed in, when there is a sandbox.
+    pub(crate) fn open_in(&self, decision: &mut Decision) {
+        if decision.sandbox.mode != SandboxMode::Off {
+            decision.sandbox.grants.program_paths.clone_from(&self.program_paths);
+        }
+    }
+
     /// Lists why the call may not run: code that no approval can bind, and a script that is not there.
     pub(crate) fn blockers(&self, tool: &Tool) -> Vec<Blocker> {
         let blocker = |what: &NotBound| {
@@ -108,6 +117,11 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
             named.files.insert(name, fingerprint);
         }
     }
+    let installation = reader.host.installation(&reads.executed);
+    for path in &installation.decided_by {
+        named.bind_file(fs, path, Outside::Anywhere)?;
+    }
+    named.program_paths = installation.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     named.too_much.extend(reads.unbound);
     named.missing = reads.missing;
     Ok(named)

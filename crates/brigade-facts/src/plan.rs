@@ -102,6 +102,7 @@ impl<'c> FactReader<'_, 'c> {
     ) -> Result<PlanFacts<'c>, FsError> {
         let (config, tool) = (self.config, read.tool);
         let mut decision = decide(&config.policy, &CallFacts::of(tool), &|name: &str| self.host.is_set(name));
+        files.open_in(&mut decision);
         let policy = decision.to_document(&config.policy, tool);
         let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);
@@ -128,18 +129,32 @@ impl<'c> FactReader<'_, 'c> {
         })
     }
 
+    /// Returns what the programs of a tool's command are installed in, outside of the system and the workspace.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn program_paths(&self, tool: &Tool) -> Result<Vec<String>, FsError> {
+        let reader = self.reader(tool);
+        Ok(match reader.directory() {
+            (directory, DirectoryFact::Present) => named_files(&reader, &directory)?.program_paths,
+            _ => Vec::new(),
+        })
+    }
+
     /// Reads what decides whether the server of a tool may be asked for its list. The tool need not be in the catalog.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn start<'t>(&self, tool: &'t Tool) -> Result<StartInput<'t>, FsError> {
-        let decision =
+        let mut decision =
             decide(&self.config.policy, &CallFacts::of(tool), &|name: &str| self.host.is_set(name));
         let reader = self.reader(tool);
         let (directory, directory_fact) = reader.directory();
         let (opened, fact, unbound) = if directory_fact == DirectoryFact::Present {
             let (opened, fact) = reader.program(&directory);
-            (opened, fact, named_files(&reader, &directory)?.blockers(tool))
+            let files = named_files(&reader, &directory)?;
+            files.open_in(&mut decision);
+            (opened, fact, files.blockers(tool))
         } else {
             (None, ProgramFact::NotFound, Vec::new())
         };

@@ -48,6 +48,9 @@ pub struct Grants {
     pub read_paths: Vec<String>,
     /// More to write; empty without `local-write`.
     pub write_paths: Vec<String>,
+    /// What the command's programs are installed in, outside of the system and the workspace; absolute. No rule of the
+    /// policy decides on it, so it is empty until somebody looks, and stays empty without a sandbox.
+    pub program_paths: Vec<String>,
 }
 
 /// How a run is to be confined.
@@ -100,7 +103,7 @@ impl Decision {
     /// | which of its rules refuse the call | rules that do not touch the call |
     /// | labels that the call uses, and the variable of each | whether a variable is set, and its value |
     /// | timeout, limits, output cap | the maximum that the timeout is below |
-    /// | sandbox mode, and what is open in it when it is on | paths in a sandbox that is off, `[paths] outside` |
+    /// | sandbox mode, and what is open in it when it is on, by the policy and for programs | paths in a sandbox that is off, `[paths] outside` |
     /// | variables passed to every run | |
     ///
     /// A path that leads outside is looked up in the current `[paths] outside` each time, so a folder that is taken out
@@ -133,6 +136,9 @@ impl Decision {
                 .truth("local_sockets", grants.local_sockets)
                 .list("read_paths", &grants.read_paths)
                 .list("write_paths", &grants.write_paths);
+            if !grants.program_paths.is_empty() {
+                fingerprint = fingerprint.list("program_paths", &grants.program_paths);
+            }
         }
         fingerprint.finish()
     }
@@ -154,6 +160,24 @@ pub struct Explanation {
     pub rulings: Vec<Ruling>,
     /// The decision.
     pub decision: Decision,
+}
+
+impl Explanation {
+    /// Adds what can be read because programs of the command are installed there, which no rule of the policy says.
+    pub fn open(&mut self, program_paths: Vec<String>) {
+        let place = self.rulings.iter().position(|ruling| ruling.topic == Topic::Read);
+        let place = place.map_or(self.rulings.len(), |place| place + 1);
+        let rulings = program_paths.iter().map(|path| Ruling {
+            topic: Topic::Read,
+            subject: path.clone(),
+            reason: "a program of the command is installed there".to_owned(),
+            field: None,
+            place: None,
+            blocker: None,
+        });
+        self.rulings.splice(place..place, rulings);
+        self.decision.sandbox.grants.program_paths = program_paths;
+    }
 }
 
 /// Decides whether a call may run, and how.
@@ -255,6 +279,7 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
             local_sockets: sockets.is_some_and(|sockets| sockets.value),
             read_paths: both(|rules| &rules.read_paths),
             write_paths: if workspace_write { both(|rules| &rules.write_paths) } else { Vec::new() },
+            program_paths: Vec::new(),
         },
     }
 }
@@ -308,7 +333,7 @@ impl Judge<'_> {
     }
 
     fn files(&mut self, policy: &Policy, tool: Option<&SandboxRules>, grants: &Grants) {
-        let reason = "the system, the program and the workspace can always be read";
+        let reason = "the system and the workspace can always be read";
         self.allow(Topic::Read, "workspace", reason.to_owned(), None);
         let rules = [Some(&policy.sandbox), tool];
         for path in rules.iter().flatten().flat_map(|rules| &rules.read_paths) {

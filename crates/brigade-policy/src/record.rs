@@ -86,6 +86,9 @@ pub struct SandboxDecision {
     pub read_paths: Vec<String>,
     /// More to write.
     pub write_paths: Vec<String>,
+    /// What may be read because programs of the command are installed there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub program_paths: Vec<String>,
     /// Members that this version does not know.
     #[serde(skip)]
     pub extra: Extra,
@@ -218,6 +221,7 @@ impl From<&SandboxRequest> for SandboxDecision {
             local_sockets: grants.local_sockets,
             read_paths: grants.read_paths.clone(),
             write_paths: grants.write_paths.clone(),
+            program_paths: grants.program_paths.clone(),
             extra: Extra::default(),
         }
     }

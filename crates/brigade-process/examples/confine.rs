@@ -62,6 +62,7 @@ fn confine(
     let temporary = std::env::temp_dir().join(format!("brigade-confine-{}", std::process::id()));
     std::fs::create_dir(&temporary)?;
     let mut profile = SandboxProfile {
+        workspace: None,
         read: system_read_paths(),
         write: vec![temporary.clone()],
         deny_write: vec![workspace.join(".git"), workspace.join(".brigade")],

@@ -158,6 +158,13 @@ impl Image {
             check(Step::Limits, unsafe { libc::setrlimit(*resource, limit) })?;
         }
         #[cfg(target_os = "linux")]
+        if !self.limits.is_empty() {
+            // With this capability a privileged program would raise them again. Fails without harm for who has none.
+            const SYS_RESOURCE: libc::c_ulong = 24;
+            // SAFETY: no memory is involved.
+            unsafe { libc::prctl(libc::PR_CAPBSET_DROP, SYS_RESOURCE, 0, 0, 0) };
+        }
+        #[cfg(target_os = "linux")]
         if let Some(sandbox) = &self.sandbox {
             sandbox.enter_namespace().map_err(|errno| Failure { step: Step::Namespace, errno })?;
         }

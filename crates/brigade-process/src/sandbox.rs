@@ -27,6 +27,8 @@ use thiserror::Error;
 use crate::Spec;
 
 #[cfg(target_os = "linux")]
+mod beneath;
+#[cfg(target_os = "linux")]
 mod calls;
 #[cfg(target_os = "linux")]
 mod files;
@@ -42,8 +44,8 @@ mod platform;
 mod platform;
 mod repositories;
 
-pub use installation::{Surroundings, installation_in, installation_of, system_read_paths};
-pub use kept::{Kept, Opening};
+pub use installation::{Installation, Surroundings, installation_in, installation_of, system_read_paths};
+pub use kept::{Kept, Opening, without_links_below};
 pub(crate) use platform::Prepared;
 pub use repositories::{Extent, Repositories};
 
@@ -90,6 +92,9 @@ impl Mode {
 /// What a run may do. What is not listed is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxProfile {
+    /// The folder that runs may write to: of a path below it no part is followed when it is a link, at the moment when
+    /// the path is opened. Without links itself.
+    pub workspace: Option<PathBuf>,
     /// Files and folders (with everything beneath) to read and execute. Usually [`system_read_paths`],
     /// [`installation_of`] the program, the workspace and the configured paths. Ones that do not exist are skipped.
     pub read: Vec<PathBuf>,

@@ -45,6 +45,7 @@ impl Ground {
         read.extend(installation_of(&python()));
         read.push(self.workspace.clone());
         SandboxProfile {
+            workspace: None,
             read,
             write: vec![self.temporary.clone()],
             deny_write: Vec::new(),

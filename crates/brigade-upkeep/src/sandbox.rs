@@ -21,6 +21,7 @@ pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<Strin
     let mut read = system_read_paths();
     read.push(root.to_owned());
     let profile = SandboxProfile {
+        workspace: None,
         read,
         write: vec![root.to_owned()],
         deny_write: vec![root.join(".brigade"), root.join(".git")],

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use brigade_core::Severity;
-use brigade_policy::{CallFacts, Policy, PolicyState, explain};
+use brigade_facts::FactReader;
+use brigade_policy::{CallFacts, Policy, PolicyState, SandboxMode, explain};
 
 use crate::codes;
 use crate::error::Error;
 use crate::fault::ErrorLine;
+use crate::gather;
 use crate::load;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};
 use crate::room::POLICY;
@@ -41,11 +43,14 @@ impl Policies {
     /// # Errors
     /// When there is no such tool.
     pub fn explain(&self, id: &str) -> Result<ExplainReport, Error> {
-        let catalog = load::catalog(&self.room)?;
-        let tool = load::tool(&catalog, id)?;
-        let state = load::policy(&self.room);
+        let config = gather::config(&self.room)?;
+        let tool = load::tool(&config.catalog, id)?;
+        let state = &config.policy;
         let is_set = |name: &str| self.room.env.environment.is_set(name);
-        let explanation = explain(&state, &CallFacts::of(tool), &is_set);
+        let mut explanation = explain(state, &CallFacts::of(tool), &is_set);
+        if explanation.decision.sandbox.mode != SandboxMode::Off {
+            explanation.open(FactReader::new(gather::host(&self.room), &config).program_paths(tool)?);
+        }
         let ruling = |ruling: &brigade_policy::Ruling| RulingReport {
             topic: ruling.topic.as_str().to_owned(),
             subject: Some(ruling.subject.clone()).filter(|subject| !subject.is_empty()),
@@ -62,7 +67,7 @@ impl Policies {
             tool_id: tool.id.as_str().to_owned(),
             allowed: explanation.decision.is_allowed(),
             rulings: explanation.rulings.iter().map(ruling).collect(),
-            policy: explanation.decision.to_document(&state, tool),
+            policy: explanation.decision.to_document(state, tool),
         })
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Files, Reads};
 use crate::argv::Argv;
 use crate::path::find_program;
-use crate::programs::{Program, base_name};
+use crate::programs::{Program, Role, base_name};
 
 /// How many programs that lead to each other are followed.
 const DEPTH: usize = 4;
@@ -28,6 +28,52 @@ pub(super) fn programs(words: &[String], directory: &Path, files: &dyn Files, re
         {
             reads.programs.insert(path);
         }
+    }
+}
+
+/// Finds the programs that a command executes: its own, and behind a launcher those that words name by their place, up
+/// to the first interpreter, whose words are no programs.
+pub(super) fn executed(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
+    let Some((first, args)) = words.split_first() else { return };
+    reads.executed.extend(find(first, directory, files));
+    if Program::of(first).is_none_or(|known| !matches!(known.role(), Role::Launcher | Role::Subcommands(_))) {
+        return;
+    }
+    for word in args.iter().filter(|word| !word.starts_with('-')) {
+        if word.contains('/') {
+            reads.executed.extend(find(word, directory, files));
+        }
+        if Program::of(word).is_some_and(|known| known.interpreter().is_some()) {
+            break;
+        }
+    }
+}
+
+/// Files of the workspace by which a shim of a version manager picks the version that runs.
+const VERSION_FILES: &[&str] = &[
+    ".go-version",
+    ".java-version",
+    ".mise.toml",
+    ".node-version",
+    ".nvmrc",
+    ".python-version",
+    ".ruby-version",
+    ".tool-versions",
+    "mise.toml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+];
+
+/// Names the files that pick a version when a program that the command executes is a shim.
+pub(super) fn chosen_versions(directory: &Path, files: &dyn Files, reads: &mut Reads) {
+    let is_shim = |path: &PathBuf| {
+        path.parent().is_some_and(|folder| folder.ends_with("shims") || folder.ends_with(".cargo/bin"))
+    };
+    if !reads.executed.iter().any(is_shim) {
+        return;
+    }
+    for folder in directory.ancestors().take_while(|folder| folder.starts_with(files.root())) {
+        reads.named.extend(VERSION_FILES.iter().map(|name| folder.join(name)));
     }
 }
 

@@ -92,6 +92,9 @@ const OF_A_PROCESS: &[libc::c_long] = &[
 const OF_A_KIND: [(libc::c_long, u64); 2] =
     [(libc::SYS_setpriority, libc::PRIO_USER as u64), (libc::SYS_ioprio_set, 3 /* IOPRIO_WHO_USER */)];
 
+/// The bits of a socket's type that are no flags.
+const SOCKET_TYPE: u64 = 0xf;
+
 /// Terminal controls that type into the terminal of somebody else.
 const DENIED_CONTROLS: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
@@ -105,7 +108,7 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWNET) as u32 as u64;
 
 /// Capabilities that a program of a privileged user loses: those that change the machine instead of the user's files.
-const DROPPED_CAPABILITIES: [libc::c_ulong; 24] = [
+const DROPPED_CAPABILITIES: [libc::c_ulong; 26] = [
     2,  // DAC_READ_SEARCH
     9,  // LINUX_IMMUTABLE
     11, // NET_BROADCAST
@@ -119,6 +122,7 @@ const DROPPED_CAPABILITIES: [libc::c_ulong; 24] = [
     21, // SYS_ADMIN
     22, // SYS_BOOT
     23, // SYS_NICE
+    24, // SYS_RESOURCE
     25, // SYS_TIME
     26, // SYS_TTY_CONFIG
     27, // MKNOD
@@ -127,6 +131,7 @@ const DROPPED_CAPABILITIES: [libc::c_ulong; 24] = [
     32, // MAC_OVERRIDE
     33, // MAC_ADMIN
     34, // SYSLOG
+    37, // AUDIT_READ
     38, // PERFMON
     39, // BPF
     40, // CHECKPOINT_RESTORE
@@ -203,9 +208,14 @@ pub(super) fn filters(
         .collect::<Result<Vec<_>, _>>()?;
     refused.insert(libc::SYS_socket, if other.is_empty() { Vec::new() } else { vec![rule(other)?] });
     if local == LocalSockets::Denied {
-        // A pair of datagram sockets can be turned to any address; a pair of streams cannot.
-        let datagram = when(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_DGRAM as u64)?;
-        refused.insert(libc::SYS_socketpair, vec![rule(vec![datagram])?]);
+        // A pair of datagram sockets can be turned to any address, and the kernel makes one of a raw type, too; pairs
+        // of streams and of sequences of packets cannot.
+        let connected = [libc::SOCK_STREAM as u64, libc::SOCK_SEQPACKET as u64];
+        let mut pairs = vec![rule(vec![when(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?])?];
+        for kind in (0..=SOCKET_TYPE).filter(|kind| !connected.contains(kind)) {
+            pairs.push(rule(vec![when(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)?])?);
+        }
+        refused.insert(libc::SYS_socketpair, pairs);
     }
 
     let mut spaces = Vec::new();

@@ -5,12 +5,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, RulesetAttr,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, Scope,
 };
 
+use rustix::fs::FileType;
+
 use crate::launch::last_errno;
 
+use super::beneath::Way;
 use super::{LocalSockets, Network, SandboxError, SandboxProfile};
 
 /// Devices that programs open and that lead nowhere.
@@ -74,7 +77,9 @@ impl Ruleset {
         if 6 <= version {
             ruleset = ruleset.scope(Scope::from_all(abi)).map_err(wrong)?;
         }
-        let mut rules = Rules { created: ruleset.create().map_err(wrong)?, handled, granted: Vec::new() };
+        let workspace = profile.workspace.as_deref();
+        let created = ruleset.create().map_err(wrong)?;
+        let mut rules = Rules { created, handled, granted: Vec::new(), workspace };
         let reading = AccessFs::from_read(abi);
         // Nobody needs new device files, and with them a privileged user would read any disk.
         let everything = handled & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
@@ -145,23 +150,22 @@ pub(super) fn is_beneath(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
-struct Rules {
+struct Rules<'p> {
     created: RulesetCreated,
     handled: BitFlags<AccessFs>,
     granted: Vec<(PathBuf, u64)>,
+    workspace: Option<&'p Path>,
 }
 
-impl Rules {
-    /// Grants beneath a path, which is skipped when it does not exist.
+impl Rules<'_> {
+    /// Grants beneath a path, which is skipped when it does not exist or leads through a link of the workspace.
     fn add(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), SandboxError> {
-        let Ok(metadata) = path.metadata() else {
+        let Ok(opened) = Way::new(path, self.workspace)?.open() else {
             return Ok(());
         };
-        let Ok(opened) = PathFd::new(path) else {
-            return Ok(());
-        };
+        let kind = rustix::fs::fstat(&opened).map(|found| FileType::from_raw_mode(found.st_mode));
         let mut access = access & self.handled;
-        if !metadata.is_dir() {
+        if kind != Ok(FileType::Directory) {
             access &= AccessFs::from_file(ABI::V9);
         }
         (&mut self.created).add_rule(PathBeneath::new(opened, access)).map_err(wrong)?;

@@ -1,10 +1,16 @@
 //! Where programs come from: what of the system and of a user's home must be readable for one to start.
+//!
+//! Only programs that the kernel would execute are asked about: regular files that may be executed, behind any links. A
+//! directory or plain file is never granted because a link, a first line or a file of settings names it. What lies in
+//! the workspace can be read anyway, and is not granted; where it leads is judged by the known kinds of installations
+//! alone, and the first line of a script there names programs of `PATH` or of the system.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Programs, libraries and configuration of the machine; `/proc` without what belongs to other processes.
@@ -37,6 +43,9 @@ const SYSTEM: [&str; 20] = [
 /// How many programs that lead to each other are followed.
 const DEPTH: usize = 8;
 
+/// The longest file of a virtual environment's settings that is read.
+const LONGEST_SETTINGS: u64 = 64 * 1024;
+
 /// The parts of the system that every program may read: programs, libraries, configuration, never a home.
 ///
 /// Only those that exist here.
@@ -53,6 +62,17 @@ pub struct Surroundings {
     pub path: OsString,
     /// Where rustup keeps toolchains, when not in `~/.rustup` (`RUSTUP_HOME`).
     pub rustup_home: Option<PathBuf>,
+    /// The directory that tools may write to: nothing in it is believed.
+    pub workspace: Option<PathBuf>,
+}
+
+/// What a program leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Installation {
+    /// What outside of the system and the workspace must be readable.
+    pub paths: BTreeSet<PathBuf>,
+    /// Files of settings that decided on it.
+    pub decided_by: BTreeSet<PathBuf>,
 }
 
 impl Surroundings {
@@ -63,6 +83,7 @@ impl Surroundings {
             home: path("HOME").map(PathBuf::from),
             path: path("PATH").unwrap_or_default(),
             rustup_home: path("RUSTUP_HOME").map(PathBuf::from),
+            workspace: None,
         }
     }
 }
@@ -71,45 +92,69 @@ impl Surroundings {
 ///
 /// See [`installation_in`].
 pub fn installation_of(program: &Path) -> Vec<PathBuf> {
-    installation_in(program, &Surroundings::of_this_process())
+    installation_in([program], &Surroundings::of_this_process()).paths.into_iter().collect()
 }
 
-/// Everything outside the system that a program leads to: the prefix it is installed in, the targets of its links, the
+/// Everything outside the system that programs lead to: the prefix each is installed in, the targets of its links, the
 /// interpreter of a script, the version manager behind a shim with the versions it may pick, the base of a virtual
-/// environment. Sorted; never a home itself, nor a folder that holds one.
-pub fn installation_in(program: &Path, around: &Surroundings) -> Vec<PathBuf> {
-    let mut finder = Finder { around, found: BTreeSet::new(), seen: BTreeSet::new() };
-    finder.follow(program, 0);
-    finder.found.into_iter().collect()
+/// environment. Never a home itself, nor a folder that holds one.
+pub fn installation_in<'p>(
+    programs: impl IntoIterator<Item = &'p Path>,
+    around: &Surroundings,
+) -> Installation {
+    let mut finder = Finder { around, found: Installation::default(), seen: BTreeSet::new() };
+    for program in programs {
+        finder.follow(program, Origin::Trusted, 0);
+    }
+    finder.found
+}
+
+/// Who says that a program is to be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Origin {
+    /// The command, `PATH`, or a file outside of the workspace.
+    Trusted,
+    /// A link or file of the workspace.
+    Workspace,
 }
 
 struct Finder<'a> {
     around: &'a Surroundings,
-    found: BTreeSet<PathBuf>,
-    seen: BTreeSet<PathBuf>,
+    found: Installation,
+    seen: BTreeSet<(PathBuf, Origin)>,
 }
 
 impl Finder<'_> {
-    fn follow(&mut self, program: &Path, depth: usize) {
-        if DEPTH < depth || !program.is_absolute() || !self.seen.insert(program.to_owned()) {
+    fn follow(&mut self, program: &Path, origin: Origin, depth: usize) {
+        let visit = (program.to_owned(), origin);
+        if DEPTH < depth || !program.is_absolute() || !is_executable(program) || !self.seen.insert(visit) {
             return;
         }
+        let is_inside = self.is_inside(program);
+        let origin = if is_inside { Origin::Workspace } else { origin };
         self.grant(program);
-        self.prefix(program, depth);
-        self.version_manager(program, depth);
+        self.prefix(program, origin, depth);
+        if !is_inside {
+            self.version_manager(program, origin, depth);
+        }
         if let Ok(target) = program.read_link() {
             let beside = program.parent().unwrap_or(Path::new("/"));
-            self.follow(&clean(&beside.join(target)), depth + 1);
+            self.follow(&clean(&beside.join(target)), origin, depth + 1);
         } else if let Ok(real) = program.canonicalize()
             && real != program
         {
             // A link further up.
-            self.follow(&real, depth + 1);
+            self.follow(&real, origin, depth + 1);
         } else {
-            for interpreter in self.interpreters(program) {
-                self.follow(&interpreter, depth + 1);
+            for interpreter in self.interpreters(program, origin) {
+                self.follow(&interpreter, origin, depth + 1);
             }
         }
+    }
+
+    /// Tells whether a path lies in the workspace, by name.
+    fn is_inside(&self, path: &Path) -> bool {
+        self.around.workspace.as_ref().is_some_and(|workspace| path.starts_with(workspace))
     }
 
     /// Grants what exists, unless that would open the home.
@@ -120,14 +165,19 @@ impl Finder<'_> {
         };
         let in_system = SYSTEM.iter().any(|system| path.starts_with(system));
         let at_root = path.components().count() < 2;
-        if at_root || in_system || self.around.home.as_ref().is_some_and(opens_home) || !path.exists() {
+        if at_root
+            || in_system
+            || self.is_inside(path)
+            || self.around.home.as_ref().is_some_and(opens_home)
+            || !path.exists()
+        {
             return;
         }
-        self.found.insert(path.to_owned());
+        self.found.paths.insert(path.to_owned());
     }
 
     /// The folder that a `bin` folder belongs to, when it looks like an installation.
-    fn prefix(&mut self, program: &Path, depth: usize) {
+    fn prefix(&mut self, program: &Path, origin: Origin, depth: usize) {
         let modules = |part: &Component<'_>| part.as_os_str() == "node_modules";
         let parts: Vec<Component<'_>> = program.components().collect();
         if let Some(first) = parts.iter().position(modules) {
@@ -147,9 +197,10 @@ impl Finder<'_> {
             self.grant(root);
             if let Some(base) = python_home(&configuration) {
                 for name in ["python3", "python"] {
-                    self.follow(&base.join(name), depth + 1);
+                    self.follow(&base.join(name), origin, depth + 1);
                 }
             }
+            self.found.decided_by.insert(configuration);
             return;
         }
         let known = ["conda-meta", "lib/node_modules", "lib/rustlib", "Cellar", "install_receipt.json"];
@@ -161,6 +212,8 @@ impl Finder<'_> {
             Some(home) => root.strip_prefix(home).map_or(true, |below| 2 <= below.components().count()),
             None => true,
         };
+        // Any directory with programs may have one of these, so nobody in the workspace can point at it.
+        let deep = deep && origin == Origin::Trusted;
         let libraries = || ["lib", "lib64", "libexec"].iter().any(|name| root.join(name).is_dir());
         if known.iter().any(|name| root.join(name).exists()) || python() || deep && libraries() {
             self.grant(root);
@@ -172,7 +225,7 @@ impl Finder<'_> {
     }
 
     /// What a version manager's own program needs, when this is one of its shims.
-    fn version_manager(&mut self, program: &Path, depth: usize) {
+    fn version_manager(&mut self, program: &Path, origin: Origin, depth: usize) {
         let Some(folder) = program.parent() else {
             return;
         };
@@ -213,7 +266,7 @@ impl Finder<'_> {
             }
             // Shims of newer managers call the manager by its name, wherever it is.
             if let Some(manager) = self.manager_of(program) {
-                self.follow(&manager, depth + 1);
+                self.follow(&manager, origin, depth + 1);
             }
             // Rye's shims are Rye itself, beside what it installed.
             for part in ["config.toml", "py", "self"] {
@@ -253,11 +306,19 @@ impl Finder<'_> {
     }
 
     fn on_path(&self, name: &OsStr) -> Option<PathBuf> {
-        std::env::split_paths(&self.around.path).map(|folder| folder.join(name)).find(|path| path.is_file())
+        let is_name = !name.as_bytes().contains(&b'/') && !name.is_empty();
+        let mut folders = std::env::split_paths(&self.around.path).filter(|folder| folder.is_absolute());
+        folders.find_map(|folder| Some(folder.join(name)).filter(|path| is_name && is_executable(path)))
+    }
+
+    /// Tells whether the host finds programs in the directory of this one.
+    fn is_on_path(&self, program: &Path) -> bool {
+        let folder = program.parent();
+        std::env::split_paths(&self.around.path).any(|on_path| folder == Some(on_path.as_path()))
     }
 
     /// The programs that a script's first line names, as far as they can be found.
-    fn interpreters(&self, program: &Path) -> Vec<PathBuf> {
+    fn interpreters(&self, program: &Path, origin: Origin) -> Vec<PathBuf> {
         let mut start = Vec::new();
         let Ok(file) = fs::File::open(program) else {
             return Vec::new();
@@ -277,14 +338,14 @@ impl Finder<'_> {
             let name = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
             found.extend(name.and_then(|name| self.on_path(OsStr::from_bytes(name))));
         }
-        found.push(interpreter);
+        if origin == Origin::Trusted || self.is_inside(&interpreter) || self.is_on_path(&interpreter) {
+            found.push(interpreter);
+        }
         found
     }
 }
 
 fn is_beside(program: &Path, name: &str) -> bool {
-    use std::os::unix::fs::MetadataExt;
-
     // Hard links: rustup's proxies are the same file under many names.
     let identity = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
     let own = identity(program);
@@ -293,12 +354,18 @@ fn is_beside(program: &Path, name: &str) -> bool {
 
 /// The `home` of a virtual environment: the folder of the Python it was made from.
 fn python_home(configuration: &Path) -> Option<PathBuf> {
-    let text = fs::read_to_string(configuration).ok()?;
+    let mut text = String::new();
+    fs::File::open(configuration).ok()?.take(LONGEST_SETTINGS).read_to_string(&mut text).ok()?;
     let value = text.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "home").then(|| PathBuf::from(value.trim()))
     })?;
     value.is_absolute().then_some(value)
+}
+
+/// Tells whether the kernel would execute what a path leads to: a regular file that somebody may execute.
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
 }
 
 /// Takes `.` and `..` out of a path by name alone.

@@ -164,6 +164,34 @@ impl Ways {
     }
 }
 
+/// Resolves a path as the kernel would until it comes into the workspace, and from there on without links: `None` when
+/// one is on the way there.
+pub fn without_links_below(path: &Path, workspace: &Path) -> Option<PathBuf> {
+    let mut at = PathBuf::from("/");
+    let mut rest: Vec<PathBuf> = parts(path);
+    let mut links = 0;
+    while let Some(part) = rest.pop() {
+        match part.components().next() {
+            Some(Component::RootDir) => at = PathBuf::from("/"),
+            Some(Component::ParentDir) => drop(at.pop()),
+            Some(Component::Normal(name)) => {
+                let next = at.join(name);
+                match next.read_link() {
+                    Ok(_) if at.starts_with(workspace) || MOST_LINKS <= links => return None,
+                    Ok(target) => {
+                        links += 1;
+                        rest.extend(parts(&target));
+                    }
+                    Err(_) => at = next,
+                }
+            }
+            Some(Component::CurDir | Component::Prefix(_)) | None => {}
+        }
+    }
+    // By its own name when it lies elsewhere: what its links lead to is the owner's affair at any time.
+    Some(if at.starts_with(workspace) { at } else { path.to_owned() })
+}
+
 /// Returns the parts of a path, the last one first.
 fn parts(path: &Path) -> Vec<PathBuf> {
     path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()

@@ -76,25 +76,37 @@ fn build(
 
     let mut mounts = None;
     // A link as a protected entry cannot be mounted over, only what it leads to.
-    let links = profile.deny_write.iter().any(|path| path.is_symlink());
-    if version != 0 && !links && mounts::supported() {
+    let link = mounts::protected(profile).find(|path| path.is_symlink());
+    let mut why_not = "mount namespaces are not permitted".to_owned();
+    if version != 0 && mounts::supported() {
+        if let Some(link) = link {
+            vital(&format!("`{}` is a link, so no mount keeps it from being replaced", link.display()))?;
+        }
         if keeping == Keeping::Keeper {
             *placeholders = mounts::make_placeholders(mounts::protected(profile));
         }
-        // Where nobody could take placeholders away later, the top level is closed instead.
-        if keeping == Keeping::Asking || mounts::protected(profile).all(Path::exists) {
-            mounts = Some(Mounts::new(profile, home)?);
+        let gone = mounts::protected(profile).find(|path| path.symlink_metadata().is_err());
+        match gone.filter(|_| keeping != Keeping::Asking) {
+            None => mounts = Some(Mounts::new(profile, home)?),
+            // Where nobody could take placeholders away later, the top level is closed instead.
+            Some(gone) => {
+                why_not = format!("`{}` could not be kept from being made by a mount", gone.display());
+                if keeping == Keeping::Keeper {
+                    vital(&why_not)?;
+                }
+            }
         }
     }
 
     let mut ruleset = None;
     if version != 0 {
-        let top = if mounts.is_some() { files::Top::Open } else { files::Top::Closed };
+        let all_mounted = mounts.is_some() && link.is_none();
+        let top = if all_mounted { files::Top::Open } else { files::Top::Closed };
         ruleset = Some(Ruleset::new(profile, version, top)?);
         enforced.extend(["read", "write", "truncate"]);
         if mounts::protected(profile).next().is_some() {
             enforced.push("protected");
-            if mounts.is_none() {
+            if !all_mounted {
                 missing.push(
                     "without mount namespaces no new entries can be made at the top of the workspace"
                         .to_owned(),
@@ -114,11 +126,9 @@ fn build(
     if mounts.is_some() {
         enforced.push("attributes");
     } else {
-        missing.push(
-            "mount namespaces are not permitted: mode, owner and times of files are not protected, nor is shared \
-             memory of the System V kind"
-                .to_owned(),
-        );
+        missing.push(format!(
+            "{why_not}: mode, owner and times of files are not protected, nor is shared memory of the System V kind"
+        ));
     }
     if 5 <= version {
         enforced.push("devices");

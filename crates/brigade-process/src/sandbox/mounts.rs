@@ -8,7 +8,7 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 
 use crate::launch::{fork_into, last_errno, reap_code};
 
+use super::beneath::Way;
 use super::files::is_beneath;
 use super::{SandboxError, SandboxProfile};
 
@@ -55,7 +56,8 @@ enum View {
 /// One path with a mount of its own.
 #[derive(Debug)]
 struct Place {
-    path: CString,
+    path: PathBuf,
+    way: Way,
     view: View,
 }
 
@@ -131,18 +133,14 @@ impl Mounts {
         places.sort_by_key(|(path, view)| (path.components().count(), *view));
         let places = places
             .into_iter()
-            .map(|(path, view)| {
-                let path = CString::new(path.as_os_str().as_bytes());
-                let path = path.map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))?;
-                Ok(Place { path, view })
-            })
+            .map(|(path, view)| Ok(Place { way: Way::new(&path, profile.workspace.as_deref())?, path, view }))
             .collect::<Result<_, SandboxError>>()?;
         Ok(Mounts::of(kind, places))
     }
 
     /// Says whether a path that has no links can be written in the new view. Allocates nothing.
     pub(super) fn lets_write(&self, path: &[u8]) -> bool {
-        let reaches = |place: &&Place| is_beneath(path, place.path.as_bytes());
+        let reaches = |place: &&Place| is_beneath(path, place.path.as_os_str().as_bytes());
         // What is beneath comes later.
         let place = self.places.iter().rev().find(reaches);
         place.is_some_and(|place| place.view == View::Writable) || is_beneath(path, b"/dev/shm")
@@ -176,31 +174,55 @@ impl Mounts {
         check(unsafe {
             libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast())
         })?;
-        set_read_only(c"/", true, libc::AT_RECURSIVE)?;
+        set_read_only(libc::AT_FDCWD, c"/", true, libc::AT_RECURSIVE)?;
         for place in &self.places {
-            let path = place.path.as_ptr();
-            let (source, flags) = match place.view {
-                View::Writable | View::ReadOnly => (path, libc::MS_BIND | libc::MS_REC),
-                View::Empty => (c"/dev/null".as_ptr(), libc::MS_BIND),
-            };
-            // SAFETY: both paths end with NUL; with these flags the other pointers are not read.
-            let mounted = check(unsafe { libc::mount(source, path, none, flags, none.cast()) });
-            match place.view {
-                View::Writable => {
-                    mounted?;
-                    // Only this mount, not others beneath it: they may have been read-only all along.
-                    set_read_only(&place.path, false, 0)?;
-                }
-                View::ReadOnly => {
-                    mounted?;
-                    set_read_only(&place.path, true, libc::AT_RECURSIVE)?;
-                }
-                // Without it the file is closed, which is as safe.
-                View::Empty => {}
+            let put = place.put();
+            // Without it the file is closed, which is as safe.
+            if place.view != View::Empty {
+                put?;
             }
         }
         Ok(())
     }
+}
+
+impl Place {
+    /// Mounts it. Makes plain system calls only.
+    fn put(&self) -> Result<(), i32> {
+        let at = self.way.open().map_err(rustix::io::Errno::raw_os_error)?;
+        let tree = match self.view {
+            View::Writable | View::ReadOnly => copy_of(at.as_raw_fd(), c"", libc::AT_RECURSIVE)?,
+            View::Empty => copy_of(libc::AT_FDCWD, c"/dev/null", 0)?,
+        };
+        let set =
+            |read_only, flags| set_read_only(tree.as_raw_fd(), c"", read_only, flags | libc::AT_EMPTY_PATH);
+        match self.view {
+            // Only this mount, not others beneath it: they may have been read-only all along.
+            View::Writable => set(false, 0)?,
+            View::ReadOnly => set(true, libc::AT_RECURSIVE)?,
+            View::Empty => {}
+        }
+        let empty: u32 = libc::MOVE_MOUNT_F_EMPTY_PATH | libc::MOVE_MOUNT_T_EMPTY_PATH;
+        let (from, to) = (tree.as_raw_fd(), at.as_raw_fd());
+        // SAFETY: both descriptors are open, and the empty paths end with NUL.
+        let moved =
+            unsafe { libc::syscall(libc::SYS_move_mount, from, c"".as_ptr(), to, c"".as_ptr(), empty) };
+        if moved < 0 { Err(last_errno()) } else { Ok(()) }
+    }
+}
+
+/// Copies the mount of a path, not yet to be found anywhere. Makes one plain system call.
+fn copy_of(folder: RawFd, path: &std::ffi::CStr, flags: libc::c_int) -> Result<OwnedFd, i32> {
+    let flags = libc::OPEN_TREE_CLONE
+        | libc::OPEN_TREE_CLOEXEC
+        | (flags | if path.is_empty() { libc::AT_EMPTY_PATH } else { 0 }) as libc::c_uint;
+    // SAFETY: the path ends with NUL.
+    let tree = unsafe { libc::syscall(libc::SYS_open_tree, folder, path.as_ptr(), flags) };
+    if tree < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: the kernel just gave this descriptor, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(tree as RawFd) })
 }
 
 /// Covers `/dev/shm`, which all processes of the machine share, with an empty one that is gone with the run. Makes
@@ -229,7 +251,12 @@ fn put(path: &std::ffi::CStr, text: &[u8]) -> Result<(), i32> {
     rustix::io::write(&file, text).map(drop).map_err(rustix::io::Errno::raw_os_error)
 }
 
-fn set_read_only(path: &std::ffi::CStr, read_only: bool, flags: libc::c_int) -> Result<(), i32> {
+fn set_read_only(
+    folder: RawFd,
+    path: &std::ffi::CStr,
+    read_only: bool,
+    flags: libc::c_int,
+) -> Result<(), i32> {
     /// `struct mount_attr` of the kernel, version 0.
     #[repr(C)]
     struct Attributes {
@@ -245,7 +272,7 @@ fn set_read_only(path: &std::ffi::CStr, read_only: bool, flags: libc::c_int) -> 
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
-            libc::AT_FDCWD,
+            folder,
             path.as_ptr(),
             flags,
             std::ptr::from_ref(&attributes),

@@ -16,6 +16,9 @@ use super::kept::{Kept, named};
 /// How many folders are looked into.
 const MOST_FOLDERS: usize = 10_000;
 
+/// How many links are followed on one way.
+const MOST_LINKS: usize = 40;
+
 /// How many places are closed.
 const MOST_PLACES: usize = 512;
 
@@ -127,9 +130,7 @@ impl Repositories {
 
     /// Closes an entry of a folder that leads somewhere.
     fn close_entry(&mut self, workspace: &Path, folder: &Path, name: &str) {
-        let entry = folder.join(name);
-        // Nothing can be mounted over a link, so the folder around it is closed.
-        self.close(workspace, if entry.is_symlink() { folder } else { &entry });
+        self.close(workspace, &folder.join(name));
     }
 
     /// Closes the folder that `core.hooksPath` names for a repository.
@@ -151,32 +152,71 @@ impl Repositories {
                 if folder.file_name().is_some_and(|name| name == "_") {
                     folder.pop();
                 }
+                // Hooks that lie directly in the workspace can have any name that git will know.
+                if inside(workspace, &folder).is_some_and(|inside| inside.as_os_str().is_empty()) {
+                    self.closed.insert(workspace.to_owned());
+                }
                 self.close(workspace, &folder);
             }
         }
     }
 
     /// Closes a path of the workspace, and pins the folders on the way there. Where a folder is missing on the way, its
-    /// place is closed.
+    /// place is closed. Of a link, which nothing can be mounted over, the folder that holds it is closed, and where it
+    /// leads.
     fn close(&mut self, workspace: &Path, path: &Path) {
-        let Some(inside) = inside(workspace, path) else { return };
-        let mut at = workspace.to_owned();
-        let mut pinned = Vec::new();
-        let parts: Vec<_> = inside.components().collect();
-        for (index, part) in parts.iter().enumerate() {
-            at.push(part);
-            let is_last = index + 1 == parts.len();
-            // What is missing, a link or no folder can only be closed as it is.
-            if is_last || !at.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-                break;
+        let mut path = path.to_owned();
+        for _ in 0..MOST_LINKS {
+            let Some(inside) = inside(workspace, &path) else { return };
+            let mut at = workspace.to_owned();
+            let mut pinned = Vec::new();
+            let mut target = None;
+            let mut parts = inside.components();
+            while let Some(part) = parts.next() {
+                let holder = at.clone();
+                at.push(part);
+                if let Ok(link) = at.read_link() {
+                    target = Some(holder.join(link).join(parts.as_path()));
+                    // Directly in the workspace it stays where it is when nothing is made or removed there.
+                    if holder != workspace {
+                        pinned.pop();
+                        at = holder;
+                    }
+                    break;
+                }
+                // What is missing or no folder can only be closed as it is.
+                if parts.as_path().as_os_str().is_empty() || !at.is_dir() {
+                    break;
+                }
+                pinned.push(at.clone());
             }
-            pinned.push(at.clone());
-        }
-        if at != workspace {
-            self.closed.insert(at);
-            self.pinned.extend(pinned);
+            let is_closed = self.closed.iter().any(|closed| at.starts_with(closed) && !closed.is_symlink());
+            if at != workspace && !is_closed {
+                self.closed.insert(at);
+                self.pinned.extend(pinned);
+            }
+            match target {
+                Some(target) if is_workspace(workspace, &target) => {
+                    self.closed.insert(workspace.to_owned());
+                    return;
+                }
+                Some(target) => path = target,
+                None => return,
+            }
         }
     }
+
+    /// Tells whether something that is closed is a link directly in the workspace: nothing may be made or removed
+    /// there.
+    pub fn closes_the_top(&self, workspace: &Path) -> bool {
+        self.closed.iter().any(|closed| closed.parent() == Some(workspace) && closed.is_symlink())
+    }
+}
+
+/// Tells whether a path leads to the workspace or around it.
+fn is_workspace(workspace: &Path, path: &Path) -> bool {
+    let real = path.canonicalize();
+    real.is_ok_and(|real| workspace.canonicalize().is_ok_and(|workspace| workspace.starts_with(real)))
 }
 
 /// Gives the part of a path behind the workspace, with `..` and links resolved as far as there is something.
@@ -312,6 +352,14 @@ mod tests {
             &["deep/er"],
             &["deep"],
         );
+        check(
+            |workspace| {
+                fs::create_dir_all(workspace.join("real/hooks")).unwrap();
+                symlink("../../real", workspace.join("deep/er/.git")).unwrap();
+            },
+            &["deep/er", "real"],
+            &["deep"],
+        );
         let worktree = |workspace: &Path| {
             let git = workspace.join("bare/worktrees/one");
             fs::create_dir_all(&git).unwrap();
@@ -342,6 +390,40 @@ mod tests {
         );
         check(|workspace| symlink("x", workspace.join("deep/er/.state")).unwrap(), &["deep/er"], &["deep"]);
         check(|workspace| fs::create_dir(workspace.join(".state")).unwrap(), &[], &[]);
+    }
+
+    #[test]
+    fn links_close_more() {
+        let modules = |text: &'static str| write(".gitmodules", text);
+        let linked = |target: &'static str| {
+            move |workspace: &Path| {
+                symlink(target, workspace.join("docs")).unwrap();
+                fs::create_dir_all(workspace.join("deep/.git")).unwrap();
+                modules("[submodule \"docs\"]\n\tpath = docs\n")(workspace);
+            }
+        };
+        // `docs/.git` is the workspace's own, which is kept anyway.
+        check(linked("."), &["docs", ".git", "deep/.git"], &["deep"]);
+        check(linked("deep"), &["docs", "deep/.git"], &["deep"]);
+        check(linked("../elsewhere"), &["deep/.git"], &["deep"]);
+        let hooks = |target: &'static str| {
+            move |workspace: &Path| {
+                symlink(target, workspace.join("hooks")).unwrap();
+                write(".git/config", "[core]\nhooksPath = hooks\n")(workspace);
+            }
+        };
+        check(hooks("deep/er"), &["hooks", "deep/er"], &["deep"]);
+        check(hooks("."), &["hooks", ""], &[]);
+        check(hooks("hooks"), &["hooks"], &[]);
+        check(write(".git/config", "[core]\nhooksPath = .\n"), &[""], &[]);
+        let folder = tempfile::tempdir().unwrap();
+        symlink("x", folder.path().join("hooks")).unwrap();
+        let closed = |name: &str| Repositories {
+            closed: BTreeSet::from([folder.path().join(name)]),
+            ..Repositories::default()
+        };
+        assert!(closed("hooks").closes_the_top(folder.path()));
+        assert!(!closed("deep").closes_the_top(folder.path()));
     }
 
     #[test]

@@ -22,6 +22,12 @@ impl View for PlanReport {
         sheet.field("tool", Text::new(Tone::Strong, &self.tool_id));
         show_contract(self.plan.family.as_deref(), self.plan.command.as_deref(), &self.plan.contract, sheet);
         sheet.field_if("command line", command_line(&self.argv));
+        if let Some(sandbox) = &self.policy.sandbox {
+            sheet.field_if(
+                "can also read",
+                Some(sandbox.program_paths.join(", ")).filter(|paths| !paths.is_empty()),
+            );
+        }
         sheet.field("can be queued", words::yes_no(self.valid));
         show_arguments(&self.plan.args, sheet);
         show_blockers(&self.blocker_details, sheet);

@@ -1,0 +1,81 @@
+//! Opens paths as the profile means them: below the workspace without following any link.
+//!
+//! What is in the workspace can be replaced by a run at any time, so that a path there means what is there by that
+//! name, and never what a link leads to. Paths elsewhere are the owner's, links and all.
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, open, openat};
+use rustix::io::Errno;
+
+use super::SandboxError;
+
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+/// A path that is ready to be opened with plain system calls.
+#[derive(Debug)]
+pub(super) struct Way {
+    /// What is opened with links followed.
+    start: CString,
+    /// The parts that are opened one by one, none of which may be a link.
+    parts: Vec<CString>,
+}
+
+impl Way {
+    pub(super) fn new(path: &Path, workspace: Option<&Path>) -> Result<Way, SandboxError> {
+        let text = |bytes: &[u8]| {
+            CString::new(bytes).map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))
+        };
+        let below = workspace.and_then(|workspace| Some((workspace, path.strip_prefix(workspace).ok()?)));
+        let Some((workspace, below)) = below else {
+            return Ok(Way { start: text(path.as_os_str().as_bytes())?, parts: Vec::new() });
+        };
+        let parts = below.components().map(|part| text(part.as_os_str().as_bytes()));
+        Ok(Way { start: text(workspace.as_os_str().as_bytes())?, parts: parts.collect::<Result<_, _>>()? })
+    }
+
+    /// Opens what is there, for use by its descriptor. Makes plain system calls only.
+    pub(super) fn open(&self) -> Result<OwnedFd, Errno> {
+        let mut at = open(self.start.as_c_str(), HANDLE, Mode::empty())?;
+        for part in &self.parts {
+            at = openat(&at, part.as_c_str(), HANDLE | OFlags::NOFOLLOW, Mode::empty())?;
+            if FileType::from_raw_mode(fstat(&at)?.st_mode) == FileType::Symlink {
+                return Err(Errno::LOOP);
+            }
+        }
+        Ok(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn no_link_below_the_workspace_is_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let workspace = root.join("work");
+        fs::create_dir_all(workspace.join("deep/er")).unwrap();
+        symlink("deep", workspace.join("link")).unwrap();
+        symlink("../er", workspace.join("deep/last")).unwrap();
+        symlink(&workspace, root.join("other")).unwrap();
+        let check = |path: &str, expect: Result<(), Errno>| {
+            let found = Way::new(&root.join(path), Some(&workspace)).unwrap().open().map(drop);
+            assert_eq!(found, expect, "{path}");
+        };
+        check("work", Ok(()));
+        check("work/deep/er", Ok(()));
+        check("work/link", Err(Errno::LOOP));
+        check("work/deep/last", Err(Errno::LOOP));
+        check("work/link/er", Err(Errno::LOOP));
+        check("work/gone", Err(Errno::NOENT));
+        check("other/link", Ok(()));
+    }
+}
