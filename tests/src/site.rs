@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::documents;
 
-/// The folders that programs of these tests are found in: those that every system has.
+/// The directories that programs of these tests are found in: those that every system has.
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A policy that allows what these tests need, without a sandbox.
@@ -227,7 +227,7 @@ impl Site {
         String::from_utf8(self.log(receipt, stream)).expect("the log is UTF-8")
     }
 
-    /// Fails the test if any file of the workspace holds these bytes; `except` names folders or files that may.
+    /// Fails the test if any file of the workspace holds these bytes; `except` names directories or files that may.
     #[track_caller]
     pub fn assert_nowhere(&self, secret: &[u8], except: &[&str]) {
         for (path, bytes) in self.workspace.files("") {

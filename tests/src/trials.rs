@@ -1,6 +1,6 @@
 //! Trials of the binary being killed at any moment, over one workspace, by several at a time.
 //!
-//! The tool's script appends its argument to `ran.txt`, so that a second run of one call shows. Trials go on from
+//! The tool's script appends its argument to `ran.txt`, so that a second run of one call shows. Trials continue from
 //! whatever the ones before them left.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -88,7 +88,7 @@ enum Step {
 #[track_caller]
 pub fn kill_anywhere(trials: usize, seed: u64) -> Outcome {
     let site = Site::script_with(
-        // It goes on for a while after its one line, so that runners are killed while it runs.
+        // It continues for a while after its one line, so that runners are killed while it runs.
         &format!("printf '%s\\n' \"$1\" >> {RAN}\nsleep 0.05\n"),
         "argument_template = { n = \"{n}\" }\neffects = [\"local-read\", \"local-write\"]",
     );
@@ -142,7 +142,7 @@ struct Ledger {
 
 /// One command, as far as it came.
 struct Answer {
-    /// Everything that it wrote, when it ended by itself with code 0.
+    /// Everything that it wrote, when it ended on its own with code 0.
     document: Option<Value>,
     was_killed: bool,
     /// The call that it was about.
@@ -219,7 +219,7 @@ fn trial(site: &Site, step: Step, number: usize, pending: Option<&str>, life: Du
         let _ = stdout.read_to_end(&mut text);
         text
     });
-    // A command that is not killed in time may end by itself; that is a trial too.
+    // A command that is not killed in time may end on its own; that is a trial too.
     let deadline = Instant::now() + life;
     while Instant::now() < deadline && !matches!(child.try_wait(), Ok(Some(_))) {
         thread::park_timeout(Duration::from_micros(200));
@@ -301,7 +301,7 @@ fn examine(site: &Site, ledger: Ledger, started: usize) -> Outcome {
     outcome
 }
 
-/// Returns the processes whose folder is the workspace or is in it.
+/// Returns the processes whose directory is the workspace or is in it.
 fn living_in(folder: &str) -> Vec<String> {
     let entries = fs::read_dir("/proc").expect("Linux has /proc").flatten();
     let inside =
@@ -313,7 +313,7 @@ fn living_in(folder: &str) -> Vec<String> {
         .collect()
 }
 
-/// Chooses by itself, and the same again for the same seed.
+/// Chooses on its own, and the same again for the same seed.
 #[derive(Debug)]
 struct Random(u64);
 

@@ -1,7 +1,7 @@
-//! Where projections were written outside of the folders that are searched for orphans anyway.
+//! Where projections were written outside of the directories that are searched for orphans anyway.
 //!
 //! `.brigade/tools/projected.json` lists such files, so that one is found when its target is gone from the catalog.
-//! Those in the usual folders are not listed: a search finds them.
+//! Those in the usual directories are not listed: a search finds them.
 
 use std::collections::BTreeSet;
 

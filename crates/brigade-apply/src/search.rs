@@ -12,13 +12,13 @@ use crate::projected::Projected;
 use crate::rel;
 use crate::turn::was_applied;
 
-/// How deep below a projection folder files are looked for.
+/// How deep below a projection directory files are looked for.
 const DEPTH: usize = 6;
 
 /// How many names are looked at before the search ends.
 const MOST_NAMES: usize = 200_000;
 
-/// How many files are looked at in a folder that is not only for projections.
+/// How many files are looked at in a directory that is not only for projections.
 const MOST_BESIDE: usize = 1_000;
 
 /// How much of a file is read to see whether it may be managed.
@@ -30,7 +30,7 @@ const FILE_LIMIT: u64 = 64 << 20;
 /// What every header has.
 const MARK: &[u8] = b"brigade-tool-projection:";
 
-/// Folders that are never entered.
+/// Directories that are never entered.
 const SKIPPED: &[&str] = &[".git", ".brigade", "node_modules", "target"];
 
 /// What a search found.
@@ -83,7 +83,7 @@ pub fn find_orphans(host: Host<'_>, config: &Config, places: &Places<'_>) -> Orp
     OrphanSearch { orphans, is_complete }
 }
 
-/// Lists the files in the folders of projections that no tool projects to.
+/// Lists the files in the directories of projections that no tool projects to.
 fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<RelPath>, bool) {
     let start = folders().into_iter().map(rel);
     let mut ahead: Vec<RelPath> = start.filter(|folder| places.is_plain_folder(folder)).collect();
@@ -93,7 +93,7 @@ fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<Re
         let listed = in_parallel(ahead.len(), |index| fs.list_dir(&ahead[index]));
         let mut next = Vec::new();
         for (folder, entries) in ahead.iter().zip(listed) {
-            // A folder that vanished or may not be read holds nothing that could be removed.
+            // A directory that vanished or may not be read holds nothing that could be removed.
             let Ok(entries) = entries else { continue };
             for entry in &entries {
                 names += 1;
@@ -121,14 +121,14 @@ fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<Re
     (files, false)
 }
 
-/// Lists the files beside projections that the catalog wants outside of the usual folders.
+/// Lists the files beside projections that the catalog wants outside of the usual directories.
 fn neighbours(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> Vec<RelPath> {
     let usual: Vec<RelPath> = folders().into_iter().map(rel).collect();
     let root = places.root();
     let is_beneath = |path: &str, folder: &RelPath| {
         path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
     };
-    // Nearly all are in a usual folder by their first words, and thousands need not be taken apart.
+    // Nearly all are in a usual directory by their first words, and thousands need not be taken apart.
     let is_usual = |path: &str| !path.contains("..") && usual.iter().any(|folder| is_beneath(path, folder));
     let paths = config.catalog.tools().iter().flat_map(|tool| tool.projections.values());
     let others = paths.filter(|path| !is_usual(path)).filter_map(|path| within(path, root));

@@ -1,14 +1,14 @@
 //! Writing many files at once: each appears whole or not at all, and the disk is asked to hold them in as few steps as
 //! possible.
 //!
-//! 1. Every file is written to the staging folder inside `.brigade`, so that a crash leaves nothing behind in the
-//!    folders that harnesses read. A full disk shows here, before anything is replaced.
+//! 1. Every file is written to the staging directory inside `.brigade`, so that a crash leaves nothing behind in the
+//!    directories that harnesses read. A full disk shows here, before anything is replaced.
 //! 2. The staged bytes are made durable: one by one when they are few, by one sync of the file system when they are
 //!    many.
 //! 3. Each file is renamed to its place, after one more look at what stands there.
 //! 4. The names are made durable in the same way.
 //!
-//! The caller holds the lock of the staging folder throughout.
+//! The caller holds the lock of the staging directory throughout.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -18,16 +18,16 @@ use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, RelPath};
 
 use crate::rel;
 
-/// The staging folder.
+/// The staging directory.
 const STAGING: &str = ".brigade/tools/staging";
 
-/// From this number of files on, one sync of the file system is cheaper than one of each file and folder.
+/// From this number of files on, one sync of the file system is cheaper than one of each file and directory.
 const WORTH_ONE_SYNC: usize = 16;
 
 /// The largest file that is compared before it is replaced.
 const FILE_LIMIT: u64 = 64 << 20;
 
-/// The mode of a new folder: it belongs to the repository, not to the state.
+/// The mode of a new directory: it belongs to the repository, not to the state.
 const FOLDER_MODE: u32 = 0o755;
 
 /// The mode of a new file.
@@ -86,7 +86,7 @@ pub(crate) fn write_all(fs: &dyn Fs, writes: &[Write<'_>]) -> Result<Vec<Outcome
     Ok(outcomes)
 }
 
-/// Makes the names in folders durable.
+/// Makes the names in directories durable.
 pub(crate) fn sync_names(fs: &dyn Fs, folders: &BTreeSet<RelPath>) -> Result<(), FsError> {
     if WORTH_ONE_SYNC <= folders.len() {
         return fs.sync_file_system();
@@ -100,7 +100,7 @@ pub(crate) fn sync_names(fs: &dyn Fs, folders: &BTreeSet<RelPath>) -> Result<(),
     Ok(())
 }
 
-/// Tells whether a file still holds what a plan was made for.
+/// Returns whether a file still holds what a plan was made for.
 pub(crate) fn is_unchanged(fs: &dyn Fs, path: &RelPath, before: Option<&[u8]>) -> Result<bool, FsError> {
     let Some(before) = before else { return fs.exists(path).map(|exists| !exists) };
     match fs.read(path, FILE_LIMIT) {
@@ -115,7 +115,7 @@ pub(crate) fn is_unchanged(fs: &dyn Fs, path: &RelPath, before: Option<&[u8]>) -
 struct Batch<'w> {
     fs: &'w dyn Fs,
     is_large: bool,
-    /// The folders in which names came to be.
+    /// The directories in which names came to be.
     folders: Mutex<BTreeSet<RelPath>>,
 }
 
@@ -147,14 +147,14 @@ impl Batch<'_> {
             return Ok(Outcome::Changed);
         }
         if self.fs.rename(temporary, &write.path).is_err() {
-            // The target may be on another disk than the staging folder.
+            // The target may be on another disk than the staging directory.
             self.fs.write_atomic(&write.path, write.bytes, FileMode::KeepOr(NEW_MODE))?;
         }
         self.note(folder);
         Ok(Outcome::Written)
     }
 
-    /// Makes a folder and those that it lies in, with the mode of folders in a repository.
+    /// Makes a directory and those that it lies in, with the mode of directories in a repository.
     fn make_folder(&self, folder: &RelPath) -> Result<(), FsError> {
         match self.fs.metadata(folder) {
             Ok(metadata) if metadata.kind == FileKind::Directory => return Ok(()),
@@ -183,7 +183,7 @@ fn at(index: usize) -> RelPath {
     rel(&format!("{STAGING}/{index}"))
 }
 
-/// Removes what is left in the staging folder, if anything; what cannot be removed is tried again next time.
+/// Removes what is left in the staging directory, if anything; what cannot be removed is tried again next time.
 fn empty(fs: &dyn Fs, staging: &RelPath) {
     for entry in fs.list_dir(staging).unwrap_or_default() {
         if let Ok(path) = staging.join(&entry.name) {

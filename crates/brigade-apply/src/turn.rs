@@ -55,7 +55,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Tells whether projections were ever written here by this program.
+/// Returns whether projections were ever written here by this program.
 pub(crate) fn was_applied(host: Host<'_>) -> bool {
     host.fs.exists(&rel(LOCK)).unwrap_or(true)
 }

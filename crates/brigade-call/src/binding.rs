@@ -10,7 +10,7 @@
 //! | the program's path and bytes | `program` |
 //! | workspace files that a word of `command` names, and the script that it runs | `files` |
 //! | where links lead on the way to `cwd` | `directory` |
-//! | how the server of an MCP tool lists it: as it is pinned, or as it changed and the approval showed | `pin` |
+//! | the server's listing of an MCP tool: as pinned, or with the changes that the approval showed | `pin` |
 //! | who asked | `caller` |
 
 use std::collections::BTreeMap;
@@ -19,19 +19,19 @@ use std::fmt;
 use brigade_core::Fingerprint;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Who asks for a call: the command line, or a program that embeds Brigade.
+/// The caller that requests a call: the command line, or a program that embeds Brigade.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Caller {
     /// A person or program at the command line.
     CommandLine,
     /// A program that embeds the library, by the name it gives itself.
     Program(String),
-    /// Whoever a record names in a word of its own; nobody who asks is called so.
+    /// A caller that this version does not know, kept as written.
     Unknown(String),
 }
 
 impl Caller {
-    /// Returns the word that stands in records.
+    /// Returns the word in records.
     pub fn as_record(&self) -> String {
         match self {
             Caller::CommandLine => "command-line".to_owned(),
@@ -40,7 +40,7 @@ impl Caller {
         }
     }
 
-    /// Reads the word of a record; older records have none, and came from the command line.
+    /// Parses the word of a record. Older records have none; they came from the command line.
     pub fn from_record(word: Option<&str>) -> Caller {
         match word {
             None | Some("command-line") => Caller::CommandLine,
@@ -80,7 +80,7 @@ pub struct ProgramBinding {
     pub sha256: Fingerprint,
 }
 
-/// Everything that an approval holds fast.
+/// Everything that an approval binds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Binding {
@@ -88,7 +88,7 @@ pub struct Binding {
     pub args: Fingerprint,
     /// The contract in the catalog.
     pub contract: Fingerprint,
-    /// The source file's sha256, or what the catalog says in its place; empty without either.
+    /// The sha256 of the source file, or the catalog's replacement for it; empty without either.
     pub source: String,
     /// The projections.
     pub projections: Fingerprint,
@@ -98,16 +98,16 @@ pub struct Binding {
     pub program: Option<ProgramBinding>,
     /// Workspace files that the command names, by their path in the workspace.
     pub files: BTreeMap<String, Fingerprint>,
-    /// The folder that the program starts in, where links on the way make it another one than the entry names.
+    /// The working directory, if links resolve it to another directory than the entry names.
     pub directory: Option<String>,
-    /// How the server of an MCP tool lists it. Absent for other tools and before the first use, which pins the tool.
+    /// The server's listing of an MCP tool. Absent for other tools, and before the first use pins the tool.
     pub pin: Option<Fingerprint>,
     /// Who asked.
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub caller: Caller,
 }
 
-/// One bound thing that is not what it was.
+/// A bound input that has changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// The arguments.
@@ -126,11 +126,11 @@ pub enum Change {
     ProgramBytes,
     /// A workspace file that the command names: changed, added or gone.
     File(String),
-    /// Where links lead on the way to the folder that the program starts in.
+    /// The target of links on the path of the working directory.
     Directory,
-    /// The code in the workspace that would be executed; what of it is not known.
+    /// The code in the workspace that would be executed; it is not known which part.
     Code,
-    /// How the server of the MCP tool lists it.
+    /// The server's listing of the MCP tool.
     Pin,
     /// Who asks.
     Caller,
@@ -181,7 +181,7 @@ impl Change {
 impl Binding {
     /// Lists everything in `now` that differs from what was bound, in a stable order.
     ///
-    /// What was approved before the first use of an MCP tool goes along with whatever that use pins.
+    /// An approval from before the first use of an MCP tool accepts whatever that use pins.
     pub fn changes(&self, now: &Binding) -> Vec<Change> {
         let mut found = Vec::new();
         let mut differs = |differs: bool, change: Change| {
@@ -223,17 +223,16 @@ impl Binding {
         if self.directory.is_some() {
             fingerprint = fingerprint.text("directory", self.directory.as_deref());
         }
-        // Approvals from before there were pins stay what they are.
+        // Approvals from before pins existed stay valid.
         if self.pin.is_some() {
             fingerprint = fingerprint.fingerprint("pin", self.pin);
         }
         fingerprint.finish()
     }
 
-    /// Returns one fingerprint of the code in the workspace that would be executed, and of the folder that it starts
-    /// in.
+    /// Returns one fingerprint of the code in the workspace that would be executed and of its working directory.
     ///
-    /// What `PATH` leads to is left out: it may be another for who asks and for who approves.
+    /// Programs on `PATH` are left out, because the caller and the approver may have different ones.
     pub fn code_fingerprint(&self) -> Fingerprint {
         let program = self.program.as_ref().filter(|program| !program.path.starts_with('/'));
         let files = self.files.iter().filter(|(path, _)| !path.starts_with('/'));

@@ -1,4 +1,4 @@
-//! A call in the queue, and the steps of its life.
+//! A call in the queue and the steps of its lifecycle.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use crate::binding::{Binding, Caller};
 use crate::contract::ContractLabels;
 use crate::status::{CallStatus, Step, WrongStep};
 
-/// A call that was planned and stored, with all that has happened to it.
+/// A stored call with its history.
 ///
-/// The fields are what the record of the call says. Steps go through [`Call::approve`] and its siblings, which refuse
-/// those that do not follow from where the call stands.
+/// The fields mirror the record. Use [`Call::approve`] and the other steps to change the status; they refuse invalid
+/// transitions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// Its id.
     pub id: CallId,
-    /// Where it stands.
+    /// Its status.
     pub status: CallStatus,
     /// When it was queued; absent in damaged records of other programs.
     pub created_at: Option<Timestamp>,
@@ -47,16 +47,16 @@ pub struct Call {
     pub policy: Option<PolicyDecision>,
     /// The projections as they were when planned.
     pub projection_summary: Option<ProjectionSummary>,
-    /// The contract's fingerprint; 16 digits in records of the Python program.
+    /// The fingerprint of the contract; 16 digits in v0.30 records.
     pub contract_fingerprint: Option<String>,
     /// The source's fingerprint.
     pub source_fingerprint: Option<String>,
-    /// The fingerprint of what is asked.
+    /// The fingerprint of the request.
     pub call_fingerprint: Option<String>,
-    /// The fingerprint of everything that an approval would have bound when the call was planned; absent in records of
-    /// the Python program.
+    /// The fingerprint of everything that an approval would have bound when the call was planned; absent in v0.30
+    /// records.
     pub planned_binding: Option<Fingerprint>,
-    /// What that bound of an MCP tool's listing.
+    /// The part of it that binds the listing of an MCP tool.
     pub planned_pin: Option<Fingerprint>,
     /// The [fingerprint of the code](Binding::code_fingerprint) that the call would have run when it was planned;
     /// absent in records that did not hold it yet.
@@ -73,17 +73,17 @@ pub struct Call {
     pub receipt: Option<ReceiptLink>,
     /// The exit code of that run; negative for a signal.
     pub exit_code: Option<i64>,
-    /// Whether that run was ended at its timeout.
+    /// Whether that run timed out.
     pub timed_out: Option<bool>,
     /// The checkpoints of the run that it waits on, in the order of their creation.
     pub checkpoint_ids: Vec<CheckpointId>,
-    /// What it is a replay of.
+    /// The run that it replays.
     pub replay: Option<ReplayOf>,
-    /// Everything else that the record holds, kept as it is.
+    /// Members that this version does not know.
     pub extra: Object,
 }
 
-/// What a call would be today, to be shown before it is approved as that.
+/// The current state of a call's inputs, shown before they are approved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replan {
     pub(crate) policy: PolicyDecision,
@@ -91,25 +91,25 @@ pub struct Replan {
     pub(crate) binding: Binding,
 }
 
-/// A person's agreement to exactly what is bound.
+/// A person's approval of exactly what is bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
-    /// What was agreed to.
+    /// What was approved.
     pub binding: Binding,
     /// The fingerprint over the call's identity, the review and the binding.
     pub fingerprint: Fingerprint,
 }
 
-/// Which process runs a call.
+/// The process that runs a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The run.
     pub run_id: RunId,
-    /// The process that claimed it; absent in records of the Python program.
+    /// The process that claimed it; absent in records of v0.30.
     pub runner: Option<Runner>,
 }
 
-/// Names one process on this machine for as long as it has not been restarted.
+/// Identifies one process on this host until the next boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Runner {
@@ -121,12 +121,12 @@ pub struct Runner {
     pub boot_id: String,
 }
 
-/// Where the receipt of a finished run stands.
+/// The location of a receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiptLink {
     /// The receipt's file, relative to the workspace.
     pub path: String,
-    /// Its place in the ledger; absent in records of the Python program.
+    /// Its place in the ledger; absent in records of v0.30.
     pub ledger: Option<LedgerLink>,
 }
 
@@ -139,7 +139,7 @@ pub struct LedgerLink {
     pub sha256: Fingerprint,
 }
 
-/// What a call is a replay of.
+/// The run that a call replays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayOf {
     /// The run that is replayed.
@@ -150,7 +150,7 @@ pub struct ReplayOf {
     pub created_at: Timestamp,
 }
 
-/// How a run left its call.
+/// The outcome of a run, for its call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunEnd {
     /// Completed, failed, timed out, waiting or interrupted.
@@ -159,7 +159,7 @@ pub struct RunEnd {
     pub completed_at: Timestamp,
     /// The exit code; negative for a signal, absent when the program was not started or its end was not seen.
     pub exit_code: Option<i64>,
-    /// Whether the timeout ended it.
+    /// Whether it timed out.
     pub timed_out: bool,
     /// The checkpoints it waits on; empty unless it waits.
     pub checkpoint_ids: Vec<CheckpointId>,
@@ -167,7 +167,7 @@ pub struct RunEnd {
     pub receipt: ReceiptLink,
 }
 
-/// Returns what a record holds, which is an empty object where there is nothing.
+/// Returns the value, or an empty object for null.
 fn members(members: Option<Object>) -> Json {
     Json::Object(members.unwrap_or_default())
 }
@@ -185,7 +185,7 @@ impl Call {
         format!("run-{}", fingerprint.short()).parse().expect("hex digits and dashes are an id")
     }
 
-    /// Agrees to what is bound. Runs nothing.
+    /// Approves what is bound. Runs nothing.
     ///
     /// # Errors
     /// Unless the call is pending or held.
@@ -200,7 +200,7 @@ impl Call {
         Ok(self)
     }
 
-    /// Takes what the call would be today in the place of what it was when it was queued. It stays where it stands.
+    /// Replaces what was queued with the current state. The status does not change.
     ///
     /// # Errors
     /// Unless the call is pending or held.
@@ -214,15 +214,15 @@ impl Call {
         Ok(self)
     }
 
-    /// Declines. A call that waits or could be resumed keeps what its runs left.
+    /// Rejects the call. A waiting or resumable call keeps the data of its runs.
     ///
     /// # Errors
-    /// When the call runs or is over.
+    /// When the call is running or finished.
     pub fn reject(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
         self.decline(Step::Reject, CallStatus::Rejected, reason, at)
     }
 
-    /// Puts the call aside until it is approved or rejected.
+    /// Puts the call on hold until it is approved or rejected.
     ///
     /// # Errors
     /// Unless the call is pending, held or approved.
@@ -239,7 +239,7 @@ impl Call {
         Ok(self)
     }
 
-    /// Takes an approved call for a run.
+    /// Claims an approved call for a run.
     ///
     /// # Errors
     /// Unless the call is approved.
@@ -247,7 +247,7 @@ impl Call {
         self.start(Step::Claim, claim, at)
     }
 
-    /// Takes a call that is ready to resume for its next run.
+    /// Claims a resumable call for its next run.
     ///
     /// # Errors
     /// Unless the call is ready to resume.
@@ -299,8 +299,8 @@ impl Call {
         Ok(self)
     }
 
-    /// Returns the fingerprint that an approval of this call, as it is, must have: of the review, of what it binds, and
-    /// of what the record shows of policy and projections; what else it shows is compared as it is.
+    /// Returns the fingerprint that an approval of this call must have. It covers the review, the binding, and the
+    /// policy and projections in the record. The rest of the record is compared directly.
     pub fn approval_fingerprint(&self, binding: &Binding) -> Fingerprint {
         self.reviewed("brigade.approval.v2", binding)
             .json("policy", &members(self.policy.as_ref().map(PolicyDecision::to_members)))
@@ -311,7 +311,7 @@ impl Call {
             .finish()
     }
 
-    /// Tells whether an approval's fingerprint is the one that it must have; those of earlier versions were of less.
+    /// Returns whether the approval has the right fingerprint. Fingerprints of earlier versions cover less.
     pub(crate) fn is_approval_of(&self, approval: &Approval) -> bool {
         let earlier = || self.reviewed("brigade.approval.v1", &approval.binding).finish();
         approval.fingerprint == self.approval_fingerprint(&approval.binding)
@@ -328,12 +328,12 @@ impl Call {
             .fingerprint("binding", binding.fingerprint())
     }
 
-    /// Tells whether this call was approved for what is no longer there, such as other bytes of the program, as a newer
-    /// plan of the same call shows. It can never run, so it makes no other call superfluous.
+    /// Returns whether a newer plan shows that the approved inputs have changed, such as the bytes of the program. Such
+    /// a call can never run, so it is not a duplicate.
     fn is_outdated_beside(&self, newer: &Call) -> bool {
         match (&self.approval, newer.planned_binding) {
             (Some(approval), Some(planned)) => {
-                // An approval from before the first use of an MCP tool goes along with what that pinned.
+                // An approval from before the first use of an MCP tool accepts the pin of that use.
                 let pin = approval.binding.pin.or(newer.planned_pin);
                 Binding { pin, ..approval.binding.clone() }.fingerprint() != planned
             }
@@ -341,10 +341,9 @@ impl Call {
         }
     }
 
-    /// Tells whether this call asks for the same as another one: the same tool, arguments and contract over the same
-    /// source.
+    /// Returns whether this call is a duplicate of another: same tool, arguments, contract and source.
     ///
-    /// A record of the Python program has shorter fingerprints, so its content is compared instead.
+    /// v0.30 records have shorter fingerprints, so their content is compared instead.
     pub fn asks_the_same_as(&self, other: &Call) -> bool {
         let is_full = |call: &Call| call.call_fingerprint.as_ref().is_some_and(|digits| digits.len() == 64);
         if is_full(self) && is_full(other) {
@@ -364,23 +363,23 @@ impl Call {
     }
 }
 
-/// What is to be done with a new call, given the calls that ask for the same.
+/// What to do with a new call that may be a duplicate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Duplicate {
-    /// Nothing stands in its way.
+    /// It is not a duplicate.
     No,
-    /// This one already waits for a decision or its run.
+    /// This duplicate already waits for a decision or a run.
     Queued(CallId),
-    /// This one was rejected; the arguments or the contract must change first.
+    /// This duplicate was rejected; the arguments or the contract must change first.
     Rejected(CallId),
 }
 
-/// Finds the first call among `existing`, in the order of their creation, that makes `new` superfluous.
+/// Finds the first call in `existing`, in order of creation, that `new` duplicates.
 pub fn find_duplicate<'a>(existing: impl IntoIterator<Item = &'a Call>, new: &Call) -> Duplicate {
     for call in existing {
         let blocks = match call.status {
             CallStatus::Pending | CallStatus::Approved => Duplicate::Queued(call.id.clone()),
-            // One that had run was not declined for what it asks.
+            // A call that had run was not rejected because of its request.
             CallStatus::Rejected if call.claim.is_none() => Duplicate::Rejected(call.id.clone()),
             CallStatus::Rejected
             | CallStatus::Held

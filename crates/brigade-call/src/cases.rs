@@ -1,4 +1,4 @@
-//! A call that nothing speaks against, for the tables of cases: each case changes one fact of it.
+//! A call without blockers, for tables of test cases. Each case changes one fact.
 
 use std::collections::BTreeMap;
 

@@ -1,29 +1,29 @@
-//! A pause that a running script asked for, and a person's answer.
+//! A pause that a running script requested, and a person's answer.
 
 use brigade_core::json::exact;
 use brigade_core::{CheckpointId, Extra, Json, Object, Timestamp, record};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// Where a checkpoint stands.
+/// The status of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointStatus {
     /// Waits for a person.
     Pending,
-    /// The person chose to go on.
+    /// The person chose to continue.
     Approved,
-    /// The person chose not to go on.
+    /// The person chose not to continue.
     Rejected,
-    /// The call went on.
+    /// The call was resumed.
     Resumed,
-    /// The call went on and failed.
+    /// The call was resumed and failed.
     Failed,
-    /// A status that another program wrote.
+    /// A status that this version does not know.
     Other(String),
 }
 
 impl CheckpointStatus {
-    /// Returns the word that stands in files and on screen.
+    /// Returns the word in files and output.
     pub fn as_str(&self) -> &str {
         match self {
             CheckpointStatus::Pending => "pending",
@@ -35,7 +35,7 @@ impl CheckpointStatus {
         }
     }
 
-    /// Reads the word; one that is not ours is kept.
+    /// Parses the word; an unknown word is kept.
     pub fn from_word(word: &str) -> CheckpointStatus {
         match word {
             "pending" => CheckpointStatus::Pending,
@@ -67,7 +67,7 @@ impl<'de> Deserialize<'de> for CheckpointStatus {
 pub struct Checkpoint {
     /// Its id, and the name of its file.
     pub id: CheckpointId,
-    /// Where it stands.
+    /// Its status.
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub status: CheckpointStatus,
     /// The tool that asked.
@@ -80,28 +80,28 @@ pub struct Checkpoint {
     pub run_id: String,
     /// Why the script paused.
     pub reason: Option<String>,
-    /// What it wants to do next.
+    /// The next action.
     pub requested_action: Option<String>,
-    /// The question to the person.
+    /// The question.
     pub prompt: Option<String>,
-    /// What the person should know, without secrets.
+    /// The context of the question, without secrets.
     #[serde(default)]
     #[cfg_attr(feature = "schemas", schemars(schema_with = "brigade_core::json::any_value"))]
     pub context: Json,
-    /// The answers that are allowed; any is when empty.
+    /// The allowed answers; empty allows any.
     #[serde(default)]
     pub choices: Vec<String>,
     /// The person's answer.
     pub selected_choice: Option<String>,
     /// When the script paused.
     pub created_at: Option<Timestamp>,
-    /// When the question is void.
+    /// When the checkpoint expires.
     pub expires_at: Option<Timestamp>,
     /// When the person answered.
     pub reviewed_at: Option<Timestamp>,
     /// Why, when rejected.
     pub review_reason: Option<String>,
-    /// The run that went on.
+    /// The run that resumed the call.
     pub resume_run_id: Option<String>,
     /// The file, where a report, a receipt or 0.30.0 names it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ pub struct Checkpoint {
 
 record!(Checkpoint);
 
-/// What a receipt says of a person's answer.
+/// The answer, as recorded in a receipt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self")]
@@ -127,7 +127,7 @@ pub struct CheckpointChoice {
     pub reviewed_at: Option<Timestamp>,
     /// Why, when rejected.
     pub review_reason: Option<String>,
-    /// On the first one of a run: the answers to all checkpoints that the run went on behind.
+    /// For the first checkpoint of a run: the answers to all checkpoints that the run resumed after.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<CheckpointChoice>,
     /// Members that this version does not know.
@@ -141,18 +141,18 @@ record!(CheckpointChoice);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CheckpointRefusal {
-    /// It does not stand where it must.
+    /// It has the wrong status.
     #[error("the checkpoint is {}, not {expected}", .status.as_str())]
     WrongStatus {
-        /// Where it stands.
+        /// Its status.
         status: CheckpointStatus,
-        /// Where it must stand.
+        /// The required status.
         expected: &'static str,
     },
-    /// Its time is over.
+    /// It has expired.
     #[error("the checkpoint expired at {0}")]
     Expired(Timestamp),
-    /// The answer is none of those allowed.
+    /// The answer is not allowed.
     #[error("not one of the checkpoint's choices: {}", .0.join(", "))]
     NotAChoice(Vec<String>),
 }
@@ -163,7 +163,7 @@ pub enum CheckpointRefusal {
 pub struct NotACheckpoint(&'static str);
 
 impl Checkpoint {
-    /// Returns what a receipt says of the answer: which checkpoint, which choice, when and why.
+    /// Returns the answer for a receipt.
     pub fn to_choice(&self) -> CheckpointChoice {
         CheckpointChoice {
             checkpoint_id: self.id.clone(),
@@ -175,25 +175,25 @@ impl Checkpoint {
         }
     }
 
-    /// Returns what the receipt of a run says that went on behind these checkpoints, the named one first.
+    /// Returns the answers for the receipt of a run that resumed after these checkpoints, the named one first.
     pub fn to_choices<'a>(&'a self, all: impl IntoIterator<Item = &'a Checkpoint>) -> CheckpointChoice {
         CheckpointChoice { choices: all.into_iter().map(Checkpoint::to_choice).collect(), ..self.to_choice() }
     }
 
-    /// Tells whether its time is over.
+    /// Returns whether it has expired.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|expires_at| expires_at < now)
     }
 
-    /// Records the answer to go on.
+    /// Records an answer.
     ///
     /// # Errors
-    /// When it was answered already, its time is over, or the answer is none of its choices.
+    /// When it was already answered, has expired, or the answer is not one of its choices.
     pub fn approve(mut self, choice: &str, at: Timestamp) -> Result<Checkpoint, CheckpointRefusal> {
         self.must_be(CheckpointStatus::Pending, "pending")?;
         self.must_be_in_time(at)?;
         let is_meant = |allowed: &&String| *allowed == choice;
-        // What a person can type is what they were shown.
+        // A person types the choice as it was shown.
         let is_shown = |allowed: &&String| brigade_core::text::escape_terminal(allowed) == choice;
         let allowed = self.choices.iter().find(is_meant).or_else(|| self.choices.iter().find(is_shown));
         let choice = match allowed {
@@ -208,7 +208,7 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// Records the answer not to go on.
+    /// Records a rejection.
     ///
     /// # Errors
     /// When it was answered already.
@@ -220,7 +220,7 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// Records that its call was rejected, so that nobody needs to answer it; one that is settled stays as it is.
+    /// Records that its call was rejected, so that no answer is needed. A settled checkpoint does not change.
     #[must_use]
     pub fn void(mut self, reason: &str, at: Timestamp) -> Checkpoint {
         if matches!(self.status, CheckpointStatus::Pending | CheckpointStatus::Approved) {
@@ -231,10 +231,10 @@ impl Checkpoint {
         self
     }
 
-    /// Checks that the call may go on behind it.
+    /// Checks that the call may resume after it.
     ///
     /// # Errors
-    /// When it is not approved or its time is over.
+    /// When it is not approved or has expired.
     pub fn check_resumable(&self, now: Timestamp) -> Result<(), CheckpointRefusal> {
         self.must_be(CheckpointStatus::Approved, "approved")?;
         self.must_be_in_time(now)

@@ -1,4 +1,4 @@
-//! The contract of a tool: the catalog fields that say how it is called.
+//! The contract of a tool: the catalog fields that define how it is called.
 //!
 //! | field | enters the contract's fingerprint |
 //! | --- | --- |
@@ -6,7 +6,7 @@
 //! | runtime id, whether a runtime is required, its health path, MCP server id and tool name | yes |
 //! | argument templates | yes |
 //! | sha256 of the input schema, the output schema and the examples | yes |
-//! | name, family, description, source, projections | no: the source and the projections are bound of their own |
+//! | name, family, description, source, projections | no: the source and the projections are bound separately |
 
 use brigade_catalog::{ApprovalMode, Family, Tool};
 use brigade_core::{Extra, Fingerprint, Number, record};
@@ -49,8 +49,8 @@ pub fn contract_fingerprint(tool: &Tool, files: &ContractFiles) -> Fingerprint {
         .finish()
 }
 
-/// Tells whether a person is asked in any case. Every call needs an approval before it runs; this is what the tool says
-/// of itself.
+/// Returns whether the tool requires approval. Every call needs an approval before it runs; this is the tool's own
+/// setting.
 pub fn approval_required(tool: &Tool) -> bool {
     tool.approval_mode != Some(ApprovalMode::Never)
 }
@@ -60,11 +60,11 @@ pub fn approval_required(tool: &Tool) -> bool {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct ContractLabels {
-    /// When a person is asked.
+    /// The approval mode.
     pub approval_mode: Option<String>,
-    /// Whether a person is asked in any case.
+    /// Whether the tool requires approval.
     pub approval_required: bool,
-    /// The label of how the tool authenticates.
+    /// The label of the tool's authentication.
     pub auth_label: Option<String>,
     /// The directory that it starts in, as configured.
     pub cwd: Option<String>,
@@ -106,7 +106,7 @@ impl ContractLabels {
             mcp_server_id: tool.mcp_server_id.clone(),
             mcp_tool_name: tool.mcp_tool_name.clone(),
             permissions: tool.permissions.clone(),
-            // No MCP tool is called without its runtime, whatever its entry says.
+            // MCP tools always need their runtime, whatever the entry says.
             requires_runtime: tool.requires_runtime || tool.family == Some(Family::Mcp),
             runtime_health_path: tool.runtime_health_path.clone(),
             runtime_id: tool.runtime_id.clone(),

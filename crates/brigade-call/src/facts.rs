@@ -1,4 +1,4 @@
-//! What a plan is made of: facts that were read once, by whoever calls [`plan`](crate::plan()).
+//! The facts of a plan, read once by the caller of [`plan`](crate::plan()).
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use brigade_schema::{Schema, SchemaProblem};
 use crate::binding::{Caller, ProgramBinding};
 use crate::receipt::RuntimeStatus;
 
-/// Everything that decides what a call is and whether it may run.
+/// Everything that determines a call and whether it may run.
 #[derive(Clone, Debug)]
 pub struct PlanFacts<'f> {
     /// The tool.
@@ -29,9 +29,9 @@ pub struct PlanFacts<'f> {
     pub examples: FileFact,
     /// The source file.
     pub source: FileFact,
-    /// The folder that the program starts in.
+    /// The directory that the program starts in.
     pub directory: DirectoryFact,
-    /// That folder, where links on the way make it another one than the entry names.
+    /// The working directory, if links resolve it to another directory than the entry names.
     pub real_directory: Option<String>,
     /// Other paths of the entry, by their field, that lead out of the workspace.
     pub outside: Vec<String>,
@@ -39,7 +39,7 @@ pub struct PlanFacts<'f> {
     pub program: ProgramFact,
     /// The workspace files that a word of the command names, by their path in the workspace.
     pub files: BTreeMap<String, Fingerprint>,
-    /// How the server of an MCP tool lists it, as far as that is known.
+    /// The server's listing of an MCP tool, as far as it is known.
     pub pin: PinFact,
     /// The tool's projections.
     pub projections: ProjectionFacts,
@@ -47,7 +47,7 @@ pub struct PlanFacts<'f> {
     pub decision: Decision,
     /// The decision as reports and records show it.
     pub policy: PolicyDecision,
-    /// The values of the variables that the tool's labels are bound to, which no argument may carry.
+    /// The bound values of the tool's labels, which no argument may contain.
     pub bound_values: Vec<SecretValue>,
     /// Who asks.
     pub caller: Caller,
@@ -56,7 +56,7 @@ pub struct PlanFacts<'f> {
 /// Why there are no arguments to plan with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgsProblem {
-    /// They were given inline and in a file.
+    /// They were given both inline and in a file.
     GivenTwice,
     /// The file cannot be read; the text says why.
     Unreadable(String),
@@ -101,7 +101,7 @@ pub enum SchemaFact {
     File(FileFact),
     /// It is not JSON.
     NotJson(JsonError),
-    /// It uses what the schema subset does not know.
+    /// It uses keywords that are not supported.
     Unsound(Vec<SchemaProblem>),
     /// It can be used.
     Sound {
@@ -124,12 +124,12 @@ impl SchemaFact {
     }
 }
 
-/// The folder that a program starts in.
+/// The directory that a program starts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectoryFact {
     /// It is there.
     Present,
-    /// It is not there, or no folder.
+    /// It is not there, or no directory.
     Missing,
     /// It is out of the workspace and the policy does not list it.
     Outside,
@@ -148,15 +148,15 @@ pub enum ProgramFact {
     Found(ProgramBinding),
 }
 
-/// How the server of an MCP tool lists it, by the fingerprint of name, description and input schema.
+/// The server's listing of an MCP tool, as the fingerprint of name, description and input schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PinFact {
-    /// The tool is no MCP tool, or its first use is still to come.
+    /// The tool is not an MCP tool, or has not been used yet.
     #[default]
     None,
-    /// It is pinned, and no change of it waits.
+    /// It is pinned and unchanged.
     Pinned(Fingerprint),
-    /// Its server listed it like this when it was last asked, and not as it is pinned. An approval takes the change.
+    /// The last listing of its server differs from the pin. An approval accepts the change.
     Changed(Fingerprint),
 }
 
@@ -177,16 +177,16 @@ pub struct ProjectionFacts {
     pub summary: ProjectionSummary,
     /// Why the call may not run because of them.
     pub blockers: Vec<Blocker>,
-    /// What an approval binds of them.
+    /// The part that an approval binds.
     pub fingerprint: Fingerprint,
 }
 
 /// The runtime that a call depends on, looked at right before a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuntimeFact {
-    /// The call depends on none.
+    /// The call needs no runtime.
     NotNeeded,
-    /// It runs, is managed and healthy; as receipts show it.
+    /// It is running, managed and healthy; as shown in receipts.
     Ready(Box<RuntimeStatus>),
     /// It cannot serve the call.
     NotReady(Vec<Blocker>),

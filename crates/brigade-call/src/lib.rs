@@ -1,13 +1,12 @@
 //! Plans, reviews and verifies calls of tools.
 //!
-//! Owns what a call is and how it lives: the plan with every reason against it, the fingerprints and what an approval
-//! binds, the steps from pending to finished, duplicates, and the gate before a run. Knows nothing of disks, processes
-//! and clocks: it is given facts that were read once, and the present.
+//! Owns calls and their lifecycle: the plan with its blockers, fingerprints and bindings, the steps from pending to
+//! finished, duplicates, and the gate before a run. Knows no disks, processes or clocks: the caller passes facts and
+//! the current time.
 //!
-//! [`plan`] makes a [`Plan`] of [`PlanFacts`]; [`Plan::to_call`] makes the [`Call`] that waits for a person;
-//! [`verify`] compares an approved call with a new plan and is the only way to a [`VerifiedCall`], which is the only
-//! thing that is ever executed. What is started without being a call, such as a runtime, passes [`plan_start`], which
-//! makes a [`VerifiedStart`] by the same checks.
+//! [`plan`] creates a [`Plan`] from [`PlanFacts`]. [`Plan::to_call`] creates the pending [`Call`]. [`verify`] compares
+//! an approved call with a new plan; it is the only way to a [`VerifiedCall`], and nothing else is executed. Programs
+//! that are not calls, such as runtimes, pass [`plan_start`], which creates a [`VerifiedStart`] with the same checks.
 //!
 //! ```
 //! use brigade_call::{CallStatus, Step};

@@ -1,4 +1,4 @@
-//! The plan of a call: every argument rendered, every reason against it found.
+//! The plan of a call: rendered arguments and all blockers.
 
 mod mcp;
 mod secret;
@@ -20,9 +20,9 @@ use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, Pro
 use crate::start::{self, Objection, StartProgram};
 use crate::template::render_all;
 
-/// What a call would be, and every reason why it may not run.
+/// A call that would be queued, with all its blockers.
 ///
-/// Made only by [`plan`]. Holds no secret: where an argument or the catalog has what looks like one, the plan shows
+/// Created only by [`plan`]. Holds no secret: if an argument or the catalog seems to hold one, the plan shows
 /// `[redacted]` and can never be queued.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -41,7 +41,7 @@ pub struct Plan {
     policy: PolicyDecision,
     projection_summary: ProjectionSummary,
     binding: Binding,
-    /// How the server of an MCP tool lists it by now, when that is not as it is pinned.
+    /// The new listing of an MCP tool, if it differs from the pin.
     waiting_pin: Option<Fingerprint>,
     call_fingerprint: Fingerprint,
     is_executable: bool,
@@ -70,7 +70,7 @@ pub struct PlanSummary {
     pub contract: ContractLabels,
 }
 
-/// Whether an argument, or the entry in the catalog, holds what looks like a secret.
+/// Whether an argument or the catalog entry seems to hold a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Secrets {
     None,
@@ -96,8 +96,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     }
     let empty = Object::new();
     let given = args.and_then(Json::as_object).unwrap_or(&empty);
-    // What is missing in arguments that cannot be read at all is not known, nor what a schema that cannot be read
-    // requires.
+    // Missing arguments are unknown if the arguments or the schema cannot be read.
     let mut unknown = Vec::new();
     let is_known = args.is_some() && facts.input_schema.schema().is_some();
     let missing = if is_known { &mut blockers } else { &mut unknown };
@@ -110,7 +109,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     blockers.extend(facts.decision.blockers.iter().cloned());
 
     let mut args = args.cloned().unwrap_or_else(|| Json::Object(Object::new()));
-    // What is refused already need not be refused twice.
+    // Do not refuse the same thing twice.
     let templates = match secret_fields.as_slice() {
         [] => {
             let mut found = secret::secret_templates(facts.tool, &rendered, argv.as_ref());
@@ -184,7 +183,7 @@ fn finish(
         PinFact::Changed(fingerprint) => Some(fingerprint),
         PinFact::None | PinFact::Pinned(_) => None,
     };
-    // What is bound is what the catalog says, and what is stored and shown holds no secret of it.
+    // The binding covers the catalog entry as it is; stored and shown texts have its secrets masked.
     let shown = tool.without_secrets();
     let contract = ContractLabels::of(&shown);
     let summary = PlanSummary {
@@ -264,7 +263,7 @@ fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Opt
     None
 }
 
-/// Checks the arguments against the schema and returns what is wrong with them.
+/// Checks the arguments against the schema and returns the violations.
 fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Vec<Blocker>) -> Vec<String> {
     let place = || facts.tool.place_of("input_schema_path");
     let path = facts.tool.input_schema_path.as_deref().unwrap_or_default();
@@ -305,7 +304,7 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
     Vec::new()
 }
 
-/// Takes out of a violation's path, and of its message that begins with it, a key that is a secret itself.
+/// Removes a key that is a secret from a violation's path and message.
 fn shown_violation(path: &str, message: String) -> (String, String) {
     if looks_secret_value(path).is_none() {
         return (path.to_owned(), message);
@@ -321,7 +320,7 @@ pub const SHORTEST_BOUND: usize = 4;
 /// Lists the arguments that look like secrets, or hold a bound value in any of its forms.
 fn secret_fields(args: &Json, bound_values: &[SecretValue]) -> Vec<String> {
     let mut fields = brigade_redact::secret_fields(args);
-    // Shorter ones stand in harmless arguments, too.
+    // Shorter values also occur in harmless arguments.
     let telling: Vec<SecretValue> =
         bound_values.iter().filter(|value| SHORTEST_BOUND <= value.expose().len()).cloned().collect();
     if !telling.is_empty() {
@@ -339,7 +338,7 @@ fn secret_fields(args: &Json, bound_values: &[SecretValue]) -> Vec<String> {
     fields
 }
 
-/// Tells whether some text is what a redaction left, so that its value is lost.
+/// Returns whether any text was redacted, so that its value is lost.
 fn holds_mark(value: &Json) -> bool {
     match value {
         Json::String(text) => text.contains(MARK),
@@ -389,7 +388,7 @@ fn render_arguments(
     rendered
 }
 
-/// Judges the command and puts the words of the command line together.
+/// Checks the command and builds the command line.
 fn command_blockers(
     facts: &PlanFacts<'_>,
     rendered: &BTreeMap<String, String>,
@@ -404,7 +403,7 @@ fn command_blockers(
         }
     };
     let mut pushed = true;
-    // A server gets its arguments as a message, and its command line stays as it is.
+    // A server gets its arguments as a message, so its command line does not change.
     let appended = rendered.iter().filter(|_| facts.tool.family != Some(Family::Mcp));
     for (name, word) in appended {
         if let Err(error) = argv.push(word.as_str()) {
@@ -431,7 +430,7 @@ fn command_blockers(
 /// The code of what is refused because of its family.
 pub(crate) const NOT_EXECUTABLE: &str = "family_not_executable";
 
-/// Refuses the families that harnesses read and nobody runs. An entry without a family has an error that says so.
+/// Refuses families that are only projected. An entry without a family already has an error.
 fn family_blocker(tool: &Tool) -> Option<Blocker> {
     let family = tool.family.filter(|_| !tool.is_executable())?;
     let message = format!("tools of the family `{}` are not executed", family.as_str());
@@ -440,9 +439,9 @@ fn family_blocker(tool: &Tool) -> Option<Blocker> {
     Some(blocker.hint(hint.then(" shows where harnesses read it")))
 }
 
-/// Says why the program cannot be run, when the family is executed and it cannot.
+/// Returns why the program of an executable family cannot run.
 fn program_blocker(facts: &PlanFacts<'_>, argv: Option<&Argv>) -> Option<Blocker> {
-    // Without its folder nothing was looked for.
+    // Without the working directory, the program was not searched.
     if !facts.tool.is_executable() || facts.directory != DirectoryFact::Present {
         return None;
     }
@@ -488,7 +487,7 @@ fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
 }
 
 impl Plan {
-    /// Puts the next steps of its reasons into the words of a face.
+    /// Formats the next steps of its blockers.
     #[must_use]
     pub fn spelled(mut self, speller: &dyn Spell) -> Plan {
         self.blockers.iter_mut().for_each(|blocker| blocker.spell(speller));
@@ -535,7 +534,7 @@ impl Plan {
         &self.blockers
     }
 
-    /// Returns what the schema has against the arguments.
+    /// Returns the schema violations of the arguments.
     pub fn violations(&self) -> &[String] {
         &self.violations
     }
@@ -560,8 +559,7 @@ impl Plan {
         &self.binding
     }
 
-    /// Returns how the server of an MCP tool lists it by now, when that is not as it is pinned; an approval would take
-    /// that.
+    /// Returns the new listing of an MCP tool, if it differs from the pin. An approval would accept it.
     pub(crate) fn waiting_pin(&self) -> Option<Fingerprint> {
         self.waiting_pin
     }
@@ -571,24 +569,22 @@ impl Plan {
         self.call_fingerprint
     }
 
-    /// Returns who asks.
+    /// Returns the caller.
     pub fn caller(&self) -> &Caller {
         &self.binding.caller
     }
 
-    /// Tells whether an argument, or what the catalog says of the call, looks like a secret; such a plan must not be
-    /// stored.
+    /// Returns whether an argument or the catalog entry seems to hold a secret. Such a plan must not be stored.
     pub fn holds_secret(&self) -> bool {
         self.secrets == Secrets::Found
     }
 
-    /// Tells whether the family is one that is executed.
+    /// Returns whether the family is one that is executed.
     pub fn is_executable(&self) -> bool {
         self.is_executable
     }
 
-    /// Returns the words of the command line as they can be shown; empty when it cannot be put together or holds a
-    /// secret.
+    /// Returns the words of the command line for display; empty if it cannot be built or holds a secret.
     pub fn shown_argv(&self) -> Vec<String> {
         let words = self.argv.as_ref().filter(|_| !self.holds_secret()).map(Argv::words).unwrap_or_default();
         Redactor::new(&[]).redact_argv(words).iter().map(|word| word.as_str().to_owned()).collect()

@@ -15,7 +15,7 @@ impl Plan {
     /// the time.
     ///
     /// # Panics
-    /// When the plan [holds a secret](Plan::holds_secret): such a plan must be refused before.
+    /// When the plan [holds a secret](Plan::holds_secret). Refuse such a plan first.
     pub fn to_call(
         &self,
         now: Timestamp,
@@ -26,7 +26,7 @@ impl Plan {
         self.call(now, replay, is_taken)
     }
 
-    /// Makes the call of this plan to be shown and not to be stored; what is secret in it is taken out.
+    /// Creates the call of this plan for display, not for storage. Secrets are masked.
     pub fn shown_call(&self, now: Timestamp) -> Call {
         self.call(now, None, |_| false)
     }
@@ -87,10 +87,10 @@ impl Plan {
         }
     }
 
-    /// Returns what an approval of `call` binds, when this plan, made of the call's arguments and today's facts, is
-    /// still what was queued and nothing speaks against it.
+    /// Returns what an approval of `call` binds. This plan must be made from the call's arguments and current facts,
+    /// match what was queued, and have no blockers.
     ///
-    /// Whether variables are set in this process does not count: the run may have another environment.
+    /// Unset variables in this process are ignored, because the run may have another environment.
     ///
     /// # Errors
     /// With every reason why the call cannot be approved.
@@ -101,8 +101,8 @@ impl Plan {
         if reasons.is_empty() { Ok(self.binding().clone()) } else { Err(reasons) }
     }
 
-    /// Lists what a person would approve without having seen it. A record of the Python program has other fingerprints,
-    /// so only what it shows is compared.
+    /// Lists changes that a person would approve without seeing them. v0.30 records have other fingerprints, so only
+    /// their visible fields are compared.
     pub fn changes_since_queued(&self, call: &Call) -> Vec<Change> {
         let mut changes = Vec::new();
         if &call.arguments != self.arguments() || &call.args != self.args() || call.tool_id != self.tool_id()
@@ -116,15 +116,15 @@ impl Plan {
         if source {
             changes.push(Change::Source);
         }
-        // An approval takes what a server changed of a tool. Only who queued the call after that change was shown it.
+        // An approval accepts a server's change of a tool, but only calls that were queued after the change showed it.
         if self.waiting_pin().is_some() && self.waiting_pin() != call.planned_pin {
             changes.push(Change::Pin);
         }
         changes
     }
 
-    /// Lists what else is not as it was when the call was queued or last looked at for an approval: the code that it
-    /// would run, and what the policy decides. A person may take that, having been told.
+    /// Lists other changes since the call was queued or last shown for approval: the code that it would run, and the
+    /// policy's decision. A person may accept these after seeing them.
     ///
     /// The policy of a call that was queued although it was blocked is expected to change.
     pub fn to_be_told(&self, call: &Call) -> Vec<Change> {
@@ -140,7 +140,7 @@ impl Plan {
         changes
     }
 
-    /// Returns what a call of this plan would be today.
+    /// Returns the current state of the call's inputs.
     pub fn replan(&self) -> Replan {
         Replan {
             policy: self.policy().clone(),
@@ -151,9 +151,9 @@ impl Plan {
 }
 
 impl Call {
-    /// Tells whether the record names another contract, or another source, than what is bound.
+    /// Returns whether the record has a different contract or source than the binding.
     ///
-    /// A record of the Python program has other fingerprints, which say nothing here.
+    /// v0.30 records have other fingerprints, which cannot be compared.
     pub(crate) fn fingerprints_differ(&self, binding: &Binding) -> [bool; 2] {
         let differs = |stored: Option<&str>, bound: &str| match stored {
             Some(stored) if stored.len() == 64 => stored != bound,

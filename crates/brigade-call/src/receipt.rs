@@ -1,4 +1,4 @@
-//! The receipt of a run: what ran, by whose agreement, and what came of it.
+//! The receipt of a run: what ran, who approved it, and the result.
 
 mod runtime;
 
@@ -20,10 +20,10 @@ use crate::checkpoint::{Checkpoint, CheckpointChoice};
 /// The schema id of receipts.
 const SCHEMA: &str = "brigade.receipt.v1";
 
-/// A receipt as it stands in its file.
+/// A receipt as stored in its file.
 ///
 /// Keeps the whole document, also of other versions and programs. Paths are relative to the workspace; reports show
-/// absolute ones.
+/// absolute paths.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -56,7 +56,7 @@ pub struct Receipt {
     pub exit_code: Option<i64>,
     /// Whether the timeout ended it.
     pub timed_out: bool,
-    /// Seconds that it might take.
+    /// The timeout in seconds.
     pub timeout: Option<Number>,
     /// The command of the tool, without arguments.
     pub command_label: Option<String>,
@@ -71,7 +71,7 @@ pub struct Receipt {
     /// Why it failed, when not by its exit code.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub failure: Option<String>,
-    /// What was passed over.
+    /// What was ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<String>>,
     /// The end of standard output, without secrets.
@@ -84,7 +84,7 @@ pub struct Receipt {
     pub stderr_log_path: Option<String>,
     /// The receipt's own file.
     pub receipt_path: Option<String>,
-    /// What was printed, and what of it is in the logs.
+    /// The output, and how much of it is in the logs.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub output: Option<RunOutput>,
     /// The process tree.
@@ -93,14 +93,14 @@ pub struct Receipt {
     /// How the run was confined.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub sandbox: Option<SandboxUsed>,
-    /// What was bound, and held when the run started.
+    /// The binding that was verified when the run started.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub binding: Option<Binding>,
     /// The contract's fingerprint.
     pub contract_fingerprint: Option<String>,
     /// The source's fingerprint.
     pub source_fingerprint: Option<String>,
-    /// The fingerprint of what was asked.
+    /// The fingerprint of the request.
     pub call_fingerprint: Option<String>,
     /// The fingerprint of the approval.
     pub approval_fingerprint: Option<String>,
@@ -116,18 +116,18 @@ pub struct Receipt {
     pub mcp_server_id: Option<String>,
     /// The tool's name at that server.
     pub mcp_tool_name: Option<String>,
-    /// The runtime as it stood when the run started.
+    /// The state of the runtime when the run started.
     pub runtime: Option<RuntimeStatus>,
     /// What the policy decided.
     pub policy: Option<PolicyDecision>,
     /// The labels of the variables that the program got.
     pub env_labels_used: Vec<String>,
-    /// How the tool's projections stood.
+    /// The state of the tool's projections.
     pub projection_summary: Option<ProjectionSummary>,
     /// How much the summaries leave out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_compaction: Option<OutputCompaction>,
-    /// The first checkpoint that the run left, or the one that it went on behind.
+    /// The first checkpoint that the run created, or the one that it resumed after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_id: Option<String>,
     /// All checkpoints that the run left.
@@ -136,25 +136,25 @@ pub struct Receipt {
     /// The first checkpoint that the run left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Box<Checkpoint>>,
-    /// The checkpoint that the run went on behind.
+    /// The checkpoint that the run resumed after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed_checkpoint_id: Option<String>,
-    /// The call that went on.
+    /// The call that continued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_call_id: Option<String>,
     /// The run that left the checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_run_id: Option<String>,
-    /// This run, when it went on behind a checkpoint.
+    /// This run, when it resumed after a checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_run_id: Option<String>,
-    /// The answer that it went on with.
+    /// The answer that it continued with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<CheckpointChoice>,
-    /// The process that was found gone, when nobody saw the run end.
+    /// The runner process that was found gone, if the end of the run was not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runner: Option<Runner>,
-    /// `false` while the next writer has still to record the receipt.
+    /// `false` until the next writer records the receipt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<bool>,
     /// The revision of the protocol that an MCP server spoke.
@@ -197,7 +197,7 @@ pub struct Receipt {
     #[serde(skip_serializing_if = "Json::is_null")]
     #[cfg_attr(feature = "schemas", schemars(schema_with = "brigade_core::json::any_value"))]
     pub mcp_structured_content: Json,
-    /// `mcp_execution_failed`, when something went wrong.
+    /// `mcp_execution_failed`, if the call failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_error_type: Option<String>,
     /// What went wrong.
@@ -273,7 +273,7 @@ record!(StreamOutput);
 pub struct RunProcess {
     /// The process id of the program.
     pub pid: u32,
-    /// How far ending the tree reaches on this system.
+    /// How completely this system can end the tree.
     pub kill_method: String,
     /// How many processes outlived the program and were ended.
     pub outlived: u32,
@@ -303,7 +303,7 @@ pub struct SandboxUsed {
     /// What could be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Vec<String>>,
-    /// What of that could not be written.
+    /// Exceptions that could not be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deny_write: Option<Vec<String>>,
     /// Whether the network was open.
@@ -318,7 +318,7 @@ pub struct SandboxUsed {
     /// What the kernel enforced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforced: Option<Vec<String>>,
-    /// What it could not.
+    /// What it could not enforce.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
     /// Members that this version does not know.
@@ -328,7 +328,7 @@ pub struct SandboxUsed {
 
 record!(SandboxUsed);
 
-/// The person's decision that a run stands on.
+/// The approval of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -350,13 +350,13 @@ record!(RunReview);
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct OutputCompaction {
-    /// What made the summaries.
+    /// The program that made the summaries.
     pub reducer_id: String,
     /// The fingerprint of its rules.
     pub rule_hash: String,
     /// How much is left out.
     pub omitted_count: u64,
-    /// The same of each stream.
+    /// The same for each stream.
     pub omitted_by_stream: BTreeMap<String, u64>,
     /// What is counted.
     pub unit: String,
@@ -374,7 +374,7 @@ record!(OutputCompaction);
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum McpRequestId {
-    /// As we write it.
+    /// As this version writes it.
     Number(i64),
     /// As another program wrote it.
     Text(String),

@@ -1,9 +1,8 @@
-//! A call as a JSON record: the keys of the Python program, and ours beside them.
+//! A call as a JSON record, with the keys of v0.30 and our own.
 //!
-//! Reading is lenient: a known key with a value of the wrong type stays among the unknown ones and is written back as
-//! it was. Only a record without a usable `id`, `status` or `tool_id` is no call. A record without `record_version` was
-//! written by the Python program; its approval did not bind the program's bytes, so an approved call of it is pending
-//! here.
+//! Reading is lenient: a known key with a value of the wrong type is treated as unknown and written back unchanged.
+//! Only a record without a valid `id`, `status` or `tool_id` is rejected. A record without `record_version` was written
+//! by v0.30. Its approval did not bind the program's bytes, so an approved call becomes pending.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,14 +23,14 @@ use crate::status::CallStatus;
 /// The version of the records that [`Call::to_record`] writes.
 pub const RECORD_VERSION: i64 = 1;
 
-/// Which program wrote a record.
+/// The version that wrote a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordVersion {
-    /// The Python program.
+    /// Version 0.30.
     Adopted,
     /// This version.
     Current,
-    /// A newer version of Brigade: to be read, and never to be written again.
+    /// A newer version of Brigade. Such a record is read, but never rewritten.
     Newer,
 }
 
@@ -49,7 +48,7 @@ struct CallRecord {
     record_version: Option<i64>,
     /// Its id.
     id: CallId,
-    /// Where it stands.
+    /// Its status.
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     status: CallStatus,
     /// When it was queued.
@@ -81,7 +80,7 @@ struct CallRecord {
     /// Why the call may not run, as sentences.
     #[serde(default)]
     blockers: Vec<String>,
-    /// The same reasons with code, place and the way to change them.
+    /// The same reasons with code, place and hint.
     #[serde(default)]
     blocker_details: Vec<BlockerDetail>,
     /// The policy's decision as it was when the call was planned.
@@ -100,7 +99,7 @@ struct CallRecord {
     call_fingerprint: Option<String>,
     /// The fingerprint of what an approval would have bound when the call was planned.
     planned_binding: Option<Fingerprint>,
-    /// What that bound of an MCP tool's listing.
+    /// The part of it that binds the listing of an MCP tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     planned_pin: Option<Fingerprint>,
     /// The fingerprint of the code that the call would have run when it was planned.
@@ -160,7 +159,7 @@ fn or_empty<T: Serialize, S: Serializer>(value: &Option<T>, serializer: S) -> Re
 }
 
 impl Call {
-    /// Writes the record: every key of the Python program, ours, and all unknown ones.
+    /// Writes the record: the keys of v0.30, our own, and all unknown ones.
     pub fn to_record(&self) -> Object {
         self.members(Some(RECORD_VERSION))
     }
@@ -336,7 +335,7 @@ fn check(members: &Object) -> Result<(), NotACall> {
     }
 }
 
-/// The code of a reason that is known only by its stored message.
+/// The code of a reason that was stored only as a message.
 pub const STORED_BLOCKER: &str = "stored";
 
 fn blockers(messages: Vec<String>, details: Vec<BlockerDetail>) -> Vec<Blocker> {

@@ -1,14 +1,14 @@
-//! The gate of what is started without being a call: nothing of it starts but a [`VerifiedStart`], and only
-//! [`plan_start`] makes one.
+//! The gate for programs that are not calls. Only a [`VerifiedStart`] can be started, and only [`plan_start`] creates
+//! one.
 //!
-//! An MCP server that is asked for its list, a runtime, and the health command of a runtime have no approval, so
-//! nothing is compared. What is checked is what a plan of a call checks, by the same functions:
+//! An MCP server that is asked for its list, a runtime, and a health command have no approval to compare with. The
+//! other checks are those of a plan, by the same functions:
 //!
 //! | checked | [`List`](StartPurpose::List) | [`Serve`](StartPurpose::Serve), [`Health`](StartPurpose::Health) |
 //! | --- | --- | --- |
 //! | the entry has no errors | yes | yes |
 //! | the command is there, can be split, is short enough, holds no secret, is no high risk | yes | yes |
-//! | its folder and its program are there | yes | yes |
+//! | its directory and its program are there | yes | yes |
 //! | what the policy decides on a call of the tool | yes | no: the policy decides which calls may use a runtime |
 //! | the code that the command leads to can be bound | yes | no: no approval binds it |
 //! | the pin | no: the list is what it is compared with | no |
@@ -25,19 +25,19 @@ use brigade_redact::{Redactor, is_secret_command};
 
 use crate::facts::DirectoryFact;
 
-/// What a program is started for, when it is not for a call.
+/// The purpose of a start that is not a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StartPurpose {
-    /// An MCP server is asked which tools it has.
+    /// An MCP server is asked for its tools.
     List,
     /// A runtime runs until it is stopped.
     Serve,
-    /// The health command of a runtime says how the runtime is.
+    /// A health command checks a runtime.
     Health,
 }
 
-/// What a start is decided on; read once, by whoever calls [`plan_start`].
+/// The facts of a start, read once by the caller of [`plan_start`].
 #[derive(Clone, Debug)]
 pub struct StartFacts<'f> {
     /// What it is started for.
@@ -46,15 +46,15 @@ pub struct StartFacts<'f> {
     pub is_broken: bool,
     /// The command, as the entry has it.
     pub command: Option<&'f str>,
-    /// The folder that the program starts in.
+    /// The directory that the program starts in.
     pub directory: PathBuf,
-    /// How that folder stands.
+    /// The state of that directory.
     pub directory_fact: DirectoryFact,
     /// The program that the first word of the command names.
     pub program: StartProgram,
-    /// What the policy decides; absent for what it does not decide on.
+    /// The policy's decision; absent if the policy does not apply.
     pub decision: Option<Decision>,
-    /// Why the code that the command leads to cannot be bound; empty when nothing binds it.
+    /// Why the code of the command cannot be bound; empty if it need not be.
     pub unbound: Vec<Blocker>,
 }
 
@@ -74,7 +74,7 @@ pub enum StartProgram {
     },
 }
 
-/// What to do about a command that speaks of the home directory as a shell would.
+/// The hint for a command that uses `~` like a shell.
 pub const NO_HOME: &str = "write the whole path: no shell reads the command, so `~` stands for nothing in it";
 
 /// One reason why a program is not started.
@@ -89,9 +89,9 @@ pub enum Objection {
     NotWords(InvalidCommand),
     /// The system does not take the command line; the text says why.
     TooLong(String),
-    /// The command is too much of a risk.
+    /// The command is high-risk.
     Risk(risk::Risk),
-    /// The command holds what looks like a secret.
+    /// The command seems to hold a secret.
     Secret,
     /// The program of the command is not there.
     ProgramNotFound {
@@ -105,9 +105,9 @@ pub enum Objection {
         /// Why.
         why: String,
     },
-    /// The folder is not there.
+    /// The directory is not there.
     DirectoryMissing,
-    /// The folder is out of the workspace, and the policy does not list it.
+    /// The directory is out of the workspace, and the policy does not list it.
     DirectoryOutside,
     /// The policy decides against it.
     Policy(Blocker),
@@ -188,7 +188,7 @@ pub struct VerifiedStart {
     decision: Option<Decision>,
 }
 
-/// Decides on facts that were read once whether a program may be started without being a call. Starts nothing.
+/// Decides whether a program that is not a call may be started. Starts nothing.
 ///
 /// # Errors
 /// With every reason against it, in the order of the table of this module.
@@ -206,7 +206,7 @@ pub fn plan_start(facts: StartFacts<'_>) -> Result<VerifiedStart, Vec<Objection>
         objections.push(Objection::Secret);
     }
     objections.extend(directory(facts.directory_fact));
-    // Without its folder nothing was looked for.
+    // Without the working directory, the program was not searched.
     if let (Some(argv), DirectoryFact::Present) = (&argv, facts.directory_fact) {
         objections.extend(missing_program(argv, &facts.program));
     }
@@ -247,7 +247,7 @@ impl VerifiedStart {
         self.sha256
     }
 
-    /// Returns the folder that the program starts in.
+    /// Returns the directory that the program starts in.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -264,12 +264,12 @@ pub(crate) fn split(command: Option<&str>) -> Result<Argv, Box<Objection>> {
     Argv::parse(command).map_err(|error| Box::new(Objection::NotWords(error)))
 }
 
-/// Lists what makes a command line too much of a risk.
+/// Lists the risks of a command line.
 pub(crate) fn risks(argv: &Argv) -> impl Iterator<Item = Objection> {
     risk::judge(argv).into_iter().map(Objection::Risk)
 }
 
-/// Says why the folder cannot be used.
+/// Returns why the directory cannot be used.
 pub(crate) fn directory(fact: DirectoryFact) -> Option<Objection> {
     match fact {
         DirectoryFact::Present => None,
@@ -278,7 +278,7 @@ pub(crate) fn directory(fact: DirectoryFact) -> Option<Objection> {
     }
 }
 
-/// Says why the program cannot be started.
+/// Returns why the program cannot be started.
 pub(crate) fn missing_program(argv: &Argv, program: &StartProgram) -> Option<Objection> {
     let word = || Redactor::new(&[]).redact_str(argv.program());
     match program {
@@ -300,7 +300,7 @@ const LONGEST_LINE: usize = (2 << 20) - (256 << 10);
 /// What each word takes besides its bytes: a NUL and a pointer.
 const OF_EACH_WORD: usize = 9;
 
-/// Says which word, or that the whole command line, is too long to be handed to a program.
+/// Returns why a command line is too long: one word, or all of it.
 pub(crate) fn too_long(argv: &Argv) -> Option<Objection> {
     let words = argv.words();
     let whole: usize = words.iter().map(|word| word.len() + OF_EACH_WORD).sum();

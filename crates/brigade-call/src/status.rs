@@ -1,20 +1,20 @@
-//! The life of a call, and which step may follow which.
+//! The lifecycle of a call and its valid transitions.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// Where a call stands.
+/// The status of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CallStatus {
     /// Waits for a person's decision.
     Pending,
-    /// A person agreed; it may run once.
+    /// A person approved it; it may run once.
     Approved,
-    /// A person declined.
+    /// A person rejected it.
     Rejected,
-    /// A person put it aside.
+    /// A person put it on hold.
     Held,
     /// A runner has claimed it.
     Running,
@@ -28,24 +28,24 @@ pub enum CallStatus {
     Failed,
     /// It ran and was ended at its timeout.
     TimedOut,
-    /// Its runner went away; what it did is not known.
+    /// Its runner is gone; it is unknown what the call did.
     Interrupted,
-    /// A status that another program wrote; nothing can be done with the call but read it.
+    /// A status that this version does not know; the call is read-only.
     Other(String),
 }
 
-/// What may be done with a call.
+/// A step in the lifecycle of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A person agrees.
+    /// A person approves it.
     Approve,
-    /// A person declines.
+    /// A person rejects it.
     Reject,
-    /// A person puts it aside.
+    /// A person puts it on hold.
     Hold,
     /// A runner claims it.
     Claim,
-    /// A runner claims it to go on behind its checkpoints.
+    /// A runner claims it to resume after its checkpoints.
     ClaimResume,
     /// Its run ends.
     Finish,
@@ -55,18 +55,18 @@ pub enum Step {
     ReadyToResume,
 }
 
-/// A step that does not follow from where the call stands.
+/// A step that is not valid for the status of the call.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the call is {from}, so it cannot be {step}")]
 pub struct WrongStep {
-    /// Where the call stands.
+    /// The status of the call.
     pub from: CallStatus,
-    /// What was asked for.
+    /// The requested step.
     pub step: Step,
 }
 
 impl CallStatus {
-    /// Every status that Brigade gives, in the order of a call's life.
+    /// Every status of this version, in the order of the lifecycle.
     pub const ALL: [CallStatus; 11] = [
         CallStatus::Pending,
         CallStatus::Approved,
@@ -81,7 +81,7 @@ impl CallStatus {
         CallStatus::Interrupted,
     ];
 
-    /// Returns the word that stands in files and on screen.
+    /// Returns the word in files and output.
     pub fn as_str(&self) -> &str {
         match self {
             CallStatus::Pending => "pending",
@@ -99,7 +99,7 @@ impl CallStatus {
         }
     }
 
-    /// Reads the word; one that is not ours is kept.
+    /// Parses the word; an unknown word is kept.
     pub fn from_word(word: &str) -> CallStatus {
         CallStatus::ALL
             .into_iter()
@@ -107,7 +107,7 @@ impl CallStatus {
             .unwrap_or_else(|| CallStatus::Other(word.to_owned()))
     }
 
-    /// Tells whether nothing more will happen to the call.
+    /// Returns whether the status is final.
     pub fn is_finished(&self) -> bool {
         match self {
             CallStatus::Completed
@@ -125,12 +125,12 @@ impl CallStatus {
         }
     }
 
-    /// Tells whether the step may be taken from here.
+    /// Returns whether the step is allowed.
     pub fn allows(&self, step: Step) -> bool {
         match step {
             Step::Approve => matches!(self, CallStatus::Pending | CallStatus::Held),
             Step::Hold => matches!(self, CallStatus::Pending | CallStatus::Held | CallStatus::Approved),
-            // Whatever becomes of its checkpoints or its files, a person can end a call that does not run.
+            // A person can always end a call that is not running.
             Step::Reject => matches!(
                 self,
                 CallStatus::Pending
@@ -146,10 +146,10 @@ impl CallStatus {
         }
     }
 
-    /// Checks that the step may be taken.
+    /// Checks that the step is allowed.
     ///
     /// # Errors
-    /// When it may not.
+    /// When it is not allowed.
     pub fn check(&self, step: Step) -> Result<(), WrongStep> {
         if self.allows(step) { Ok(()) } else { Err(WrongStep { from: self.clone(), step }) }
     }

@@ -20,7 +20,7 @@ pub struct Template<'t> {
     pieces: Vec<Piece<'t>>,
 }
 
-/// What a template gives for some arguments.
+/// The result of rendering a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rendered {
     /// One word of the command line.
@@ -88,7 +88,7 @@ impl<'t> Template<'t> {
     }
 }
 
-/// Appends a value: text as it is, nothing for `null`, all else as JSON writes it.
+/// Appends a value: strings unquoted, nothing for `null`, everything else as JSON.
 fn render_value(value: &Json, out: &mut String) {
     match value {
         Json::Null => {}

@@ -1,4 +1,4 @@
-//! The gate: nothing runs but a [`VerifiedCall`], and only [`verify`] makes one.
+//! The gate before a run. Only a [`VerifiedCall`] can run, and only [`verify`] creates one.
 
 use brigade_command::Argv;
 use brigade_core::{CallId, Hint, NextStep, Spell, Timestamp};
@@ -13,16 +13,16 @@ use crate::receipt::RuntimeStatus;
 use crate::record::STORED_BLOCKER;
 use crate::status::{CallStatus, Step};
 
-/// What a call is verified for.
+/// The kind of run that a call is verified for.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose<'a> {
     /// Its first run.
     Run,
-    /// A run that goes on behind these checkpoints, which are all that the last run left.
+    /// A run that resumes after these checkpoints, which are all that the last run created.
     Resume(&'a [Checkpoint]),
 }
 
-/// An approved call whose every bound input is what was approved.
+/// An approved call whose bound inputs have not changed.
 #[derive(Clone, Debug)]
 pub struct VerifiedCall {
     call: Call,
@@ -32,33 +32,33 @@ pub struct VerifiedCall {
     runtime: Option<RuntimeStatus>,
 }
 
-/// What a resumed script is told.
+/// The checkpoints of a resumed run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resume {
-    /// The checkpoint, the one that was named of several.
+    /// The checkpoint that was named.
     pub checkpoint: Checkpoint,
-    /// The other checkpoints of the run before; all were approved.
+    /// The other checkpoints of the previous run; all were approved.
     pub others: Vec<Checkpoint>,
 }
 
 impl Resume {
-    /// Returns all checkpoints that the call goes on behind, the named one first.
+    /// Returns all checkpoints that the call resumes after, the named one first.
     pub fn checkpoints(&self) -> impl Iterator<Item = &Checkpoint> {
         std::iter::once(&self.checkpoint).chain(&self.others)
     }
 }
 
-/// Why a call was not let through, all reasons at once.
+/// Why a call was refused, with all blockers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
     /// The reasons, never empty.
     pub blockers: Vec<Blocker>,
-    /// The bound things that changed since the approval.
+    /// The bound inputs that changed since the approval.
     pub changes: Vec<Change>,
 }
 
 impl Refusal {
-    /// Puts the next steps of the reasons into the words of a face.
+    /// Formats the next steps of the blockers.
     #[must_use]
     pub fn spelled(mut self, speller: &dyn Spell) -> Refusal {
         self.blockers.iter_mut().for_each(|blocker| blocker.spell(speller));
@@ -66,11 +66,10 @@ impl Refusal {
     }
 }
 
-/// Compares a call with a plan that was made of the same arguments and today's facts.
+/// Compares a call with a plan of the same arguments and current facts.
 ///
 /// # Errors
-/// With every reason why the call may not run as it was approved: where it stands, what blocks it, and the names of all
-/// bound things that changed.
+/// With every reason why the call cannot run as approved: its status, its blockers, and all bound inputs that changed.
 pub fn verify(
     call: Call,
     plan: Plan,
@@ -160,7 +159,7 @@ fn status_blocker(call: &Call) -> Blocker {
     blocker
 }
 
-/// Says what takes a call further from where it stands; absent when nothing does.
+/// Returns the next step for a call with this status, if there is one.
 pub fn way_on(call: &Call) -> Option<Hint> {
     let id = || call.id.clone();
     let run = || call.claim.as_ref().map(|claim| claim.run_id.clone());
@@ -182,7 +181,7 @@ pub fn way_on(call: &Call) -> Option<Hint> {
     }
 }
 
-/// Lists what differs between the approval and the plan, and between the approval and its own record.
+/// Lists the differences between the approval and the plan, and between the approval and the record.
 fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
     let Some(approval) = &call.approval else {
         return if call.status.allows(Step::Claim) || call.status.allows(Step::ClaimResume) {
@@ -192,7 +191,7 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
         };
     };
     let mut changes = approval.binding.changes(plan.binding());
-    // What the record shows a person must be what was approved, too.
+    // The record that a person sees must match the approval, too.
     let shown_differs = &call.arguments != plan.arguments() || call.tool_id != plan.tool_id();
     if shown_differs && !changes.contains(&Change::Args) {
         changes.insert(0, Change::Args);
@@ -260,7 +259,7 @@ impl VerifiedCall {
         self.plan.env_labels()
     }
 
-    /// Returns the folder that the program starts in, as the catalog names it; absent for the workspace.
+    /// Returns the directory that the program starts in, as the catalog names it; absent for the workspace.
     pub fn directory(&self) -> Option<&str> {
         self.plan.directory()
     }
@@ -270,7 +269,7 @@ impl VerifiedCall {
         self.runtime.as_ref()
     }
 
-    /// Returns what the script is told when it goes on behind a checkpoint.
+    /// Returns what the script is told when it resumes after a checkpoint.
     pub fn resume(&self) -> Option<&Resume> {
         self.resume.as_ref()
     }

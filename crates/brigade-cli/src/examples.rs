@@ -362,7 +362,7 @@ mod tests {
         Workspace::with_files(&workspace, &files, Env::of_process()).unwrap();
         let surroundings = Surroundings::of_test(workspace);
         let is_id = |word: &str| 2 < word.len() && word.bytes().all(|byte| byte.is_ascii_uppercase());
-        // What starts processes, writes outside of the workspace, or goes on until it is stopped.
+        // What starts processes, writes outside of the workspace, or continues until it is stopped.
         let is_kept_out = |line: &str| {
             ["runtime start", "runtime restart", "--follow", "--live", "keys", "demo", "--target", "~", "<"]
                 .iter()

@@ -4,7 +4,7 @@
 //! than most scripts that it runs, so the digest of a file that is at least [`LARGE`], belongs to root, may be written
 //! by nobody else and has been left alone for a moment is kept in `.brigade/tools/digests.json`, under its device,
 //! inode, length and times of modification and change. The last of these the system sets itself at every change, so
-//! whoever is not root can neither change such a file nor make another one that looks like it; and a file of anybody
+//! whoever is not root can neither change such a file nor make another one that looks like it; and a file of anyone
 //! else is always read.
 //!
 //! The file is a cache: without it, or with anything odd in it, programs are read.

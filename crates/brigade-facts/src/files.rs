@@ -64,7 +64,7 @@ impl Found {
     }
 }
 
-/// Reads the files of one tool, those outside the workspace only where the policy lists their folder.
+/// Reads the files of one tool, those outside the workspace only where the policy lists their directory.
 pub struct ToolReader<'g> {
     /// The workspace and its host.
     pub host: Host<'g>,
@@ -151,7 +151,7 @@ impl ToolReader<'_> {
         }
     }
 
-    /// Tells whether a path leads out of the workspace to where the policy does not allow.
+    /// Returns whether a path leads out of the workspace to where the policy does not allow.
     pub fn leads_out(&self, path: Option<&str>) -> bool {
         let Some(path) = path.filter(|path| !path.is_empty()) else {
             return false;
@@ -166,7 +166,7 @@ impl ToolReader<'_> {
         matches!(reached, Ok(Reached::Refused))
     }
 
-    /// Finds the folder that the tool's program starts in.
+    /// Finds the directory that the tool's program starts in.
     pub fn directory(&self) -> (PathBuf, DirectoryFact) {
         let fs = self.host.fs;
         let Some(cwd) = self.tool.cwd.as_deref().filter(|cwd| !cwd.is_empty()) else {
@@ -192,7 +192,8 @@ impl ToolReader<'_> {
         }
     }
 
-    /// Returns the folder that the program starts in, where links on the way make it another one than the entry names.
+    /// Returns the directory that the program starts in, where links on the way make it another one than the entry
+    /// names.
     pub fn real_directory(&self) -> Option<String> {
         let cwd = self.tool.cwd.as_deref().filter(|cwd| !cwd.is_empty())?;
         let real = match self.host.fs.resolve(cwd, self.host.home()).ok()? {

@@ -15,14 +15,14 @@ use brigade_redact::Redactor;
 
 use crate::files::ToolReader;
 
-/// More files than these are bound by one fingerprint of their folder.
+/// More files than these are bound by one fingerprint of their directory.
 const MOST_BY_NAME: usize = 256;
 
 /// The files that a command names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NamedFiles {
     /// Their sha256, by their path in the workspace, or an absolute one when a link leads out. A name that ends with
-    /// `/` is a folder with everything below it.
+    /// `/` is a directory with everything below it.
     pub(crate) files: BTreeMap<String, Fingerprint>,
     /// Code that cannot be bound.
     pub(crate) too_much: BTreeSet<NotBound>,
@@ -147,8 +147,8 @@ impl NamedFiles {
         Ok(())
     }
 
-    /// Binds everything below the folder that a path leads to. The workspace itself holds what every run changes, so of
-    /// it only the files that are found there are bound.
+    /// Binds everything below the directory that a path leads to. The workspace itself holds what every run changes, so
+    /// of it only the files that are found there are bound.
     fn bind_folder(&mut self, fs: &dyn Fs, path: &Path) -> Result<(), FsError> {
         let Some(path) = path.to_str() else { return Ok(()) };
         let folder: RelPath = match fs.resolve(path, None) {
@@ -197,7 +197,7 @@ enum Outside {
     Anywhere,
 }
 
-/// Tells whether a path names something in the workspace, wherever links there may lead.
+/// Returns whether a path names something in the workspace, wherever links there may lead.
 fn is_written_inside(path: &str, root: &Path) -> bool {
     let path = Path::new(path);
     path.starts_with(root) && !path.components().any(|part| part == std::path::Component::ParentDir)

@@ -21,12 +21,12 @@ pub enum Spot {
     Unreadable,
 }
 
-/// Looks at targets, and remembers the folders on the way: thousands of targets share a few.
+/// Looks at targets, and remembers the directories on the way: thousands of targets share a few.
 pub struct Places<'w> {
     fs: &'w dyn Fs,
     root: String,
     folders: RwLock<HashMap<RelPath, Spot>>,
-    /// What each folder holds that was listed as a whole: asking for each name by itself would cost more.
+    /// What each directory holds that was listed as a whole: asking for each name on its own would cost more.
     listed: RwLock<HashMap<RelPath, HashMap<String, FileKind>>>,
     moved: RwLock<HashMap<String, RelPath>>,
 }
@@ -76,7 +76,7 @@ impl<'w> Places<'w> {
         self.moved.read().expect(UNBROKEN).get(path).cloned()
     }
 
-    /// Tells whether a folder is one without a link on the way.
+    /// Returns whether a directory is one without a link on the way.
     pub fn is_plain_folder(&self, folder: &RelPath) -> bool {
         matches!(self.folder(folder), Spot::There(real, FileKind::Directory) if real == *folder)
     }
@@ -120,13 +120,13 @@ impl<'w> Places<'w> {
         spot
     }
 
-    /// Remembers what a folder without a link on the way holds.
+    /// Remembers what a directory without a link on the way holds.
     pub fn remember(&self, folder: RelPath, entries: impl IntoIterator<Item = DirEntry>) {
         let entries = entries.into_iter().map(|entry| (entry.name, entry.kind)).collect();
         self.listed.write().expect(UNBROKEN).insert(folder, entries);
     }
 
-    /// Returns what a name stands for, where its folder was listed.
+    /// Returns what a name stands for, where its directory was listed.
     fn listed_kind(&self, path: &RelPath) -> Option<FileKind> {
         self.listed.read().expect(UNBROKEN).get(&path.parent())?.get(path.name()).copied()
     }

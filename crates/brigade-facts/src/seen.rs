@@ -63,7 +63,7 @@ impl Files for SeenFiles<'_> {
     }
 }
 
-/// Tells whether a path leads to a regular file that may be executed.
+/// Returns whether a path leads to a regular file that may be executed.
 pub fn is_program(fs: &dyn Fs, path: &Path) -> bool {
     let metadata = fs.metadata_outside(path);
     metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)

@@ -76,7 +76,7 @@ fn leading_out(reader: &ToolReader<'_>, places: &Places<'_>) -> Option<&'static 
         ("runtime_health_path", &tool.runtime_health_path),
     ];
     let leads_out = |path: &str| match path.parse::<RelPath>() {
-        // Nearly all, and in few folders.
+        // Nearly all, and in few directories.
         Ok(plain) if !path.starts_with('~') => {
             matches!(places.spot(&plain), Spot::Refused(PathRefusal::SymlinkOut))
                 && reader.leads_out(Some(path))

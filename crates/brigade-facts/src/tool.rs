@@ -299,7 +299,7 @@ impl Programs {
         let Some(argv) = reader.argv() else {
             return ProgramFact::NotExecuted;
         };
-        // Only a path depends on the folder.
+        // Only a path depends on the directory.
         let folder = if argv.program().contains('/') { directory.to_owned() } else { PathBuf::new() };
         let key = (argv.program().to_owned(), folder);
         let mut known = self.0.lock().expect("no thread panics while it holds this");
@@ -307,7 +307,7 @@ impl Programs {
     }
 }
 
-/// The scripts that were looked for, by the command that names them and its folder; none for those that are there.
+/// The scripts that were looked for, by the command that names them and its directory; none for those that are there.
 #[derive(Default)]
 struct Scripts(Mutex<HashMap<(String, PathBuf), Option<String>>>);
 

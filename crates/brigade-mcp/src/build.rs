@@ -2,7 +2,7 @@
 
 use brigade_policy::Blocker;
 
-/// Says why this build calls no MCP tool; `None` when it speaks to servers.
+/// Returns why this build calls no MCP tool; `None` when it speaks to servers.
 pub fn refusal_of_build() -> Option<Blocker> {
     (!cfg!(feature = "client")).then(|| {
         Blocker::new("mcp_not_in_build", "this build does not speak to MCP servers")

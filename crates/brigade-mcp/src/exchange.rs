@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::content::McpAnswer;
 use super::pin::{ListedTool, Pin, PinChange};
 
-/// Keeps how a server lists a tool at its first use. Answers with the pin that somebody else has kept meanwhile, which
+/// Keeps how a server lists a tool at its first use. Answers with the pin that someone else has kept meanwhile, which
 /// counts instead; fails with the reason why nothing could be kept.
 pub type KeepPin<'a> = dyn Fn(&ListedTool) -> Result<Option<Pin>, String> + 'a;
 
@@ -60,7 +60,7 @@ pub enum McpErrorKind {
     ServerEnded,
     /// The timeout passed before the answer.
     TimedOut,
-    /// Somebody asked for the end.
+    /// Someone asked for the end.
     Cancelled,
     /// The server refused to begin.
     InitializeFailed,

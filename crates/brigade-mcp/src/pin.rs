@@ -1,6 +1,6 @@
 //! What a server said of a tool when it was approved, kept to be compared with what it says now.
 //!
-//! Pure. A server that changes the description or the parameters of a tool after its approval may mislead whoever calls
+//! Pure. A server that changes the description or the parameters of a tool after its approval may mislead the caller of
 //! it; so the listed tool is kept as a [`Pin`], and a later listing is compared with it.
 //!
 //! | what the server lists | enters the fingerprint |
@@ -180,7 +180,7 @@ impl Pin {
         self.pinned_at
     }
 
-    /// Tells whether a server still says the same of the tool.
+    /// Returns whether a server still says the same of the tool.
     pub fn holds(&self, tool: &ListedTool) -> bool {
         self.tool.fingerprint == tool.fingerprint
     }

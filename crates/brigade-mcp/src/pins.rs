@@ -31,7 +31,7 @@ pub use key::{McpTool, ServerCommand};
 pub use servers::{FirstTime, Listing, ServerState, sentence};
 pub use store::{PinRecord, PinTrouble};
 
-/// The folder of the pins.
+/// The directory of the pins.
 pub const PINS: &str = ".brigade/tools/pins";
 
 /// What a lock says of who holds it.
@@ -188,7 +188,7 @@ impl PinStore<'_> {
         Ok(changed)
     }
 
-    /// Makes what the server says of a call's tool its pin, unless somebody else has done so meanwhile, whose pin then
+    /// Makes what the server says of a call's tool its pin, unless someone else has done so meanwhile, whose pin then
     /// comes back.
     ///
     /// # Errors
@@ -235,7 +235,7 @@ impl PinStore<'_> {
         let command = mcp.tool.map(ServerCommand::of);
         let read;
         let record = match pinned {
-            // Its first use, which made the pin, or somebody else's that did so meanwhile.
+            // Its first use, which made the pin, or someone else's that did so meanwhile.
             None => {
                 let Ok(Some(record)) = self.read(&mcp.key) else { return Ok(None) };
                 read = record;

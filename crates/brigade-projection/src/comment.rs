@@ -72,7 +72,7 @@ impl Comment {
         }
     }
 
-    /// Tells whether prose is at home in such files, so that a page of text is not a syntax error there.
+    /// Returns whether prose is at home in such files, so that a page of text is not a syntax error there.
     pub fn holds_prose(self) -> bool {
         matches!(self, Comment::Html | Comment::Mdx)
     }

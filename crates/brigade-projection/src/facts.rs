@@ -12,7 +12,7 @@ use crate::text;
 pub enum PathRefusal {
     /// It lies outside the workspace, or is the workspace itself.
     OutsideWorkspace,
-    /// It lies in a `.git` folder.
+    /// It lies in a `.git` directory.
     InGit,
     /// It lies in `.brigade`, or a link leads there.
     InBrigade,
@@ -53,7 +53,7 @@ pub enum TargetFacts {
     Absent,
     /// A file, with its bytes.
     File(Vec<u8>),
-    /// A folder.
+    /// A directory.
     Directory,
     /// Something that cannot be read.
     Unreadable,
@@ -66,7 +66,7 @@ pub enum TargetFacts {
 pub enum SourceFacts {
     /// The entry names no source.
     NotConfigured,
-    /// Nothing, or a folder.
+    /// Nothing, or a directory.
     Absent,
     /// Something that cannot be read.
     Unreadable,
@@ -162,7 +162,7 @@ pub fn wanted(tool: &Tool) -> Vec<Wanted<'_>> {
 ///
 /// # Errors
 /// When the text alone shows that the path may not be used: outside the workspace or the workspace itself, a home
-/// folder (`~`), or within `.git` or `.brigade`.
+/// directory (`~`), or within `.git` or `.brigade`.
 pub fn relative_path<'p>(root: &str, path: &'p str) -> Result<Cow<'p, str>, PathRefusal> {
     let rest = if path.starts_with('/') {
         let inside = path.strip_prefix(root.trim_end_matches('/')).filter(|rest| rest.starts_with('/'));

@@ -71,19 +71,19 @@ impl<'a> FrontMatter<'a> {
         self.block.lines().filter_map(|line| Some(field_of(line)?.0))
     }
 
-    /// Tells whether the value of a key, in one line, would be read as something else than the text that it is.
+    /// Returns whether the value of a key, in one line, would be read as something else than the text that it is.
     pub(crate) fn is_misread(&self, key: &str) -> bool {
         let is_bad = |value: &str| value.contains("---") || problem_of_value(value, false).is_some();
         self.block.lines().filter_map(field_of).any(|(name, value)| name == key && is_bad(value))
     }
 
-    /// Tells whether a list or a table stands in one line: YAML, and refused by the validator of Agent Skills all the
+    /// Returns whether a list or a table stands in one line: YAML, and refused by the validator of Agent Skills all the
     /// same.
     pub(crate) fn has_flow_style(&self) -> bool {
         self.block.lines().filter_map(field_of).any(|(_, value)| value.starts_with(['[', '{']))
     }
 
-    /// Says what keeps readers of YAML from the block; none for what they read, as far as this can tell.
+    /// Describes what keeps readers of YAML from the block; none for what they read, as far as this can tell.
     ///
     /// Values over several lines are not looked into.
     pub(crate) fn problem(&self) -> Option<&'static str> {
@@ -133,7 +133,7 @@ fn field_of(line: &str) -> Option<(&str, &str)> {
     is_field.then(|| (bare, without_comment(value.trim())))
 }
 
-/// Says what is wrong with a value; `goes_on` when the next line belongs to it.
+/// Describes what is wrong with a value; `goes_on` when the next line belongs to it.
 fn problem_of_value(value: &str, goes_on: bool) -> Option<&'static str> {
     match value.chars().next()? {
         '[' => (!value.ends_with(']')).then_some("a list is not closed in its line"),
@@ -218,7 +218,7 @@ pub(crate) fn complete(text: &str, wanted: &[(&str, String)]) -> Option<String> 
 
 /// Replaces the value of a top-level key that stands in one line; `value` is YAML as it is to be written.
 ///
-/// None when the text has no such line, or the value goes on in the next one.
+/// None when the text has no such line, or the value continues in the next one.
 pub(crate) fn replace(text: &str, key: &str, value: &str) -> Option<String> {
     let front = split(text)?;
     let mut offset = OPENING;
@@ -240,7 +240,7 @@ pub(crate) fn without(text: &str) -> &str {
     split(text).map_or(text, |front| front.rest)
 }
 
-/// Tells whether a line of a text is the opening marker.
+/// Returns whether a line of a text is the opening marker.
 pub(crate) fn begins(text: &str) -> bool {
     first_line(text).0.trim_end() == "---"
 }

@@ -17,7 +17,7 @@ pub enum Lossiness {
     Native,
     /// It reads the source's content in another form: front matter is added, or the text is wrapped.
     Adapted,
-    /// It can only be told about the tool, or does not read this path by itself.
+    /// It can only be told about the tool, or does not read this path on its own.
     ReferenceOnly,
 }
 
@@ -35,7 +35,7 @@ impl Lossiness {
 /// The form of a file that a harness reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PlaceFormat {
-    /// `SKILL.md` in a folder of its own, as agentskills.io describes it.
+    /// `SKILL.md` in a directory of its own, as agentskills.io describes it.
     AgentSkill,
     /// A Markdown file whose front matter is optional.
     Markdown,
@@ -63,7 +63,7 @@ impl PlaceFormat {
 /// Where the value of a front matter field comes from when the source has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValue {
-    /// The folder that the file is in, which the standard wants the name to be.
+    /// The directory that the file is in, which the standard wants the name to be.
     FolderName,
     /// The tool's name for people.
     Title,
@@ -88,12 +88,12 @@ pub struct FrontMatterField {
 }
 
 impl FrontMatterField {
-    /// Tells whether the harness needs the field.
+    /// Returns whether the harness needs the field.
     pub fn is_required(&self) -> bool {
         !matches!(self.value, FieldValue::Optional | FieldValue::Summary)
     }
 
-    /// Tells whether the field is ever written where the source has none.
+    /// Returns whether the field is ever written where the source has none.
     pub(crate) fn is_supplied(&self) -> bool {
         self.value != FieldValue::Optional
     }
@@ -120,7 +120,7 @@ impl HarnessPlace {
         self.path.replace("{id}", id)
     }
 
-    /// Tells whether a path, relative to the workspace, is of this kind; folders may stand between.
+    /// Returns whether a path, relative to the workspace, is of this kind; directories may stand between.
     pub fn holds(&self, path: &str) -> bool {
         let (before, after) = self.path.split_once("{id}").unwrap_or((self.path, ""));
         path.strip_prefix(before)
@@ -159,7 +159,7 @@ pub fn harnesses() -> &'static [Harness] {
     table::HARNESSES
 }
 
-/// Returns the folders, relative to a workspace, where projections are usually found; for looking for orphans.
+/// Returns the directories, relative to a workspace, where projections are usually found; for looking for orphans.
 ///
 /// They are those of the table, and those that earlier versions of `init` proposed. Sorted, none within another.
 pub fn folders() -> Vec<&'static str> {
@@ -171,7 +171,7 @@ pub fn folders() -> Vec<&'static str> {
     folders
 }
 
-/// Tells whether a path lies where projections usually are.
+/// Returns whether a path lies where projections usually are.
 pub(crate) fn is_usual(path: &str) -> bool {
     static USUAL: LazyLock<Vec<&str>> = LazyLock::new(folders);
     let is_below = |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));

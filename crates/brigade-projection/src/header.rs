@@ -9,7 +9,7 @@
 //! | `#!`, an encoding line, `<?xml`, `<!doctype`, a parser directive | a comment behind that line |
 //! | anything else | a comment on line 1 |
 //!
-//! Reading accepts every comment in every file, so headers that the Python program wrote (`<!-- -->` on line 1 of any
+//! Reading accepts every comment in every file, so headers that v0.30 wrote (`<!-- -->` on line 1 of any
 //! file, `# …` inside front matter) are found. The fingerprints in it are of the file's text without the header line.
 
 use brigade_core::json::{from_json, to_json};
@@ -66,7 +66,7 @@ pub(crate) struct Managed {
 }
 
 impl Managed {
-    /// Tells whether the text without the header line is the given one.
+    /// Returns whether the text without the header line is the given one.
     pub(crate) fn body_is(&self, text: &str, body: &str) -> bool {
         text.len() - (self.end - self.start) == body.len()
             && body.is_char_boundary(self.start)
@@ -191,7 +191,7 @@ fn parse_line(line: &str, comments: &[Comment]) -> Option<(Header, Comment)> {
     })
 }
 
-/// Tells whether a line has to stay before the header; `comment` is none where any format will do.
+/// Returns whether a line has to stay before the header; `comment` is none where any format will do.
 ///
 /// A line that could itself be taken for a header never has to, or else what is written would not be what is found.
 fn is_prologue(line: &str, index: usize, comment: Option<Comment>) -> bool {

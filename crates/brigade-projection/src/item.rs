@@ -77,7 +77,7 @@ impl ProjectionAction {
     }
 }
 
-/// Whether files that hold somebody's own words may be replaced.
+/// Whether files that hold someone's own words may be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {
     /// They are kept.
@@ -111,7 +111,7 @@ pub struct Advice {
 pub enum AdviceWeight {
     /// The file is read all the same.
     Remark,
-    /// The harness does not look at the file by itself.
+    /// The harness does not look at the file on its own.
     NotRead,
     /// The harness may refuse the file.
     Unreadable,
@@ -141,7 +141,7 @@ pub struct ProjectionItem {
     pub projection_path: Option<String>,
     /// The header of the file, where it has one; then the file is managed.
     pub header: Option<Header>,
-    /// How it stands.
+    /// Its state.
     pub status: ProjectionStatus,
     /// What applying does.
     pub action: ProjectionAction,
@@ -162,12 +162,12 @@ pub struct ProjectionItem {
 }
 
 impl ProjectionItem {
-    /// Tells whether the file was written through Brigade.
+    /// Returns whether the file was written through Brigade.
     pub fn is_managed(&self) -> bool {
         self.header.is_some()
     }
 
-    /// Tells whether calls of the tool are blocked: somebody's own words stand in the file.
+    /// Returns whether calls of the tool are blocked: someone's own words stand in the file.
     pub fn blocks_calls(&self) -> bool {
         match self.status {
             ProjectionStatus::Unmanaged | ProjectionStatus::Conflicted => true,

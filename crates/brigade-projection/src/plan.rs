@@ -3,7 +3,7 @@
 //! | status | action | when, the first that holds |
 //! | --- | --- | --- |
 //! | `missing` | skip | no path is configured for the harness |
-//! | `invalid` | skip | the entry is broken or a path of it leads out of the workspace; the path may not be written, is a folder, cannot be read, is what a tool reads or runs, belongs to an earlier tool, or its format has no comments |
+//! | `invalid` | skip | the entry is broken or a path of it leads out of the workspace; the path may not be written, is a directory, cannot be read, is what a tool reads or runs, belongs to an earlier tool, or its format has no comments |
 //! | `missing_source` | skip | the source gives no text |
 //! | `missing` | create | there is no file |
 //! | `unmanaged` | conflict, update when forced | the file has no valid header |
@@ -57,8 +57,8 @@ impl Input {
     }
 }
 
-/// Says what any path, relative to the workspace at `root`, is to the first tool that reads or runs it, as the end of a
-/// sentence.
+/// Describes what any path, relative to the workspace at `root`, is to the first tool that reads or runs it, as the end
+/// of a sentence.
 pub fn input_among<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>, path: &str) -> Option<String> {
     tools.into_iter().find_map(|tool| {
         let is_it = |input: &Cow<'_, str>| relative_path(root, input).is_ok_and(|input| input == path);
@@ -120,8 +120,8 @@ impl Claims {
         claims
     }
 
-    /// Says what a path that a projection goes to, relative to the workspace, is to a tool that reads or runs it, as
-    /// the end of a sentence.
+    /// Describes what a path that a projection goes to, relative to the workspace, is to a tool that reads or runs it,
+    /// as the end of a sentence.
     pub fn input(&self, path: &str) -> Option<String> {
         self.inputs.get(path).map(Input::phrase)
     }
@@ -395,7 +395,7 @@ fn compare(
 ) -> Verdict {
     let header = &managed.header;
     let same = managed.body_is(text, &rendered.body);
-    // Such a file is left alone until its source changes, or somebody forces it.
+    // Such a file is left alone until its source changes, or someone forces it.
     let is_earlier = rendered.earlier_body().is_some_and(|body| managed.body_is(text, body));
     let actual = if same { rendered.fingerprint } else { hash(&managed.body(text)) };
     let is_of_tool = header.tool_id == tool.id.as_str();

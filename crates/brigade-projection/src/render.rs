@@ -91,7 +91,7 @@ pub(crate) struct Shape {
 enum Layout {
     /// The source, or the page about the tool.
     Plain,
-    /// The same with these fields in its front matter; the name is that of the folder.
+    /// The same with these fields in its front matter; the name is that of the directory.
     FrontMatter { fields: &'static [FrontMatterField], folder: Option<String> },
     /// The same as the prompt of a TOML command.
     TomlCommand,
@@ -102,7 +102,7 @@ pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Resu
     let comment = comment_of(path, source.text()).ok_or(Unrenderable::NoComment)?;
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let folder = folder.rsplit('/').next().filter(|folder| !folder.is_empty()).map(str::to_owned);
-    // A SKILL.md and a .mdc are what they are in any folder and for any harness.
+    // A SKILL.md and a .mdc are what they are in any directory and for any harness.
     if name == "SKILL.md" {
         let layout = Layout::FrontMatter { fields: SKILL_FIELDS, folder };
         return Ok(Shape { layout, comment });
@@ -227,7 +227,7 @@ pub(crate) fn lossiness(
         let advice = better.map(|better| Advice {
             code: "not-read",
             message: format!("{} does not read this path by itself; it reads {better}", harness.title),
-            // What `init` proposes for the sake of the Python program is known, and no mistake of a person.
+            // What `init` proposes for the sake of v0.30 is known, and no mistake of a person.
             weight: if is_usual(path) { AdviceWeight::Remark } else { AdviceWeight::NotRead },
         });
         return (Some(Lossiness::ReferenceOnly), advice);

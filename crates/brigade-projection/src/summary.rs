@@ -14,7 +14,7 @@ use crate::item::{ProjectionItem, ProjectionStatus};
 pub struct SummaryRow {
     /// The harness.
     pub harness: String,
-    /// How it stands.
+    /// Its state.
     pub status: String,
     /// What applying would do.
     pub action: String,
@@ -83,7 +83,7 @@ pub fn summarise(items: &[ProjectionItem]) -> (ProjectionSummary, Fingerprint) {
     (summary, fingerprint.finish())
 }
 
-/// Lists the projections that block a call of their tool: those where somebody's own words stand.
+/// Lists the projections that block a call of their tool: those where someone's own words stand.
 pub fn blocking(items: &[ProjectionItem]) -> Vec<&ProjectionItem> {
     items.iter().filter(|item| item.blocks_calls()).collect()
 }

@@ -49,7 +49,8 @@ pub(crate) fn spec(start: &VerifiedStart, host: &Host) -> Spec {
     spec
 }
 
-/// Says what is wrong with the command of a field. Errors in the entry and a missing folder are issues of their own.
+/// Describes what is wrong with the command of a field. Errors in the entry and a missing directory are issues of their
+/// own.
 pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objection) -> Option<RuntimeIssue> {
     let issue = |issue_type, detail: String| RuntimeIssue::of_field(runtime, issue_type, field, detail);
     let bad = |detail: String| issue(IssueType::RuntimeBadCommand, detail);

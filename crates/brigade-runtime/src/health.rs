@@ -180,7 +180,7 @@ fn read_object(fs: &dyn Fs, path: &RelPath) -> Result<Option<Object>, FsError> {
 
 /// Writes down what a health check of this process found, among what else the file holds.
 ///
-/// A file that is no JSON object is left alone, as is metadata that somebody else is just changing, that is of another
+/// A file that is no JSON object is left alone, as is metadata that someone else is just changing, that is of another
 /// start, or that 0.30.0 wrote: it is adopted by the next start or stop.
 pub(crate) fn remember(
     fs: &dyn Fs,

@@ -19,7 +19,7 @@ pub(crate) const INSTANCE_VARIABLE: &str = "BRIGADE_RUNTIME_INSTANCE";
 pub struct Host {
     /// All variables of the calling process. Runtimes get a few of them.
     pub environment: Vec<(OsString, OsString)>,
-    /// Folders outside the workspace that the policy lets runtimes run in; absolute, without links.
+    /// Directories outside the workspace that the policy lets runtimes run in; absolute, without links.
     pub outside: Vec<PathBuf>,
     /// Values that are neither stored nor shown: what the policy binds.
     pub secrets: Vec<SecretValue>,

@@ -2,7 +2,7 @@
 //!
 //! Owns: whether a runtime runs and whether that is proved ([`Supervisor::facts`]), starting, stopping and restarting
 //! it, its health, its logs, and its files under `.brigade/tools/runtime/`. Does not know: queue, calls, runs, policy,
-//! or how anything is shown. Nothing starts by itself. What outlives a call of this crate is a runtime and the small
+//! or how anything is shown. Nothing starts on its own. What outlives a call of this crate is a runtime and the small
 //! process that writes its logs, which ends with it.
 //!
 //! A runtime is a process in a session of its own that stays in the foreground. Who it is, is recorded as number, start

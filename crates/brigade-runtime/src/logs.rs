@@ -1,8 +1,8 @@
 //! The logs of runtimes.
 //!
-//! What a runtime prints goes through its log writer ([`brigade_process::Logs`]), which lives as long as somebody holds
+//! What a runtime prints goes through its log writer ([`brigade_process::Logs`]), which lives as long as someone holds
 //! the runtime's output open. It keeps each log below [`LOG_CAP`] at every moment: where a line would not fit any more,
-//! the log becomes `.1`, in the place of an older one. A look at the last lines goes on in `.1` where the log itself
+//! the log becomes `.1`, in the place of an older one. A look at the last lines continues in `.1` where the log itself
 //! has too few, and following one goes over rotations.
 //!
 //! A process that 0.30.0 started appends to its log itself, so that one can grow. A log of more than [`LOG_CAP`] bytes
@@ -69,7 +69,7 @@ pub struct LogTail {
     pub bytes: Vec<u8>,
     /// Whether there is more before them.
     pub is_cut: bool,
-    /// How long the log was when it was read, in bytes; there the next read goes on.
+    /// How long the log was when it was read, in bytes; there the next read continues.
     pub end: u64,
 }
 
@@ -85,8 +85,8 @@ pub struct LogEnd {
 impl Supervisor<'_> {
     /// Returns the last lines of a log. A log that is not there is empty.
     ///
-    /// Looks at no more than 4 MiB, and goes on in the older, rotated file where the log has fewer lines. A log that is
-    /// too long makes room afterwards.
+    /// Looks at no more than 4 MiB, and continues in the older, rotated file where the log has fewer lines. A log that
+    /// is too long makes room afterwards.
     ///
     /// # Errors
     /// When the log cannot be read, or its path leads out of the workspace.
@@ -232,7 +232,7 @@ pub(crate) fn older(path: &RelPath) -> RelPath {
     path.parent().join(&format!("{}.1", path.name())).expect("a name with an extension is a name")
 }
 
-/// Tells how long the logs of a runtime are that are too long, in bytes.
+/// Returns the lengths, in bytes, of the logs that are too long.
 pub(crate) fn too_long(fs: &dyn Fs, paths: &Paths) -> Vec<(RelPath, u64)> {
     let logs = [&paths.stdout, &paths.stderr].into_iter().flatten();
     let length = |path: &RelPath| fs.metadata(path).map_or(0, |metadata| metadata.len);

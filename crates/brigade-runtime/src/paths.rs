@@ -9,13 +9,13 @@ use brigade_fs::{FileKind, Fs, Location, RelPath};
 
 use crate::host::Host;
 
-/// The folder of the state of all runtimes.
+/// The directory of the state of all runtimes.
 pub(crate) const STATE: &str = ".brigade/tools/runtime";
 
 /// How long a name of a file may be that is an id as it is.
 const LONGEST_NAME: usize = 100;
 
-/// The folder that a runtime runs in.
+/// The directory that a runtime runs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Directory {
     /// Absolute, links followed.
@@ -55,7 +55,7 @@ impl Paths {
         format!("{STATE}/{stem}.json").parse().expect("a stem is one name that is not `..`")
     }
 
-    /// Finds where the paths of a runtime lead. Reads nothing but links and folders.
+    /// Finds where the paths of a runtime lead. Reads nothing but links and directories.
     pub(crate) fn find(fs: &dyn Fs, host: &Host, runtime: &Runtime) -> Paths {
         let stem = file_stem(runtime.id.as_str());
         let state = |extension: &str| -> RelPath {
@@ -102,7 +102,7 @@ impl Paths {
         Paths { lock: state("lock"), metadata, pid, stdout, stderr, health, directory, issues }
     }
 
-    /// Returns the folders that must exist before anything is written.
+    /// Returns the directories that must exist before anything is written.
     pub(crate) fn folders(&self) -> Vec<RelPath> {
         let health = match &self.health {
             HealthFile::Own(path) => Some(path),

@@ -125,7 +125,7 @@ impl Record {
         ProcessIdentity::from_record(i32::MAX as u32, since, self.text("boot_id")?).ok()
     }
 
-    /// Tells whether the file may be rewritten.
+    /// Returns whether the file may be rewritten.
     pub(crate) fn is_newer(&self) -> bool {
         self.source == Source::Newer
     }

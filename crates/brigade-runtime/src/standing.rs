@@ -20,7 +20,7 @@ pub(crate) enum Standing {
     Running(ProcessIdentity),
     /// A process runs that may well be it, but nothing proves that; it is never signalled.
     Unmanaged(u32),
-    /// A pid file is left; what it names has ended, or is somebody else.
+    /// A pid file is left; what it names has ended, or is someone else.
     Stale(Option<u32>),
 }
 
@@ -86,7 +86,7 @@ fn is_near(one: Timestamp, other: Timestamp) -> bool {
     (one.unix_micros() - other.unix_micros()).abs() <= TOLERANCE_MICROS
 }
 
-/// Tells whether a process with these arguments was started by the command, perhaps through interpreters that came to
+/// Returns whether a process with these arguments was started by the command, perhaps through interpreters that came to
 /// stand before it.
 fn is_command(argv: &[String], command: &Argv) -> bool {
     fn base(word: &str) -> &str {

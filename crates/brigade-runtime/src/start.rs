@@ -382,7 +382,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ends what a start brought up, unless somebody else has stopped or even started it anew since.
+    /// Ends what a start brought up, unless someone else has stopped or even started it again since.
     fn undo(
         &self,
         runtime: &Runtime,

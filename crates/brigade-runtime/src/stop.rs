@@ -1,4 +1,4 @@
-//! Stopping a runtime, and starting it anew.
+//! Stopping a runtime, and starting it again.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ pub enum StopOutcome {
 }
 
 impl StopOutcome {
-    /// Tells whether the runtime does not run now.
+    /// Returns whether the runtime does not run now.
     pub fn is_stopped(&self) -> bool {
         match self {
             StopOutcome::Stopped { .. } | StopOutcome::NotRunning { .. } => true,
@@ -90,7 +90,7 @@ pub struct RestartOutcome {
 
 impl Supervisor<'_> {
     /// Stops a runtime: its whole tree is asked to end, and after 2 s killed. What an earlier process left is removed.
-    /// A pid file that names a living process of somebody else stays, and the stop is refused.
+    /// A pid file that names a living process of someone else stays, and the stop is refused.
     ///
     /// Only the recorded process is signalled, what descends from it, what was orphaned within its tree, and what
     /// carries the mark of its start.
@@ -240,7 +240,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// Waits until the logs of a runtime of which nothing is left are written. When somebody else holds its output open,
+/// Waits until the logs of a runtime of which nothing is left are written. When someone else holds its output open,
 /// the writer is ended all the same.
 pub(crate) fn await_log_writer(writer: &ProcessIdentity) {
     let since = Instant::now();

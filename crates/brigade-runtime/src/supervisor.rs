@@ -42,7 +42,7 @@ pub enum Checks {
     Run,
 }
 
-/// Looks after the runtimes of one workspace. Does nothing by itself: no thread outlives a call of it, and
+/// Looks after the runtimes of one workspace. Does nothing on its own: no thread outlives a call of it, and
 /// no process but a runtime and the writer of its logs.
 #[derive(Clone, Copy)]
 pub struct Supervisor<'a> {
@@ -68,7 +68,7 @@ impl Seen {
         if let Standing::Running(identity) = &self.standing { Some(identity) } else { None }
     }
 
-    /// Tells whether what was started is not what the entry says now: another command, or another folder.
+    /// Returns whether what was started is not what the entry says now: another command, or another directory.
     pub(crate) fn is_outdated(&self, runtime: &Runtime) -> bool {
         let differs = |recorded: Option<&str>, now: Option<&str>| {
             recorded.is_some() && now.is_some() && recorded != now
@@ -139,7 +139,7 @@ impl<'a> Supervisor<'a> {
     /// is made of what was recorded then, so that it can be looked at and stopped.
     ///
     /// # Errors
-    /// When the folder of the state cannot be listed.
+    /// When the directory of the state cannot be listed.
     pub fn left(&self, configured: &[Runtime]) -> Result<Vec<Runtime>, RuntimeError> {
         let state: RelPath = STATE.parse().expect("it is a relative path");
         let entries = match self.fs.list_dir(&state) {
@@ -307,7 +307,7 @@ impl<'a> Supervisor<'a> {
         found
     }
 
-    /// Tells which logs are too long; what checks the health makes room in them. Only a runtime that writes its logs
+    /// Returns which logs are too long; what checks the health makes room in them. Only a runtime that writes its logs
     /// itself has such logs, one that 0.30.0 started.
     fn log_issues(&self, runtime: &Runtime, seen: &Seen) -> Vec<RuntimeIssue> {
         let of_log = |(path, length): (RelPath, u64)| {
@@ -387,7 +387,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Returns who else listens on the runtime's port, when somebody does.
+    /// Returns who else listens on the runtime's port, when someone does.
     pub(crate) fn port_conflict(&self, runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
         let ports: BTreeSet<u16> = runtime.port.into_iter().collect();
         port_issue(runtime, &seen.standing, &system::holders(&ports, &[]))
@@ -434,7 +434,7 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
     }
 }
 
-/// Returns why a pid file stays although it does not name the runtime: it names a living process of somebody else.
+/// Returns why a pid file stays although it does not name the runtime: it names a living process of someone else.
 ///
 /// A number that the record has, too, was written by Brigade and given to another process since; that file is stale.
 pub(crate) fn foreign_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {

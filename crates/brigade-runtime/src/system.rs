@@ -60,12 +60,12 @@ impl Holder {
         }
     }
 
-    /// Tells whether the holder is the process, descends from it or is in its session; `None` when the system does not
-    /// tell who it is.
+    /// Returns whether the holder is the process, descends from it or is in its session; `None` when the system does
+    /// not tell who it is.
     pub(crate) fn belongs_to(&self, root: &ProcessIdentity) -> Option<bool> {
         self.pid.map(|pid| platform::belongs(pid, root.pid()))
     }
 }
 
-/// The ports that somebody listens on.
+/// The ports that someone listens on.
 pub(crate) type Holders = BTreeMap<u16, Holder>;

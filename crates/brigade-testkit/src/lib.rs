@@ -1,12 +1,12 @@
 //! What tests of Brigade share: workspaces that vanish, the real binary, a clock that ticks, and stable output.
 //!
-//! * [`TempWorkspace`] is a folder of its own, empty or a copy of one under `fixtures/workspaces/`.
+//! * [`TempWorkspace`] is a directory of its own, empty or a copy of one under `fixtures/workspaces/`.
 //! * [`Brigade`] runs the binary `brigade` there with an empty environment and a deadline.
 //! * [`normalize`] replaces what differs from run to run, so that output can be compared as a whole;
 //!   [`assert_snapshot`] compares it with a file.
 //! * [`TickingClock`] gives code that takes a clock a different, known instant at each reading.
 //!
-//! Helpers panic when they cannot do their job: a test cannot go on then. This crate knows nothing of what Brigade
+//! Helpers panic when they cannot do their job: a test cannot continue then. This crate knows nothing of what Brigade
 //! does; it is used by tests only, so it is a dev-dependency wherever it appears.
 //!
 //! ```no_run

@@ -96,7 +96,7 @@ impl Brigade {
     /// Runs the program to its end.
     ///
     /// Panics, and ends the program with its process group, when it takes longer than the timeout; panics also when
-    /// something it started goes on holding its output after it has ended.
+    /// something it started continues holding its output after it has ended.
     #[track_caller]
     pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
         let mut command = self.command(args);
@@ -284,7 +284,7 @@ fn build(layout: &Layout) -> PathBuf {
     cargo.args(["build", "--quiet", "--locked", "--package=brigade-cli", "--bin=brigade"]);
     cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).stdin(Stdio::null());
     cargo.arg("--target-dir").arg(&layout.target);
-    // Cargo's name for what lies in the folder `debug` is `dev`.
+    // Cargo's name for what lies in the directory `debug` is `dev`.
     cargo.arg("--profile").arg(if layout.profile == "debug" { OsStr::new("dev") } else { &layout.profile });
     if let Some(triple) = &layout.triple {
         cargo.arg("--target").arg(triple);

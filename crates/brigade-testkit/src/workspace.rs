@@ -1,4 +1,4 @@
-//! A workspace for one test: a folder of its own that is removed when the test is over.
+//! A workspace for one test: a directory of its own that is removed when the test is over.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -8,16 +8,16 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// What the name of every temporary folder begins with; the output filter knows it.
+/// What the name of every temporary directory begins with; the output filter knows it.
 pub(crate) const PREFIX: &str = "brigade-test-";
 
-/// Returns the folder `fixtures/` of this repository.
+/// Returns the directory `fixtures/` of this repository.
 pub fn fixtures() -> PathBuf {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     fs::canonicalize(&beside).unwrap_or_else(|e| panic!("{}: {e}", beside.display()))
 }
 
-/// A temporary folder that holds a workspace, and beside it an empty home directory.
+/// A temporary directory that holds a workspace, and beside it an empty home directory.
 ///
 /// Both are removed when the value is dropped. The workspace's path is absolute and free of links.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct TempWorkspace {
 }
 
 impl TempWorkspace {
-    /// Makes an empty workspace, without a `.brigade` folder.
+    /// Makes an empty workspace, without a `.brigade` directory.
     pub fn empty() -> TempWorkspace {
         let dir = tempfile::Builder::new()
             .prefix(PREFIX)
@@ -51,7 +51,7 @@ impl TempWorkspace {
         workspace
     }
 
-    /// Returns the workspace's folder.
+    /// Returns the workspace's directory.
     pub fn path(&self) -> &Path {
         &self.root
     }
@@ -66,7 +66,7 @@ impl TempWorkspace {
         self.root.join(relative)
     }
 
-    /// Writes a file, with the folders above it, over what was there.
+    /// Writes a file, with the directories above it, over what was there.
     pub fn write(&self, relative: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
         let path = self.join(relative);
         if let Some(parent) = path.parent() {
@@ -98,12 +98,12 @@ impl TempWorkspace {
         self.write(relative, text.replacen(old, new, 1));
     }
 
-    /// Tells whether something, a broken link included, has this name.
+    /// Returns whether something, a broken link included, has this name.
     pub fn exists(&self, relative: impl AsRef<Path>) -> bool {
         self.join(relative).symlink_metadata().is_ok()
     }
 
-    /// Removes a file, or a folder with what is in it.
+    /// Removes a file, or a directory with what is in it.
     #[track_caller]
     pub fn remove(&self, relative: impl AsRef<Path>) {
         let path = self.join(relative);
@@ -112,10 +112,10 @@ impl TempWorkspace {
         removed.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     }
 
-    /// Returns every regular file below a folder of the workspace (`""` for all), by path with `/`, in order.
+    /// Returns every regular file below a directory of the workspace (`""` for all), by path with `/`, in order.
     ///
-    /// Use it to compare whole trees, or to look for a planted secret in everything that was written. Git's own folder
-    /// is left out.
+    /// Use it to compare whole trees, or to look for a planted secret in everything that was written. Git's own
+    /// directory is left out.
     pub fn files(&self, below: impl AsRef<Path>) -> BTreeMap<String, Vec<u8>> {
         let mut found = BTreeMap::new();
         collect(&self.root, &self.join(below), &mut found);

@@ -1,4 +1,4 @@
-//! A script asks, a person answers, the script goes on: every way through a checkpoint.
+//! A script asks, a person answers, the script continues: every way through a checkpoint.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 

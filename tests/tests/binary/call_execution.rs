@@ -1,4 +1,4 @@
-//! What runs: the exact words, an empty input, the folder, the end of the whole tree, the sandbox, the logs.
+//! What runs: the exact words, an empty input, the directory, the end of the whole tree, the sandbox, the logs.
 
 #![allow(
     clippy::disallowed_methods,
@@ -206,7 +206,7 @@ fn what_the_script_leaves_behind_ends_with_it() {
     nothing_lives(&site);
 }
 
-/// Tells whether this process, and so each that it starts, ignores a signal.
+/// Returns whether this process, and so each that it starts, ignores a signal.
 fn is_ignored(signal: &str) -> bool {
     let number = match signal {
         "-HUP" => 1,
@@ -221,7 +221,7 @@ fn is_ignored(signal: &str) -> bool {
 
 #[test]
 fn an_interrupt_ends_the_tree_and_is_recorded() {
-    // A process that was started to ignore one of them, as by a shell in the background, goes on ignoring it.
+    // A process that was started to ignore one of them, as by a shell in the background, continues ignoring it.
     for signal in ["-INT", "-TERM", "-HUP"].into_iter().filter(|signal| !is_ignored(signal)) {
         let site = tree("wait\n", "");
         let id = site.approved("tool", "{}");
@@ -256,7 +256,7 @@ fn a_runner_that_is_killed_leaves_an_interrupted_call() {
     all_started(&site);
     child.kill().unwrap();
     child.wait().unwrap();
-    // Nothing goes on unsupervised, every reader sees what became of it, and the next writer records it.
+    // Nothing continues unsupervised, every reader sees what became of it, and the next writer records it.
     nothing_lives(&site);
     assert_eq!(site.status(&id), "interrupted");
     assert_eq!(site.json(["call", "list"]).expect(0)["counts"], json!({"interrupted": 1}));
@@ -304,7 +304,7 @@ echo "$TMPDIR" > where.txt
     until("end of the private folder", || left().is_empty().then_some(()));
     assert!(site.workspace.exists("kept/file"), "what a link leads to stays");
 
-    // A run that ends by itself removes its own, and none that could be another's.
+    // A run that ends on its own removes its own, and none that could be another's.
     site.workspace.write("quick", "");
     fs::create_dir(temporary.join("brigade-run-x")).unwrap();
     site.receipt_of("tool", "{}");

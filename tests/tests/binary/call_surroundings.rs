@@ -104,7 +104,7 @@ fn a_folder_that_vanishes_or_becomes_a_file() {
     site.workspace.write("lib", "a file");
     site.run_call(&id).refused("cwd");
     site.workspace.remove("lib");
-    // A link to another folder with the same file is another file.
+    // A link to another directory with the same file is another file.
     site.workspace.write("other/tool.sh", "pwd\n");
     symlink("other", site.workspace.join("lib")).unwrap();
     site.run_call(&id).refused("tool.sh");

@@ -1,4 +1,4 @@
-//! Calls that did not end by themselves, and how a person ends or repeats them: every command that is suggested works.
+//! Calls that did not end on their own, and how a person ends or repeats them: every command that is suggested works.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -127,7 +127,7 @@ fn a_call_that_cannot_be_resumed_any_more_can_be_ended() {
     site.workspace.write("bin/tool.sh", "echo other\n");
     let refusal = site.json(["checkpoint", "resume", "ask"]).expect(1);
     end(&site, &id, &refusal);
-    // Nothing goes on with it.
+    // Nothing continues with it.
     site.json(["checkpoint", "resume", "ask"]).expect(1);
     site.run_call(&id).expect(1);
 }

@@ -1,4 +1,4 @@
-//! Streams, JSON, colours, and text that somebody else wrote.
+//! Streams, JSON, colours, and text that someone else wrote.
 
 #![allow(clippy::disallowed_methods, reason = "tests hand odd streams to the binary and start a terminal")]
 

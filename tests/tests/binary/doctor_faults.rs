@@ -78,7 +78,7 @@ fn check(site: &Site, expect: &Expected) -> Value {
     issue.clone()
 }
 
-/// Types a fix in a shell, in the folder of the workspace; the editor only looks whether its file is there.
+/// Types a fix in a shell, in the directory of the workspace; the editor only looks whether its file is there.
 #[track_caller]
 fn type_fix(site: &Site, kind: &str, fix: &str) {
     let folder = site.workspace.home().join("programs");
@@ -593,7 +593,7 @@ fn checkpoints_that_need_somebody_are_found() {
     site.json(["checkpoint", "reject", "gate", "--reason", "no"]).expect(0);
     check(&site, &tool("checkpoint_rejected", "info"));
 
-    // Only the Python program left such ones.
+    // Only v0.30 left such ones.
     let site = healthy();
     let failed = r#"{"id":"gate","status":"failed","tool_id":"tool","call_id":"call-1","run_id":"run-1","reason":"look",
         "requested_action":"review","prompt":"","context":{},"choices":[],"selected_choice":null,
@@ -651,7 +651,7 @@ fn locks_whose_process_is_gone_are_found_and_removed() {
         site.workspace.write(format!("{folder}/pid"), format!("{}\n", std::process::id()));
         site.workspace.write(format!("{folder}/owner.json"), "{}");
     }
-    // Somebody works with them.
+    // Someone works with them.
     assert!(issues_of(&doctor(&site), "left_lock").is_empty());
     site.workspace.write(format!("{orphaned}/pid"), ended.id().to_string());
     check(&site, &expected("left_lock", "warning", "", orphaned));

@@ -152,7 +152,7 @@ fn all_that_needs_no_decision_is_mended_and_a_dry_run_says_it_first() {
     workspace.write(".brigade/tools/runtimes.toml", runtime);
     brigade.run(["tools", "call", "queue", "greet"]).assert_code(0);
     brigade.run(["tools", "import-issues"]).assert_code(0);
-    // Everything at once: an ended runtime, a lock of the Python program, damaged lines, and modes that are too wide.
+    // Everything at once: an ended runtime, a lock of v0.30, damaged lines, and modes that are too wide.
     brigade.run(["tools", "runtime", "start", "helper"]).assert_code(0);
     let pid = workspace.read_text(".brigade/tools/runtime/helper.pid");
     assert!(std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());

@@ -1,4 +1,4 @@
-//! Documents count and name what those of the Python program do, also when a file is broken.
+//! Documents count and name what those of v0.30 do, also when a file is broken.
 
 #![allow(clippy::disallowed_methods, reason = "a test makes a link")]
 

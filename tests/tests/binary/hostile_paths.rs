@@ -1,4 +1,4 @@
-//! Paths that lead out, links in the place of folders, disks that say no, readers that go away.
+//! Paths that lead out, links in the place of directories, disks that say no, readers that go away.
 
 #![allow(clippy::disallowed_methods, reason = "tests build hostile trees and hold the binary's pipes")]
 
@@ -13,7 +13,7 @@ use serde_json::json;
 const MARK: &str = "echo ran > ran.txt\n";
 const CATALOG: &str = ".brigade/tools.toml";
 
-/// A folder beside the workspace with what an attacker wants to be read.
+/// A directory beside the workspace with what an attacker wants to be read.
 fn outside(site: &Site) -> String {
     let folder = site.beside("outside");
     fs::create_dir(&folder).expect("the test made its folder");
@@ -229,7 +229,7 @@ fn state_that_cannot_be_read_or_written_is_an_error_of_the_disk() {
     let run = site.tools(["call", "queue", "tool"]);
     run.assert_code(3);
     assert!(run.stderr_text().starts_with("error[") && run.stdout.is_empty(), "{run}");
-    // A file where a folder should be: nothing runs, and the approval stays.
+    // A file where a directory should be: nothing runs, and the approval stays.
     for folder in ["runs", "checkpoints"] {
         let site = Site::script(MARK);
         let id = site.approved("tool", "{}");

@@ -207,7 +207,7 @@ fn a_large_program_of_the_system_is_read_once_and_one_of_anybody_else_always() {
     let approved = site.json(["call", "approve", &id]).expect(0);
     assert_eq!(approved["call"]["approval_binding"]["program"]["sha256"], digest);
 
-    // The same program in the workspace, where anybody may be its author.
+    // The same program in the workspace, where anyone may be its author.
     let copied = site.workspace.join("python-of-ours");
     std::fs::copy("/usr/bin/python3", &copied).unwrap();
     std::fs::set_permissions(&copied, PermissionsExt::from_mode(0o777)).unwrap();

@@ -54,7 +54,7 @@ impl Spoken {
         self.site.workspace.write(".brigade/tools.toml", entry("say", tool, faults, lines));
     }
 
-    /// Lets the server change by itself, without a change of its command or its file.
+    /// Lets the server change on its own, without a change of its command or its file.
     pub fn turn(&self, from: &str, to: &str) {
         self.site.workspace.replace("faults", from, to);
     }

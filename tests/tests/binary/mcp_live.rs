@@ -145,7 +145,7 @@ fn pins_are_compared_with_what_the_server_lists() {
     assert_eq!(codes(&site.json(["pins", "list", "--live"]).expect(0)["issues"]), ["[mcp_no_server]"]);
 }
 
-/// The types of the issues about MCP servers that a document has, and the commands that mend them.
+/// The types of the issues about MCP servers that a document has, and the commands that fix them.
 fn mcp_issues(document: &Value) -> Vec<(String, String)> {
     let issues = document["issues"].as_array().expect("issues are a list");
     let of_servers = issues.iter().filter(|issue| text(issue, "issue_type").starts_with("mcp_"));

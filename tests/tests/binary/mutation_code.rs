@@ -1,4 +1,4 @@
-//! Code that a command leads to, by a folder, a module, an option or a part of a name: each file changes after the
+//! Code that a command leads to, by a directory, a module, an option or a part of a name: each file changes after the
 //! approval, and the run is refused.
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]

@@ -30,7 +30,7 @@ fn tools(workspace: &TempWorkspace, args: &[&str]) -> Run {
     Brigade::new(workspace).run(["tools"].iter().chain(args))
 }
 
-/// Runs a command with `--json`, and checks its exit code and that the keys of the Python program are there.
+/// Runs a command with `--json`, and checks its exit code and that the keys of v0.30 are there.
 #[track_caller]
 fn json(workspace: &TempWorkspace, args: &[&str], code: i32, keys: &[&str]) -> Value {
     let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
@@ -169,7 +169,7 @@ fn what_the_python_program_wrote_is_current() {
     );
     let plan = json(&workspace, &["plan"], 0, PLAN);
     assert_eq!(plan["projections"][0]["status"], "current", "{plan:#}");
-    // Its reader shows line 1 as the description, so it can be written anew.
+    // Its reader shows line 1 as the description, so it can be written again.
     assert_eq!(plan["projections"][0]["advice"][0]["code"], "header-misplaced", "{plan:#}");
     json(&workspace, &["apply", "--all", "--force"], 0, APPLY);
     let text = workspace.read_text(".claude/commands/greet.md");

@@ -1,4 +1,4 @@
-//! Corners that somebody fell into once.
+//! Corners that someone fell into once.
 
 use std::process::Stdio;
 

@@ -62,7 +62,7 @@ fn a_run_that_lowers_the_limits_of_brigade_gets_its_receipt() {
     assert!(!is_alive(&site.workspace.read_text("pid")));
 }
 
-/// Tells whether a process runs.
+/// Returns whether a process runs.
 fn is_alive(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat")).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ")

@@ -83,7 +83,7 @@ fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
-/// Tells whether a process lives; one that nobody has waited for has ended.
+/// Returns whether a process lives; one that nobody has waited for has ended.
 fn is_alive(pid: u64) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))

@@ -1,4 +1,5 @@
-//! Where git's folder is kept from tools that may write the workspace: behind a link, and behind a file that names it.
+//! Where git's directory is kept from tools that may write the workspace: behind a link, and behind a file that names
+//! it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
@@ -24,7 +25,7 @@ fn confined(set_up: impl Fn(&Path)) -> Site {
     site
 }
 
-/// Makes a folder as git has it.
+/// Makes a directory as git has it.
 fn repository(folder: &Path) {
     fs::create_dir_all(folder.join("hooks")).unwrap();
     fs::write(folder.join("config"), "[core]\n").unwrap();

@@ -62,7 +62,7 @@ fn commands(site: &Site, words: &[String]) -> Vec<Vec<String>> {
     let listed = listed.split("\n\n").next().unwrap_or_default();
     let names = listed.lines().filter_map(|line| {
         let name = line.strip_prefix("  ")?;
-        // What stands further in goes on with the line above.
+        // What stands further in continues with the line above.
         (!name.starts_with(' ')).then(|| name.split(' ').next().unwrap_or_default().to_owned())
     });
     let below: Vec<Vec<String>> = names.flat_map(|name| commands(site, &[words, &[name]].concat())).collect();

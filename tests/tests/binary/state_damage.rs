@@ -149,7 +149,7 @@ fn with_ledger(damage: impl Fn(&Site)) {
     assert_eq!(run["call"]["receipt_sequence"], 3, "no number is given twice");
     site.json(["run", "verify"]).expect(1);
     assert_eq!(site.json(["run", "list"]).expect(0)["counts"], json!({"completed": 3}));
-    // What is lost is said once; from here on the chain goes on.
+    // What is lost is said once; from here on the chain continues.
     let call = site.approved("tool", r#"{"n":4}"#);
     assert_eq!(site.run_call(&call).expect(0)["warnings"], json!([]));
 }
@@ -216,7 +216,7 @@ fn a_log_that_was_changed_shows_and_one_that_was_thrown_away_does_not() {
     }
 }
 
-/// Damages the state of two runs, and checks that everybody names `file`, that the doctor mends it, and that all are
+/// Damages the state of two runs, and checks that everyone names `file`, that the doctor fixes it, and that all are
 /// content then, with what could not be read set aside.
 #[track_caller]
 fn mended(damage: impl Fn(&Site), file: &str) {

@@ -145,7 +145,7 @@ fn importers_at_once_add_each_row_once() {
     assert_eq!(workspace.read_text(INBOX).lines().count(), 3);
 }
 
-/// A row as version 0.30.0 of the Python program writes it.
+/// A row as version 0.30.0 of v0.30 writes it.
 fn old_row(status: &str, kind: &str) -> Value {
     json!({
         "acceptance": [format!("`brigade tools doctor` no longer reports greet/{kind}")],
@@ -186,7 +186,7 @@ fn rows_of_the_python_program_count_and_stay_as_they_are() {
     let rows = kinds.map(|(status, kind)| old_row(status, kind).to_string() + "\n").concat();
     workspace.write(INBOX, &rows);
     let brigade = Brigade::new(&workspace);
-    // New are that there is no policy, and that the Python program leaves its files open to others.
+    // New are that there is no policy, and that v0.30 leaves its files open to others.
     assert_eq!(import(&brigade), [2, 2, 1]);
     for _ in 0..5 {
         assert_eq!(import(&brigade), [0, 4, 1]);

@@ -1,12 +1,12 @@
-//! What an MCP call needs of its entry before a server is asked for anything.
+//! The fields that an MCP call needs in its entry.
 //!
-//! A missing input schema is refused for every family, so it has no code of its own here.
+//! A missing input schema is refused for every family, so it is not checked here.
 
 use brigade_catalog::{Family, Tool};
 use brigade_core::{Hint, NextStep};
 use brigade_policy::Blocker;
 
-/// Lists what the entry of an MCP tool leaves out; empty for every other family.
+/// Lists the missing fields of an MCP tool; empty for every other family.
 pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
     if tool.family != Some(Family::Mcp) {
         return Vec::new();
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks what speaks against a tool with these fields.
+    /// Checks the blockers of a tool with these fields.
     #[track_caller]
     fn check(fields: &str, expect: &[&str]) {
         let entry = format!("[[tool]]\nid = 'say'\nname = 'Say'\n{fields}");

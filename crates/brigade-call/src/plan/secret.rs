@@ -1,4 +1,4 @@
-//! Secrets in the catalog, and those that show only when the templates are rendered: `--token={x}`,
+//! Secrets in the catalog, and secrets that are visible only in rendered templates: `--token={x}`,
 //! `curl -u {credentials}`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<Stri
     fields
 }
 
-/// Lists the templates whose rendered word looks secret, by its own name or in its place of the command line.
+/// Lists the templates whose rendered word looks secret, by its name or its position in the command line.
 pub(super) fn secret_templates(
     tool: &Tool,
     rendered: &BTreeMap<String, String>,
@@ -38,7 +38,7 @@ pub(super) fn secret_templates(
         is_given && !word.starts_with('-') && word.as_str() != MARK && is_secret_field(name, word)
     });
     let mut found: BTreeSet<String> = by_name.map(|(name, _)| name.clone()).collect();
-    // Of an MCP tool nothing is appended.
+    // MCP tools append no arguments.
     if let Some(argv) = argv.filter(|_| tool.family != Some(Family::Mcp)) {
         let appended = argv.words().len().saturating_sub(rendered.len());
         let names: Vec<&String> = rendered.keys().collect();
@@ -48,7 +48,7 @@ pub(super) fn secret_templates(
     found
 }
 
-/// Refuses these templates, and takes the arguments that they show out of what is kept.
+/// Refuses these templates and masks the arguments that they render.
 pub(super) fn refuse(tool: &Tool, names: &BTreeSet<String>, args: &mut Json, blockers: &mut Vec<Blocker>) {
     for name in names {
         let field = format!("argument_template.{name}");

@@ -1,10 +1,10 @@
-//! The runtime that a call depended on, as its receipt and reports show it.
+//! The runtime of a call, as shown in receipts and reports.
 
 use brigade_core::json::exact;
 use brigade_core::{Extra, Fingerprint, Timestamp, record};
 use serde::{Deserialize, Serialize};
 
-/// How a runtime stands.
+/// The state of a runtime.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
@@ -25,9 +25,9 @@ pub struct RuntimeStatus {
     pub pid: Option<u32>,
     /// `running`, `stopped` or `stale`.
     pub state: String,
-    /// Whether a process of it runs.
+    /// Whether its process is running.
     pub running: bool,
-    /// Whether that process is known to be the runtime.
+    /// Whether that process is verified to be the runtime.
     pub managed: bool,
     /// Whether a pid file is left of a process that has ended.
     pub stale_pid: bool,
@@ -53,7 +53,7 @@ pub struct RuntimeStatus {
     #[serde(deserialize_with = "exact")]
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub health_checked_at: Option<Timestamp>,
-    /// What the last check found, perhaps of an earlier process.
+    /// The result of the last check, perhaps of an earlier process.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub last_health: Option<RuntimeHealth>,
     /// What the metadata file holds.
@@ -117,7 +117,7 @@ pub struct RuntimeMetadata {
     /// The boot that the process belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
-    /// The mark in the environment of everything that this start brought up.
+    /// The marker in the environment of all processes of this start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
     /// When the starter itself started, while a process is being created.
@@ -179,12 +179,12 @@ pub struct LogWriter {
 
 record!(LogWriter);
 
-/// Something that is wrong with a runtime.
+/// An issue of a runtime.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct RuntimeIssueRecord {
-    /// `warn`, as 0.30.0 has it for every issue; `severity` tells more.
+    /// `warn`, as v0.30 has it for every issue; see `severity`.
     pub status: String,
     /// `tool_` and the type.
     pub name: String,
@@ -209,7 +209,7 @@ pub struct RuntimeIssueRecord {
     /// `error`, `warning` or `info`.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub severity: Option<String>,
-    /// The file where it is mended.
+    /// The file where it is fixed.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub file: Option<String>,
     /// The line, from 1.
@@ -218,10 +218,10 @@ pub struct RuntimeIssueRecord {
     /// The field of the entry.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub field: Option<String>,
-    /// The command that mends it.
+    /// The command that fixes it.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub fix: Option<String>,
-    /// Stays the same as long as the issue is the same one.
+    /// The identity of the issue.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub fingerprint: Option<Fingerprint>,
     /// Members that this version does not know.

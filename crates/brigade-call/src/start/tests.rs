@@ -73,7 +73,7 @@ fn folder_and_program_must_be_there() {
         StartFacts { program: unreadable, ..facts("./serve") },
         &[("program_not_found", "the program of the command, `./serve`, cannot be read: permission denied")],
     );
-    // Without the folder nothing was looked for.
+    // Without the directory nothing was looked for.
     check(
         StartFacts { directory_fact: DirectoryFact::Outside, ..gone() },
         &[("path_outside", "cwd leads out of the workspace")],

@@ -67,7 +67,7 @@ fn resumable() -> Call {
     call.ready_to_resume(after(5)).unwrap()
 }
 
-/// Checks the reasons against going on behind these checkpoints.
+/// Checks the reasons against continuing behind these checkpoints.
 #[track_caller]
 fn check_resume(call: Call, checkpoints: &[Checkpoint], expect: &[&str]) {
     let plan = Case::new().plan();

@@ -105,7 +105,7 @@ pub(super) fn shown(name: &str) -> String {
     if looks_secret_value(name).is_some() { MARK.to_owned() } else { short(name, 60) }
 }
 
-/// Says what hides in a command line: for people, and as codes.
+/// Describes what hides in a command line: for people, and as codes.
 pub(super) fn high_risk(argv: &Argv) -> Option<(String, String)> {
     high_risk_with(argv, Ending::Complete)
 }
@@ -117,7 +117,7 @@ enum Ending {
     ArgumentsFollow,
 }
 
-/// Says what hides in a command line. A shell without a script is none where the script may be an argument.
+/// Describes what hides in a command line. A shell without a script is none where the script may be an argument.
 fn high_risk_with(argv: &Argv, ending: Ending) -> Option<(String, String)> {
     let mut risks = risk::judge(argv);
     if ending == Ending::ArgumentsFollow {

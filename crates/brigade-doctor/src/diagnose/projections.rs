@@ -109,7 +109,7 @@ pub(super) fn orphans(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
             issue.subject(orphan.path.as_str()).evidence(orphan.cause.code()).at(Place::file(&orphan.path));
         let other_fix = match orphan.prunable {
             Prunable::Yes => None,
-            // A file that was edited holds somebody's own words, so removing it is not what is suggested.
+            // A file that was edited holds someone's own words, so removing it is not what is suggested.
             Prunable::Edited => Some(NextStep::PlanProjections(orphan.header.tool_id.clone())),
             Prunable::CatalogBroken => Some(NextStep::DiagnoseOnly("config")),
         };

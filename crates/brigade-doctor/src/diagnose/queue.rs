@@ -230,9 +230,9 @@ fn failed(run: &RunState, what: &str) -> String {
     }
 }
 
-/// Says what a person decided, and why.
+/// Describes what a person decided, and why.
 fn with_reason(what: &str, reason: Option<&str>) -> String {
-    // The Python program stores reasons as they were typed.
+    // v0.30 stores reasons as they were typed.
     let reason = reason.map(|reason| short(&Redactor::new(&[]).redact_str(reason), REASON));
     match reason.filter(|reason| !reason.is_empty()) {
         Some(reason) => format!("{what}: {}", escape_terminal(&reason)),
@@ -243,7 +243,7 @@ fn with_reason(what: &str, reason: Option<&str>) -> String {
 pub(super) fn checkpoints(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     for broken in &snapshot.broken_checkpoints {
         let issue = of_broken(IssueType::CheckpointInvalid, broken);
-        // There is nothing to read in a folder or a device.
+        // There is nothing to read in a directory or a device.
         let is_none = broken.problem.starts_with("it is not a file");
         let other_fix = match (broken.is_restorable, is_none) {
             (true, _) => Some(NextStep::CompactState),

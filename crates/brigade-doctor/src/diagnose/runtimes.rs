@@ -146,7 +146,7 @@ impl FoundRuntimes<'_> {
     }
 }
 
-/// Says why calls of a tool would be refused because of its runtime.
+/// Returns why calls of a tool would be refused because of its runtime.
 fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &FoundRuntimes<'_>) -> Option<Issue> {
     let say = |kind: IssueType, detail: String, evidence: &str| {
         Some(Issue::of_tool(kind, tool, "runtime_id", detail).evidence(evidence).object(id))

@@ -97,7 +97,7 @@ impl Link {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells whether so many requests of the server wait for a reply that no more should be read.
+    /// Returns whether so many requests of the server wait for a reply that no more should be read.
     pub(super) fn is_stuffed(&self) -> bool {
         let (requests, bytes) = self.known().asked;
         ASKED < requests || ASKED_BYTES < bytes

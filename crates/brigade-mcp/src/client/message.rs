@@ -23,7 +23,7 @@ pub(super) enum Received {
 /// How much was lost with a broken message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// It looks like a response, for which somebody waits.
+    /// It looks like a response, for which someone waits.
     Response,
     /// Something else.
     Other,

@@ -84,7 +84,7 @@ impl<'a> Pipes<'a> {
         self.unsent.clear();
     }
 
-    /// Tells whether nothing more can come.
+    /// Returns whether nothing more can come.
     pub(super) fn are_closed(&self) -> bool {
         self.stdout.is_none() && self.stderr.is_none()
     }
@@ -118,8 +118,8 @@ impl<'a> Pipes<'a> {
         }
     }
 
-    /// Tells whether the server asks faster than it takes replies. It must take some before more of it is read, or they
-    /// would pile up here.
+    /// Returns whether the server asks faster than it takes replies. It must take some before more of it is read, or
+    /// they would pile up here.
     fn is_stuffed(&self) -> bool {
         self.incoming.is_some()
             && (self.link.is_stuffed() || UNSENT < self.unsent.len() || UNSENT_LINES < self.outgoing.len())

@@ -21,7 +21,7 @@ use crate::content::McpAnswer;
 use crate::exchange::{Exchange, McpErrorKind, McpFault, McpRequest, ServerExit};
 use crate::pin::redact_texts;
 
-/// How long a server may take to exit by itself once its input is closed.
+/// How long a server may take to exit on its own once its input is closed.
 const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often a second request to end is looked for.
@@ -158,7 +158,7 @@ async fn listen(
     }
 }
 
-/// Waits until somebody asks for the end.
+/// Waits until someone asks for the end.
 async fn cancelled(cancel: Option<&CancelToken>) {
     let Some(cancel) = cancel else {
         return pending().await;
@@ -166,7 +166,7 @@ async fn cancelled(cancel: Option<&CancelToken>) {
     if cancel.is_cancelled() {
         return;
     }
-    // Only watched, never read: the token stays triggered for everybody else.
+    // Only watched, never read: the token stays triggered for everyone else.
     match cancel.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd) {
         Ok(pipe) => drop(pipe.readable().await),
         // Not to be watched on this system: looked at, then.
@@ -221,7 +221,7 @@ async fn end(
     Ok(outcome)
 }
 
-/// Whether somebody asks for the end once more, and so does not want to wait.
+/// Whether someone asks for the end once more, and so does not want to wait.
 struct Hurry<'a> {
     cancel: Option<&'a CancelToken>,
     before: u32,

@@ -12,7 +12,7 @@ use brigade_core::{Fingerprint, Json};
 /// The longest part of a file name that is taken as it is.
 const PART: usize = 80;
 
-/// Tells what starts a server: command and folder.
+/// Tells what starts a server: command and directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerCommand(pub(crate) Fingerprint);
 
@@ -74,7 +74,7 @@ impl McpTool {
         Some(McpTool { server: server_of(tool)?.to_owned(), tool: name?, variant: None })
     }
 
-    /// Tells whether a tool of the catalog asks for a tool of these names.
+    /// Returns whether a tool of the catalog asks for a tool of these names.
     fn has_names_of(&self, tool: &Tool) -> bool {
         server_of(tool) == Some(&self.server) && tool.mcp_tool_name.as_ref() == Some(&self.tool)
     }
@@ -90,7 +90,7 @@ impl McpTool {
     }
 }
 
-/// Tells whether something has a place of its own beside the common one of its name.
+/// Returns whether something has a place of its own beside the common one of its name.
 ///
 /// `all` are the commands of all entries of that name in the order of the catalog; `recorded` is the one that the
 /// common place was made with, as far as that is known.

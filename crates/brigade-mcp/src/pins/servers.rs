@@ -4,7 +4,7 @@
 //! or the first import from it: what is listed then is known. Whoever speaks to the server later keeps what it lists by
 //! then. A name that is not among the known ones *appeared*, unless the catalog has it; one that is not listed any more
 //! *vanished*. [`PinStore::accept_names`] takes what is listed as known. Calls do not depend on any of this, so a file
-//! that is damaged begins anew.
+//! that is damaged begins again.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const SCHEMA: &str = "brigade.mcp_listing.v1";
 /// What the ids of all versions of the files start with.
 const SCHEMA_OF_ANY_VERSION: &str = "brigade.mcp_listing.v";
 
-/// The folder of the files, in the folder of the pins; the ids that people use begin with it, too.
+/// The directory of the files, in the directory of the pins; the ids that people use begin with it, too.
 const SERVERS: &str = "servers";
 
 /// The largest file that is read.
@@ -117,7 +117,7 @@ impl Listing {
 }
 
 impl ServerState {
-    /// Tells whether the list is another one than the known one.
+    /// Returns whether the list is another one than the known one.
     pub fn is_changed(&self) -> bool {
         !self.appeared.is_empty() || !self.vanished.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The table. Each harness names where the facts come from; paths are those of a workspace, not of a home folder.
+//! The table. Each harness names where the facts come from; paths are those of a workspace, not of a home directory.
 
 use brigade_catalog::Family;
 
@@ -17,8 +17,8 @@ const fn may(key: &'static str) -> FrontMatterField {
     FrontMatterField { key, value: FieldValue::Optional }
 }
 
-/// agentskills.io/specification: name (the folder's, 1 to 64 of a-z 0-9 -) and description (1 to 1024 characters) are
-/// required.
+/// agentskills.io/specification: name (the directory's, 1 to 64 of a-z 0-9 -) and description (1 to 1024 characters)
+/// are required.
 pub(crate) const SKILL_FIELDS: &[FrontMatterField] = &[
     needs("name", FieldValue::FolderName),
     needs("description", FieldValue::Description),
@@ -80,7 +80,7 @@ const fn command_as_skill(path: &'static str) -> HarnessPlace {
     HarnessPlace { lossiness: Lossiness::Adapted, ..skill(COMMANDS, path) }
 }
 
-/// A page that no harness reads by itself.
+/// A page that no harness reads on its own.
 const fn page(families: &'static [Family], path: &'static str) -> HarnessPlace {
     HarnessPlace { lossiness: Lossiness::ReferenceOnly, ..markdown(families, path, NO_FIELDS) }
 }
@@ -187,7 +187,7 @@ pub(super) const HARNESSES: &[Harness] = &[
         ],
         note: Some("rules are read from .mdc files; a .md file beneath .cursor/rules is passed over"),
     },
-    // hermes-agent.nousresearch.com/docs: skills of ~/.hermes, and folders that `skills.external_dirs` of its
+    // hermes-agent.nousresearch.com/docs: skills of ~/.hermes, and directories that `skills.external_dirs` of its
     // configuration names.
     Harness {
         name: "hermes",
@@ -350,7 +350,7 @@ pub(super) const HARNESSES: &[Harness] = &[
     },
 ];
 
-/// Folders of the targets that earlier versions of `init` proposed and that are not those of a place above.
+/// Directories of the targets that earlier versions of `init` proposed and that are not those of a place above.
 pub(super) const EARLIER_FOLDERS: &[&str] = &[
     ".adal/commands",
     ".aider/commands",

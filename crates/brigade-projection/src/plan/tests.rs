@@ -130,7 +130,7 @@ fn files_of_the_python_program_are_current() {
     check(&cursor, &source(text), &file(&written), "current", ["skip", "skip"]);
     check(&cursor, &source(text), &file(&written.replace('\n', "\r\n")), "current", ["skip", "skip"]);
     check(&cursor, &source("# New\n"), &file(&written), "stale", ["update", "update"]);
-    // A command that its harness would show the header of is known, and written anew when it is forced or changes.
+    // A command that its harness would show the header of is known, and written again when it is forced or changes.
     let written = format!("<!-- {} -->\n{text}", header(&short(text), &short(text), "claude"));
     check(&claude(), &source(text), &file(&written), "current", ["skip", "update"]);
     let advice = one(&claude(), &source(text), &file(&written), Overwrite::Never).advice;

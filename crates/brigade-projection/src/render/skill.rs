@@ -9,7 +9,7 @@ use crate::text::{one_line, quoted};
 /// The most letters of a key that an advice repeats.
 const LONGEST_KEY: usize = 40;
 
-/// Tells whether a text is a name that the Agent Skills format allows.
+/// Returns whether a text is a name that the Agent Skills format allows.
 fn is_skill_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
@@ -18,7 +18,7 @@ fn is_skill_name(name: &str) -> bool {
         && !name.contains("--")
 }
 
-/// Makes the front matter of a skill one that readers of Agent Skills take: the name is that of the folder, and the
+/// Makes the front matter of a skill one that readers of Agent Skills take: the name is that of the directory, and the
 /// description is neither too long nor misread. Says what was changed, and what cannot be.
 pub(super) fn fit(body: String, folder: &str, advice: &mut Vec<Advice>) -> String {
     if !is_skill_name(folder) {

@@ -314,7 +314,7 @@ fn a_process_of_the_older_program_is_managed_only_with_proof() {
     let whole = workspace.metadata();
     workspace.edit_metadata(&[("command", Json::Null), ("cwd", Json::Null), ("pid_path", Json::Null)]);
     assert!(workspace.facts(Checks::Run).managed);
-    // Started at another time: the number means somebody else by now.
+    // Started at another time: the number means someone else by now.
     workspace.edit_metadata(&[("started_at", Json::from("2020-01-01T00:00:00+00:00"))]);
     assert_eq!(workspace.facts(Checks::Run).state, RuntimeState::Stale);
     // No metadata: it may be ours, which is no proof.

@@ -147,7 +147,7 @@ pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The folder of the Python itself that a shim on `PATH` may lead to.
+/// The directory of the Python itself that a shim on `PATH` may lead to.
 fn python_folder() -> &'static Path {
     static FOUND: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     FOUND.get_or_init(|| {
