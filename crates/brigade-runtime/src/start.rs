@@ -24,6 +24,9 @@ use crate::system;
 /// What a lock says of who holds it, before the action.
 const HOLDER: &str = include_str!("start/holder.txt");
 
+/// How long to wait for readiness when nobody asks to wait longer.
+const MOMENT: Duration = Duration::from_secs(2);
+
 /// How long a process must have lived before it counts as started, when nothing but that can be looked at.
 const SETTLE: Duration = Duration::from_millis(200);
 
@@ -31,14 +34,11 @@ const SETTLE: Duration = Duration::from_millis(200);
 const FIRST_PAUSE: Duration = Duration::from_millis(15);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// How long a health command gets at least that is run when the time is almost over.
-const LAST_PROBE: Duration = Duration::from_millis(500);
-
 /// How a start is controlled.
 #[derive(Clone, Debug)]
 pub struct StartOptions {
-    /// How long the runtime may take to be ready; its `timeout`, else 5 s, when absent.
-    pub ready_within: Option<Duration>,
+    /// How long to wait until the runtime is ready; a moment, when absent. It is not ended for being slow.
+    pub wait: Option<Duration>,
     /// How long to wait for another start or stop of the same runtime.
     pub lock_timeout: Duration,
     /// Ends the start, and what it started, when triggered.
@@ -76,6 +76,15 @@ pub enum StartOutcome {
         /// How long that took.
         ready_after: Duration,
     },
+    /// It runs and is not ready yet. It goes on.
+    Starting {
+        /// The process.
+        process: ProcessIdentity,
+        /// How long it was waited for.
+        waited: Duration,
+        /// What is missing.
+        detail: String,
+    },
     /// It was running already; nothing was done.
     AlreadyRunning {
         /// The process.
@@ -86,7 +95,7 @@ pub enum StartOutcome {
         /// Every reason.
         blockers: Vec<RuntimeIssue>,
     },
-    /// It was started and did not become ready. Nothing of it runs any more, except for the survivors.
+    /// It was started and ended before it was ready. Nothing of it runs any more, except for the survivors.
     Failed {
         /// Why.
         reason: NotReady,
@@ -97,7 +106,7 @@ pub enum StartOutcome {
     },
 }
 
-/// Why a runtime did not become ready.
+/// Why a start failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotReady {
     /// The system could not start it.
@@ -110,13 +119,6 @@ pub enum NotReady {
         /// How long it lived, roughly.
         after: Duration,
     },
-    /// Its time was over.
-    TimedOut {
-        /// How much time it had.
-        after: Duration,
-        /// What was missing.
-        detail: String,
-    },
     /// The end was asked for.
     Interrupted,
 }
@@ -128,12 +130,15 @@ impl fmt::Display for NotReady {
             NotReady::Ended { after } => {
                 write!(f, "its process ended after {:.1} s, before it was ready", after.as_secs_f64())
             }
-            NotReady::TimedOut { after, detail } => {
-                write!(f, "not ready after {} s: {detail}; stopped again", after.as_secs_f64())
-            }
             NotReady::Interrupted => f.write_str("interrupted; stopped again"),
         }
     }
+}
+
+/// What a living process came to while it was waited for.
+enum Readiness {
+    Ready(Probe),
+    Waiting { waited: Duration, detail: String },
 }
 
 /// A process that was started a moment ago.
@@ -165,8 +170,7 @@ impl Supervisor<'_> {
     ///
     /// Ready means that its health command succeeds and something of it listens on its port, as far as these are
     /// configured; else, that it has lived for a moment. When the time is over, a health command that succeeds is
-    /// enough. One that does not become ready is stopped again, so that nothing is left running that a status calls
-    /// unhealthy from its first moment.
+    /// enough, and one that is not ready goes on: a living runtime is never ended for being slow.
     ///
     /// # Errors
     /// When a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
@@ -213,7 +217,11 @@ impl Supervisor<'_> {
         drop(lock);
         progress(StartProgress::Spawned { pid: begun.process.pid() });
         match self.await_ready(runtime, &seen.check, &begun, options, progress) {
-            Ok(probe) => {
+            Ok(Readiness::Waiting { waited, detail }) => {
+                tracing::debug!(pid = begun.process.pid(), "the runtime is not ready yet");
+                Ok(StartOutcome::Starting { process: begun.process, waited, detail })
+            }
+            Ok(Readiness::Ready(probe)) => {
                 let health = probe.at(self.clock.now());
                 // It runs and is recorded; that its health could not be written down is no reason to call it failed.
                 let _ = health::remember(self.fs, &seen.paths, runtime, &begun.process, &health);
@@ -228,7 +236,7 @@ impl Supervisor<'_> {
             Err(reason) => {
                 tracing::debug!(
                     pid = begun.process.pid(),
-                    "the runtime did not become ready, and is stopped"
+                    "the runtime ended or was interrupted before it was ready"
                 );
                 let survivors = self.undo(runtime, &begun, &reason.to_string(), options)?;
                 Ok(StartOutcome::Failed { reason, log: begun.logs.end(self), survivors })
@@ -334,17 +342,16 @@ impl Supervisor<'_> {
         begun: &Begun,
         options: &StartOptions,
         progress: &mut dyn FnMut(StartProgress),
-    ) -> Result<Probe, NotReady> {
-        let limit = options.ready_within.unwrap_or_else(|| runtime.health_timeout().duration());
+    ) -> Result<Readiness, NotReady> {
+        let limit = options.wait.unwrap_or(MOMENT);
         let cancel = options.cancel.as_ref();
         let mut pause = FIRST_PAUSE;
         loop {
             if cancel.is_some_and(CancelToken::is_cancelled) {
                 return Err(NotReady::Interrupted);
             }
-            let left = limit.saturating_sub(begun.at.elapsed());
-            let probe_limit = runtime.health_timeout().duration().min(left.max(LAST_PROBE));
-            let probe = health::probe(self.host, check, &begun.process, probe_limit, cancel);
+            let timeout = runtime.health_timeout().duration();
+            let probe = health::probe(self.host, check, &begun.process, timeout, cancel);
             let port = match (check, runtime.port) {
                 (Check::Command(_) | Check::Refused(_), Some(port)) => {
                     Some(health::probe_port(port, &begun.process))
@@ -364,14 +371,14 @@ impl Supervisor<'_> {
             let has_settled = listens || SETTLE.min(limit) <= elapsed;
             let missing = if probe.ok { port.filter(|port| !port.ok) } else { Some(probe.clone()) };
             match missing {
-                None if has_settled => return Ok(probe),
+                None if has_settled => return Ok(Readiness::Ready(probe)),
                 Some(missing) if limit <= elapsed => {
-                    return if probe.ok {
+                    return Ok(if probe.ok {
                         let detail = format!("{}, but {}", probe.detail, missing.detail);
-                        Ok(Probe { ok: true, detail })
+                        Readiness::Ready(Probe { ok: true, detail })
                     } else {
-                        Err(NotReady::TimedOut { after: limit, detail: missing.detail })
-                    };
+                        Readiness::Waiting { waited: limit, detail: missing.detail }
+                    });
                 }
                 Some(missing) => progress(StartProgress::Waiting { elapsed, detail: missing.detail }),
                 None => {}

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use brigade_catalog::Runtime;
-use brigade_doctor::RuntimeIssue;
+use brigade_doctor::{RuntimeFacts, RuntimeIssue};
 use brigade_fs::{FileMode, RelPath};
 use brigade_process::{Ended, KillMethod, ProcessIdentity, Signal, kill_detached};
 
@@ -12,7 +12,7 @@ use crate::logs::make_room_locked;
 use crate::record::{LIMIT, PidFile, Record, Source};
 use crate::standing::Standing;
 use crate::start::{StartOptions, StartOutcome, StartProgress, mark};
-use crate::supervisor::{Seen, Supervisor, foreign_issue, standing_issue};
+use crate::supervisor::{Checks, Seen, Supervisor, foreign_issue, standing_issue};
 use crate::system;
 
 /// How long the processes of a runtime may take to end when they are asked to.
@@ -80,10 +80,12 @@ impl Cleared {
 }
 
 /// What came of a restart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RestartOutcome {
     /// What came of the stop; absent when it was not tried, because the start would be refused.
     pub stop: Option<StopOutcome>,
+    /// How the runtime stood after the stop, before the start.
+    pub stopped: Option<RuntimeFacts>,
     /// What came of the start; absent when the stop failed.
     pub start: Option<StartOutcome>,
 }
@@ -171,11 +173,16 @@ impl Supervisor<'_> {
     ) -> Result<RestartOutcome, RuntimeError> {
         let blockers = self.look(runtime)?.blockers;
         if !blockers.is_empty() {
-            return Ok(RestartOutcome { stop: None, start: Some(StartOutcome::Refused { blockers }) });
+            return Ok(RestartOutcome {
+                stop: None,
+                stopped: None,
+                start: Some(StartOutcome::Refused { blockers }),
+            });
         }
         let stop = self.stop(runtime, options.lock_timeout)?;
+        let stopped = Some(self.facts_of_one(runtime, Checks::Skip, None));
         let start = if stop.is_stopped() { Some(self.start(runtime, options, progress)?) } else { None };
-        Ok(RestartOutcome { stop: Some(stop), start })
+        Ok(RestartOutcome { stop: Some(stop), stopped, start })
     }
 
     /// Ends and removes what a process that is gone has left: strays of its tree or with the mark of its start, and the

@@ -67,7 +67,8 @@ impl Runtimes {
     /// Starts `helper` and returns its process.
     #[track_caller]
     fn start(&self) -> u64 {
-        let started = self.json(&["start", "helper"], 0);
+        let started = self.json(&["start", "helper", "--wait", "60"], 0);
+        assert_eq!(started["state"], "ready", "{started}");
         assert_eq!((&started["started"], &started["skipped"]), (&json!(1), &json!(0)), "{started}");
         started["pid"].as_u64().expect("what was started has a process")
     }
@@ -300,10 +301,20 @@ fn a_start_that_fails_shows_the_end_of_the_log() {
         .site
         .workspace
         .write("bin/slow.sh", format!("echo up\nexec sh -c 'sleep 600; : {}'\n", mark.display()));
-    let failed = runtimes.json(&["start", "slow"], 1);
-    let error = failed["error"].as_str().unwrap();
-    assert!(error.contains("not ready after 0.3 s: nothing listens on port 1"), "{error}");
-    assert_eq!(processes_with(mark.to_str().unwrap()), [0u32; 0], "nothing of it runs on");
+    let slow = || processes_with(mark.to_str().unwrap());
+    let late = runtimes.json(&["start", "slow", "--wait", "0.3"], 1);
+    assert_eq!((&late["state"], &late["started"]), (&json!("starting"), &json!(1)));
+    assert_eq!(late["reason"], "not ready after 0.3 s: nothing listens on port 1");
+    assert_eq!(slow().len(), 1, "a runtime that lives is not ended for being slow");
+    runtimes.json(&["stop", "slow"], 0);
+    let starting = runtimes.json(&["start", "slow"], 0);
+    assert_eq!((&starting["state"], &starting["runtime"]["state"]), (&json!("starting"), &json!("running")));
+    let restarted = runtimes.json(&["restart", "slow"], 0);
+    assert_eq!(restarted["stop"]["runtime"]["state"], "stopped", "not the new process");
+    assert_eq!((&restarted["start"]["state"], slow().len()), (&json!("starting"), 1));
+    let text = runtimes.text(&["restart", "slow", "--wait", "0.1"]);
+    text.assert_code(1);
+    assert!(text.stdout_text().contains("starting: not ready after 0.1 s"), "{}", text.stdout_text());
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn what_a_killed_starter_left_is_found_again() {
 }
 
 #[test]
-fn what_does_not_get_ready_is_stopped_and_its_words_are_told() {
+fn what_ends_before_it_is_ready_has_its_words_told() {
     // With a port to wait for, it cannot count as started before it has failed, however slow the machine is.
     let workspace = Workspace::one("python3 fails.py", &format!("port = {}\ntimeout = 60", free_port()));
     workspace
@@ -173,22 +173,35 @@ fn what_does_not_get_ready_is_stopped_and_its_words_are_told() {
     };
     assert_eq!((log.stdout.as_str(), survivors.len()), ("hello\n", 0));
     assert!(log.stderr.starts_with("no such key") && !log.stderr.contains("hunter2"), "{}", log.stderr);
+}
 
-    let workspace = Workspace::one("sleep 300", "health_command = 'false'\ntimeout = 0.3");
-    let mut pid = 0;
-    let outcome = workspace.start_noting(&mut |step| {
-        if let StartProgress::Spawned { pid: spawned } = step {
-            pid = spawned;
-        }
-    });
-    let StartOutcome::Failed { reason: NotReady::TimedOut { detail, .. }, .. } = outcome else {
-        panic!("{outcome:?}")
-    };
-    assert!(detail.starts_with("the health command "), "{detail}");
-    assert!(ProcessIdentity::of(pid).is_err() || !ProcessIdentity::of(pid).unwrap().is_alive());
-    assert_eq!(workspace.facts(Checks::Run).state, RuntimeState::Stopped);
-    let reason = workspace.metadata().get("stop_reason").and_then(Json::as_str).unwrap().to_owned();
-    assert!(reason.starts_with("not ready after 0.3 s"), "{reason}");
+#[test]
+fn what_is_slow_to_get_ready_goes_on() {
+    for entry in ["health_command = 'false'\ntimeout = 0.3".to_owned(), format!("port = {}", free_port())] {
+        let workspace = Workspace::one("sleep 300", &entry);
+        let options = StartOptions { wait: Some(Duration::from_millis(300)), ..options() };
+        let outcome = workspace.supervisor().start(&workspace.runtimes[0], &options, &mut |_| ()).unwrap();
+        let StartOutcome::Starting { process, waited, detail } = outcome else { panic!("{outcome:?}") };
+        assert!(
+            detail.starts_with("the health command ") || detail.starts_with("nothing listens"),
+            "{detail}"
+        );
+        assert!(process.is_alive() && waited == Duration::from_millis(300));
+        let facts = workspace.facts(Checks::Run);
+        assert_eq!(
+            (facts.state, facts.managed, facts.status().health_ok),
+            (RuntimeState::Running, true, Some(false))
+        );
+        assert!(matches!(workspace.stop(), StopOutcome::Stopped { .. }));
+    }
+}
+
+#[test]
+fn a_health_command_has_its_whole_timeout() {
+    let workspace = Workspace::one("sleep 300", "health_command = 'sleep 0.4'\ntimeout = 30");
+    let options = StartOptions { wait: Some(Duration::from_millis(1)), ..options() };
+    let outcome = workspace.supervisor().start(&workspace.runtimes[0], &options, &mut |_| ()).unwrap();
+    assert!(matches!(outcome, StartOutcome::Started { .. }), "{outcome:?}");
 }
 
 #[test]

@@ -120,7 +120,7 @@ impl Drop for Workspace {
 }
 
 pub fn options() -> StartOptions {
-    StartOptions { ready_within: None, lock_timeout: LONG, cancel: None }
+    StartOptions { wait: Some(LONG), lock_timeout: LONG, cancel: None }
 }
 
 /// Ends a process of a test when it is over.

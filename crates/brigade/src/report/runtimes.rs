@@ -158,6 +158,12 @@ pub struct RuntimeStartReport {
     pub started: u8,
     /// 1 when it was running already, else 0.
     pub skipped: u8,
+    /// How far it got, when it was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StartState>,
+    /// How many seconds the caller asked to wait for readiness.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_seconds: Option<f64>,
     /// Its process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
@@ -172,7 +178,7 @@ pub struct RuntimeStartReport {
     /// Seconds until it was ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_after_seconds: Option<f64>,
-    /// Why there was nothing to do.
+    /// Why there was nothing to do, or what is missing until it is ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Every reason why it may not be started.
@@ -195,6 +201,26 @@ pub struct RuntimeStartReport {
 
 impl Report for RuntimeStartReport {
     const SCHEMA: &'static str = "brigade.runtime-start.v1";
+
+    /// Refused when the caller asked to wait and it is not ready; it goes on.
+    fn exit(&self) -> Exit {
+        match (self.state, self.waited_seconds) {
+            (Some(StartState::Starting), Some(_)) => Exit::Refused,
+            _ => Exit::Done,
+        }
+    }
+}
+
+/// How far a runtime got while its start looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum StartState {
+    /// It is ready.
+    Ready,
+    /// It runs and is not ready yet.
+    Starting,
 }
 
 /// `runtime stop`: what came of it.
@@ -266,6 +292,10 @@ pub struct RuntimeRestartReport {
 
 impl Report for RuntimeRestartReport {
     const SCHEMA: &'static str = "brigade.runtime-restart.v1";
+
+    fn exit(&self) -> Exit {
+        self.start.as_ref().map_or(Exit::Done, Report::exit)
+    }
 }
 
 /// `runtime logs`: the last lines of a log.

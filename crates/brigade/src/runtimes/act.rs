@@ -1,5 +1,7 @@
 //! Starting and stopping runtimes.
 
+use std::time::Duration;
+
 use brigade_call::RuntimeStatus;
 use brigade_catalog::{Runtime, Runtimes as RuntimeFile};
 use brigade_doctor::IssueType;
@@ -13,7 +15,9 @@ use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::load::shown_id;
 use crate::refusal::Refusal;
-use crate::report::{Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport, Unfilled};
+use crate::report::{
+    Report as _, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport, StartState, Unfilled,
+};
 use crate::room::Room;
 use crate::runtimes;
 use crate::runtimes::Runtimes;
@@ -21,13 +25,15 @@ use crate::runtimes::Runtimes;
 impl Runtimes {
     /// Starts a runtime and waits until it is ready; `progress` hears of every step.
     ///
-    /// One that runs already is left alone, and one that does not become ready is stopped again.
+    /// One that runs already is left alone. Without `wait` the start looks for a moment; one that is not ready by then
+    /// goes on as `starting`.
     ///
     /// # Errors
-    /// [`Refusal::RuntimeStart`] when it may not be started or does not become ready; when the disk fails.
+    /// [`Refusal::RuntimeStart`] when it may not be started or ends before it is ready; when the disk fails.
     pub fn start(
         &self,
         id: &str,
+        wait: Option<Duration>,
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<RuntimeStartReport, Error> {
         let room = &*self.room;
@@ -39,8 +45,8 @@ impl Runtimes {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
             return Err(start_refused(room, runtime, &facts, vec![disabled]));
         }
-        let outcome = supervisor.start(runtime, &start_options(room), progress)?;
-        start_report(room, &configured.runtimes, runtime, &supervisor, outcome)
+        let outcome = supervisor.start(runtime, &start_options(room, wait), progress)?;
+        start_report(room, &configured.runtimes, runtime, &supervisor, (wait, outcome))
     }
 
     /// Stops a runtime and everything it started. Only what is proved to be it is signalled.
@@ -61,7 +67,8 @@ impl Runtimes {
             .map_or_else(|| runtimes::runtime(&configured.runtimes, id), Ok)
             .map_err(|error| error.refusing(room, no_stop(id, None)))?;
         let outcome = supervisor.stop(runtime, room.env.lock_timeout)?;
-        stop_report(room, runtime, &supervisor, outcome)
+        let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
+        stop_report(room, runtime, &facts, outcome)
     }
 
     /// Stops a runtime and starts it. One that could not be started again is not stopped.
@@ -71,6 +78,7 @@ impl Runtimes {
     pub fn restart(
         &self,
         id: &str,
+        wait: Option<Duration>,
         progress: &mut dyn FnMut(StartProgress),
     ) -> Result<RuntimeRestartReport, Error> {
         let room = &*self.room;
@@ -85,11 +93,13 @@ impl Runtimes {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
             return Err(refusing(id, None)(start_refused(room, runtime, &facts, vec![disabled])));
         }
-        let outcome = supervisor.restart(runtime, &start_options(room), progress)?;
+        let outcome = supervisor.restart(runtime, &start_options(room, wait), progress)?;
         let id = runtime.id.as_str();
-        let stop = outcome.stop.map(|stop| stop_report(room, runtime, &supervisor, stop));
+        let stop = outcome.stop.zip(outcome.stopped);
+        let stop = stop.map(|(stop, facts)| stop_report(room, runtime, &facts, stop));
         let stop = stop.transpose().map_err(refusing(id, None))?;
-        let start = outcome.start.map(|start| start_report(room, &runtimes, runtime, &supervisor, start));
+        let start =
+            outcome.start.map(|start| start_report(room, &runtimes, runtime, &supervisor, (wait, start)));
         let start = match start.transpose() {
             Ok(start) => start,
             Err(error) => return Err(refusing(id, stop)(error)),
@@ -108,8 +118,8 @@ impl Runtimes {
     }
 }
 
-fn start_options(room: &Room) -> StartOptions {
-    StartOptions { ready_within: None, lock_timeout: room.env.lock_timeout, cancel: room.env.cancel.clone() }
+fn start_options(room: &Room, wait: Option<Duration>) -> StartOptions {
+    StartOptions { wait, lock_timeout: room.env.lock_timeout, cancel: room.env.cancel.clone() }
 }
 
 fn start_report(
@@ -117,7 +127,7 @@ fn start_report(
     runtimes: &RuntimeFile,
     runtime: &Runtime,
     supervisor: &Supervisor<'_>,
-    outcome: StartOutcome,
+    (wait, outcome): (Option<Duration>, StartOutcome),
 ) -> Result<RuntimeStartReport, Error> {
     let mut facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
     if let StartOutcome::Started { health, .. } = &outcome {
@@ -131,6 +141,8 @@ fn start_report(
         runtime: Box::new(shown::runtime_status(room, &facts)),
         started: 0,
         skipped: 0,
+        state: None,
+        waited_seconds: wait.map(|wait| wait.as_secs_f64()),
         pid: None,
         pid_path: None,
         metadata_path: None,
@@ -147,11 +159,21 @@ fn start_report(
     Ok(match outcome {
         StartOutcome::Started { process, health, ready_after } => RuntimeStartReport {
             started: 1,
+            state: Some(StartState::Ready),
             pid: Some(process.pid()),
             pid_path: Some(room.absolute(&facts.pid_path)),
             metadata_path: Some(room.absolute(&facts.metadata_path)),
             health: Some(health.to_record()),
             ready_after_seconds: Some(ready_after.as_secs_f64()),
+            ..report
+        },
+        StartOutcome::Starting { process, waited, detail } => RuntimeStartReport {
+            started: 1,
+            state: Some(StartState::Starting),
+            pid: Some(process.pid()),
+            pid_path: Some(room.absolute(&facts.pid_path)),
+            metadata_path: Some(room.absolute(&facts.metadata_path)),
+            reason: Some(format!("not ready after {} s: {detail}", waited.as_secs_f64())),
             ..report
         },
         StartOutcome::AlreadyRunning { process } => RuntimeStartReport {
@@ -193,15 +215,14 @@ fn start_refused(room: &Room, runtime: &Runtime, facts: &RuntimeFacts, blockers:
 fn stop_report(
     room: &Room,
     runtime: &Runtime,
-    supervisor: &Supervisor<'_>,
+    facts: &RuntimeFacts,
     outcome: StopOutcome,
 ) -> Result<RuntimeStopReport, Error> {
-    let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
     let report = RuntimeStopReport {
         schema: RuntimeStopReport::SCHEMA,
         target: room.target(),
         runtime_id: shown_id(runtime.id.as_str()),
-        runtime: Box::new(shown::runtime_status(room, &facts)),
+        runtime: Box::new(shown::runtime_status(room, facts)),
         stopped: 0,
         pid: None,
         processes: None,

@@ -3,7 +3,7 @@
 use brigade::command::argv::Argv;
 use brigade::{
     RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
-    RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary,
+    RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary, StartState,
 };
 
 use super::catalog::config_errors;
@@ -126,6 +126,9 @@ impl View for RuntimeStartReport {
 fn show_start(report: &RuntimeStartReport, page: &mut Page) {
     page.data.field("runtime", Text::new(Tone::Strong, &report.runtime_id));
     let state = match &report.reason {
+        Some(reason) if report.state == Some(StartState::Starting) => {
+            Text::new(Tone::Warning, "starting").then(Tone::Plain, &format!(": {reason}"))
+        }
         Some(reason) => Text::new(Tone::Good, "running").then(Tone::Plain, &format!(": {reason}")),
         None => Text::new(Tone::Good, "running"),
     };

@@ -4,6 +4,7 @@ use brigade::{Error, RuntimeRestartReport};
 use clap::Args;
 
 use super::progress::Waiting;
+use crate::arguments::Seconds;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -14,6 +15,9 @@ use crate::session::Session;
 pub(crate) struct RestartArgs {
     /// Id of the runtime
     id: String,
+    /// Wait this long for the runtime to be ready, and fail when it is not
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<Seconds>,
 }
 
 pub(crate) fn run(
@@ -22,5 +26,9 @@ pub(crate) fn run(
     output: &mut Output<'_, '_>,
 ) -> Result<RuntimeRestartReport, Error> {
     let mut waiting = Waiting::new(session, output, &arguments.id);
-    session.workspace_to_run()?.runtimes().restart(&arguments.id, &mut |step| waiting.tell(&step))
+    session.workspace_to_run()?.runtimes().restart(
+        &arguments.id,
+        arguments.wait.map(|wait| wait.0),
+        &mut |step| waiting.tell(&step),
+    )
 }

@@ -4,17 +4,22 @@ use brigade::{Error, RuntimeStartReport};
 use clap::Args;
 
 use super::progress::Waiting;
+use crate::arguments::Seconds;
 use crate::output::Output;
 use crate::session::Session;
 
-/// Start a runtime and wait until it is ready
+/// Start a runtime and see whether it is ready
 ///
-/// A runtime is ready when its health command succeeds and it listens on its port, if these are configured. It is
-/// stopped again if it is not ready within its timeout. A runtime that already runs is not started again.
+/// A runtime is ready when its health command succeeds and it listens on its port, if these are configured. The command
+/// looks for 2 seconds, or as long as --wait says. A runtime that is not ready by then keeps running as `starting`;
+/// only --wait makes that a failure. A runtime that already runs is not started again.
 #[derive(Args, Debug)]
 pub(crate) struct StartArgs {
     /// Id of the runtime
     id: String,
+    /// Wait this long for the runtime to be ready, and fail when it is not
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<Seconds>,
 }
 
 pub(crate) fn run(
@@ -23,5 +28,9 @@ pub(crate) fn run(
     output: &mut Output<'_, '_>,
 ) -> Result<RuntimeStartReport, Error> {
     let mut waiting = Waiting::new(session, output, &arguments.id);
-    session.workspace_to_run()?.runtimes().start(&arguments.id, &mut |step| waiting.tell(&step))
+    session.workspace_to_run()?.runtimes().start(
+        &arguments.id,
+        arguments.wait.map(|wait| wait.0),
+        &mut |step| waiting.tell(&step),
+    )
 }
