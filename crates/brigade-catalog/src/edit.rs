@@ -1,8 +1,8 @@
-//! Changes a tools.toml and keeps what a person wrote: comments, order, spacing, line ends.
+//! Edits a tools.toml and keeps comments, order, spacing and line ends.
 //!
-//! All functions take the text of the file and return the new one. Only the piece of the file that holds the entry
-//! is taken apart (by toml_edit); all other bytes are copied. A file with errors elsewhere can be edited, an entry
-//! whose own TOML is broken cannot.
+//! Each function takes the text of the file and returns the new one. Only the piece of the file that contains the entry
+//! is parsed (by toml_edit); all other bytes are copied. A file with errors elsewhere can be edited, but not an entry
+//! whose own TOML is invalid.
 
 mod apply;
 mod list;
@@ -22,38 +22,38 @@ pub use merge::{Conflict, Existing, Merged, merge};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// There is no such tool.
+    /// The tool does not exist.
     #[error("the catalog has no such tool")]
     NotFound,
-    /// The id is taken.
-    #[error("the catalog has a tool with this id already")]
+    /// The id is already taken.
+    #[error("the catalog already has a tool with this id")]
     Exists,
-    /// The entry, or what is before it, is not valid TOML.
-    #[error("line {line}: the TOML is broken there; mend it by hand first")]
+    /// The entry, or the text before it, is not valid TOML.
+    #[error("line {line}: invalid TOML; fix it by hand first")]
     Broken {
-        /// Where the piece starts that cannot be taken apart.
+        /// The first line of the invalid piece.
         line: usize,
     },
-    /// `tool` is something else than a list of entries, so there is nothing to add to.
+    /// `tool` is not a list of entries, so nothing can be added.
     #[error(
         "line {line}: `tool` is not a list of entries there; write every entry under its own [[tool]] header"
     )]
     NotAList {
-        /// Where it stands.
+        /// The line of the key.
         line: usize,
     },
-    /// The field is none that a tool has.
+    /// Tools have no field with this name.
     #[error("a tool has no such field")]
     UnknownField,
-    /// The value does not suit the field.
+    /// The value has the wrong type or form for the field.
     #[error("field {field}: {expected}")]
     WrongValue {
         /// The field.
         field: &'static str,
-        /// What it takes.
+        /// The expected value.
         expected: &'static str,
     },
-    /// The field may not be removed.
+    /// The field is required.
     #[error("field {field} is required")]
     Required {
         /// The field.
@@ -63,8 +63,7 @@ pub enum EditError {
 
 /// Sets a field of a tool, such as `timeout`, or one key of a table, such as `projections.claude`.
 ///
-/// The comment on the field's line stays. A field that was not there is added at the end of the entry. To change the
-/// id, set `id`.
+/// Keeps the comment on the field's line. A new field is added at the end of the entry. To change the id, set `id`.
 pub fn set_field(text: &str, id: &str, field: &str, value: &FieldValue) -> Result<String, EditError> {
     let path = FieldPath::of(field);
     let (name, shape) = known(path.name)?;
@@ -79,7 +78,7 @@ pub fn set_field(text: &str, id: &str, field: &str, value: &FieldValue) -> Resul
     place::change(text, id, |table| apply::set(table, name, path.rest, value))
 }
 
-/// Removes a field of a tool, or one key of a table; nothing changes when it is not there.
+/// Removes a field of a tool, or one key of a table. A missing field is not an error.
 pub fn remove_field(text: &str, id: &str, field: &str) -> Result<String, EditError> {
     let path = FieldPath::of(field);
     let (name, shape) = known(path.name)?;
@@ -98,7 +97,7 @@ pub fn remove_field(text: &str, id: &str, field: &str) -> Result<String, EditErr
     })
 }
 
-/// Adds a tool at the end of the file, or of the list where the file gives its tools as the value of a key.
+/// Adds a tool at the end of the file, or of the list if the file defines `tool` as a list.
 pub fn add_tool(text: &str, tool: &Tool) -> Result<String, EditError> {
     match place::find(text, tool.id.as_str()) {
         Ok(_) => return Err(EditError::Exists),
@@ -108,12 +107,12 @@ pub fn add_tool(text: &str, tool: &Tool) -> Result<String, EditError> {
     place::append(text, tool)
 }
 
-/// Removes a tool, with the comment lines directly above its header; those at the top of the file stay.
+/// Removes a tool and the comment lines directly above its header, except at the top of the file.
 pub fn remove_tool(text: &str, id: &str) -> Result<String, EditError> {
     place::remove(text, id)
 }
 
-/// Tells in which line the TOML of a file is broken, when it is. A file that is broken anywhere is not one to add to.
+/// Returns the line of the first invalid TOML, if there is one. Tools are not added to an invalid file.
 pub fn broken_line(text: &str) -> Option<usize> {
     let error = text.parse::<toml_edit::DocumentMut>().err()?;
     let start = error.span().map_or(0, |span| span.start);
@@ -124,7 +123,7 @@ fn known(name: &str) -> Result<(&'static str, Shape), EditError> {
     fields::TOOL.0.iter().find(|(known, _)| *known == name).copied().ok_or(EditError::UnknownField)
 }
 
-/// Checks that a value is one that the reader accepts.
+/// Checks that the reader would accept a value.
 fn check_value(field: &'static str, shape: Shape, is_key: bool, value: &FieldValue) -> Result<(), EditError> {
     let text = match value {
         FieldValue::Text(text) => Some(text.trim()),
@@ -149,14 +148,14 @@ fn check_value(field: &'static str, shape: Shape, is_key: bool, value: &FieldVal
         ),
         _ => match (shape, value) {
             (Shape::Required, FieldValue::Text(text)) => {
-                is(!text.trim().is_empty(), "expected text that is not empty")
+                is(!text.trim().is_empty(), "expected non-empty text")
             }
             (Shape::Text, FieldValue::Text(_))
             | (Shape::Boolean, FieldValue::Boolean(_))
             | (Shape::Seconds, FieldValue::Seconds(_))
             | (Shape::Table, FieldValue::Table(_)) => Ok(()),
             (Shape::List, FieldValue::List(items)) => {
-                is(items.iter().all(|item| !item.trim().is_empty()), "expected texts that are not empty")
+                is(items.iter().all(|item| !item.trim().is_empty()), "expected non-empty strings")
             }
             (Shape::Required | Shape::Text, _) => is(false, "expected text"),
             (Shape::Boolean, _) => is(false, "expected true or false"),
@@ -168,7 +167,7 @@ fn check_value(field: &'static str, shape: Shape, is_key: bool, value: &FieldVal
     }
 }
 
-/// Returns the id of an entry, trimmed as the reader does it.
+/// Returns the id of an entry, trimmed as in the reader.
 fn id_of(table: &dyn TableLike) -> Option<&str> {
     table.get("id").and_then(Item::as_str).map(str::trim)
 }

@@ -1,4 +1,4 @@
-//! Writes an entry as a person would: one line for each field, in the documented order.
+//! Writes an entry in the usual form: one line per field, in the documented order.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use toml_edit::{Array, InlineTable, Key, Value};
 use crate::fields;
 use crate::model::{Seconds, Tool};
 
-/// The value of a field, to be written.
+/// The value of a field to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldValue {
-    /// A text, or a word such as a family.
+    /// A string, or a keyword such as a family.
     Text(String),
     /// `true` or `false`.
     Boolean(bool),
     /// A number of seconds.
     Seconds(Seconds),
-    /// A list of texts.
+    /// A list of strings.
     List(Vec<String>),
-    /// A table from text to text.
+    /// A table of strings.
     Table(BTreeMap<String, String>),
 }
 
 impl FieldValue {
-    /// Returns the same as a value of toml_edit.
+    /// Converts to a toml_edit value.
     pub(crate) fn to_toml(&self) -> Value {
         match self {
             FieldValue::Text(text) => Value::from(text.as_str()),
             FieldValue::Boolean(value) => Value::from(*value),
-            // 2^53: up to there every whole number has its exact integer.
+            // 2^53: every whole number up to there is exact.
             FieldValue::Seconds(seconds)
                 if seconds.get().fract() == 0.0 && seconds.get() <= 9_007_199_254_740_992.0 =>
             {
@@ -46,9 +46,9 @@ impl FieldValue {
 }
 
 impl Tool {
-    /// Returns the value of a field that is set, as it would be written; `enabled` always is.
+    /// Returns the value of a field that is set. `enabled` is always set.
     ///
-    /// None for a field that is not set, has the default, or does not exist.
+    /// Returns `None` for a field that is not set, has its default, or does not exist.
     pub fn field(&self, name: &str) -> Option<FieldValue> {
         let text = |text: &Option<String>| text.clone().map(FieldValue::Text);
         let word = |word: Option<&'static str>| word.map(|word| FieldValue::Text(word.to_owned()));
@@ -93,7 +93,7 @@ impl Tool {
         }
     }
 
-    /// Returns the whole entry as TOML, from its header on; reading it gives the same fields.
+    /// Formats the whole entry as TOML with its header. Reading it gives the same fields.
     pub fn to_toml(&self) -> String {
         let mut text = String::from("[[tool]]\n");
         for name in fields::TOOL.names() {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::{ApprovalMode, Catalog, Family, Level};
 
-    /// Trimmed text, as it is when it was read.
+    /// Trimmed text, as the reader returns it.
     fn text() -> impl Strategy<Value = String> {
         "[ -~é\"'\\\\\n\t\u{1}#]{0,12}".prop_map(|text| text.trim().to_owned())
     }
@@ -150,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(tool in tool()) {
+        fn written_entries_read_back_unchanged(tool in tool()) {
             let catalog = Catalog::parse("t", Level::Project, tool.to_toml().as_bytes());
             let errors: Vec<_> = catalog.issues().iter().filter(|issue| issue.severity == Severity::Error).collect();
             prop_assert!(errors.is_empty(), "{:?}", errors);

@@ -1,4 +1,4 @@
-//! The fields that an entry may have, in the order in which new entries are written.
+//! The fields of an entry, in the order in which new entries are written.
 
 /// A field's name and the part after it: `timeout`, `projections.claude`, `effects[2]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +17,12 @@ impl FieldPath<'_> {
     }
 }
 
-/// What a field holds.
+/// The type of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Text that may not be empty.
+    /// A non-empty string.
     Required,
-    /// Text.
+    /// A string.
     Text,
     /// `true` or `false`.
     Boolean,
@@ -30,9 +30,9 @@ pub(crate) enum Shape {
     Seconds,
     /// A TCP port.
     Port,
-    /// A list of texts that are not empty.
+    /// A list of non-empty strings.
     List,
-    /// A table from text to text.
+    /// A table of strings.
     Table,
 }
 
@@ -41,12 +41,12 @@ pub(crate) enum Shape {
 pub(crate) struct Fields(pub(crate) &'static [(&'static str, Shape)]);
 
 impl Fields {
-    /// The position of a field, which stands for it in compact structures.
+    /// Returns the index of a field, which represents it in compact structures.
     pub(crate) fn position(&self, name: &str) -> Option<u8> {
         self.0.iter().position(|(known, _)| *known == name).map(|at| at as u8)
     }
 
-    /// The same, fast when the name is the one at the expected position or soon after.
+    /// Like `position`, but fast if the name is at the expected index or shortly after it.
     pub(crate) fn position_from(&self, expected: u8, name: &str) -> Option<u8> {
         let start = usize::from(expected).min(self.0.len());
         let (before, after) = self.0.split_at(start);
@@ -112,7 +112,7 @@ pub(crate) const RUNTIME: Fields = Fields(&[
     ("timeout", Shape::Seconds),
 ]);
 
-/// The harness labels that Brigade recognises; others are accepted with a warning.
+/// The harness labels that Brigade knows. Others are accepted with a warning.
 pub const KNOWN_HARNESSES: &[&str] = &[
     "claude",
     "codex",
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_are_those_of_the_writing_order() {
+    fn positions_follow_the_writing_order() {
         assert_eq!(TOOL.position("id"), Some(0));
         assert_eq!(TOOL.position("argument_template"), Some(32));
         assert_eq!(TOOL.position("argument_templates"), None);

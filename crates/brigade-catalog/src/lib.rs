@@ -1,11 +1,11 @@
-//! The model of `.brigade/tools.toml` and `.brigade/tools/runtimes.toml`.
+//! Reads and edits `.brigade/tools.toml` and `.brigade/tools/runtimes.toml`.
 //!
-//! Owns what an entry may say, the reading of those files (also of broken ones), search, editing that keeps a
-//! person's comments and order, and the texts that `init` writes. Does not know disks, policies, projections' status
-//! or calls: bytes come in, values and issues go out.
+//! Owns the fields of an entry, the reading of those files (including invalid ones), search, edits that keep comments
+//! and order, and the texts that `init` writes. Does no file access and knows nothing about policies, the status of
+//! projections, or calls: bytes come in, values and issues go out.
 //!
-//! A broken file is data: [`Catalog::parse`] never fails. It returns the entries that were understood and an
-//! issue for all else, with file, line, column, the entry's id and the field, and never with a value.
+//! An invalid file is data: [`Catalog::parse`] never fails. It returns the entries that were understood, and an issue
+//! for everything else, with file, line, column, entry id and field. An issue never contains a value.
 //!
 //! ```
 //! use brigade_catalog::{Catalog, Family, Level};

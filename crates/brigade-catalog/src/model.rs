@@ -1,4 +1,4 @@
-//! What the two files say, as values.
+//! The content of the two files, as values.
 
 mod catalog;
 mod names;

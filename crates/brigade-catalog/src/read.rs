@@ -1,10 +1,9 @@
-//! Reads the two files: bytes in, entries and issues out; never fails.
+//! Reads the two files: bytes in, entries and issues out. Never fails.
 //!
-//! The file is cut at the headers of its entries (`cut`), so that what is broken in one entry cannot reach another,
-//! and so that no structure grows with the file. Each piece goes through the `plain` reader, which knows the everyday
-//! subset of TOML and gives up on anything else: other syntax, unknown keys, wrong values. What it gives up on is read
-//! by `full`, through the toml crate, which also says what is wrong. Both fill entries through the same slots
-//! ([`entry::Slot`]), and a property test holds them to the same result.
+//! The file is cut at the headers of its entries (`cut`), so that an error in one entry cannot affect another, and
+//! no parser state grows with the file. Each piece goes through the `plain` reader, which supports the common subset of
+//! TOML with known keys and valid values. Any other piece is read by `full`, through the toml crate, which also reports
+//! errors. Both fill entries through the same slots ([`entry::Slot`]), and a property test checks that they agree.
 
 pub(crate) mod cut;
 mod entry;
@@ -20,11 +19,11 @@ use crate::source::Locator;
 use entry::Entry;
 
 impl Catalog {
-    /// Reads a tools.toml; `file` is its name as places show it.
+    /// Reads a tools.toml. `file` is the name used in places.
     ///
-    /// Never fails. What cannot be understood becomes an issue, and the entry that it concerns is marked broken;
-    /// other entries are not affected. An empty file is an empty catalog. Of several entries with one id all but the
-    /// first are broken.
+    /// Never fails. Text that cannot be understood becomes an issue, and its entry is marked broken; other entries are
+    /// not affected. An empty file is an empty catalog. If several entries have the same id, all but the first are
+    /// broken.
     pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Catalog {
         let (tools, issues) = read::<Tool>(file, level, bytes, Reader::PlainFirst);
         Catalog::new(tools, issues)
@@ -32,7 +31,7 @@ impl Catalog {
 }
 
 impl Runtimes {
-    /// Reads a runtimes.toml, by the rules of [`Catalog::parse`]; a file without any runtime is an error.
+    /// Reads a runtimes.toml by the rules of [`Catalog::parse`]. A file without runtimes is an error.
     pub fn parse(file: &str, level: Level, bytes: &[u8]) -> Runtimes {
         let (runtimes, mut issues) = read::<Runtime>(file, level, bytes, Reader::PlainFirst);
         if runtimes.is_empty() && issues.iter().all(|issue| issue.severity != Severity::Error) {
@@ -49,17 +48,17 @@ impl Runtimes {
     }
 }
 
-/// Which readers are used.
+/// The readers to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
-    /// The plain one, and the full one for what it gives up on.
+    /// The plain reader, and the full one for pieces that it does not support.
     PlainFirst,
-    /// The full one only; the reference that the plain one is tested against.
+    /// Only the full reader, as the reference in tests.
     #[cfg(test)]
     FullOnly,
 }
 
-/// What one file gives, while it is read.
+/// The result of a file while it is being read.
 struct Output<'a, E> {
     file: &'a str,
     level: Level,
@@ -82,7 +81,7 @@ impl<E> Output<'_, E> {
 }
 
 impl<E: Entry> Output<'_, E> {
-    /// Reports what is wrong with a whole piece, and marks the entries that it gave broken: those from `first` on.
+    /// Reports an error in a whole piece, and marks its entries broken: those from `first` on.
     fn break_entries(&mut self, first: usize, at: (usize, usize), message: &'static str, hint: Option<&str>) {
         let entries = &mut self.entries[first..];
         entries.iter_mut().for_each(Entry::set_broken);
@@ -95,7 +94,7 @@ impl<E: Entry> Output<'_, E> {
     }
 }
 
-/// What an issue says, apart from its place.
+/// An issue without its place.
 struct Finding<'a> {
     entry: Option<&'a str>,
     field: Option<&'a str>,
@@ -107,10 +106,10 @@ fn read<E: Entry>(file: &str, level: Level, bytes: &[u8], reader: Reader) -> (Ve
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut output = Output { file, level, entries: Vec::new(), issues: Vec::new() };
     let mut plain = plain::Reader::default();
-    // TOML knows no list that is partly a value and partly under headers; what the entries say is clear all the same.
+    // TOML does not allow a list that is partly a value and partly under headers, but the entries are still readable.
     let mut list_before = false;
     let pieces = cut::cut(bytes, E::KIND);
-    // Thousands of entries are not to move when there is no room for the next one.
+    // Reserve space once, so that thousands of entries are never moved.
     output.entries.reserve_exact(pieces.len());
     for piece in pieces {
         let before = output.entries.len();
@@ -139,12 +138,7 @@ fn read<E: Entry>(file: &str, level: Level, bytes: &[u8], reader: Reader) -> (Ve
             );
         }
         if piece.is_uncertain {
-            output.break_entries(
-                before,
-                start,
-                "this comes after a multi-line text that is not closed",
-                None,
-            );
+            output.break_entries(before, start, "this follows a multi-line string that is not closed", None);
         }
         if let Err(error) = decoded {
             let at = Locator::new(&text, piece.first_line).locate(error.valid_up_to());
@@ -152,12 +146,12 @@ fn read<E: Entry>(file: &str, level: Level, bytes: &[u8], reader: Reader) -> (Ve
         }
     }
     mark_duplicates(&mut output);
-    // Stable, so issues of one place stay in the order in which they were found.
+    // The sort is stable, so issues at one place stay in the order in which they were found.
     output.issues.sort_by_key(|issue| (issue.place.line, issue.place.column));
     (output.entries, output.issues)
 }
 
-/// Reports every entry whose id was taken by an earlier one, and marks it broken.
+/// Reports every entry whose id is already taken, and marks it broken.
 fn mark_duplicates<E: Entry>(output: &mut Output<'_, E>) {
     let mut order: Vec<usize> = (0..output.entries.len()).collect();
     order.sort_by(|a, b| output.entries[*a].id().cmp(output.entries[*b].id()));

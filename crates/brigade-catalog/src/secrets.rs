@@ -1,8 +1,8 @@
-//! What an entry says that looks like a secret, and the entry without it.
+//! Finds secrets in an entry, and masks them.
 //!
-//! The catalog holds labels and commands, which are stored with every call and shown to everybody. A secret among them
-//! would get there, too, so calls of such a tool are refused, and whatever stores or shows a tool takes it
-//! [without its secrets](Tool::without_secrets).
+//! The catalog contains labels and commands, which are stored with every call and shown to everyone. A secret among
+//! them would be exposed, so calls of such a tool are refused, and tools are stored and shown [without their
+//! secrets](Tool::without_secrets).
 
 use std::borrow::Cow;
 
@@ -10,26 +10,26 @@ use brigade_redact::{MARK, Redactor, is_secret_command, is_secret_field, looks_s
 
 use crate::model::{Runtime, Tool};
 
-/// A field that holds what looks like a secret.
+/// A field that appears to contain a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretText {
-    /// The field, as [`Tool::place_of`] takes it.
+    /// The field, in the form that [`Tool::place_of`] accepts.
     pub field: String,
-    /// What the field is for.
+    /// The purpose of the field.
     pub purpose: TextPurpose,
 }
 
-/// What a text of an entry is for.
+/// The purpose of a text in an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPurpose {
-    /// It says how the tool is called, so no call can be made with a secret in it.
+    /// It defines how the tool is called, so a tool with a secret in it cannot be called.
     Contract,
-    /// It tells people and agents about the tool.
+    /// It describes the tool to users and agents.
     Prose,
 }
 
 impl Tool {
-    /// Lists the fields whose text holds what looks like a secret; the labels of secrets are judged by the policy.
+    /// Lists the fields that appear to contain a secret. The policy checks environment labels separately.
     pub fn secret_texts(&self) -> Vec<SecretText> {
         let mut found = Vec::new();
         let mut say = |field: String, purpose| found.push(SecretText { field, purpose });
@@ -66,7 +66,7 @@ impl Tool {
         found
     }
 
-    /// Returns the tool as it is stored and shown: with `[redacted]` for what looks like a secret.
+    /// Returns the tool as it is stored and shown, with `[redacted]` in place of secrets.
     pub fn without_secrets(&self) -> Cow<'_, Tool> {
         if self.secret_texts().is_empty() {
             return Cow::Borrowed(self);
@@ -98,15 +98,14 @@ impl Tool {
         Cow::Owned(shown)
     }
 
-    /// Returns the description as it is stored and shown, like that of the tool [without its
-    /// secrets](Tool::without_secrets).
+    /// Returns the description as it is stored and shown, like [`Tool::without_secrets`].
     pub fn shown_description(&self) -> Option<String> {
         let mut text = self.description.clone()?;
         mask(&Redactor::new(&[]), is_secret_prose, &mut text);
         Some(text)
     }
 
-    /// The texts of the contract that are no list, table or command.
+    /// Returns the texts of the contract that are neither lists, tables nor commands.
     fn contract_texts(&self) -> [(&'static str, &Option<String>); 5] {
         [
             ("cwd", &self.cwd),
@@ -119,7 +118,7 @@ impl Tool {
 }
 
 impl Runtime {
-    /// Lists the commands that hold what looks like a secret.
+    /// Lists the commands that appear to contain a secret.
     pub fn secret_commands(&self) -> Vec<&'static str> {
         let commands =
             [("command", Some(self.command.as_str())), ("health_command", self.health_command.as_deref())];
@@ -128,16 +127,16 @@ impl Runtime {
     }
 }
 
-/// Takes a secret out of a text.
+/// Masks the secrets in a text.
 fn mask(redactor: &Redactor, is_secret: fn(&str) -> bool, text: &mut String) {
     if is_secret(text) {
         let masked = redactor.redact_str(text);
-        // What is found only behind wide letters is taken out as a whole.
+        // A secret that only its fullwidth letters hide cannot be masked in part, so the whole text is.
         *text = if is_secret(&masked) { MARK.to_owned() } else { masked };
     }
 }
 
-/// Tells whether a label holds a secret; `secrets:read` and the like are names of what is permitted.
+/// Returns whether a label contains a secret. Labels such as `secrets:read` only name a permission.
 fn is_secret_label(text: &str) -> bool {
     let is_word = |part: &str| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_.*/".contains(&byte))
@@ -145,7 +144,8 @@ fn is_secret_label(text: &str) -> bool {
     !text.split(':').all(is_word) && looks_secret_value(text).is_some()
 }
 
-/// Tells whether a sentence holds a secret; a plain word after a colon is none: `Manages secrets: rotate, list`.
+/// Returns whether a sentence contains a secret. A plain word after a colon is not one: `Manages secrets: rotate,
+/// list`.
 fn is_secret_prose(text: &str) -> bool {
     if looks_secret_value(text).is_none() {
         return false;
@@ -166,14 +166,14 @@ fn is_secret_prose(text: &str) -> bool {
     looks_secret_value(&(judged + rest)).is_some()
 }
 
-/// Tells whether a template holds a secret by itself, whatever the arguments are.
+/// Returns whether a template contains a secret independently of its arguments.
 fn is_secret_template(name: &str, template: &str) -> bool {
     let text = without_placeholders(template);
     let is_literal = text == template && !template.starts_with('-') && template != MARK;
     looks_secret_value(&text).is_some() || (is_literal && is_secret_field(name, template))
 }
 
-/// Writes what is already taken out for each `{name}`.
+/// Replaces each `{name}` with a mark, so that it is not taken for a secret.
 fn without_placeholders(template: &str) -> Cow<'_, str> {
     let mut text = String::new();
     let mut rest = template;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_secrets_and_placeholders_are_none() {
+    fn names_of_secrets_and_placeholders_are_not_secret() {
         check("command = \"python3 bin/password_check.py --token-file x\"", &[]);
         check("description = \"Checks the password of a user, and says what the token: field means.\"", &[]);
         check("description = \"Manages secrets: rotate, list. A password: what a user types.\"", &[]);

@@ -1,5 +1,5 @@
-//! The one reader of TOML text: its values with their positions, what is wrong with it in our own words, and the lines
-//! and columns of positions.
+//! The only reader of TOML text: values with their positions, errors in our own words, and the conversion of positions
+//! to lines and columns.
 
 mod locate;
 mod syntax;
@@ -9,19 +9,19 @@ use toml::de::DeTable;
 
 pub use locate::Locator;
 
-/// How many syntax errors of one text are reported; what follows the first ones is mostly their echo.
+/// The maximum number of syntax errors reported per text, because later ones usually follow from the first.
 const MOST_SYNTAX_ERRORS: usize = 8;
 
-/// What is wrong with the TOML of a text.
+/// A TOML syntax error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// The line and column where it shows.
+    /// The line and column.
     pub at: (usize, usize),
-    /// What it is, without any text of the file.
+    /// The message, without any text of the file.
     pub message: &'static str,
 }
 
-/// Parses a text as far as that is possible; lists what is wrong with it, at most one error a line.
+/// Parses a text as far as possible. Returns the errors, at most one per line.
 pub fn parse<'t>(text: &'t str, locator: &Locator<'_>) -> (Spanned<DeTable<'t>>, Vec<SyntaxError>) {
     let (root, errors) = DeTable::parse_recoverable(text);
     let mut found: Vec<SyntaxError> = errors

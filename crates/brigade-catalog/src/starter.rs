@@ -1,4 +1,4 @@
-//! What the `init` commands write into a new workspace.
+//! The files that the `init` commands write into a new workspace.
 
 mod ignore;
 
@@ -15,14 +15,14 @@ pub const RUNTIMES_TOML: &str = include_str!("starter/runtimes.toml");
 /// The starter policy.toml.
 pub const POLICY_TOML: &str = include_str!("starter/policy.toml");
 
-/// A source file of a built-in tool.
+/// The source file of a built-in tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The tool that it belongs to.
+    /// The id of the tool.
     pub tool_id: &'static str,
-    /// Where it is, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: &'static str,
-    /// What it says.
+    /// The content of the file.
     pub text: &'static str,
 }
 
@@ -91,7 +91,7 @@ fn harnesses() -> impl Iterator<Item = &'static str> {
     KNOWN_HARNESSES.iter().copied().filter(|harness| *harness != "gemini")
 }
 
-/// Where a built-in tool is projected to.
+/// Returns the paths of a built-in tool's projections.
 fn projections(id: &str, family: Family) -> BTreeMap<String, String> {
     let folder = if family == Family::Superpower { "superpowers" } else { "commands" };
     let path = |harness: &str| match harness {

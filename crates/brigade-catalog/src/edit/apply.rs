@@ -38,7 +38,7 @@ fn set_whole(table: &mut dyn TableLike, name: &str, value: &FieldValue) {
     }
 }
 
-/// Sets a key of a table that is a field; the blank before the brace of an inline one stays before the brace.
+/// Sets a key of a table field. In an inline table, the space before the closing brace is kept.
 fn put(field: &mut Item, key: &str, mut value: Value) {
     if let Some(inline) = field.as_inline_table_mut()
         && !inline.contains_key(key)
@@ -54,7 +54,7 @@ fn put(field: &mut Item, key: &str, mut value: Value) {
     }
 }
 
-/// Replaces a value and keeps the spacing and the comment around it; an equal one is left as it is written.
+/// Replaces a value and keeps the spacing and comment around it. An equal value is not touched.
 fn replace(table: &mut dyn TableLike, key: &str, mut value: Value) {
     match table.get_mut(key) {
         Some(Item::Value(old)) => {
@@ -71,7 +71,7 @@ fn replace(table: &mut dyn TableLike, key: &str, mut value: Value) {
     }
 }
 
-/// Returns whether two values mean the same text, number, boolean or list of texts.
+/// Returns whether two values are equal as text, number, boolean or list of strings.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::String(a), Value::String(b)) => a.value().trim() == b.value(),

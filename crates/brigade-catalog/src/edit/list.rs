@@ -1,11 +1,11 @@
-//! Entries that are given as the value of a key: `tool = [ { … }, { … } ]`.
+//! Entries given as a list value: `tool = [ { … }, { … } ]`.
 
 use toml_edit::{Array, InlineTable, RawString, Value};
 
 use crate::fields;
 use crate::model::Tool;
 
-/// Adds an entry at the end of a list, on a line of its own where the others have theirs.
+/// Adds an entry at the end of a list, on its own line if the other entries are.
 pub(super) fn push(list: &mut Array, tool: &Tool) {
     let mut entry = InlineTable::new();
     for name in fields::TOOL.names() {
@@ -15,13 +15,14 @@ pub(super) fn push(list: &mut Array, tool: &Tool) {
     }
     let mut entry = Value::InlineTable(entry);
     let blank = text(list.iter().last().and_then(|last| last.decor().prefix()));
-    // Comments before the last entry are about that one.
+    // Comments before the last entry belong to that entry.
     let before = match blank.rfind('\n') {
         Some(at) => blank[at..].to_owned(),
         None if list.is_empty() => String::new(),
         None => " ".to_owned(),
     };
-    // What stands between the last entry and the bracket: after a comma it is the list's, else the entry's.
+    // The text between the last entry and the bracket. After a trailing comma it belongs to the list, otherwise to the
+    // entry.
     let after = if list.trailing_comma() {
         let rest = text(Some(list.trailing()));
         let (about_last, end) = split(&rest);
@@ -31,7 +32,7 @@ pub(super) fn push(list: &mut Array, tool: &Tool) {
     } else if let Some(last) = list.iter_mut().last() {
         let rest = text(last.decor().suffix());
         let (about_last, end) = split(&rest);
-        // A comment would swallow the comma.
+        // A comment would include the comma.
         let line = if about_last.contains('#') { "\n" } else { "" };
         let (about_last, end) = (format!("{about_last}{line}"), end.to_owned());
         last.decor_mut().set_suffix(about_last);
@@ -44,7 +45,7 @@ pub(super) fn push(list: &mut Array, tool: &Tool) {
     list.push_formatted(entry);
 }
 
-/// Parts the blank before the bracket from comments before it.
+/// Separates the whitespace before the bracket from the comments before it.
 fn split(text: &str) -> (&str, &str) {
     let comments = text.trim_end();
     text.split_at(comments.len())

@@ -1,45 +1,45 @@
-//! Brings entries into a catalog that may have some of them.
+//! Merges entries into a catalog that may already contain some of them.
 
 use super::{EditError, add_tool, set_field};
 use crate::fields;
 use crate::model::{Catalog, Level, Tool, ToolId};
 
-/// What happens to an entry that the catalog has already.
+/// What to do with an entry that the catalog already has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It gains the harnesses and projections that it lacks; everything else stays. One with another source is a conflict.
+    /// Keep it, but add missing harnesses and projections. An entry with a different source is a conflict.
     Keep,
-    /// Its fields are set to those of the given entry; fields that the given one does not have stay.
+    /// Set its fields to those of the given entry. Fields that the given entry lacks are kept.
     Replace,
 }
 
-/// An entry that stands in the way.
+/// An existing entry that prevents a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The id that both have.
+    /// The id of both entries.
     pub id: ToolId,
-    /// The source of the one in the catalog.
+    /// The source of the existing entry.
     pub existing_source_path: Option<String>,
-    /// The source of the given one.
+    /// The source of the given entry.
     pub given_source_path: Option<String>,
 }
 
-/// What a merge comes to. With conflicts nothing should be written; the lists say what would have changed.
+/// The result of a merge. If there are conflicts, nothing should be written; the lists show what would change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
     /// The new text of the file.
     pub text: String,
     /// The entries that were added.
     pub added: Vec<ToolId>,
-    /// The entries of which a field was changed.
+    /// The entries that were changed.
     pub updated: Vec<ToolId>,
-    /// The entries that stayed as they were.
+    /// The entries that were already up to date or kept.
     pub skipped: Vec<ToolId>,
-    /// The entries that stand in the way.
+    /// The entries that prevent the merge.
     pub conflicts: Vec<Conflict>,
 }
 
-/// Brings tools into a catalog.
+/// Merges tools into a catalog.
 pub fn merge(text: &str, tools: &[Tool], existing: Existing) -> Result<Merged, EditError> {
     let catalog = Catalog::parse("", Level::Project, text.as_bytes());
     let mut merged = Merged {
@@ -75,7 +75,7 @@ pub fn merge(text: &str, tools: &[Tool], existing: Existing) -> Result<Merged, E
     Ok(merged)
 }
 
-/// Adds the harnesses and projections of the given entry that the old one lacks.
+/// Returns the old entry with the harnesses and projections of the given one added.
 fn extended(old: &Tool, given: &Tool) -> Tool {
     let mut tool = old.clone();
     for harness in &given.supported_harnesses {

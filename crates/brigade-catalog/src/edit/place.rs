@@ -1,4 +1,4 @@
-//! Finds the piece of a file that holds an entry, and puts a changed piece back.
+//! Finds the piece of a file that contains an entry, and writes a changed piece back.
 
 use std::ops::Range;
 
@@ -8,12 +8,12 @@ use super::{EditError, id_of, list};
 use crate::model::{Catalog, Level, Tool};
 use crate::read::cut::{Piece, cut};
 
-/// A piece that holds an entry.
+/// The piece that contains an entry.
 pub(super) struct Found {
-    /// Where the piece is in the text.
+    /// The range of the piece in the text.
     range: Range<usize>,
     document: DocumentMut,
-    /// Which of the piece's entries it is.
+    /// The index of the entry within the piece.
     index: usize,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Found {
 pub(super) fn find(text: &str, id: &str) -> Result<Found, EditError> {
     for (piece, range) in pieces(text) {
         let part = &text[range.clone()];
-        // An id that is not written as it is must have an escape.
+        // An id that does not occur literally must contain an escape.
         if !part.contains(id) && !part.contains('\\') {
             continue;
         }
@@ -68,7 +68,7 @@ pub(super) fn remove(text: &str, id: &str) -> Result<String, EditError> {
     if is_alone && text[found.range.clone()].trim_start().starts_with("[[") {
         let first = bom(text);
         let start = start_of_comments(text, found.range.start);
-        // Comments at the top of a file are about the file.
+        // Comments at the top of a file belong to the file.
         let start = if text[first..start].trim().is_empty() { found.range.start } else { start };
         let end = match text.len() {
             end if end == found.range.end => end,
@@ -89,7 +89,7 @@ pub(super) fn remove(text: &str, id: &str) -> Result<String, EditError> {
     Ok(put_back(text, found.range, &after))
 }
 
-/// Adds an entry after everything else.
+/// Adds an entry after all others.
 pub(super) fn append(text: &str, tool: &Tool) -> Result<String, EditError> {
     let end = if uses_crlf(text) { "\r\n" } else { "\n" };
     for (piece, range) in pieces(text) {
@@ -124,12 +124,12 @@ pub(super) fn append(text: &str, tool: &Tool) -> Result<String, EditError> {
     }
     let start = all.len();
     all.push_str(&tool.to_toml().replace('\n', end));
-    // What was there before may swallow what is added, as an unclosed string does.
+    // The existing text may swallow the new entry, for example in an unclosed string.
     let is_seen = pieces(&all).iter().any(|(piece, range)| range.start == start && !piece.is_uncertain);
     if is_seen { Ok(all) } else { Err(EditError::Broken { line: 1 }) }
 }
 
-/// Cuts a text into its pieces, with their places in it.
+/// Cuts a text into its pieces, with their ranges.
 fn pieces(text: &str) -> Vec<(Piece<'_>, Range<usize>)> {
     let mut at = bom(text);
     let cut = cut(&text.as_bytes()[at..], "tool");
@@ -150,7 +150,7 @@ fn uses_crlf(text: &str) -> bool {
     text.find('\n').is_some_and(|at| text[..at].ends_with('\r'))
 }
 
-/// Puts a changed piece back, with the line ends that it had.
+/// Writes a changed piece back with its original line ends.
 fn put_back(text: &str, range: Range<usize>, piece: &str) -> String {
     let crlf = uses_crlf(&text[range.clone()]);
     let piece = piece.replace("\r\n", "\n");
@@ -158,7 +158,7 @@ fn put_back(text: &str, range: Range<usize>, piece: &str) -> String {
     format!("{}{piece}{}", &text[..range.start], &text[range.end..])
 }
 
-/// Returns where the comment lines directly above a position start.
+/// Returns the start of the comment lines directly above a position.
 fn start_of_comments(text: &str, mut at: usize) -> usize {
     while at > bom(text) {
         let start = text[..at - 1].rfind('\n').map_or(0, |before| before + 1);

@@ -87,7 +87,7 @@ fn setting_a_field_changes_its_value_only() {
 }
 
 #[test]
-fn setting_what_is_there_changes_nothing() {
+fn setting_an_equal_value_changes_nothing() {
     check_set("a", "effects", FieldValue::List(vec!["x".into(), "y".into()]), "", "");
     check_set("a", "name", text("A"), "", "");
 }
@@ -155,7 +155,7 @@ fn adding_to_a_list_writes_as_the_list_is_written() {
 }
 
 #[test]
-fn nothing_is_added_to_what_is_no_list() {
+fn nothing_is_added_to_a_value_that_is_not_a_list() {
     let tool = Tool::new("d", Family::Script).unwrap();
     for (file, line) in
         [("tool = 'x'\n", 1), ("# x\n\ntool = [1]\n", 3), ("[tool]\nid = 'x'\n", 1), ("a = 1\n[tool.x]\n", 2)]
@@ -169,7 +169,7 @@ fn nothing_is_added_to_what_is_no_list() {
 }
 
 #[test]
-fn values_that_would_not_be_read_are_refused() {
+fn values_that_the_reader_rejects_are_refused() {
     let wrong = |field, value| set_field(FILE, "a", field, &value).unwrap_err();
     assert_eq!(
         wrong("family", text("x")),
@@ -233,7 +233,7 @@ proptest! {
     ) {
         let head = format!("{before}[[tool]]\nid = 'a' # the id\n");
         let file = format!("{head}description = 'd'\n{inner}\n[[tool]]\nid = 'last'\n{after}");
-        // What is drawn may be no TOML; then nothing may change.
+        // The generated text may be invalid TOML; then nothing may change.
         if let Ok(edited) = set_field(&file, "a", "description", &text(&value)) {
             let tail = format!("[[tool]]\nid = 'last'\n{after}");
             prop_assert!(edited.starts_with(&before));

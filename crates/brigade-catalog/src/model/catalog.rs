@@ -1,4 +1,4 @@
-//! All tools of a file.
+//! The tools of a file.
 
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Severity};
@@ -8,12 +8,12 @@ use thiserror::Error;
 
 use super::Tool;
 
-/// The tools of a catalog file, and what is wrong in it.
+/// The tools of a catalog file, and its issues.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     tools: Vec<Tool>,
     issues: Vec<ConfigIssue>,
-    /// Positions in `tools`, sorted by id, then by position.
+    /// Indexes into `tools`, sorted by id, then by index.
     by_id: Vec<u32>,
 }
 
@@ -47,19 +47,19 @@ fn shown(id: &str) -> String {
 }
 
 impl Catalog {
-    /// Puts a catalog together; of several tools with one id the first is found by [`tool`](Catalog::tool).
+    /// Creates a catalog. If several tools have the same id, [`tool`](Catalog::tool) returns the first.
     pub fn new(tools: Vec<Tool>, issues: Vec<ConfigIssue>) -> Catalog {
         let mut by_id: Vec<u32> = (0..tools.len() as u32).collect();
         by_id.sort_by(|a, b| tools[*a as usize].id.cmp(&tools[*b as usize].id));
         Catalog { tools, issues, by_id }
     }
 
-    /// Returns the tools in file order, disabled and broken ones too.
+    /// Returns all tools in file order, including disabled and broken ones.
     pub fn tools(&self) -> &[Tool] {
         &self.tools
     }
 
-    /// Returns what is wrong in the file, in file order.
+    /// Returns the issues in file order.
     pub fn issues(&self) -> &[ConfigIssue] {
         &self.issues
     }
@@ -98,7 +98,7 @@ impl Catalog {
         self.issues.iter().all(|issue| issue.severity != Severity::Error)
     }
 
-    /// Returns the tools whose id, name, family or description contains the text, whatever its case.
+    /// Returns the tools whose id, name, family or description contains the text, ignoring case.
     ///
     /// An empty query finds nothing.
     pub fn search(&self, query: &str) -> Vec<&Tool> {
@@ -115,7 +115,7 @@ impl Catalog {
     }
 }
 
-/// Folds case far enough for searching: `ẞ`, `ß` and `ss` are alike, and so are final and other sigmas.
+/// Folds case for searching: `ẞ`, `ß` and `ss` are equal, as are the forms of sigma.
 fn fold(text: &str) -> String {
     text.to_lowercase().to_uppercase().to_lowercase()
 }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn search_looks_at_id_name_family_and_description_without_case() {
+    fn search_compares_id_name_family_and_description_ignoring_case() {
         check("STRASSE", &["Straße"]);
         check("übUNG", &["First"]);
         check("slash-", &["Straße", "First", "Again"]);

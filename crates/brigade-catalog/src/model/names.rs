@@ -1,19 +1,19 @@
-//! The closed sets of words that an entry may use.
+//! The keywords that an entry may use.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A word that is none of the known ones. Does not hold the word.
+/// An unknown keyword. Does not contain the keyword itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected one of {expected}")]
 pub struct UnknownName {
-    /// The known words, separated by commas.
+    /// The known keywords, separated by commas.
     pub expected: &'static str,
 }
 
-/// Writes an enum whose variants are words, with the words in one place.
+/// Defines an enum of keywords, listing each keyword once.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $expected:literal, { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
@@ -23,13 +23,13 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them, in the order of the documentation.
+            /// All variants, in the documented order.
             pub const ALL: &'static [$name] = &[$($name::$variant,)+];
 
-            /// All words, separated by commas, for messages.
+            /// All keywords, separated by commas, for messages.
             pub const EXPECTED: &'static str = $expected;
 
-            /// Returns the word as the files and reports have it.
+            /// Returns the keyword used in files and reports.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+
@@ -57,11 +57,11 @@ macro_rules! words {
 }
 
 words! {
-    /// What kind of tool an entry describes.
+    /// The kind of tool.
     Family, "skill, slash-command, superpower, mcp, openapi, graphql, script, custom", {
         /// Instructions that an agent loads on demand.
         Skill = "skill",
-        /// A command that a person types in a harness.
+        /// A command that a user types in a harness.
         SlashCommand = "slash-command",
         /// Instructions that change how an agent works.
         Superpower = "superpower",
@@ -79,19 +79,19 @@ words! {
 }
 
 words! {
-    /// When a person is asked before a call runs.
+    /// When a user must approve a call.
     ApprovalMode, "never, on-request, always", {
-        /// The tool itself does not ask for approval.
+        /// The tool does not ask for approval.
         Never = "never",
-        /// A person approves when the caller asks.
+        /// A user approves if the caller asks for it.
         OnRequest = "on-request",
-        /// A person approves every call.
+        /// A user approves every call.
         Always = "always",
     }
 }
 
 words! {
-    /// How much a tool can do, as its author sees it.
+    /// How much a tool can do, according to its author.
     RiskClass, "read, local-write, network, privileged", {
         /// Only reads.
         Read = "read",
@@ -99,7 +99,7 @@ words! {
         LocalWrite = "local-write",
         /// Uses the network.
         Network = "network",
-        /// Needs more than an ordinary user's rights.
+        /// Needs more than ordinary user rights.
         Privileged = "privileged",
     }
 }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_expected_list_is_the_list_of_words() {
+    fn the_expected_list_names_all_words() {
         let words: Vec<_> = Family::ALL.iter().map(|family| family.as_str()).collect();
         assert_eq!(words.join(", "), Family::EXPECTED);
         let words: Vec<_> = ApprovalMode::ALL.iter().map(|mode| mode.as_str()).collect();

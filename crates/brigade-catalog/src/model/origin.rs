@@ -1,4 +1,4 @@
-//! Where an entry came from.
+//! The origin of an entry.
 
 use brigade_core::Place;
 
@@ -9,7 +9,7 @@ pub enum Level {
     Project,
     /// The user's file, shared by workspaces.
     User,
-    /// Found in the configuration of a harness.
+    /// Discovered in the configuration of a harness.
     Discovered,
 }
 
@@ -24,7 +24,7 @@ impl Level {
     }
 }
 
-/// Where an entry came from: the layer, the place of its header, and the places of its fields.
+/// The origin of an entry: the layer, the place of its header, and the places of its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The layer.
@@ -34,10 +34,10 @@ pub struct Origin {
     fields: Vec<FieldPlace>,
 }
 
-/// Where one field, or one element of a list or table, is written.
+/// The place of a field, or of an element of a list or table.
 ///
-/// `element` 0 is the field itself; n is the n-th element of a list, or the n-th key of a table in sorted order.
-/// 12 bytes, because there are a dozen for each of perhaps thousands of entries.
+/// `element` 0 is the field itself; n is the n-th element of a list, or the n-th key of a table in sorted order. The
+/// struct has 12 bytes, because there are a dozen for each of perhaps thousands of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FieldPlace {
     pub(crate) field: u8,
@@ -47,7 +47,7 @@ pub(crate) struct FieldPlace {
 }
 
 impl FieldPlace {
-    /// Packs a place; what does not fit is cut off at the most that does.
+    /// Packs a place. Values that are too large are clamped.
     pub(crate) fn new(field: u8, element: usize, line: usize, column: usize) -> FieldPlace {
         FieldPlace {
             field,
@@ -59,7 +59,7 @@ impl FieldPlace {
 }
 
 impl Origin {
-    /// An entry whose fields have no places of their own.
+    /// An origin without places for individual fields.
     pub fn new(level: Level, place: Place) -> Origin {
         Origin { level, place, fields: Vec::new() }
     }
@@ -68,7 +68,7 @@ impl Origin {
         Origin { level, place, fields }
     }
 
-    /// Returns the place of a field's element, else of the field, else of the entry.
+    /// Returns the place of a field's element, or else of the field, or else of the entry.
     pub(crate) fn find(&self, field: u8, element: u16) -> Place {
         let at = |element| self.fields.iter().find(|place| place.field == field && place.element == element);
         match at(element).or_else(|| at(0)) {

@@ -5,47 +5,46 @@ use brigade_core::{ConfigIssue, Place, Severity};
 use super::{InvalidToolId, Level, Origin, Seconds, ToolId};
 use crate::fields::{self, FieldPath};
 
-/// One `[[runtime]]` entry that has a usable id: a local process that calls may depend on.
+/// A `[[runtime]]` entry with a valid id: a local process that calls may depend on.
 ///
-/// Texts are trimmed; an optional text may be empty. A broken runtime may be listed but never started.
+/// Strings are trimmed; an optional string may be empty. A broken runtime can be listed but not started.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Runtime {
-    /// The name in commands and records; the rules are those of a tool's id.
+    /// The id in commands and records. It follows the rules for tool ids.
     pub id: ToolId,
-    /// The name for people.
+    /// The display name.
     pub name: String,
-    /// Whether the runtime is in use.
+    /// Whether the runtime may be used.
     pub enabled: bool,
-    /// The command that starts it, before it is split.
+    /// The command that starts it, not split into words.
     pub command: String,
-    /// The folder that it runs in.
+    /// The directory that it runs in.
     pub cwd: Option<String>,
     /// The TCP port that it listens on.
     pub port: Option<u16>,
-    /// The command that says whether it is healthy.
+    /// The command that checks whether it is healthy.
     pub health_command: Option<String>,
-    /// Where its health is written.
+    /// The file that its health is written to.
     pub health_path: Option<String>,
-    /// Where its process metadata is written.
+    /// The file that its process metadata is written to.
     pub pid_path: Option<String>,
-    /// The name that its log files start with.
+    /// The path prefix of its log files.
     pub log_path: Option<String>,
-    /// How long the health command may take.
+    /// The timeout of the health command.
     pub timeout: Option<Seconds>,
-    /// Where the entry is written.
+    /// The place of the entry.
     pub origin: Origin,
-    /// Dotted names of keys, at any depth, that look like they hold a secret; list positions count from 1. Never
-    /// values.
+    /// Dotted names of keys, at any depth, that look secret. List indexes count from 1. Never contains values.
     pub unsafe_fields: Vec<String>,
-    /// Whether an issue of error severity concerns this entry.
+    /// Whether an issue with severity error concerns this entry.
     pub is_broken: bool,
 }
 
 impl Runtime {
-    /// How many seconds a health command may take when the entry does not say.
+    /// The default timeout of a health command, in seconds.
     pub const DEFAULT_TIMEOUT: f64 = 5.0;
 
-    /// A runtime with nothing but an id, which is also its name, and a command.
+    /// Creates a runtime with an id, which is also its name, and a command.
     pub fn new(id: &str, command: &str) -> Result<Runtime, InvalidToolId> {
         let id: ToolId = id.parse()?;
         let name = id.as_str().to_owned();
@@ -53,7 +52,7 @@ impl Runtime {
         Ok(Runtime { name, command: command.to_owned(), ..Runtime::bare(id, origin) })
     }
 
-    /// A runtime of which only the id is known.
+    /// Creates a runtime of which only the id is known.
     pub(crate) fn bare(id: ToolId, origin: Origin) -> Runtime {
         Runtime {
             id,
@@ -73,28 +72,28 @@ impl Runtime {
         }
     }
 
-    /// Returns where the process metadata is, relative to the workspace.
+    /// Returns the path of the process metadata, relative to the workspace.
     pub fn pid_path(&self) -> String {
         self.or_default(&self.pid_path, "pid")
     }
 
-    /// Returns the name that the log files start with; `.stdout` and `.stderr` follow.
+    /// Returns the path prefix of the log files, which `.stdout` and `.stderr` follow.
     pub fn log_path(&self) -> String {
         self.or_default(&self.log_path, "log")
     }
 
-    /// Returns the folder that it runs in, relative to the workspace.
+    /// Returns the directory that it runs in, relative to the workspace.
     pub fn cwd(&self) -> &str {
         self.cwd.as_deref().filter(|path| !path.is_empty()).unwrap_or(".")
     }
 
-    /// Returns how long the health command may take.
+    /// Returns the timeout of the health command.
     pub fn health_timeout(&self) -> Seconds {
         self.timeout
             .unwrap_or_else(|| Seconds::new(Runtime::DEFAULT_TIMEOUT).expect("the default is positive"))
     }
 
-    /// Returns the place of a field, or of the entry's header when the field is not written.
+    /// Returns the place of a field, or of the entry's header if the field is absent.
     pub fn place_of(&self, field: &str) -> Place {
         match fields::RUNTIME.position(FieldPath::of(field).name) {
             Some(index) => self.origin.find(index, 0),
@@ -110,7 +109,7 @@ impl Runtime {
     }
 }
 
-/// The runtimes of a file, and what is wrong in it.
+/// The runtimes of a file, and its issues.
 #[derive(Clone, Debug, Default)]
 pub struct Runtimes {
     runtimes: Vec<Runtime>,
@@ -118,22 +117,22 @@ pub struct Runtimes {
 }
 
 impl Runtimes {
-    /// Puts the runtimes together.
+    /// Creates a list of runtimes.
     pub fn new(runtimes: Vec<Runtime>, issues: Vec<ConfigIssue>) -> Runtimes {
         Runtimes { runtimes, issues }
     }
 
-    /// Returns the runtimes in file order, disabled and broken ones too.
+    /// Returns all runtimes in file order, including disabled and broken ones.
     pub fn runtimes(&self) -> &[Runtime] {
         &self.runtimes
     }
 
-    /// Returns what is wrong in the file, in file order.
+    /// Returns the issues in file order.
     pub fn issues(&self) -> &[ConfigIssue] {
         &self.issues
     }
 
-    /// Returns the runtime with exactly this id; the first one when there are several.
+    /// Returns the runtime with exactly this id, or the first one if there are several.
     pub fn runtime(&self, id: &str) -> Option<&Runtime> {
         self.runtimes.iter().find(|runtime| runtime.id == id)
     }

@@ -1,4 +1,4 @@
-//! Checked values of single fields.
+//! Validated values of single fields.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -7,25 +7,25 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// Names one tool in the catalog.
+/// The id of a tool in the catalog.
 ///
-/// Any text that is not empty, has no white space at its ends and no control characters. So it is one line on a
-/// terminal, but it is not safe as a file name.
+/// Any non-empty string without surrounding whitespace and control characters. It fits on one line of a terminal, but
+/// it is not safe as a file name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolId(String);
 
-/// A text that cannot name a tool. Does not hold the text.
+/// A string that is not a valid tool id. Does not contain the string itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("an id is text that is not empty and has no control characters")]
+#[error("an id is non-empty text without control characters")]
 pub struct InvalidToolId;
 
 impl ToolId {
-    /// Stands for the id that is not read yet; never leaves the reader.
+    /// A placeholder for an id that is not read yet. Never leaves the reader.
     pub(crate) fn unset() -> ToolId {
         ToolId(String::new())
     }
 
-    /// Returns the id as text.
+    /// Returns the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -34,7 +34,7 @@ impl ToolId {
 impl FromStr for ToolId {
     type Err = InvalidToolId;
 
-    /// Trims white space, then checks.
+    /// Trims whitespace, then validates.
     fn from_str(text: &str) -> Result<Self, InvalidToolId> {
         let trimmed = text.trim();
         if trimmed.is_empty() || trimmed.chars().any(char::is_control) {
@@ -74,17 +74,17 @@ impl PartialEq<&str> for ToolId {
     }
 }
 
-/// A length of time in seconds; more than 0 and finite.
+/// A duration in seconds, finite and greater than 0.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Seconds(f64);
 
-/// A number that is no length of time.
+/// A number that is not a valid duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("expected a finite number of seconds that is more than 0")]
+#[error("expected a finite number of seconds greater than 0")]
 pub struct InvalidSeconds;
 
 impl Seconds {
-    /// Checks a number of seconds.
+    /// Validates a number of seconds.
     pub fn new(seconds: f64) -> Result<Seconds, InvalidSeconds> {
         if seconds.is_finite() && seconds > 0.0 { Ok(Seconds(seconds)) } else { Err(InvalidSeconds) }
     }
@@ -94,7 +94,7 @@ impl Seconds {
         self.0
     }
 
-    /// Returns the same as a duration; the longest one there is when it does not fit.
+    /// Converts to a duration. A value that is too large becomes the maximum.
     pub fn duration(self) -> Duration {
         Duration::try_from_secs_f64(self.0).unwrap_or(Duration::MAX)
     }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_any_text_of_one_line() {
+    fn any_text_of_one_line_is_an_id() {
         check_id("simplify", Some("simplify"));
         check_id("  two words ", Some("two words"));
         check_id("föö/../bar", Some("föö/../bar"));

@@ -1,4 +1,4 @@
-//! One tool.
+//! A tool.
 
 use std::collections::BTreeMap;
 
@@ -7,89 +7,88 @@ use brigade_core::Place;
 use super::{ApprovalMode, Family, InvalidToolId, Level, Origin, RiskClass, Seconds, ToolId};
 use crate::fields::{self, FieldPath};
 
-/// One `[[tool]]` entry that has a usable id.
+/// A `[[tool]]` entry with a valid id.
 ///
-/// Texts are trimmed; an optional text may be empty. When [`is_broken`](Tool::is_broken) is set, the fields hold what
-/// was understood, and the tool may be listed but never called or projected.
+/// Strings are trimmed; an optional string may be empty. If [`is_broken`](Tool::is_broken) is set, the fields contain
+/// what was understood, and the tool can be listed but not called or projected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tool {
-    /// The name in commands and records.
+    /// The id in commands and records.
     pub id: ToolId,
-    /// The name for people.
+    /// The display name.
     pub name: String,
-    /// The kind of tool; absent only when the entry is broken.
+    /// The kind of tool. Absent only if the entry is broken.
     pub family: Option<Family>,
-    /// Whether the tool is in use; disabled ones are left out everywhere.
+    /// Whether the tool may be used. Disabled tools are ignored everywhere.
     pub enabled: bool,
-    /// What it does, for people and wrappers.
+    /// What the tool does.
     pub description: Option<String>,
     /// The portable source file.
     pub source_path: Option<String>,
     /// A manifest file.
     pub manifest_path: Option<String>,
-    /// A schema file of the tool as a whole.
+    /// A schema file of the whole tool.
     pub schema_path: Option<String>,
-    /// The command to run, before it is split.
+    /// The command to run, not split into words.
     pub command: Option<String>,
-    /// A label for how the tool authenticates; never a credential.
+    /// A label of the authentication method, never a credential.
     pub auth_label: Option<String>,
-    /// A local health summary.
+    /// A local file with a health summary.
     pub health_path: Option<String>,
     /// The fingerprint of a source that is generated elsewhere.
     pub fingerprint: Option<String>,
-    /// The JSON Schema of call arguments.
+    /// The JSON Schema of the arguments.
     pub input_schema_path: Option<String>,
     /// The JSON Schema of the output.
     pub output_schema_path: Option<String>,
     /// A file of examples.
     pub examples_path: Option<String>,
-    /// The folder that the command runs in.
+    /// The directory that the command runs in.
     pub cwd: Option<String>,
-    /// The runtime that a call needs or uses.
+    /// The runtime that calls use.
     pub runtime_id: Option<String>,
-    /// A health file of that runtime.
+    /// The health file of that runtime.
     pub runtime_health_path: Option<String>,
-    /// The MCP server's name in its configuration.
+    /// The name of the MCP server in its configuration.
     pub mcp_server_id: Option<String>,
-    /// The MCP tool's name on that server.
+    /// The name of the MCP tool on that server.
     pub mcp_tool_name: Option<String>,
-    /// A word for what the tool is about.
+    /// The subject area of the tool.
     pub domain: Option<String>,
-    /// How much it can do.
+    /// How much the tool can do.
     pub risk_class: Option<RiskClass>,
-    /// When a person is asked; absent means never.
+    /// When a user must approve a call. Absent means never.
     pub approval_mode: Option<ApprovalMode>,
-    /// Whether a call is refused unless the runtime runs and is healthy.
+    /// Whether calls are refused unless the runtime is running and healthy.
     pub requires_runtime: bool,
-    /// How long a call may take.
+    /// The timeout of a call.
     pub timeout: Option<Seconds>,
-    /// Labels of the capabilities that a call needs.
+    /// Labels of the permissions that a call needs.
     pub permissions: Vec<String>,
-    /// Labels of what a call does.
+    /// Labels of the effects of a call.
     pub effects: Vec<String>,
-    /// Names of environment variables that are bound by policy; never values.
+    /// Names of environment variables that the policy binds, never values.
     pub env_labels: Vec<String>,
-    /// Labels of what the tool can do for an agent.
+    /// Labels of what an agent can do with the tool.
     pub capability: Vec<String>,
-    /// The harnesses that should have a projection.
+    /// The harnesses that get a projection.
     pub supported_harnesses: Vec<String>,
-    /// Argument names and the text that each adds to the command.
+    /// For each argument name, the text that it adds to the command.
     pub argument_template: BTreeMap<String, String>,
-    /// Harness names and the file that each projection is written to.
+    /// For each harness, the file of the projection.
     pub projections: BTreeMap<String, String>,
-    /// Harness names and fingerprints of projections made elsewhere.
+    /// For each harness, the fingerprint of a projection that is made elsewhere.
     pub projection_fingerprints: BTreeMap<String, String>,
-    /// Where the entry is written.
+    /// The place of the entry.
     pub origin: Origin,
-    /// Dotted names of keys, at any depth, that look like they hold a secret; list positions count from 1. Never
-    /// values.
+    /// Dotted names of keys, at any depth, that look secret. List indexes count from 1. Never contains values.
     pub unsafe_fields: Vec<String>,
-    /// Whether an issue of error severity concerns this entry.
+    /// Whether an issue with severity error concerns this entry.
     pub is_broken: bool,
 }
 
 impl Tool {
-    /// A tool with nothing but an id, which is also its name, and a family; for code that makes entries by itself.
+    /// Creates a tool with an id, which is also its name, and a family, for code that generates entries.
     pub fn new(id: &str, family: Family) -> Result<Tool, InvalidToolId> {
         let id: ToolId = id.parse()?;
         let name = id.as_str().to_owned();
@@ -97,7 +96,7 @@ impl Tool {
         Ok(Tool { name, family: Some(family), ..Tool::bare(id, origin) })
     }
 
-    /// A tool of which only the id is known.
+    /// Creates a tool of which only the id is known.
     pub(crate) fn bare(id: ToolId, origin: Origin) -> Tool {
         Tool {
             id,
@@ -141,7 +140,7 @@ impl Tool {
 
     /// Returns the place of a field, such as `timeout`, `projections.claude` or `effects[2]` (from 1).
     ///
-    /// Falls back to the whole field, and to the entry's header when the field is not written.
+    /// Falls back to the whole field, and to the entry's header if the field is absent.
     pub fn place_of(&self, field: &str) -> Place {
         let path = FieldPath::of(field);
         let Some(index) = fields::TOOL.position(path.name) else {
@@ -157,7 +156,7 @@ impl Tool {
         self.origin.find(index, element)
     }
 
-    /// The position of a table's key in sorted order, from 1; 0 when it is not there.
+    /// Returns the index of a table's key in sorted order, from 1, or 0 if it is absent.
     fn position_of_key(&self, field: &str, key: &str) -> u16 {
         let table = match field {
             "argument_template" => &self.argument_template,
@@ -168,7 +167,7 @@ impl Tool {
         table.keys().position(|name| name == key).and_then(|at| u16::try_from(at + 1).ok()).unwrap_or(0)
     }
 
-    /// Returns whether the entry says anything about how it is called.
+    /// Returns whether the entry states anything about how the tool is called.
     pub fn has_contract(&self) -> bool {
         let texts = [
             &self.input_schema_path,
@@ -188,7 +187,7 @@ impl Tool {
             || self.requires_runtime
     }
 
-    /// Returns whether calls of this family can run: a script or an MCP tool.
+    /// Returns whether calls of this family can run: scripts and MCP tools.
     pub fn is_executable(&self) -> bool {
         matches!(self.family, Some(Family::Script | Family::Mcp))
     }

@@ -1,26 +1,25 @@
-//! Cuts a file into pieces, one for each entry, without reading what is inside.
+//! Cuts a file into pieces, one per entry, without parsing them.
 //!
-//! In valid TOML a line that starts with `[[tool` and no dot is a header, unless it is inside a multi-line string.
-//! So cutting there gives pieces that are documents of their own with the same meaning. Lines that look like a
-//! misspelt header (`[tool]`, `[[tool]`) cannot be valid next to real ones; cutting there too keeps their damage
-//! away from the entry before them.
+//! In valid TOML a line that starts with `[[tool` without a dot is a header, unless it is inside a multi-line string.
+//! Each piece is therefore a valid document with the same meaning. Lines that look like a misspelt header (`[tool]`,
+//! `[[tool]`) cannot be valid beside real ones. Cutting there too keeps errors away from the entry before them.
 
 use std::ops::Range;
 
-/// A part of a file that is read by itself.
+/// A part of a file that is read separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece<'a> {
     /// The bytes, up to the next piece.
     pub(crate) bytes: &'a [u8],
-    /// The line in the file of the first byte, from 1.
+    /// The line number of the first byte, from 1.
     pub(crate) first_line: usize,
-    /// Whether the piece starts with a header of an entry, or what was meant as one.
+    /// Whether the piece starts with the header of an entry, even a misspelt one.
     pub(crate) starts_with_header: bool,
-    /// Whether the piece comes after a multi-line string that was never closed, and so may be a part of its text.
+    /// Whether the piece follows an unclosed multi-line string, and so may be part of that string.
     pub(crate) is_uncertain: bool,
 }
 
-/// Cuts a file at the headers of entries; the pieces together are the whole file.
+/// Cuts a file at the headers of entries. The pieces together are the whole file.
 pub(crate) fn cut<'a>(bytes: &'a [u8], kind: &str) -> Vec<Piece<'a>> {
     let (texts, uncertain_from) = multi_line_strings(bytes);
     let mut texts = texts.into_iter().peekable();
@@ -50,7 +49,7 @@ pub(crate) fn cut<'a>(bytes: &'a [u8], kind: &str) -> Vec<Piece<'a>> {
     pieces
 }
 
-/// Returns whether a line is the header of an entry, or was meant as one.
+/// Returns whether a line is the header of an entry, even a misspelt one.
 fn is_header(line: &[u8], kind: &str) -> bool {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let after_blank = |text: &mut &[u8]| *text = &text[text.iter().take_while(|byte| blank(byte)).count()..];
@@ -69,16 +68,16 @@ fn is_header(line: &[u8], kind: &str) -> bool {
     rest = after;
     after_blank(&mut rest);
     match rest.first() {
-        // `[tool` may open a list of words, broken as it is; `[[tool` opens nothing but a header.
+        // `[tool` may open a list of words in broken TOML. `[[tool` can only be a header.
         None | Some(b'\r' | b'\n' | b'#') => opened_twice,
         Some(b']') => true,
         Some(_) => false,
     }
 }
 
-/// Returns where multi-line strings are, and where the first one starts that is never closed.
+/// Returns the ranges of multi-line strings, and the start of the first one that is never closed.
 ///
-/// The text of an unclosed one is not among them, so that what follows can be read, if only as uncertain.
+/// The range of an unclosed string is omitted, so that the text after it can be read, although marked uncertain.
 fn multi_line_strings(bytes: &[u8]) -> (Vec<Range<usize>>, usize) {
     let mut found = Vec::new();
     let has_any = |quotes: &[u8]| memchr::memmem::find(bytes, quotes).is_some();
@@ -103,7 +102,7 @@ fn multi_line_strings(bytes: &[u8]) -> (Vec<Range<usize>>, usize) {
     (found, usize::MAX)
 }
 
-/// Returns where a multi-line string ends, quotes included.
+/// Returns the end of a multi-line string, including quotes.
 fn end_of_multi_line(bytes: &[u8], mut at: usize, quote: u8) -> Option<usize> {
     loop {
         at += memchr::memchr2(quote, b'\\', &bytes[at..])?;
@@ -120,7 +119,7 @@ fn end_of_multi_line(bytes: &[u8], mut at: usize, quote: u8) -> Option<usize> {
     }
 }
 
-/// Returns where a string of one line ends: after its quote, or at the end of the line when it is not closed.
+/// Returns the end of a single-line string: after its quote, or at the end of the line if it is not closed.
 fn end_of_single_line(bytes: &[u8], mut at: usize, quote: u8) -> usize {
     while let Some(next) = memchr::memchr3(quote, b'\\', b'\n', &bytes[at..]).map(|length| at + length) {
         match bytes[next] {

@@ -1,4 +1,4 @@
-//! The slots of an entry: how a value of the file becomes a field, for both readers.
+//! The slots of an entry: how both readers store a value in a field.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use brigade_core::Place;
 use crate::fields::{self, Fields};
 use crate::model::{ApprovalMode, Family, Level, Origin, RiskClass, Runtime, Seconds, Tool, ToolId};
 
-/// An entry of one of the two files.
+/// An entry of either file.
 pub(super) trait Entry: Sized {
     /// The name in the header: `tool` or `runtime`.
     const KIND: &'static str;
     /// The fields; the first one is the id.
     const FIELDS: Fields;
 
-    /// Makes an entry of which nothing is known; it may not leave the reader without an id.
+    /// Creates an empty entry. It must get an id before it leaves the reader.
     fn blank(level: Level, place: Place) -> Self;
-    /// Returns where a field is kept, by its position in [`Entry::FIELDS`].
+    /// Returns the slot of a field, by its index in [`Entry::FIELDS`].
     fn slot(&mut self, field: u8) -> Slot<'_>;
-    /// Returns the id; empty when it was not set.
+    /// Returns the id, or an empty string if it is not set.
     fn id(&self) -> &str;
-    /// Returns where the entry comes from.
+    /// Returns the origin of the entry.
     fn origin(&self) -> &Origin;
-    /// Sets where the entry comes from.
+    /// Sets the origin of the entry.
     fn set_origin(&mut self, origin: Origin);
     /// Marks the entry broken.
     fn set_broken(&mut self);
-    /// Keeps the names of keys that look like they hold a secret.
+    /// Stores the names of keys that look secret.
     fn set_unsafe_fields(&mut self, names: Vec<String>);
 }
 
-/// Where a field is kept, and what it takes.
+/// A reference to a field, with the type of value it accepts.
 pub(super) enum Slot<'a> {
     Id(&'a mut ToolId),
     Required(&'a mut String),
@@ -42,18 +42,18 @@ pub(super) enum Slot<'a> {
     Seconds(&'a mut Option<Seconds>),
     Port(&'a mut Option<u16>),
     List(&'a mut Vec<String>),
-    /// A table of texts by any key.
+    /// A table of strings with arbitrary keys.
     Table(&'a mut BTreeMap<String, String>),
 }
 
-/// What was expected instead.
+/// A description of the expected value.
 pub(super) type Expected = &'static str;
 
 impl Slot<'_> {
-    /// Says what the slot takes.
+    /// Describes the value that the slot accepts.
     pub(super) fn expected(&self) -> Expected {
         match self {
-            Slot::Id(_) | Slot::Required(_) => "expected text that is not empty",
+            Slot::Id(_) | Slot::Required(_) => "expected non-empty text",
             Slot::Text(_) => "expected text",
             Slot::Family(_) => {
                 "expected one of skill, slash-command, superpower, mcp, openapi, graphql, script, custom"
@@ -61,14 +61,14 @@ impl Slot<'_> {
             Slot::ApprovalMode(_) => "expected one of never, on-request, always",
             Slot::RiskClass(_) => "expected one of read, local-write, network, privileged",
             Slot::Boolean(_) => "expected true or false",
-            Slot::Seconds(_) => "expected a number of seconds that is more than 0",
+            Slot::Seconds(_) => "expected a number of seconds greater than 0",
             Slot::Port(_) => "expected a port from 1 to 65535",
-            Slot::List(_) => "expected a list of texts that are not empty",
-            Slot::Table(_) => "expected a table from names to texts",
+            Slot::List(_) => "expected a list of non-empty strings",
+            Slot::Table(_) => "expected a table of strings",
         }
     }
 
-    /// Takes a text.
+    /// Stores a string.
     pub(super) fn set_text(self, text: &str) -> Result<(), Expected> {
         let expected = self.expected();
         let text = text.trim();
@@ -89,7 +89,7 @@ impl Slot<'_> {
         Ok(())
     }
 
-    /// Takes a boolean.
+    /// Stores a boolean.
     pub(super) fn set_boolean(self, value: bool) -> Result<(), Expected> {
         match self {
             Slot::Boolean(slot) => *slot = value,
@@ -98,7 +98,7 @@ impl Slot<'_> {
         Ok(())
     }
 
-    /// Takes a number; `is_integer` when it was written as one.
+    /// Stores a number. `is_integer` is set if it was written as an integer.
     pub(super) fn set_number(self, value: f64, is_integer: bool) -> Result<(), Expected> {
         let expected = self.expected();
         match self {
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::fields::Shape;
 
-    /// The slots are matched by position, so they must agree with the list of fields.
+    /// Slots are matched by index, so they must agree with the list of fields.
     fn check<E: Entry>() {
         let mut entry = E::blank(Level::Project, Place::file("x"));
         for (at, (name, shape)) in E::FIELDS.0.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Reads any piece through the toml crate, and says what is wrong in it.
+//! Reads any piece through the toml crate, and reports what is wrong.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::fields::{KNOWN_HARNESSES, Shape};
 use crate::model::{FieldPlace, Origin};
 use crate::source::{self, Locator};
 
-/// How long a name may be to be compared with known ones, in bytes.
+/// The maximum length in bytes of a name that is compared with known names.
 const LONGEST_NAME: usize = 64;
 
 type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
 
-/// Reads a piece; returns whether it gives the entries as the value of a key instead of under headers.
+/// Reads a piece. Returns whether it gives the entries as a list value instead of under headers.
 pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<'_, E>) -> bool {
     let locator = Locator::new(text, first_line);
     let (root, errors) = source::parse(text, &locator);
@@ -28,7 +28,7 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
     let mut has_list = false;
     for (key, value) in in_file_order(root.get_ref()) {
         if key.get_ref() == E::KIND {
-            // Under a header, the header that is the value's place starts before the key in it.
+            // For entries under headers, the span of the value is the header, which starts before the key.
             has_list = matches!(value.get_ref(), DeValue::Array(_)) && key.span().start < value.span().start;
             read_list(value, key.span().start, trust, &locator, output);
         } else if trust == Trust::Sound {
@@ -45,14 +45,14 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
             );
         }
     }
-    // Broken TOML marks all entries of the piece.
+    // A syntax error marks all entries of the piece broken.
     for error in errors {
         output.break_entries(before, error.at, error.message, None);
     }
     has_list
 }
 
-/// Whether the TOML of a piece is right; if not, names and absences in it mean nothing.
+/// Whether the TOML of a piece is valid. Otherwise unknown and missing keys are not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
     Sound,
@@ -89,7 +89,7 @@ fn read_list<E: Entry>(
         }
         DeValue::Table(table) => {
             wrong(key_start, "expected a list of tables", output);
-            // Often a header with one bracket: show the entry, broken.
+            // Often a header with only one bracket. List the entry as broken.
             read_entry(table, value.span().start, Trust::Broken, locator, output);
         }
         _ => wrong(key_start, "expected a list of tables", output),
@@ -107,11 +107,11 @@ fn read_entry<E: Entry>(
     let place = Place::at(output.file, header.0, header.1);
     let mut entry = E::blank(output.level, place.clone());
     let pairs = in_file_order(table);
-    // The id comes first, because it is a part of every issue.
+    // The id comes first, because every issue names it.
     if let Some((_, id)) = pairs.iter().find(|(key, _)| key.get_ref() == "id")
         && let DeValue::String(text) = id.get_ref()
     {
-        // A wrong one is reported when its turn comes.
+        // An invalid id is reported with the other fields.
         let _ = entry.slot(0).set_text(text);
     }
     let id = Some(entry.id().to_owned()).filter(|id| !id.is_empty());
@@ -187,7 +187,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         self.output.report(Severity::Warning, at, Finding { entry, field: Some(field), message, hint });
     }
 
-    /// Puts a value into the slot of a known field.
+    /// Stores a value in the slot of a known field.
     fn fill(&mut self, field: u8, name: &str, slot: Slot<'_>, value: &Spanned<DeValue<'_>>) {
         let result = match (value.get_ref(), slot) {
             (DeValue::String(text), slot) => slot.set_text(text),
@@ -230,7 +230,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
                 }
                 _ => {
                     is_good = false;
-                    self.error(start, &format!("{name}[{}]", at + 1), "expected text that is not empty");
+                    self.error(start, &format!("{name}[{}]", at + 1), "expected non-empty text");
                 }
             }
         }
@@ -247,7 +247,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         pairs: &DeTable<'_>,
     ) {
         let mut is_good = true;
-        // Sorted by key, as the positions of elements are.
+        // Sorted by key, like the indexes of elements.
         for (at, (key, value)) in pairs.iter().enumerate() {
             let start = key.span().start;
             self.place(field, at + 1, start);
@@ -271,7 +271,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         }
     }
 
-    /// The path of a key, or only its field when the TOML is broken and the key may be a value gone astray.
+    /// Returns the path of a key, or only the field if the TOML is broken, because the key may then be part of a value.
     fn safe_path(&self, field: &str, key: &str) -> String {
         match self.trust {
             Trust::Sound => path(field, key),
@@ -293,7 +293,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         value: &Spanned<DeValue<'_>>,
         known: impl Iterator<Item = &'static str>,
     ) {
-        // In broken TOML a piece of a value may have become a key, so its name is not shown.
+        // In broken TOML part of a value may have become a key, so the name is not shown.
         if self.trust == Trust::Sound {
             self.warning(at, &short(name, LONGEST_NAME), "unknown key", did_you_mean(name, known));
             if holds_secret(name, value.get_ref()) {
@@ -303,7 +303,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
         }
     }
 
-    /// Collects the names of keys inside a value that look like they hold a secret.
+    /// Collects the names of nested keys that look secret.
     fn look_for_secrets(&mut self, name: &str, value: &DeValue<'_>) {
         match value {
             _ if self.trust == Trust::Broken => {}
@@ -332,7 +332,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
     }
 }
 
-/// Returns whether a key looks like it holds a secret; `max_tokens = 100` does not.
+/// Returns whether a key looks secret. `max_tokens = 100` does not.
 fn holds_secret(key: &str, value: &DeValue<'_>) -> bool {
     matches!(value, DeValue::String(_) | DeValue::Array(_) | DeValue::Table(_)) && is_secret_name(key)
 }

@@ -1,9 +1,8 @@
-//! Reads the everyday subset of TOML, many times faster than a whole TOML parser.
+//! Reads the common subset of TOML, many times faster than a complete TOML parser.
 //!
-//! A piece is plain when it is one header followed by lines `key = value` with known keys, each once, whose values are
-//! right: strings on one line without escapes, booleans, decimal numbers, lists of such strings and inline tables from
-//! bare keys to such strings. Everything else is left to the full reader; to give up is always right here,
-//! and to guess never.
+//! A plain piece is one header followed by lines `key = value` with known keys, each once, and valid values:
+//! single-line strings without escapes, booleans, decimal numbers, lists of such strings, and inline tables from bare
+//! keys to such strings. Anything else is left to the full reader. Giving up is always correct; guessing never is.
 
 use std::collections::HashSet;
 
@@ -14,20 +13,20 @@ use super::entry::{Entry, Slot};
 use crate::fields::{KNOWN_HARNESSES, Shape};
 use crate::model::{FieldPlace, Level, Origin};
 
-/// How long a line with other than ASCII may be, so that counting its characters stays cheap.
+/// The maximum length of a line that is not ASCII, so that counting its characters stays cheap.
 const LONGEST_LINE: usize = 4096;
 
-/// Reads pieces, and keeps its buffers between them.
+/// Reads pieces and reuses its buffers.
 #[derive(Debug, Default)]
 pub(super) struct Reader<'t> {
     places: Vec<FieldPlace>,
     keys: Vec<(&'t str, u32, u32)>,
-    /// Keys of argument templates that were found not to look like secrets.
+    /// Keys of argument templates that are known not to look secret.
     harmless: HashSet<&'t str>,
 }
 
 impl<'t> Reader<'t> {
-    /// Reads a piece that starts with a header; None when it is not plain or anything in it is wrong.
+    /// Reads a piece that starts with a header. Returns `None` if it is not plain or contains an error.
     pub(super) fn read<E: Entry>(
         &mut self,
         text: &'t str,
@@ -150,7 +149,7 @@ impl<'t> Reader<'t> {
                 b',' => {
                     cursor.at += 1;
                     cursor.skip_blanks();
-                    // A comma at the end is for the full reader to judge.
+                    // The full reader decides about a trailing comma.
                     if cursor.peek() == Some(b'}') {
                         return None;
                     }
@@ -191,7 +190,7 @@ impl<'t> Cursor<'t> {
         &self.text.as_bytes()[self.at..]
     }
 
-    /// The column of the position, in characters from 1.
+    /// Returns the current column in characters, from 1.
     fn column(&self) -> Option<u32> {
         let bytes = self.at - self.line_start;
         let before = if self.is_ascii {
@@ -212,7 +211,7 @@ impl<'t> Cursor<'t> {
         self.at += self.rest().iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     }
 
-    /// Skips what may follow a value on its line, and the line's end.
+    /// Skips the rest of a line after a value.
     fn end_line(&mut self) -> Option<()> {
         self.skip_blanks();
         if self.peek() == Some(b'#') {
@@ -238,7 +237,7 @@ impl<'t> Cursor<'t> {
         Some(())
     }
 
-    /// Skips empty lines and comments; returns whether anything follows.
+    /// Skips empty lines and comments. Returns whether anything follows.
     fn next_statement(&mut self) -> Option<bool> {
         loop {
             self.skip_blanks();
@@ -250,7 +249,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Skips blanks, line ends and comments, as between the elements of a list.
+    /// Skips whitespace, line ends and comments, as between the elements of a list.
     fn skip_lines(&mut self) -> Option<()> {
         self.next_statement().map(drop)
     }
@@ -262,7 +261,7 @@ impl<'t> Cursor<'t> {
         (length > 0).then_some(key)
     }
 
-    /// Reads a string on one line without escapes.
+    /// Reads a single-line string without escapes.
     fn string(&mut self) -> Option<&'t str> {
         let quote = self.peek().filter(|byte| matches!(byte, b'"' | b'\''))?;
         let start = self.at + 1;
@@ -288,7 +287,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Reads a decimal number without sign, exponent and underscores; returns whether it is an integer.
+    /// Reads a decimal number without sign, exponent and underscores. Returns whether it is an integer.
     fn number(&mut self) -> Option<(f64, bool)> {
         let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let start = self.at;
@@ -316,7 +315,7 @@ const OTHER: u8 = 0;
 const WORD: u8 = 1;
 const QUOTE: u8 = 2;
 const BACKSLASH: u8 = 3;
-/// Control characters that TOML does not allow in strings and comments; a tab is none of them.
+/// Control characters that TOML does not allow in strings and comments. Tabs are allowed.
 const CONTROL: u8 = 4;
 
 /// The class of each byte.

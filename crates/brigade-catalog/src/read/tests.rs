@@ -8,7 +8,7 @@ fn parse(text: &str) -> Catalog {
     Catalog::parse("t.toml", Level::Project, text.as_bytes())
 }
 
-/// The whole seed example, with every field.
+/// The complete example, with every field.
 const WHOLE: &str = r#"# tools
 [[tool]]
 id = "simplify"
@@ -46,7 +46,7 @@ fingerprint = "s3cr3tvalue"
 
 const SECOND: &str = "[[tool]]\nid = 'second'\nname = 'Second'\nfamily = 'skill'\n";
 
-/// Compares all issues of a file, as people see them.
+/// Compares all issues of a file, as they are displayed.
 #[track_caller]
 fn check(text: &str, expect: &[&str]) -> Catalog {
     let catalog = parse(text);
@@ -56,7 +56,7 @@ fn check(text: &str, expect: &[&str]) -> Catalog {
     catalog
 }
 
-/// Compares the issues of one entry that also has the lines of `fields`, which start on line 5.
+/// Compares the issues of one entry with the additional lines `fields`, which start on line 5.
 #[track_caller]
 fn check_fields(fields: &str, expect: &[&str]) -> Tool {
     let text = format!("[[tool]]\nid = 'a'\nname = 'A'\nfamily = 'script'\n{fields}\n{SECOND}");
@@ -137,28 +137,22 @@ fn wrong_types_are_errors_that_name_the_field_and_never_the_value() {
     check_fields("description = 5", &["error t.toml:5:15: a: description: expected text"]);
     check_fields(
         "timeout = true",
-        &["error t.toml:5:11: a: timeout: expected a number of seconds that is more than 0"],
+        &["error t.toml:5:11: a: timeout: expected a number of seconds greater than 0"],
     );
     check_fields(
         "timeout = 0",
-        &["error t.toml:5:11: a: timeout: expected a number of seconds that is more than 0"],
+        &["error t.toml:5:11: a: timeout: expected a number of seconds greater than 0"],
     );
     check_fields(
         "timeout = nan",
-        &["error t.toml:5:11: a: timeout: expected a number of seconds that is more than 0"],
+        &["error t.toml:5:11: a: timeout: expected a number of seconds greater than 0"],
     );
     check_fields(
         "timeout = 2020-01-01",
-        &["error t.toml:5:11: a: timeout: expected a number of seconds that is more than 0"],
+        &["error t.toml:5:11: a: timeout: expected a number of seconds greater than 0"],
     );
-    check_fields(
-        "effects = 'x'",
-        &["error t.toml:5:11: a: effects: expected a list of texts that are not empty"],
-    );
-    check_fields(
-        "projections = ['x']",
-        &["error t.toml:5:15: a: projections: expected a table from names to texts"],
-    );
+    check_fields("effects = 'x'", &["error t.toml:5:11: a: effects: expected a list of non-empty strings"]);
+    check_fields("projections = ['x']", &["error t.toml:5:15: a: projections: expected a table of strings"]);
     check_fields(
         "approval_mode = 'sometimes'",
         &["error t.toml:5:17: a: approval_mode: expected one of never, on-request, always"],
@@ -170,7 +164,7 @@ fn wrong_types_are_errors_that_name_the_field_and_never_the_value() {
 }
 
 #[test]
-fn numbers_are_read_however_they_are_written() {
+fn numbers_are_read_in_any_notation() {
     for (text, value) in
         [("30", 30.0), ("0.5", 0.5), ("1_000", 1000.0), ("0x10", 16.0), ("+2", 2.0), ("1e3", 1000.0)]
     {
@@ -184,8 +178,8 @@ fn a_bad_element_is_an_error_and_empties_its_list() {
     let tool = check_fields(
         "effects = ['a', ' ', 3]\npermissions = ['b']",
         &[
-            "error t.toml:5:17: a: effects[2]: expected text that is not empty",
-            "error t.toml:5:22: a: effects[3]: expected text that is not empty",
+            "error t.toml:5:17: a: effects[2]: expected non-empty text",
+            "error t.toml:5:22: a: effects[3]: expected non-empty text",
         ],
     );
     assert!(tool.effects.is_empty());
@@ -203,7 +197,7 @@ fn required_fields_are_required() {
         "[[tool]]\nid = 'a'\nname = ' '\n",
         &[
             "error t.toml:1:1: a: family: this required field is missing",
-            "error t.toml:3:8: a: name: expected text that is not empty",
+            "error t.toml:3:8: a: name: expected non-empty text",
         ],
     );
     let catalog = check(
@@ -319,14 +313,14 @@ fn a_list_and_headers_do_not_mix() {
         ],
     );
     assert!(catalog.tools().iter().all(|tool| !tool.is_broken));
-    // Headers in any writing are headers.
+    // Headers may have any spacing and quoting.
     check(
         &format!(
             "[[ \"tool\" ]]\nid = 'a'\nname = 'A'\nfamily = 'mcp'\n{SECOND}[['tool']]\nid = 'b'\nname = 'A'\nfamily = 'mcp'\n"
         ),
         &[],
     );
-    // A table of a tool above the first header breaks no tool.
+    // A sub-table of a tool above the first header does not break a tool.
     let catalog = check(
         &format!("[tool.projections]\nclaude = 'x'\n{SECOND}"),
         &[
@@ -337,17 +331,17 @@ fn a_list_and_headers_do_not_mix() {
 }
 
 #[test]
-fn what_follows_an_unclosed_multi_line_string_is_listed_but_broken() {
+fn entries_after_an_unclosed_multi_line_string_are_listed_as_broken() {
     let catalog =
         parse(&format!("[[tool]]\nid = 'a'\nname = 'A'\nfamily = 'mcp'\ndescription = '''x\n{SECOND}"));
     assert!(!catalog.is_valid());
     assert!(catalog.tools().iter().all(|tool| tool.is_broken));
     let last = catalog.issues().last().unwrap().to_string();
-    assert_eq!(last, "t.toml:6:1: second: this comes after a multi-line text that is not closed");
+    assert_eq!(last, "t.toml:6:1: second: this follows a multi-line string that is not closed");
 }
 
 #[test]
-fn other_than_utf8_breaks_its_entry_only() {
+fn invalid_utf_8_breaks_its_entry_only() {
     let mut bytes = b"[[tool]]\nid = 'a'\nname = '\xc3\xa4\xff'\nfamily = 'mcp'\n".to_vec();
     bytes.extend_from_slice(SECOND.as_bytes());
     let catalog = Catalog::parse("t.toml", Level::User, &bytes);
@@ -381,7 +375,7 @@ fn runtimes_are_read_by_the_same_rules() {
         empty.issues()[0].to_string(),
         "r.toml: runtime: no runtime is configured (add a [[runtime]] entry)"
     );
-    // A header that is misspelt gives no runtime, either.
+    // A misspelt header does not give a runtime either.
     let misspelt = Runtimes::parse("r.toml", Level::Project, b"[[runtim]]\nid = 'a'\n");
     assert!(!misspelt.is_valid(), "{:?}", misspelt.issues());
 }
@@ -394,7 +388,7 @@ fn everyday_entries_are_read_by_the_plain_reader() {
     }
 }
 
-/// Holds the plain reader to what the full one says, for every byte.
+/// Checks that the plain reader agrees with the full one.
 fn check_readers_agree(text: &[u8]) -> Result<(), TestCaseError> {
     let plain = read::<Tool>("t.toml", Level::Project, text, Reader::PlainFirst);
     let full = read::<Tool>("t.toml", Level::Project, text, Reader::FullOnly);
@@ -403,7 +397,7 @@ fn check_readers_agree(text: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Lines that are near what the plain reader takes, right and wrong.
+/// Lines similar to what the plain reader accepts, valid and invalid.
 fn line() -> impl Strategy<Value = String> {
     let key = prop::sample::select(vec![
         "id",
@@ -513,7 +507,7 @@ proptest! {
     }
 
     #[test]
-    fn no_mutation_quotes_a_value_or_takes_the_next_entry_down(
+    fn no_mutation_quotes_a_value_or_breaks_the_next_entry(
         at in 0..WHOLE.len(),
         byte in prop::sample::select(b"\"'[]{}=,.#\n\\ a1\xff\x00".to_vec()),
         remove in any::<bool>(),
@@ -534,7 +528,7 @@ proptest! {
         let second = catalog.tool("second").expect("the second entry is read");
         prop_assert!(!second.is_broken);
         prop_assert_eq!(&second.name, "Second");
-        // Whatever cannot be a TOML document has an error.
+        // Every invalid TOML document has an error.
         let is_toml = std::str::from_utf8(&text[..split]).is_ok_and(|text| DeTable::parse(text).is_ok());
         prop_assert!(is_toml || !catalog.is_valid());
     }

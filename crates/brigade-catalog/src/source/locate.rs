@@ -1,20 +1,20 @@
-//! Turns byte positions into lines and columns.
+//! Converts byte positions to lines and columns.
 
-/// How many bytes may have to be looked at for one answer.
+/// The maximum number of bytes that one query has to scan.
 const BLOCK: usize = 256;
 
-/// Finds the line and column of bytes of a text.
+/// Finds the line and column of positions in a text.
 #[derive(Debug)]
 pub struct Locator<'a> {
     text: &'a str,
     first_line: usize,
     line_starts: Vec<usize>,
-    /// How many characters start before each block; empty when bytes are characters.
+    /// The number of characters before each block. Empty if the text is ASCII.
     characters: Vec<usize>,
 }
 
 impl<'a> Locator<'a> {
-    /// Prepares a text whose first line has this number in its file.
+    /// Prepares a text whose first line has the given number in its file.
     pub fn new(text: &'a str, first_line: usize) -> Locator<'a> {
         let mut line_starts = vec![0];
         line_starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
@@ -29,7 +29,7 @@ impl<'a> Locator<'a> {
         Locator { text, first_line, line_starts, characters }
     }
 
-    /// Returns the line and the column in characters, both from 1; a position past the end is the end.
+    /// Returns the line and the column in characters, both from 1. A position past the end is treated as the end.
     pub fn locate(&self, at: usize) -> (usize, usize) {
         let at = at.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= at) - 1;
@@ -40,7 +40,7 @@ impl<'a> Locator<'a> {
     fn characters_before(&self, at: usize) -> usize {
         match self.characters.get(at / BLOCK) {
             Some(before) => before + count_characters(&self.text.as_bytes()[at / BLOCK * BLOCK..at]),
-            // Either all is ASCII, or this is the end of a text that fills its last block.
+            // Either the text is ASCII, or this is the end of a text that fills its last block.
             None if self.characters.is_empty() => at,
             None => count_characters(self.text.as_bytes()),
         }

@@ -1,45 +1,45 @@
-//! Says in our own words what is wrong with the TOML of a piece.
+//! Describes TOML syntax errors in our own words.
 
-/// Returns a message without any text of the file.
+/// Returns a message that contains no text of the file.
 ///
-/// The parser's messages may quote what they met, so they are only compared with known beginnings and never passed on.
+/// The parser's messages may quote the file. They are only compared with known prefixes and never passed on.
 pub(super) fn describe(message: &str) -> &'static str {
     const KNOWN: &[(&str, &str)] = &[
-        ("duplicate key", "the key is given twice"),
-        ("cannot extend value", "the key is given twice, as a value and as a table"),
-        ("cannot recurse", "lists and tables are nested too deep"),
+        ("duplicate key", "duplicate key"),
+        ("cannot extend value", "duplicate key, given as a value and as a table"),
+        ("cannot recurse", "lists and tables are nested too deeply"),
         ("recursion limit", "keys have too many parts"),
-        ("string values must be quoted", "a value is missing, or its text is not in quotes"),
-        ("invalid unquoted key", "this key must be in quotes"),
+        ("string values must be quoted", "a value is missing, or a string is not quoted"),
+        ("invalid unquoted key", "this key must be quoted"),
         ("unquoted keys cannot be empty", "a key is missing"),
         ("missing key", "a key is missing"),
         ("key with no value", "a value is missing"),
         ("missing value", "a value is missing"),
         ("missing assignment", "`=` is missing"),
         ("missing comma", "a comma is missing"),
-        ("extra comma", "there is a comma too many"),
-        ("extra `=`", "there is a `=` too many"),
-        ("extra assignment", "there is a `=` too many"),
+        ("extra comma", "extra comma"),
+        ("extra `=`", "extra `=`"),
+        ("extra assignment", "extra `=`"),
         ("unclosed array table", "`]]` is missing"),
         ("unclosed array", "`]` is missing"),
         ("unclosed table", "`]` is missing"),
         ("unclosed inline table", "`}` is missing"),
-        ("invalid inline table element", "this does not belong in a table"),
-        ("invalid basic string", "the text has no closing quote or a character that must be escaped"),
+        ("invalid inline table element", "not allowed in an inline table"),
+        ("invalid basic string", "the string has no closing quote, or a character must be escaped"),
         (
             "invalid multi-line basic string",
-            "the text has no closing quotes or a character that must be escaped",
+            "the string has no closing quotes, or a character must be escaped",
         ),
-        ("invalid literal string", "the text has no closing quote or a character that is not allowed"),
+        ("invalid literal string", "the string has no closing quote, or a character is not allowed"),
         (
             "invalid multi-line literal string",
-            "the text has no closing quotes or a character that is not allowed",
+            "the string has no closing quotes, or a character is not allowed",
         ),
         ("missing escaped value", "a backslash must be followed by an escape such as `n` or `\\`"),
         ("carriage return", "a carriage return must be followed by a line feed"),
-        ("invalid comment character", "a comment has a control character"),
+        ("invalid comment character", "a comment contains a control character"),
         ("unexpected leading zero", "a number may not start with 0"),
-        ("unexpected", "something is here that does not belong"),
+        ("unexpected", "unexpected text"),
     ];
     let known = KNOWN.iter().find(|(start, _)| message.starts_with(start));
     known.map_or("not valid TOML", |(_, words)| words)
@@ -59,19 +59,19 @@ mod tests {
 
     #[test]
     fn common_mistakes_are_named() {
-        check("a = 1\na = 2", "the key is given twice");
-        check("a = 1\n[a.b]", "the key is given twice, as a value and as a table");
-        check("a = b", "a value is missing, or its text is not in quotes");
-        check("a =", "a value is missing, or its text is not in quotes");
+        check("a = 1\na = 2", "duplicate key");
+        check("a = 1\n[a.b]", "duplicate key, given as a value and as a table");
+        check("a = b", "a value is missing, or a string is not quoted");
+        check("a =", "a value is missing, or a string is not quoted");
         check("a", "a value is missing");
         check("= 1", "a key is missing");
         check("a = [1", "`]` is missing");
         check("a = ['x' 'y']", "a comma is missing");
         check("a = { b = 1", "`}` is missing");
         check("[[tool]", "`]]` is missing");
-        check("a = \"x", "the text has no closing quote or a character that must be escaped");
-        check("a = 'x", "the text has no closing quote or a character that is not allowed");
-        check("a = '''x", "the text has no closing quotes or a character that is not allowed");
+        check("a = \"x", "the string has no closing quote, or a character must be escaped");
+        check("a = 'x", "the string has no closing quote, or a character is not allowed");
+        check("a = '''x", "the string has no closing quotes, or a character is not allowed");
         check("a = \"\\q\"", "a backslash must be followed by an escape such as `n` or `\\`");
         check("a = 01", "a number may not start with 0");
         check(&format!("{}b = 1", "a.".repeat(1000)), "keys have too many parts");

@@ -1,25 +1,25 @@
-//! The block in `.gitignore` that keeps the local state out of the repository.
+//! The block in `.gitignore` that excludes local state from the repository.
 
-/// What the block ignores.
+/// The paths that the block ignores.
 pub const IGNORED: &[&str] = &[".brigade/tools.toml", ".brigade/tools/", ".brigade/work/"];
 
 const BEGIN: &str = include_str!("ignore/begin.txt");
 const END: &str = include_str!("ignore/end.txt");
 
-/// What becomes of a `.gitignore`.
+/// The change to a `.gitignore`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IgnoreChange {
-    /// There is none yet; this is its text.
+    /// The file does not exist; this is its content.
     Created(String),
-    /// This is its new text.
+    /// The file changes to this content.
     Updated(String),
-    /// All is ignored as it should be.
+    /// The file needs no change.
     Skipped,
 }
 
-/// Brings the managed block into a `.gitignore`, or up to date there.
+/// Adds the managed block to a `.gitignore`, or updates it.
 ///
-/// Lines outside of the block are left as they are. A block whose end is gone ends where its lines do.
+/// Lines outside the block are kept. A block without its end marker ends after its known lines.
 pub fn merge_ignore(existing: Option<&str>) -> IgnoreChange {
     let Some(existing) = existing else {
         return IgnoreChange::Created(block("\n"));
@@ -43,15 +43,15 @@ fn block(end: &str) -> String {
     lines.flat_map(|line| [line, end]).collect()
 }
 
-/// Returns whether the file ignores everything without a block.
+/// Returns whether the file ignores the paths without a block.
 fn is_covered(text: &str) -> bool {
     let has = |wanted: &str| text.lines().any(|line| line.trim().trim_start_matches('/') == wanted);
-    // A later `!` line may take back what is ignored.
+    // A later `!` line may include the paths again.
     !text.lines().any(|line| line.trim_start().starts_with('!') && line.contains(".brigade"))
         && (has(".brigade/") || has(".brigade") || IGNORED.iter().all(|line| has(line)))
 }
 
-/// Returns where the block starts and ends, its last line end included.
+/// Returns the start and end of the block, including its last line end.
 fn find_block(text: &str) -> Option<(usize, usize)> {
     let mut at = 0;
     let mut lines = text.split_inclusive('\n').map(|line| {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ignored_already_needs_no_block() {
+    fn paths_that_are_already_ignored_need_no_block() {
         check("/.brigade/\n", "/.brigade/\n");
         check(
             ".brigade/tools.toml\n.brigade/tools/\n.brigade/work/\n",
@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merging_twice_is_merging_once(text in "(a|\n|\r\n|# >>> brigade tools \\(managed\\) >>>|# <<< brigade tools \\(managed\\) <<<|\\.brigade/tools/| ){0,12}") {
+        fn merging_twice_changes_nothing_more(text in "(a|\n|\r\n|# >>> brigade tools \\(managed\\) >>>|# <<< brigade tools \\(managed\\) <<<|\\.brigade/tools/| ){0,12}") {
             if let IgnoreChange::Updated(once) = merge_ignore(Some(&text)) {
                 prop_assert_eq!(merge_ignore(Some(&once)), IgnoreChange::Skipped);
             }
