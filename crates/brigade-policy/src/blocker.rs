@@ -6,59 +6,59 @@ use std::fmt;
 use brigade_core::{Hint, Place, Spell};
 use miette::Diagnostic;
 
-/// One reason why a call may not run, with the line that decided and the way to change it.
+/// A reason why a call may not run, with the line that decided and how to change it.
 ///
-/// Shared by every crate that can refuse a call: policy, arguments, schema, projections, runtimes. Never holds the
+/// Used by every crate that can refuse a call: policy, arguments, schema, projections, runtimes. Never contains the
 /// value of an argument or of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocker {
-    /// The kind of reason, in `snake_case`; it never changes its meaning.
+    /// The kind of reason, in `snake_case`. Its meaning never changes.
     pub code: Cow<'static, str>,
-    /// One sentence without a final stop, complete without the other fields.
+    /// One sentence without a final stop, understandable without the other fields.
     pub message: String,
-    /// Where the rule stands that decided.
+    /// The place of the rule that decided.
     pub place: Option<Place>,
-    /// The name of what stands there: a key of the policy, a field of the tool, a path in the arguments.
+    /// The key at that place: a key of the policy, a field of the tool, or a path in the arguments.
     pub field: Option<String>,
     /// What to change, and where.
     pub hint: Option<Hint>,
 }
 
 impl Blocker {
-    /// Makes a reason that names no place, field or hint yet.
+    /// Creates a reason without place, field and hint.
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Blocker {
         Blocker { code: code.into(), message: message.into(), place: None, field: None, hint: None }
     }
 
-    /// Adds where the rule stands that decided.
+    /// Sets the place of the rule that decided.
     #[must_use]
     pub fn at(mut self, place: impl Into<Option<Place>>) -> Blocker {
         self.place = place.into();
         self
     }
 
-    /// Adds the name of what stands there.
+    /// Sets the key at that place.
     #[must_use]
     pub fn field(mut self, field: impl Into<String>) -> Blocker {
         self.field = Some(field.into());
         self
     }
 
-    /// Adds what to change.
+    /// Sets what to change.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Hint>) -> Blocker {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Puts the next steps of the hint into the words of a face, as they are stored and shown.
+    /// Spells the next steps of the hint, as they are stored and shown.
     pub fn spell(&mut self, speller: &dyn Spell) {
         self.hint = self.hint.take().map(|hint| hint.spelled(speller, None));
     }
 }
 
 impl fmt::Display for Blocker {
-    /// Writes the message alone, as the `blockers` of a report have it.
+    /// Writes only the message, as in the `blockers` of a report.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }

@@ -10,104 +10,104 @@ use crate::{
     Blocker, CallFacts, Environment, Limits, Policy, PolicyState, SandboxMode, SandboxRules, Standing,
 };
 
-/// Seconds that a call may take when neither its tool nor the policy says.
+/// The timeout of a call in seconds, if neither its tool nor the policy sets one.
 pub const DEFAULT_TIMEOUT_SECONDS: f64 = 300.0;
 
-/// Bytes of each output stream that are kept when the policy does not say.
+/// The number of bytes kept of each output stream, if the policy does not set it.
 pub const DEFAULT_MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
-/// The effect that opens the workspace for writing.
+/// The effect that makes the workspace writable.
 const WRITE_EFFECT: &str = "local-write";
 
-/// The effects that open the network.
+/// The effects that allow network access.
 const NETWORK_EFFECTS: &[&str] = &["network", "remote-read", "remote-mutation"];
 
-/// Where the effective timeout came from.
+/// The source of the effective timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutSource {
-    /// The tool asks for it.
+    /// The tool sets it.
     Tool,
-    /// The tool asks for none, so the policy's maximum counts.
+    /// The policy's maximum, because the tool sets none.
     Policy,
-    /// Neither says.
+    /// The built-in default.
     Default,
 }
 
-/// What the effects of a call open, besides what every run may do.
+/// What a call may access in addition to what every run may.
 ///
-/// Paths are as the policy writes them: absolute, relative to the workspace, or starting with `~/`. Sorted, each once.
+/// Paths are as written in the policy: absolute, relative to the workspace, or starting with `~/`. Sorted and unique.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// Writing in the workspace, except `.brigade` and `.git`; by `local-write`.
+    /// Writing in the workspace, except `.brigade` and `.git`. Allowed by the effect `local-write`.
     pub workspace_write: bool,
-    /// Network sockets; by `network`, `remote-read` or `remote-mutation`.
+    /// Network sockets. Allowed by the effects `network`, `remote-read` and `remote-mutation`.
     pub network: bool,
-    /// Connecting to sockets of this machine; by the policy alone.
+    /// Connecting to sockets of this machine. Allowed only by the policy.
     pub local_sockets: bool,
-    /// More to read.
+    /// Additional paths to read.
     pub read_paths: Vec<String>,
-    /// More to write; empty without `local-write`.
+    /// Additional paths to write. Empty without the effect `local-write`.
     pub write_paths: Vec<String>,
-    /// What the command's programs are installed in, outside of the system and the workspace; absolute. No rule of the
-    /// policy decides on it, so it is empty until somebody looks, and stays empty without a sandbox.
+    /// Absolute directories outside the system and the workspace in which the command's programs are installed. No
+    /// policy rule grants them: they are added after the decision, and only for a sandboxed run.
     pub program_paths: Vec<String>,
 }
 
-/// How a run is to be confined.
+/// The sandbox that a run asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxRequest {
-    /// Whether it is.
+    /// Whether and how strictly the run is confined.
     pub mode: SandboxMode,
-    /// What is open; of no meaning when the mode is [`SandboxMode::Off`].
+    /// What the sandbox permits. Unused if the mode is [`SandboxMode::Off`].
     pub grants: Grants,
 }
 
-/// What the policy says about one call.
+/// The policy's decision on one call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// Whether there is a policy.
+    /// Whether there is a policy, and whether it is valid.
     pub standing: Standing,
-    /// The file that it is in, or would be.
+    /// The path of the policy file, even if it is missing.
     pub file: String,
-    /// Every reason why the call may not run; empty means that it may.
+    /// Every reason why the call may not run. Empty if it may.
     pub blockers: Vec<Blocker>,
-    /// The labels that the call uses and that are bound, and the variable of each.
+    /// The variable of each label that the call uses and the policy binds.
     pub env_bindings: BTreeMap<Label, Label>,
-    /// How long the call may take.
+    /// The timeout of the call.
     pub effective_timeout: Seconds,
-    /// Where that came from.
+    /// The source of the timeout.
     pub timeout_source: TimeoutSource,
-    /// Upper bounds for each process of the run.
+    /// Resource limits for each process of the run.
     pub limits: Limits,
-    /// Bytes of each output stream that are kept.
+    /// The number of bytes kept of each output stream.
     pub max_output_bytes: u64,
-    /// How the run is to be confined.
+    /// The sandbox of the run.
     pub sandbox: SandboxRequest,
-    /// Variables that the run gets besides the usual ones, sorted.
+    /// Variables that the run gets in addition to the default ones, sorted.
     pub pass: Vec<Label>,
-    /// Folders outside the workspace that the tool's paths may lead to, as the policy writes them.
+    /// Directories outside the workspace that the tool's paths may use, as written in the policy.
     pub outside_paths: Vec<String>,
 }
 
 impl Decision {
-    /// Returns whether nothing speaks against the call.
+    /// Returns whether the call may run.
     pub fn is_allowed(&self) -> bool {
         self.blockers.is_empty()
     }
 
-    /// Returns the fingerprint of what an approval binds.
+    /// Returns the fingerprint of the parts that an approval binds.
     ///
-    /// | enters | does not |
+    /// | included | not included |
     /// | --- | --- |
-    /// | whether there is a policy, and whether it is understood | comments, order, places |
-    /// | which of its rules refuse the call | rules that do not touch the call |
-    /// | labels that the call uses, and the variable of each | whether a variable is set, and its value |
-    /// | timeout, limits, output cap | the maximum that the timeout is below |
-    /// | sandbox mode, and what is open in it when it is on, by the policy and for programs | paths in a sandbox that is off, `[paths] outside` |
+    /// | whether there is a policy, and whether it is valid | comments, order, places |
+    /// | the rules that refuse the call | rules that do not concern the call |
+    /// | the labels that the call uses, with their variables | whether a variable is set, and its value |
+    /// | timeout, limits, output limit | the maximum timeout, if the call's timeout is below it |
+    /// | sandbox mode, and its grants (from the policy and for programs) if the sandbox is on | paths of a sandbox that is off, `[paths] outside` |
     /// | variables passed to every run | |
     ///
-    /// A path that leads outside is looked up in the current `[paths] outside` each time, so a folder that is taken out
-    /// blocks the call by itself.
+    /// Paths outside the workspace are compared with the current `[paths] outside` each time, so removing a directory
+    /// blocks the call without a new fingerprint.
     pub fn fingerprint(&self) -> Fingerprint {
         let refusals = self.blockers.iter().filter(|blocker| blocker.code.starts_with("policy_"));
         let refusals = refusals.filter(|blocker| blocker.code != "policy_env_missing");
@@ -144,26 +144,26 @@ impl Decision {
     }
 }
 
-/// The part of a refusal that does not move when lines of the file do.
+/// Returns the part of a refusal that does not change when lines of the policy move.
 ///
-/// An invalid policy refuses everything in the same way, whatever is wrong in it.
+/// An invalid policy refuses everything in the same way, whatever its errors are.
 fn refusal_mark(blocker: &Blocker) -> &str {
     if blocker.code == "policy_invalid" { &blocker.code } else { &blocker.message }
 }
 
-/// A decision, and what every rule said on the way to it.
+/// A decision with the rulings that led to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// The tool.
+    /// The id of the tool.
     pub tool_id: String,
-    /// What each rule says, in the order of the topics.
+    /// The rulings, in the order of the topics.
     pub rulings: Vec<Ruling>,
     /// The decision.
     pub decision: Decision,
 }
 
 impl Explanation {
-    /// Adds what can be read because programs of the command are installed there, which no rule of the policy says.
+    /// Adds the read access to directories in which programs of the command are installed. No policy rule grants it.
     pub fn open(&mut self, program_paths: Vec<String>) {
         let place = self.rulings.iter().position(|ruling| ruling.topic == Topic::Read);
         let place = place.map_or(self.rulings.len(), |place| place + 1);
@@ -180,16 +180,17 @@ impl Explanation {
     }
 }
 
-/// Decides whether a call may run, and how.
+/// Decides whether a call may run, and under which terms.
 ///
-/// The reasons come in this order: family, denied effects, effects that are not allowed, approval mode, timeout,
-/// runtime, labels without a binding, bound variables that are not set, unsafe labels. A policy that is not understood
-/// gives one reason for each of its errors.
+/// The reasons are in this order: family, denied effects, effects that are not allowed, approval mode, timeout,
+/// runtime, labels without a binding, bound variables that are not set, unsafe labels. An invalid policy gives one
+/// reason for each of its errors.
 pub fn decide(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Decision {
     explain(state, facts, environment).decision
 }
 
-/// Decides, and keeps what every rule said: families, effects, labels, files, network, limits, and the line of each.
+/// Like [`decide`], but also returns the ruling of every rule, with its line: families, effects, labels, files, network
+/// and limits.
 pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Explanation {
     let policy = state.policy();
     let mut judge = Judge { file: state.file(), policy, facts, environment, rulings: Vec::new() };
@@ -200,7 +201,7 @@ pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Env
     Explanation { tool_id: facts.tool_id.to_owned(), rulings: judge.rulings, decision }
 }
 
-/// Returns what the rules refuse, and no more: thousands of tools are asked about at once for health.
+/// Returns only the refusals. Used to check thousands of tools at once.
 pub fn refusals(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Vec<Ruling> {
     let mut judge =
         Judge { file: state.file(), policy: state.policy(), facts, environment, rulings: Vec::new() };
@@ -209,7 +210,7 @@ pub fn refusals(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn En
     judge.rulings
 }
 
-/// The decision without the rules: how the call would run.
+/// Returns the terms under which the call would run, without applying the rules.
 fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
     let nothing = Policy::default();
     let policy = state.policy().unwrap_or(&nothing);
@@ -271,7 +272,7 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
     let mode = tool.mode.as_ref().or(general.mode.as_ref()).map_or(SandboxMode::Off, |mode| mode.value);
     let sockets = tool.local_sockets.as_ref().or(general.local_sockets.as_ref());
     SandboxRequest {
-        // Nothing runs under a policy that is not understood; if it did, it would be confined.
+        // Nothing runs under an invalid policy; the strictest mode is only a safeguard.
         mode: if standing == Standing::Invalid { SandboxMode::Enforce } else { mode },
         grants: Grants {
             workspace_write,
@@ -292,7 +293,7 @@ fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 impl Judge<'_> {
-    /// Says how the call would run: the rulings that refuse nothing.
+    /// Adds the rulings about the terms, which refuse nothing.
     fn terms(&mut self, decision: &Decision) {
         let nothing = Policy::default();
         let policy = self.policy.unwrap_or(&nothing);
@@ -333,7 +334,7 @@ impl Judge<'_> {
     }
 
     fn files(&mut self, policy: &Policy, tool: Option<&SandboxRules>, grants: &Grants) {
-        let reason = "the system and the workspace can always be read";
+        let reason = "the system and the workspace are always readable";
         self.allow(Topic::Read, "workspace", reason.to_owned(), None);
         let rules = [Some(&policy.sandbox), tool];
         for path in rules.iter().flatten().flat_map(|rules| &rules.read_paths) {
@@ -349,7 +350,7 @@ impl Judge<'_> {
             }
         } else {
             let reason =
-                format!("only a private temporary folder, because effect `{WRITE_EFFECT}` is not stated");
+                format!("only a private temporary directory, because effect `{WRITE_EFFECT}` is not stated");
             self.allow(Topic::Write, "nothing", reason, None);
         }
         let effect =

@@ -1,4 +1,4 @@
-//! Reads TOML with the place of every value, and collects what is wrong instead of stopping.
+//! Reads TOML with the place of every value, and collects all errors.
 
 use std::ops::Range;
 
@@ -7,21 +7,21 @@ use brigade_core::{ConfigIssue, Hint, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value and where it is written.
+/// A value with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located<T> {
     /// The value.
     pub value: T,
-    /// Where it is written.
+    /// The place of the value.
     pub place: Place,
 }
 
 /// A value of the document.
 pub(crate) type Value<'t> = Spanned<DeValue<'t>>;
 
-/// Turns spans of one file into places, and keeps the issues found in it.
+/// Converts spans of one file to places, and collects the issues found in it.
 ///
-/// Messages name the type of what was found, never its text.
+/// Messages name the type of a wrong value, never its content.
 pub(crate) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
@@ -29,7 +29,7 @@ pub(crate) struct Reader<'a> {
     issues: Vec<ConfigIssue>,
 }
 
-/// After so many issues a file is as wrong as it can be.
+/// After this many issues, further ones are dropped.
 const MAX_ISSUES: usize = 100;
 
 impl<'a> Reader<'a> {
@@ -43,12 +43,12 @@ impl<'a> Reader<'a> {
         self.issues
     }
 
-    /// Tells whether nothing was found so far.
+    /// Returns whether no issue was found so far.
     pub(crate) fn is_content(&self) -> bool {
         self.issues.is_empty()
     }
 
-    /// Parses the whole document; every syntax error becomes an issue.
+    /// Parses the whole document. Every syntax error becomes an issue.
     pub(crate) fn parse(&mut self) -> DeTable<'a> {
         let (table, errors) = source::parse(self.text, &self.locator);
         for error in errors {
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         table.into_inner()
     }
 
-    /// Returns the place of a byte range; columns count characters.
+    /// Returns the place of a byte range. Columns count characters.
     pub(crate) fn place(&self, span: &Range<usize>) -> Place {
         let (line, column) = self.locator.locate(span.start);
         Place::at(self.file, line, column)
@@ -109,14 +109,14 @@ impl<'a> Reader<'a> {
         self.error(value.span(), Some(field), &message, None);
     }
 
-    /// Warns of a key of the file that means nothing, with the known one that was probably meant.
+    /// Warns about an unknown top-level key, with a suggestion.
     pub(crate) fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
         self.warning(key.span(), name, "unknown key, so it has no effect", meant(name, known));
     }
 
-    /// Refuses a key of a table that knows all of its keys, with the known one that was probably meant: what was meant
-    /// to be restricted would be open.
+    /// Reports an unknown key of a table as an error, with a suggestion. A misspelt restriction would otherwise leave
+    /// access open.
     pub(crate) fn unknown_member(
         &mut self,
         key: &Spanned<impl AsRef<str>>,
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         self.error(key.span(), Some(&format!("{table}{name}")), "unknown key", hint);
     }
 
-    /// Refuses a table that is none of the known ones.
+    /// Reports an unknown table as an error.
     pub(crate) fn unknown_table(&mut self, key: &Spanned<impl AsRef<str>>, meant: &str) {
         let hint = Some(format!("did you mean `{meant}`?"));
         self.error(key.span(), Some(key.get_ref().as_ref()), "unknown table", hint);
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Reads a text that is not empty; white space at its ends does not count.
+    /// Reads a non-empty string, trimmed.
     pub(crate) fn string(&mut self, field: &str, value: &Value<'_>) -> Option<Located<String>> {
         let DeValue::String(text) = value.get_ref() else {
             self.wrong_type(field, value, "a string");
@@ -156,13 +156,13 @@ impl<'a> Reader<'a> {
         };
         let text = text.trim();
         if text.is_empty() {
-            self.error(value.span(), Some(field), "expected a string that is not empty", None);
+            self.error(value.span(), Some(field), "expected a non-empty string", None);
             return None;
         }
         Some(Located { value: text.to_owned(), place: self.place(&value.span()) })
     }
 
-    /// Reads a list of texts that are not empty.
+    /// Reads a list of non-empty strings.
     pub(crate) fn strings(&mut self, field: &str, value: &Value<'_>) -> Vec<Located<String>> {
         let DeValue::Array(elements) = value.get_ref() else {
             self.wrong_type(field, value, "a list of strings");
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// Reads a truth value.
+    /// Reads a boolean.
     pub(crate) fn truth(&mut self, field: &str, value: &Value<'_>) -> Option<Located<bool>> {
         if let DeValue::Boolean(truth) = value.get_ref() {
             return Some(Located { value: *truth, place: self.place(&value.span()) });
@@ -185,9 +185,9 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Reads a number that is more than 0; it may be infinite.
+    /// Reads a number greater than 0, which may be infinite.
     pub(crate) fn positive(&mut self, field: &str, value: &Value<'_>) -> Option<Located<f64>> {
-        const EXPECTED: &str = "a number that is more than 0";
+        const EXPECTED: &str = "a number greater than 0";
         let number = match value.get_ref() {
             DeValue::Integer(_) => integer(value).map(|integer| integer as f64),
             DeValue::Float(float) => float.as_str().replace('_', "").parse().ok(),
@@ -205,18 +205,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a whole number that is more than 0.
+    /// Reads a whole number greater than 0.
     pub(crate) fn count(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
-        self.whole(field, value, "a whole number that is more than 0", integer(value))
+        self.whole(field, value, "a whole number greater than 0", integer(value))
     }
 
-    /// Reads a number of bytes: a whole number, or a text such as `512MiB`.
+    /// Reads a number of bytes: a whole number, or a string such as `512MiB`.
     pub(crate) fn size(&mut self, field: &str, value: &Value<'_>) -> Option<Located<u64>> {
         let bytes = match value.get_ref() {
             DeValue::String(text) => parse_size(text).map(i128::from),
             _ => integer(value),
         };
-        self.whole(field, value, "a number of bytes, or a text such as \"512MiB\"", bytes)
+        self.whole(field, value, "a number of bytes, or a string such as \"512MiB\"", bytes)
     }
 
     fn whole(
@@ -249,19 +249,20 @@ fn integer(value: &Value<'_>) -> Option<i128> {
     }
 }
 
-/// Names the type of a value, as people call it.
+/// Returns the everyday name of a value's type.
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",
-        DeValue::Boolean(_) => "a truth value",
+        DeValue::Boolean(_) => "a boolean",
         DeValue::Datetime(_) => "a date or time",
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",
     }
 }
 
-/// Reads a number of bytes with a unit: none or `B`, `KiB` `MiB` `GiB` `TiB` (of 1024), `KB` `MB` `GB` `TB` (of 1000).
+/// Parses a number of bytes with an optional unit: `B`, `KiB` `MiB` `GiB` `TiB` (of 1024), `KB` `MB` `GB` `TB` (of
+/// 1000).
 pub(crate) fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|byte: char| byte.is_ascii_digit()).len();

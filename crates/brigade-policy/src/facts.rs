@@ -1,26 +1,26 @@
-//! What the decision looks at.
+//! The input of a decision.
 
 use brigade_catalog::{ApprovalMode, Family, Seconds, Tool};
 use brigade_core::Place;
 
-/// What a call asks for, as its tool states it.
+/// What a call requests, according to its tool.
 #[derive(Clone, Copy, Debug)]
 pub struct CallFacts<'a> {
-    /// The tool's id.
+    /// The id of the tool.
     pub tool_id: &'a str,
-    /// The kind of tool; absent for a broken entry, which no list of families allows.
+    /// The kind of tool. Absent for a broken entry, which no list of families allows.
     pub family: Option<Family>,
-    /// Labels of what the call does.
+    /// Labels of the effects of the call.
     pub effects: &'a [String],
-    /// When a person is asked; absent means never.
+    /// When a user must approve the call. Absent means never.
     pub approval_mode: Option<ApprovalMode>,
-    /// How long the call may take.
+    /// The timeout that the tool sets.
     pub timeout: Option<Seconds>,
     /// The runtime that the call uses.
     pub runtime_id: Option<&'a str>,
-    /// Labels of the variables that the call needs.
+    /// Labels of the environment variables that the call needs.
     pub env_labels: &'a [String],
-    /// The entry that the facts came from, for the places of its fields.
+    /// The catalog entry, for the places of its fields.
     pub entry: Option<&'a Tool>,
 }
 
@@ -39,15 +39,15 @@ impl<'a> CallFacts<'a> {
         }
     }
 
-    /// Returns where a field of the tool stands.
+    /// Returns the place of a field of the tool.
     pub(crate) fn place_of(&self, field: &str) -> Option<Place> {
         self.entry.map(|tool| tool.place_of(field))
     }
 }
 
-/// Which variables the process has. Nobody behind this trait can learn their values.
+/// The names of the environment variables that are set. Does not reveal their values.
 pub trait Environment {
-    /// Returns whether a variable is set, even to nothing.
+    /// Returns whether a variable is set, even if it is empty.
     fn is_set(&self, name: &str) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! Which names may be given to the environment of a run.
+//! Decides which names may appear in the environment of a run.
 
 use brigade_command::is_dangerous_variable;
 use brigade_core::Label;
@@ -8,24 +8,24 @@ use thiserror::Error;
 /// Why a label must not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LabelProblem {
-    /// It looks like a secret or a `name=value` pair, so it must not be repeated anywhere.
+    /// It looks like a secret or a `name=value` pair, so it must not be repeated.
     #[error("looks like a value, not like a name")]
     LooksLikeValue,
-    /// It is no identifier.
+    /// It is not an identifier.
     #[error("is not a name of letters, digits and `_` that does not start with a digit")]
     NotAName,
-    /// It would change how a program is found or loaded, or is set by the run itself.
+    /// It would change how a program is found or loaded, or is set by Brigade itself.
     #[error("changes how programs are found or loaded")]
     Dangerous,
 }
 
 /// Checks a label that a tool asks for.
 ///
-/// `GITHUB_TOKEN` is fine: a label is how a secret reaches a script. What is refused are values in the place of names,
-/// and names such as `PATH`, `LD_PRELOAD` or `NODE_OPTIONS`.
+/// `GITHUB_TOKEN` is allowed: a label is how a secret reaches a script. Values in place of names are refused, and so
+/// are names such as `PATH`, `LD_PRELOAD` or `NODE_OPTIONS`.
 ///
 /// # Errors
-/// Names the problem, never the text.
+/// Returns the problem, which never contains the text.
 pub fn check_label(text: &str) -> Result<Label, LabelProblem> {
     if text.contains('=') || looks_like_token(text) {
         return Err(LabelProblem::LooksLikeValue);
@@ -34,13 +34,13 @@ pub fn check_label(text: &str) -> Result<Label, LabelProblem> {
     if is_dangerous_variable(label.as_str()) { Err(LabelProblem::Dangerous) } else { Ok(label) }
 }
 
-/// Returns whether a text has the shape of a token, or is 32 and more hex digits.
+/// Returns whether a text looks like a token, or has at least 32 hex digits and nothing else.
 fn looks_like_token(text: &str) -> bool {
     let hash = 32 <= text.len() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     hash || looks_secret_value(text).is_some()
 }
 
-/// Returns a label as it is shown and stored: one that looks like a value is taken out, because it may be the secret
+/// Returns a label as it is shown and stored. A label that looks like a value is masked, because it may be the secret
 /// itself.
 pub fn shown_label(label: &str) -> &str {
     match check_label(label) {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn texts_that_are_not_names_are_refused() {
         for text in ["", "1A", "A-B", "local user", "é"] {
             check(text, Some(LabelProblem::NotAName));
         }

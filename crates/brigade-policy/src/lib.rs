@@ -1,10 +1,10 @@
-//! Decides by host policy what a call may do.
+//! Decides by host policy whether and how calls may run.
 //!
-//! Owns `policy.toml` (what it says and where), the decision on one call and its document, and [`Blocker`], the reason
-//! why a call may not run. Knows nothing of arguments, the queue, files on disk or processes: it is given bytes, and is
-//! told which variables are set but not their values.
+//! Owns `policy.toml` (its rules and their places), the decision on one call and its document, and [`Blocker`], a
+//! reason why a call may not run. Knows nothing about arguments, the queue, files on disk or processes. It receives the
+//! bytes of the policy and the names of the set variables, not their values.
 //!
-//! A policy fails closed: one that is not understood blocks everything. Only a missing one changes nothing.
+//! A policy fails closed: an invalid policy blocks everything. Only a missing one has no effect.
 //!
 //! ```toml
 //! allowed_families = ["script"]
@@ -17,7 +17,7 @@
 //! max_output_bytes = "16MiB"             # or a number of bytes
 //!
 //! [paths]
-//! outside = ["~/shared/tools"]           # folders outside the workspace that a tool's paths may lead to
+//! outside = ["~/shared/tools"]           # directories outside the workspace that a tool's paths may lead to
 //!
 //! [environment]
 //! pass = ["SSH_AUTH_SOCK"]               # variables that every run gets

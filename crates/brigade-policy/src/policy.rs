@@ -1,4 +1,4 @@
-//! What policy.toml says, and where.
+//! The content of policy.toml, with places.
 
 mod read;
 
@@ -9,34 +9,34 @@ use brigade_core::{ConfigIssue, Label, Place, Severity};
 
 use crate::document::Located;
 
-/// What is known of the policy file.
+/// The state of the policy file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyState {
-    /// There is no file. Nothing is blocked; it is an issue of health.
+    /// The file does not exist. Nothing is blocked; the check for issues reports it.
     Missing {
-        /// The file that was looked for.
+        /// The path that was tried.
         file: String,
     },
-    /// There is a file, and it cannot be trusted to say what its author meant. Everything is blocked.
+    /// The file is invalid, so it may not mean what its author intended. Everything is blocked.
     Invalid {
         /// The file.
         file: String,
-        /// What is wrong, in the order of the file; at least one is an error.
+        /// The issues, in file order; at least one is an error.
         issues: Vec<ConfigIssue>,
-        /// What is understood of it, to be shown and never to decide by; none of what is no TOML.
+        /// The valid part, only for display. Absent if the file is not TOML.
         part: Option<Box<Policy>>,
     },
-    /// There is a file, and it is understood.
+    /// The file is valid.
     Valid(Box<Policy>),
 }
 
 impl PolicyState {
-    /// Reads a policy file; `None` means that there is no file.
+    /// Reads a policy file. `None` means that the file does not exist.
     ///
-    /// Never fails: bytes that are no policy give [`PolicyState::Invalid`]. Unknown keys at the top are warnings and
-    /// leave the policy valid, because the Python program ignores them. Unknown keys in `[sandbox]`, `[paths]`,
-    /// `[environment]` and `[limits]`, a table that is named almost like one of them, and a `[sandbox]` that leaves its
-    /// mode open are errors: a restriction that is misspelt must not be none. `file` is the name that places will have.
+    /// Never fails: invalid bytes give [`PolicyState::Invalid`]. Unknown top-level keys are warnings, as in v0.30,
+    /// which ignores them. Other unknown names are errors, because a misspelt restriction must not be ignored: keys in
+    /// `[sandbox]`, `[paths]`, `[environment]` and `[limits]`, tables with similar names, and a `[sandbox]` without a
+    /// mode. `file` is the name used in places.
     pub fn parse(file: &str, bytes: Option<&[u8]>) -> PolicyState {
         match bytes {
             None => PolicyState::Missing { file: file.to_owned() },
@@ -44,9 +44,9 @@ impl PolicyState {
         }
     }
 
-    /// Makes the state of a file that is there and cannot be read.
+    /// Creates the state of a file that exists but cannot be read.
     ///
-    /// `message` says why, without a final stop, such as `permission denied`.
+    /// `message` gives the reason without a final stop, such as `permission denied`.
     pub fn unreadable(file: &str, message: &str) -> PolicyState {
         let issue = ConfigIssue {
             severity: Severity::Error,
@@ -59,7 +59,7 @@ impl PolicyState {
         PolicyState::Invalid { file: file.to_owned(), issues: vec![issue], part: None }
     }
 
-    /// Returns the name of the file.
+    /// Returns the path of the file.
     pub fn file(&self) -> &str {
         match self {
             PolicyState::Missing { file } | PolicyState::Invalid { file, .. } => file,
@@ -67,7 +67,7 @@ impl PolicyState {
         }
     }
 
-    /// Returns the policy, when there is one that is understood.
+    /// Returns the policy if it is valid.
     pub fn policy(&self) -> Option<&Policy> {
         match self {
             PolicyState::Valid(policy) => Some(policy),
@@ -75,7 +75,7 @@ impl PolicyState {
         }
     }
 
-    /// Returns what is understood of the file, also when that is only a part of it: to be shown, never to decide by.
+    /// Returns the valid part of the file, only for display, never for decisions.
     pub fn shown(&self) -> Option<&Policy> {
         match self {
             PolicyState::Valid(policy) => Some(policy),
@@ -84,7 +84,7 @@ impl PolicyState {
         }
     }
 
-    /// Returns what is wrong in the file, warnings of a valid one included.
+    /// Returns the issues of the file, including the warnings of a valid one.
     pub fn issues(&self) -> &[ConfigIssue] {
         match self {
             PolicyState::Missing { .. } => &[],
@@ -93,7 +93,7 @@ impl PolicyState {
         }
     }
 
-    /// Returns whether there is a file.
+    /// Returns whether the file is missing, invalid or valid.
     pub fn standing(&self) -> Standing {
         match self {
             PolicyState::Missing { .. } => Standing::Missing,
@@ -103,14 +103,14 @@ impl PolicyState {
     }
 }
 
-/// Whether there is a policy, and whether it is understood.
+/// Whether there is a policy, and whether it is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// There is no file.
+    /// The file does not exist.
     Missing,
-    /// There is one that is not understood.
+    /// The file is invalid.
     Invalid,
-    /// There is one.
+    /// The file is valid.
     Valid,
 }
 
@@ -125,12 +125,12 @@ impl Standing {
     }
 }
 
-/// A list in the policy; one that is absent or empty restricts nothing.
+/// A list in the policy. An absent or empty list restricts nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule<T> {
-    /// Where the key stands; absent when it is not written.
+    /// The place of the key, if it is present.
     pub place: Option<Place>,
-    /// The elements, in the order of the file.
+    /// The elements, in file order.
     pub items: Vec<Located<T>>,
 }
 
@@ -142,7 +142,7 @@ impl<T: PartialEq> Rule<T> {
 }
 
 impl<T> Rule<T> {
-    /// Returns the values, in the order of the file.
+    /// Returns the values, in file order.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.items.iter().map(|item| &item.value)
     }
@@ -154,19 +154,19 @@ impl<T> Default for Rule<T> {
     }
 }
 
-/// Whether runs are confined by the kernel.
+/// Whether the kernel confines runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxMode {
-    /// They are not.
+    /// Runs are not confined.
     Off,
-    /// They are, as far as this kernel can.
+    /// Runs are confined as far as this kernel can.
     BestEffort,
-    /// They are, or they do not start.
+    /// Runs are confined, or do not start.
     Enforce,
 }
 
 impl SandboxMode {
-    /// All of them, as the file writes them.
+    /// All modes, as written in the file.
     pub const ALL: [SandboxMode; 3] = [SandboxMode::Off, SandboxMode::BestEffort, SandboxMode::Enforce];
 
     /// Returns `off`, `best-effort` or `enforce`.
@@ -179,70 +179,70 @@ impl SandboxMode {
     }
 }
 
-/// `[sandbox]`, or `[sandbox.tool.ID]`, which adds to it for one tool.
+/// `[sandbox]`, or `[sandbox.tool.ID]`, which extends it for one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SandboxRules {
-    /// Where the table stands; absent when it is not written.
+    /// The place of the table, if it is present.
     pub place: Option<Place>,
-    /// Whether runs are confined; that of the tool replaces the general one.
+    /// Whether runs are confined. The tool's mode overrides the general one.
     pub mode: Option<Located<SandboxMode>>,
-    /// What may be read besides the system, the program and the workspace.
+    /// Paths that are readable in addition to the system, the program and the workspace.
     pub read_paths: Vec<Located<String>>,
-    /// What may be written besides the workspace, by calls with the effect `local-write`.
+    /// Paths that calls with the effect `local-write` may write in addition to the workspace.
     pub write_paths: Vec<Located<String>>,
-    /// Whether sockets of this machine may be connected to; that of the tool replaces the general one.
+    /// Whether runs may connect to sockets of this machine. The tool's value overrides the general one.
     pub local_sockets: Option<Located<bool>>,
 }
 
-/// `[limits]`: upper bounds for each process of a run; absent ones are not set.
+/// `[limits]`: resource limits for each process of a run. Absent limits are not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Limits {
-    /// How many processes the user may have.
+    /// The maximum number of processes of the user.
     pub processes: Option<u64>,
-    /// Bytes of address space.
+    /// The maximum size of the address space, in bytes.
     pub memory: Option<u64>,
-    /// Bytes of the largest file.
+    /// The maximum size of a file, in bytes.
     pub file_size: Option<u64>,
-    /// Open files.
+    /// The maximum number of open files.
     pub open_files: Option<u64>,
 }
 
-/// A policy that is understood.
+/// A valid policy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
-    /// The name of the file, as in its places.
+    /// The file name used in places.
     pub file: String,
     /// Families that may run.
     pub allowed_families: Rule<Family>,
-    /// Effects that a call may have.
+    /// Effects that calls may have.
     pub allowed_effects: Rule<String>,
-    /// Effects that a call must not have.
+    /// Effects that calls must not have.
     pub denied_effects: Rule<String>,
-    /// Approval modes that a tool must have one of.
+    /// The approval modes that tools may have.
     pub required_approval_modes: Rule<ApprovalMode>,
-    /// The longest timeout, and that of a call that asks for none.
+    /// The maximum timeout, which is also the default for tools without one.
     pub max_timeout: Option<Located<Seconds>>,
-    /// Runtimes that a call may use.
+    /// Runtimes that calls may use.
     pub allowed_runtimes: Rule<String>,
-    /// Where `env_bindings` stands.
+    /// The place of `env_bindings`.
     pub env_bindings_place: Option<Place>,
-    /// Labels, and the variable of the environment that each stands for.
+    /// The environment variable of each label.
     pub env_bindings: BTreeMap<Label, Located<Label>>,
-    /// `[sandbox]`
+    /// The general sandbox rules, `[sandbox]`.
     pub sandbox: SandboxRules,
-    /// `[sandbox.tool.ID]`, by the tool's id.
+    /// The sandbox rules of single tools, `[sandbox.tool.ID]`, by tool id.
     pub tool_sandbox: BTreeMap<String, SandboxRules>,
-    /// `[paths] outside`: folders outside the workspace that a tool's paths may lead to.
+    /// `[paths] outside`: directories outside the workspace that tools' paths may use.
     pub outside_paths: Rule<String>,
-    /// `[environment] pass`: variables that runs get besides the usual ones.
+    /// `[environment] pass`: variables that runs get in addition to the default ones.
     pub pass: Rule<Label>,
-    /// `[limits]`
+    /// The resource limits, `[limits]`.
     pub limits: Limits,
-    /// Where `[limits]` stands.
+    /// The place of `[limits]`.
     pub limits_place: Option<Place>,
-    /// Bytes of each output stream that are kept; the rest is counted.
+    /// The number of bytes kept of each output stream. The rest is only counted.
     pub max_output_bytes: Option<Located<u64>>,
-    /// Warnings; errors would have made the policy invalid.
+    /// The warnings. With errors the policy would be invalid.
     pub issues: Vec<ConfigIssue>,
 }

@@ -1,4 +1,4 @@
-//! The policy and its decisions as documents: what reports show and records keep.
+//! Policies and decisions as documents in reports and records.
 
 use std::collections::BTreeMap;
 
@@ -9,57 +9,57 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Blocker, Decision, Limits, Located, Policy, PolicyState, Rule, SandboxRequest, shown_label};
 
-/// What the policy decided about a call, with the keys of 0.30.0 and ours.
+/// The policy's decision on a call, with the keys of v0.30 and newer ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct PolicyDecision {
-    /// Whether there is a policy, understood or not.
+    /// Whether there is a policy, valid or not.
     pub enabled: bool,
-    /// The policy's file.
+    /// The path of the policy file.
     pub policy_path: String,
     /// Whether the policy lets the call run.
     pub allowed: bool,
-    /// Every reason why not, as sentences.
+    /// Every reason why the call may not run, as sentences.
     pub blockers: Vec<String>,
-    /// What is wrong with the policy.
+    /// The errors in the policy.
     pub errors: Vec<String>,
-    /// The labels that the call uses and that are bound.
+    /// The labels that the call uses and the policy binds.
     pub env_labels_used: Vec<String>,
-    /// The labels that the tool names; absent without a policy.
+    /// The labels that the tool names. Absent without a policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env_labels_required: Option<Vec<String>>,
-    /// Seconds that the call may take; absent in records of 0.30.0, like the rest of how a call would run.
+    /// The timeout of the call in seconds. Absent in records of v0.30, like the other terms of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effective_timeout: Option<Number>,
-    /// Bytes of each output stream that are kept.
+    /// The number of bytes kept of each output stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_bytes: Option<u64>,
-    /// Upper bounds for each process of the run.
+    /// Resource limits for each process of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// How the run is confined.
+    /// The sandbox of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxDecision>,
-    /// What an approval binds.
+    /// The fingerprint of the parts that an approval binds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Fingerprint>,
-    /// Families that may run; absent without a policy, like the other rules.
+    /// Families that may run. Absent without a policy, like the other rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_families: Option<Vec<String>>,
-    /// Effects that a call may have.
+    /// Effects that calls may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_effects: Option<Vec<String>>,
-    /// Effects that a call must not have.
+    /// Effects that calls must not have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denied_effects: Option<Vec<String>>,
-    /// Approval modes that a tool must have one of.
+    /// The approval modes that tools may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required_approval_modes: Option<Vec<String>>,
-    /// The longest timeout in seconds.
+    /// The maximum timeout in seconds.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub max_timeout: Option<Option<Number>>,
-    /// Runtimes that a call may use.
+    /// Runtimes that calls may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_runtimes: Option<Vec<String>>,
     /// Members that this version does not know.
@@ -69,24 +69,24 @@ pub struct PolicyDecision {
 
 record!(PolicyDecision);
 
-/// How a run is confined.
+/// The sandbox of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct SandboxDecision {
     /// `off`, `best-effort` or `enforce`.
     pub mode: String,
-    /// Whether the workspace may be written.
+    /// Whether the workspace is writable.
     pub workspace_write: bool,
-    /// Whether the network is open.
+    /// Whether network access is allowed.
     pub network: bool,
-    /// Whether sockets of this machine may be connected to.
+    /// Whether the run may connect to sockets of this machine.
     pub local_sockets: bool,
-    /// More to read.
+    /// Additional paths to read.
     pub read_paths: Vec<String>,
-    /// More to write.
+    /// Additional paths to write.
     pub write_paths: Vec<String>,
-    /// What may be read because programs of the command are installed there.
+    /// Additional directories to read, in which programs of the command are installed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub program_paths: Vec<String>,
     /// Members that this version does not know.
@@ -96,63 +96,63 @@ pub struct SandboxDecision {
 
 record!(SandboxDecision);
 
-/// What the policy file says, as `policy show` has it.
+/// The rules of the policy file, as in `policy show`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct PolicyRules {
-    /// Families that may run; all when empty.
+    /// Families that may run. Empty means all.
     pub allowed_families: Vec<String>,
-    /// Effects that a call may have; all when empty.
+    /// Effects that calls may have. Empty means all.
     pub allowed_effects: Vec<String>,
-    /// Effects that a call must not have.
+    /// Effects that calls must not have.
     pub denied_effects: Vec<String>,
-    /// Approval modes that a tool must have one of; any when empty.
+    /// The approval modes that tools may have. Empty means any.
     pub required_approval_modes: Vec<String>,
-    /// The longest timeout in seconds, and that of a call that asks for none.
+    /// The maximum timeout in seconds, which is also the default for tools without one.
     pub max_timeout: Option<Number>,
-    /// Runtimes that a call may use; all when empty.
+    /// Runtimes that calls may use. Empty means all.
     pub allowed_runtimes: Vec<String>,
-    /// The variable of the environment that each label stands for.
+    /// The environment variable of each label.
     pub env_bindings: BTreeMap<Label, Label>,
-    /// `[sandbox]`
+    /// The general sandbox rules, `[sandbox]`.
     pub sandbox: SandboxSettings,
-    /// Folders outside the workspace that a tool's paths may lead to.
+    /// Directories outside the workspace that tools' paths may use.
     pub outside_paths: Vec<String>,
-    /// Variables that every run gets besides the usual ones.
+    /// Variables that every run gets in addition to the default ones.
     pub pass: Vec<Label>,
-    /// `[limits]`
+    /// The resource limits, `[limits]`.
     pub limits: Limits,
-    /// Bytes of each output stream that are kept.
+    /// The number of bytes kept of each output stream.
     pub max_output_bytes: Option<u64>,
 }
 
-/// `[sandbox]` of the policy file.
+/// The sandbox rules of the policy file, `[sandbox]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SandboxSettings {
     /// `off`, `best-effort` or `enforce`.
     pub mode: String,
-    /// What may be read besides the system, the program and the workspace.
+    /// Paths that are readable in addition to the system, the program and the workspace.
     pub read_paths: Vec<String>,
-    /// What may be written besides the workspace.
+    /// Paths that are writable in addition to the workspace.
     pub write_paths: Vec<String>,
-    /// Tools with a table of their own.
+    /// Tools with their own sandbox table.
     pub tools: Vec<String>,
 }
 
-/// A reason against a call with its code, its place and the way to change it.
+/// A reason against a call, with its code, its place and how to change it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct BlockerDetail {
-    /// The kind of reason; it never changes its meaning.
+    /// The kind of reason. Its meaning never changes.
     pub code: Option<String>,
-    /// The field that it concerns.
+    /// The field that the reason concerns.
     pub field: Option<String>,
     /// The file of the rule that decided.
     pub file: Option<String>,
     /// What to change.
     pub hint: Option<String>,
-    /// The line of that rule, from 1.
+    /// The line of the rule, from 1.
     pub line: Option<usize>,
     /// The reason, in one sentence.
     pub message: String,
@@ -173,7 +173,7 @@ impl From<&Blocker> for BlockerDetail {
 }
 
 impl BlockerDetail {
-    /// Returns the place that the detail names.
+    /// Returns the place of the rule, if there is one.
     pub fn place(&self) -> Option<Place> {
         let file = self.file.clone()?;
         Some(Place { file, line: self.line, column: None })
@@ -181,7 +181,7 @@ impl BlockerDetail {
 }
 
 impl Decision {
-    /// Returns the document of a decision on one call; its paths are relative to the workspace.
+    /// Returns the document of a decision on one call. Its paths are relative to the workspace.
     pub fn to_document(&self, state: &PolicyState, tool: &Tool) -> PolicyDecision {
         let used = self.env_bindings.keys().map(Label::as_str);
         let rules = state.shown().map(Policy::rules);
@@ -228,7 +228,7 @@ impl From<&SandboxRequest> for SandboxDecision {
 }
 
 impl Policy {
-    /// Returns what the policy says, with the keys of its file.
+    /// Returns the rules of the policy, with the keys of its file.
     pub fn rules(&self) -> PolicyRules {
         PolicyRules {
             allowed_families: self
@@ -273,7 +273,7 @@ fn located(values: &[Located<String>]) -> Vec<String> {
 }
 
 impl PolicyState {
-    /// Returns what is wrong with the policy, as sentences; that it is missing, too.
+    /// Returns the errors of the policy as sentences. A missing policy counts as one.
     pub fn errors(&self) -> Vec<String> {
         if let PolicyState::Missing { file } = self {
             return vec![format!("tool execution policy missing: {file}")];

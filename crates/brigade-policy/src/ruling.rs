@@ -1,4 +1,4 @@
-//! The rules, one by one: what each says about a call, and on which line it stands.
+//! The rules, one by one: what each decides about a call, with its place.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::document::Located;
 use crate::label::{LabelProblem, check_label};
 use crate::{Blocker, CallFacts, Environment, Policy, Rule};
 
-/// What a ruling is about.
+/// The subject of a ruling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
     /// The kind of tool.
@@ -23,26 +23,26 @@ pub enum Topic {
     Timeout,
     /// The runtime.
     Runtime,
-    /// One label of the environment.
+    /// One environment label.
     EnvLabel,
     /// Variables that every run gets.
     Environment,
     /// Whether the kernel confines the run.
     Sandbox,
-    /// Files that can be read.
+    /// Files that the run can read.
     Read,
-    /// Files that can be written.
+    /// Files that the run can write.
     Write,
-    /// Sockets.
+    /// Network access.
     Network,
-    /// Upper bounds on the processes.
+    /// Resource limits of the processes.
     Limits,
     /// How much output is kept.
     Output,
 }
 
 impl Topic {
-    /// Returns the word that reports use, such as `env_label`.
+    /// Returns the identifier used in reports, such as `env_label`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Topic::Family => "family",
@@ -62,24 +62,24 @@ impl Topic {
     }
 }
 
-/// What one rule says about a call.
+/// The ruling of one rule on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ruling {
-    /// What it is about.
+    /// The subject.
     pub topic: Topic,
-    /// The effect, label or other thing that it is about.
+    /// The effect, label or other item that it concerns.
     pub subject: String,
-    /// Why, in one sentence without a final stop.
+    /// The reason, in one sentence without a final stop.
     pub reason: String,
-    /// The key of the policy that decided; absent when no rule speaks of it.
+    /// The policy key that decided. Absent if no rule applies.
     pub field: Option<&'static str>,
-    /// Where that rule stands.
+    /// The place of that rule.
     pub place: Option<Place>,
-    /// The blocker, when the rule says no.
+    /// The blocker, if the rule refuses the call.
     pub blocker: Option<Blocker>,
 }
 
-/// The rules are gone through in this order, each for the whole call, so the reasons always come in the same order.
+/// Applies the rules to a call in a fixed order, so that the reasons are always in the same order.
 pub(crate) struct Judge<'a> {
     pub(crate) file: &'a str,
     pub(crate) policy: Option<&'a Policy>,
@@ -125,7 +125,7 @@ impl Judge<'_> {
         });
     }
 
-    /// Rules on one value against a list of allowed ones; an empty list allows all.
+    /// Compares one value with a list of allowed ones. An empty list allows everything.
     fn allow_list<T: PartialEq>(
         &mut self,
         topic: Topic,
@@ -152,7 +152,7 @@ impl Judge<'_> {
 
     fn family(&mut self, policy: &Policy) {
         let Some(family) = self.facts.family else {
-            let message = "the family of the tool is none that is known".to_owned();
+            let message = "the tool has an unknown family".to_owned();
             let place = self.facts.place_of("family");
             let hint = place.as_ref().map(|place| format!("change family in {place}").into());
             let mut blocker = Blocker::new("policy_family", message);
@@ -198,8 +198,7 @@ impl Judge<'_> {
 
     fn approval(&mut self, policy: &Policy) {
         let mode = self.facts.approval_mode.unwrap_or(ApprovalMode::Never);
-        let default =
-            if self.facts.approval_mode.is_none() { ", which is meant when none is given," } else { "" };
+        let default = if self.facts.approval_mode.is_none() { " (the default)" } else { "" };
         let message =
             format!("approval mode `{mode}`{default} is not in required_approval_modes of {}", self.file);
         let refusal = Refusal { code: "policy_approval_mode", field: "approval_mode", message };
@@ -245,7 +244,7 @@ impl Judge<'_> {
         self.allow_list(Topic::Runtime, name, list, Some(&runtime.to_owned()), refusal);
     }
 
-    /// Rules on the labels that are fit to be names; the others are only refused, in [`Judge::labels`].
+    /// Rules on the labels that are valid names. [`Judge::labels`] refuses the others.
     fn bindings(&mut self, policy: &Policy) {
         let fit: Vec<_> =
             unique(self.facts.env_labels).into_iter().filter_map(|text| check_label(text).ok()).collect();
@@ -280,12 +279,12 @@ impl Judge<'_> {
         }
     }
 
-    /// Refuses labels that are not fit to be names, with or without a policy.
+    /// Refuses invalid labels, with or without a policy.
     fn labels(&mut self) {
         for (index, text) in self.facts.env_labels.iter().enumerate() {
             let Err(problem) = check_label(text) else { continue };
             let number = index + 1;
-            // Only a label that is a name can be repeated: anything else may be a secret in the wrong place.
+            // Only a valid name may be repeated: anything else may be a misplaced secret.
             let subject = match problem {
                 LabelProblem::Dangerous => format!("`{text}`"),
                 LabelProblem::LooksLikeValue | LabelProblem::NotAName => format!("number {number}"),
@@ -304,14 +303,14 @@ impl Judge<'_> {
     }
 }
 
-/// What an allow-list says when it refuses, and the field of the tool that it looked at.
+/// The refusal of an allow-list, and the field of the tool that it concerns.
 struct Refusal<'a> {
     code: &'static str,
     field: &'a str,
     message: String,
 }
 
-/// Returns a label of a tool as it may be repeated: one that looks like a secret is not.
+/// Returns a label of a tool, masked if it looks like a secret.
 fn shown(label: &str) -> &str {
     if looks_secret_value(label).is_some() { MARK } else { label }
 }

@@ -1,4 +1,4 @@
-//! One `check` for what decides, and properties for what must hold for all input.
+//! Tests of decisions through one `check`, and properties of any input.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ fn decision_on(policy: Option<&str>, tool: &Tool) -> Decision {
     decide(&state, &CallFacts::of(tool), &|name: &str| name == "BOUND")
 }
 
-/// Checks the codes of the blockers, with the line of each rule: `code:line`.
+/// Compares the codes of the blockers and the lines of their rules: `code:line`.
 #[track_caller]
 fn check(policy: Option<&str>, tool: &Tool, expect: &[&str]) {
     let decision = decision_on(policy, tool);
@@ -52,13 +52,13 @@ fn a_missing_policy_blocks_nothing() {
 }
 
 #[test]
-fn an_empty_policy_asks_for_bindings_only() {
+fn an_empty_policy_requires_only_bindings() {
     check(Some(""), &tool(), &["policy_env_unbound"]);
     check(Some(BOUND), &tool(), &[]);
 }
 
 #[test]
-fn every_rule_says_its_reason_in_a_stable_order() {
+fn every_rule_gives_its_reason_in_a_stable_order() {
     let policy = "env_bindings = { OTHER = \"X\" }
 allowed_runtimes = [\"another\"]
 max_timeout = 10
@@ -145,7 +145,7 @@ fn an_invalid_policy_blocks_everything() {
 }
 
 #[test]
-fn a_file_that_is_wrong_all_over_is_read_in_no_time() {
+fn a_file_full_of_errors_is_read_quickly() {
     for text in ["[".repeat(200_000), "a = ".repeat(200_000), "=\n".repeat(200_000), "a={".repeat(100_000)] {
         let state = PolicyState::parse(FILE, Some(text.as_bytes()));
         assert_eq!(state.standing(), Standing::Invalid);
@@ -171,7 +171,7 @@ fn values_of_an_invalid_policy_are_not_repeated() {
     }
 }
 
-/// Checks what is said about a policy, without the name of the file, and whether it is understood.
+/// Compares the issues of a policy, without the file name, and whether it is valid.
 #[track_caller]
 fn check_issues(text: &str, standing: Standing, expect: &[&str]) {
     let state = PolicyState::parse(FILE, Some(text.as_bytes()));
@@ -195,7 +195,7 @@ fn a_misspelt_key_at_the_top_warns_and_leaves_the_policy_valid() {
 }
 
 #[test]
-fn a_misspelt_restriction_is_not_none() {
+fn a_misspelt_restriction_is_an_error() {
     let check = |text: &str, expect: &[&str]| check_issues(text, Standing::Invalid, expect);
     check("[sandbx]\nmode = \"enforce\"", &["1:2: sandbx: unknown table (did you mean `sandbox`?)"]);
     check("[Sandbox]\nmode = \"enforce\"", &["1:2: Sandbox: unknown table (did you mean `sandbox`?)"]);
@@ -217,7 +217,7 @@ fn a_misspelt_restriction_is_not_none() {
 }
 
 #[test]
-fn a_sandbox_says_its_mode() {
+fn a_sandbox_must_set_its_mode() {
     let without = |start: &str| {
         format!(
             "{start}: sandbox: mode is missing: off, enforce or best-effort (add mode = \"enforce\", \"best-effort\" or \"off\")"
@@ -264,7 +264,7 @@ fn effects_become_grants() {
 }
 
 #[test]
-fn the_starter_policy_of_the_specification_is_understood() {
+fn the_starter_policy_of_the_specification_is_valid() {
     let policy = "# comment\nallowed_families = ['script']\nallowed_effects = ['local-read', 'local-write']\n\
         denied_effects = ['remote-mutation', 'secret-read']\nrequired_approval_modes = ['on-request', 'always']\n\
         max_timeout = 60\nallowed_runtimes = ['local-helper']\nenv_bindings = { SAFE_ENV = 'BOUND' }\n";
@@ -294,7 +294,7 @@ fn an_explanation_names_the_line_of_each_rule() {
     assert!(explanation.decision.is_allowed());
 }
 
-/// Checks whether replacing a policy by another changes what an approval binds.
+/// Checks whether replacing one policy with another changes what an approval binds.
 #[track_caller]
 fn check_bound(before: Option<&str>, after: Option<&str>, bound: bool) {
     let tool = tool();
@@ -303,7 +303,7 @@ fn check_bound(before: Option<&str>, after: Option<&str>, bound: bool) {
 }
 
 #[test]
-fn an_approval_binds_what_touches_the_call() {
+fn an_approval_binds_what_concerns_the_call() {
     let with = |more: &str| Some(format!("{more}\n{BOUND}"));
     let base = Some(BOUND);
     let check = |more: &str, bound: bool| check_bound(base, with(more).as_deref(), bound);
@@ -332,7 +332,7 @@ fn an_approval_binds_what_touches_the_call() {
     check_bound(Some(&enforced(one)), Some(&enforced(other)), false);
 }
 
-/// A value of TOML of any type, and the name of the type.
+/// A TOML value of any type, with the name of the type.
 fn any_value() -> impl Strategy<Value = (&'static str, String)> {
     prop_oneof![
         "[a-z]{0,8}".prop_map(|text| ("string", format!("\"{text}\""))),

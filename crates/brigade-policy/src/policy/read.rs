@@ -1,4 +1,4 @@
-//! From bytes to a policy.
+//! Reads a policy from bytes.
 
 use std::str::FromStr;
 
@@ -25,13 +25,13 @@ const TOP: &[&str] = &[
     "environment",
     "limits",
 ];
-/// The tables that the Python program does not know: whatever is in them was written for Brigade.
+/// The tables that v0.30 does not know. Everything in them is intended for Brigade.
 const TABLES: &[&str] = &["sandbox", "paths", "environment", "limits"];
 const SANDBOX: &[&str] = &["mode", "read_paths", "write_paths", "local_sockets", "tool"];
 const TOOL_SANDBOX: &[&str] = &["mode", "read_paths", "write_paths", "local_sockets"];
 const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
 
-/// Reads a policy. Any error makes it invalid, because a rule that was meant to be there would be missing.
+/// Reads a policy. Any error makes it invalid, because a rule would be missing.
 pub(super) fn policy(file: &str, bytes: &[u8]) -> PolicyState {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let text = match std::str::from_utf8(bytes) {
@@ -122,7 +122,7 @@ fn texts(reader: &mut Reader<'_>, field: &str, place: Place, value: &Value<'_>) 
     Rule { place: Some(place), items: reader.strings(field, value) }
 }
 
-/// Reads a list of words of a closed set.
+/// Reads a list of keywords.
 fn words<T: Copy + FromStr>(
     reader: &mut Reader<'_>,
     field: &str,
@@ -159,7 +159,7 @@ fn max_timeout(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Located<Sec
 
 fn env_bindings(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy) {
     for (key, value) in reader.table("env_bindings", value).into_iter().flatten() {
-        // A label that is no name may be a value that was put in the wrong place, so it is not repeated.
+        // An invalid label may be a misplaced value, so it is not repeated.
         let label = label_of_key(reader, key);
         let field =
             label.as_ref().map_or_else(|| "env_bindings".to_owned(), |label| format!("env_bindings.{label}"));
@@ -243,7 +243,7 @@ fn sandbox(reader: &mut Reader<'_>, place: Place, value: &Value<'_>, policy: &mu
     }
 }
 
-/// Tells whether it is written for every tool that the table speaks of whether it is confined.
+/// Returns whether the mode is set for every tool that the table affects.
 fn states_a_mode(table: &DeTable<'_>) -> bool {
     if table.contains_key("mode") {
         return true;
