@@ -1,18 +1,18 @@
-//! A clock that tests own.
+//! A clock for tests.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use brigade_core::{Clock, Timestamp};
 
-/// A clock that goes forward by the same step each time it is read, beginning at a fixed instant.
+/// A clock that advances by a fixed step with each reading, starting at a fixed time.
 ///
-/// So every reading is different and known, in whatever order threads read it.
+/// Every reading is distinct and predictable, in whatever order threads read it.
 #[derive(Debug)]
 pub struct TickingClock {
     /// The next reading, in microseconds since 1970.
     next: AtomicI64,
-    /// How far each reading moves it, in microseconds.
+    /// The step, in microseconds.
     step: i64,
 }
 
@@ -20,22 +20,22 @@ impl TickingClock {
     /// The first reading of [`TickingClock::new`], in microseconds since 1970: 2026-01-02T03:04:05Z.
     pub const BEGINNING: i64 = 1_767_323_045_000_000;
 
-    /// Begins at [`BEGINNING`](TickingClock::BEGINNING) and moves one second at a time.
+    /// Starts at [`BEGINNING`](TickingClock::BEGINNING) and advances by one second.
     pub fn new() -> TickingClock {
         TickingClock::starting(Timestamp::from_unix_micros(TickingClock::BEGINNING), Duration::from_secs(1))
     }
 
-    /// Begins at `first` and moves `step` at a time; a step of zero gives a clock that stands still.
+    /// Starts at `first` and advances by `step`. A step of zero stops the clock.
     pub fn starting(first: Timestamp, step: Duration) -> TickingClock {
         TickingClock { next: AtomicI64::new(first.unix_micros()), step: micros(step) }
     }
 
-    /// Moves the clock forward, beside the steps of its readings.
+    /// Advances the clock in addition to the steps.
     pub fn advance(&self, by: Duration) {
         self.next.fetch_add(micros(by), Ordering::SeqCst);
     }
 
-    /// Returns what the next reading will be, without moving.
+    /// Returns the next reading without advancing the clock.
     pub fn peek(&self) -> Timestamp {
         Timestamp::from_unix_micros(self.next.load(Ordering::SeqCst))
     }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_may_stand_still() {
+    fn a_clock_may_be_stopped() {
         let clock = TickingClock::starting(Timestamp::from_unix_micros(0), Duration::ZERO);
         assert_eq!(clock.now(), clock.now());
     }

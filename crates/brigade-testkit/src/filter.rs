@@ -1,23 +1,22 @@
-//! Makes output comparable: what differs from run to run becomes a placeholder.
+//! Makes output comparable by replacing what differs from run to run with placeholders.
 //!
-//! | what | becomes |
+//! | found | replaced by |
 //! | --- | --- |
 //! | paths of temporary workspaces and homes | `[WORKSPACE]`, `[HOME]`, `[TEMP]` |
 //! | `call-…`, `run-…`, `checkpoint-…` ids, rows of the inbox | `[CALL-1]`, `[RUN-1]`, `[CHECKPOINT-1]`, `[ROW-1]` |
-//! | sha256 in hex, whole or the first 16 digits | `[SHA256-1]`, `[HASH-1]` |
+//! | sha256 in hex, complete or the first 16 digits | `[SHA256-1]`, `[HASH-1]` |
 //! | timestamps | `[TIME]` |
 //! | durations and ages | `[DURATION]`, `[AGE]` |
 //! | process ids | `[PID]` |
 //!
-//! Numbers count distinct values in order of appearance, so that a snapshot still shows what equals what.
+//! Numbers count distinct values in order of appearance, so a snapshot still shows which values are equal.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// What is looked for, in this order, as alternatives of one expression: the leftmost match wins, then the first
-/// alternative.
+/// The patterns, in this order, as alternatives of one expression: the leftmost match wins, then the first alternative.
 const RULES: &[(&str, &str)] = &[
     ("workspace", r#"[^\s"'`=:(,]*/brigade-test-[A-Za-z0-9]+/workspace\b"#),
     ("home", r#"[^\s"'`=:(,]*/brigade-test-[A-Za-z0-9]+/home\b"#),
@@ -36,7 +35,7 @@ const RULES: &[(&str, &str)] = &[
         "age",
         r"\b(?:just now|(?:[0-9]+|an?) ?(?:s|m|min|h|d|seconds?|minutes?|hours?|days?) ago|in (?:[0-9]+|an?) ?(?:s|m|min|h|d|seconds?|minutes?|hours?|days?)\b)",
     ),
-    // A whole number of seconds is a setting (`timeout: 30 s`) and stays; fractions are measured.
+    // A whole number of seconds is a setting (`timeout: 30 s`) and is kept. Fractions are measurements.
     ("duration", r"\b(?:[0-9]+(?:\.[0-9]+)? ?(?:ms|µs|us|ns)\b|[0-9]+\.[0-9]+ ?(?:s|seconds?)\b)"),
     ("seconds", r#"(?P<seconds_key>"duration_seconds": ?)[0-9.]+(?:e-?[0-9]+)?"#),
     ("pid", r#"(?P<pid_key>(?:"pid": ?|\bpid[ :=] ?))[0-9]+"#),
@@ -48,15 +47,15 @@ static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&alternatives.join("|")).expect("the rules are valid expressions")
 });
 
-/// Replaces everything that differs from one run of a test to the next; see the table of this module's source.
+/// Replaces everything that differs from one run of a test to the next, according to the table in this module's source.
 ///
-/// Works on human output and on JSON as text. Replacing twice changes nothing more.
+/// Works on text for people and on JSON. Replacing twice has no further effect.
 pub fn normalize(text: &str) -> String {
     let mut seen = Seen::default();
     PATTERN.replace_all(text, |found: &Captures<'_>| seen.placeholder(found)).into_owned()
 }
 
-/// The distinct values met so far, by rule.
+/// The distinct values found so far, by rule.
 #[derive(Default)]
 struct Seen(HashMap<&'static str, Vec<String>>);
 
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_durations_go_and_settings_stay() {
+    fn measured_durations_are_replaced_and_settings_kept() {
         check("took 0.031s, 12 ms", "took [DURATION], [DURATION]");
         check(
             r#"{"duration_seconds": 0.031,"timeout": 30.0}"#,

@@ -1,13 +1,12 @@
-//! What tests of Brigade share: workspaces that vanish, the real binary, a clock that ticks, and stable output.
+//! Shared by the tests of Brigade: temporary workspaces, the real binary, a clock, and comparable output.
 //!
-//! * [`TempWorkspace`] is a directory of its own, empty or a copy of one under `fixtures/workspaces/`.
-//! * [`Brigade`] runs the binary `brigade` there with an empty environment and a deadline.
-//! * [`normalize`] replaces what differs from run to run, so that output can be compared as a whole;
-//!   [`assert_snapshot`] compares it with a file.
-//! * [`TickingClock`] gives code that takes a clock a different, known instant at each reading.
+//! * [`TempWorkspace`] is a temporary directory, empty or a copy of one under `fixtures/workspaces/`.
+//! * [`Brigade`] runs the binary `brigade` there with an empty environment and a timeout.
+//! * [`normalize`] replaces what differs from run to run, so that output can be compared; [`assert_snapshot`] compares
+//!   it with a file.
+//! * [`TickingClock`] returns a different, predictable time with each reading.
 //!
-//! Helpers panic when they cannot do their job: a test cannot continue then. This crate knows nothing of what Brigade
-//! does; it is used by tests only, so it is a dev-dependency wherever it appears.
+//! Helpers panic if they fail. This crate knows nothing about Brigade. Only tests use it, as a dev-dependency.
 //!
 //! ```no_run
 //! use brigade_testkit::{Brigade, TempWorkspace, assert_snapshot, normalize};

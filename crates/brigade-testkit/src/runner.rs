@@ -1,4 +1,4 @@
-//! Runs the real binary: clean environment, captured output, a deadline.
+//! Runs the real binary with a clean environment, captured output and a timeout.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -15,18 +15,18 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::TempWorkspace;
 
-/// How long a command may take before the test fails, unless it says otherwise.
+/// The default timeout of a command.
 ///
-/// Generous, because it only has to catch what hangs, on a machine that may be busy.
+/// Generous, because it only has to catch commands that hang, even on a busy machine.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long the output may stay open after the command has ended: a descendant that was left behind holds it.
+/// How long the output may stay open after the command has ended, because a descendant still holds it.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// Runs `brigade` in one workspace.
 ///
-/// The program sees PATH, a HOME of its own and what [`env`](Brigade::env) adds; nothing else of the environment. Its
-/// current directory is the workspace and its standard input is empty.
+/// The environment contains only PATH, a temporary HOME and the variables set by [`env`](Brigade::env). The current
+/// directory is the workspace, and standard input is empty.
 #[derive(Clone, Debug)]
 pub struct Brigade {
     program: PathBuf,
@@ -56,36 +56,36 @@ impl Brigade {
         }
     }
 
-    /// Sets one variable of the program's environment.
+    /// Sets an environment variable of the program.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Brigade {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// Changes the directory the program starts in; relative to the workspace.
+    /// Changes the current directory of the program, relative to the workspace.
     #[must_use]
     pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Brigade {
         self.directory.push(directory);
         self
     }
 
-    /// Sets what the program can read from its standard input.
+    /// Sets the standard input of the program.
     #[must_use]
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Brigade {
         self.input = bytes.into().into();
         self
     }
 
-    /// Changes how long the program may take.
+    /// Changes the timeout.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Brigade {
         self.timeout = timeout;
         self
     }
 
-    /// Returns the command as it would be run, for tests that must hold the child themselves (to signal it, or to cut
-    /// its pipes).
+    /// Returns the command without running it, for tests that need the child process (to signal it, or to close its
+    /// pipes).
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
         command.args(args).current_dir(&self.directory).env_clear().envs(self.environment.iter().cloned());
@@ -93,10 +93,10 @@ impl Brigade {
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs the program until it ends.
     ///
-    /// Panics, and ends the program with its process group, when it takes longer than the timeout; panics also when
-    /// something it started continues holding its output after it has ended.
+    /// Panics and kills the program with its process group on a timeout. Also panics if a process that it started keeps
+    /// the output open.
     #[track_caller]
     pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
         let mut command = self.command(args);
@@ -108,7 +108,7 @@ impl Brigade {
 
         let mut stdin = child.stdin.take().expect("was piped");
         let input = Arc::clone(&self.input);
-        // A program may end without reading its input, so a broken pipe is nothing to report.
+        // A program may end without reading its input, so a broken pipe is not an error.
         thread::spawn(move || drop(stdin.write_all(&input)));
         let stdout = collect(child.stdout.take().expect("was piped"));
         let stderr = collect(child.stderr.take().expect("was piped"));
@@ -139,19 +139,19 @@ impl Brigade {
     }
 }
 
-/// Reads a stream to its end on a thread of its own.
+/// Reads a stream to its end in a separate thread.
 fn collect(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before an error is what the test wants to see.
+        // On an error, the test still wants what was read before it.
         let _ = stream.read_to_end(&mut bytes);
         let _ = sender.send(bytes);
     });
     receiver
 }
 
-/// Waits for the child on a thread of its own, so that the caller can wait with a deadline.
+/// Waits for the child in a separate thread, so that the caller can use a timeout.
 fn wait(mut child: Child) -> Receiver<ExitStatus> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -162,23 +162,23 @@ fn wait(mut child: Child) -> Receiver<ExitStatus> {
     receiver
 }
 
-/// What a program did: its output and how it ended.
+/// The output of a program and how it ended.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Everything it wrote to standard output.
+    /// The standard output.
     pub stdout: Vec<u8>,
-    /// Everything it wrote to standard error.
+    /// The standard error.
     pub stderr: Vec<u8>,
     /// How it ended.
     pub status: ExitStatus,
-    /// How long it took, from start to end.
+    /// The elapsed time.
     pub elapsed: Duration,
     /// The command line, for messages.
     command: String,
 }
 
 impl Run {
-    /// Returns the exit code, or `None` if a signal ended it.
+    /// Returns the exit code, or `None` if a signal ended the program.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }
@@ -210,7 +210,7 @@ impl Run {
         format!("exit code: {code}\n--- stdout\n{}", crate::normalize(&both))
     }
 
-    /// Fails the test, showing everything, unless the program ended with this exit code.
+    /// Panics with the whole output unless the program ended with this exit code.
     #[track_caller]
     pub fn assert_code(&self, code: i32) -> &Run {
         assert_eq!(self.code(), Some(code), "unexpected end\n{self}");
@@ -233,9 +233,10 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Returns the binary `brigade` of the profile this test was built with, built first if it is missing or stale.
+/// Returns the binary `brigade` of the same profile as the test. Builds it first if needed.
 ///
-/// Cargo decides what is stale; it is asked once per process. The variable `BRIGADE_BIN` names another binary to test.
+/// Cargo is called once per process and decides whether to build. The variable `BRIGADE_BIN` names another binary
+/// instead.
 pub fn brigade_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match std::env::var_os("BRIGADE_BIN") {
@@ -244,7 +245,7 @@ pub fn brigade_binary() -> &'static Path {
     })
 }
 
-/// Where Cargo puts what it builds, told from the path of a test.
+/// The target directory of Cargo, derived from the path of a test.
 #[derive(Debug, PartialEq, Eq)]
 struct Layout {
     target: PathBuf,
@@ -284,7 +285,7 @@ fn build(layout: &Layout) -> PathBuf {
     cargo.args(["build", "--quiet", "--locked", "--package=brigade-cli", "--bin=brigade"]);
     cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).stdin(Stdio::null());
     cargo.arg("--target-dir").arg(&layout.target);
-    // Cargo's name for what lies in the directory `debug` is `dev`.
+    // The directory `debug` belongs to the profile `dev`.
     cargo.arg("--profile").arg(if layout.profile == "debug" { OsStr::new("dev") } else { &layout.profile });
     if let Some(triple) = &layout.triple {
         cargo.arg("--target").arg(triple);
@@ -311,13 +312,13 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ignores_its_input_is_no_failure() {
+    fn a_program_may_ignore_its_input() {
         let run = Brigade::of("true", &TempWorkspace::empty()).input(vec![b'x'; 1 << 20]).run([""; 0]);
         assert_eq!(run.code(), Some(0));
     }
 
     #[test]
-    fn the_environment_holds_nothing_of_ours() {
+    fn the_environment_is_not_inherited() {
         let workspace = TempWorkspace::empty();
         let run = Brigade::of("env", &workspace).env("EXTRA", "1").run([""; 0]);
         let text = run.stdout_text();
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_target_directory_is_told_from_the_path_of_a_test() {
+    fn the_target_directory_is_derived_from_the_path_of_a_test() {
         let layout = |test: &str| Layout::of(Path::new(test), |folder| folder == Path::new("/p/target"));
         let of = |triple: Option<&str>, profile: &str| {
             Some(Layout {

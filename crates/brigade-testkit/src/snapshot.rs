@@ -1,16 +1,16 @@
-//! Compares a text with the file that holds what it should be.
+//! Compares a text with a file that contains the expected one.
 
 use std::fs;
 use std::path::Path;
 
-/// The variable that makes [`assert_snapshot`] write instead of compare.
+/// The variable that makes [`assert_snapshot`] update the file instead of comparing.
 const UPDATE: &str = "BRIGADE_UPDATE_SNAPSHOTS";
 
-/// Fails the test unless a text is what a file holds; shows the lines that differ.
+/// Panics if a text differs from a file, and shows the lines that differ.
 ///
 /// The text should be [normalized](crate::normalize) first. With `BRIGADE_UPDATE_SNAPSHOTS=1` in the environment the
-/// file is written instead, so that a changed output can be reviewed as a change of files. Tests name the file from
-/// `env!("CARGO_MANIFEST_DIR")`.
+/// file is updated instead, so that changes of output can be reviewed as changes of files. Build the path of the file
+/// from `env!("CARGO_MANIFEST_DIR")`.
 #[track_caller]
 pub fn assert_snapshot(file: impl AsRef<Path>, actual: &str) {
     let file = file.as_ref();
@@ -28,7 +28,7 @@ pub fn assert_snapshot(file: impl AsRef<Path>, actual: &str) {
     }
 }
 
-/// Shows what lies between the common beginning and the common end of two texts, by line.
+/// Returns the lines between the common start and the common end of two texts.
 fn difference(expected: &str, actual: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (expected.split('\n').collect(), actual.split('\n').collect());
     let begin = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

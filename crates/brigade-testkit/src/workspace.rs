@@ -1,4 +1,4 @@
-//! A workspace for one test: a directory of its own that is removed when the test is over.
+//! A workspace for one test: a temporary directory that is removed when the test ends.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// What the name of every temporary directory begins with; the output filter knows it.
+/// The name prefix of every temporary directory. The output filter relies on it.
 pub(crate) const PREFIX: &str = "brigade-test-";
 
 /// Returns the directory `fixtures/` of this repository.
@@ -17,9 +17,9 @@ pub fn fixtures() -> PathBuf {
     fs::canonicalize(&beside).unwrap_or_else(|e| panic!("{}: {e}", beside.display()))
 }
 
-/// A temporary directory that holds a workspace, and beside it an empty home directory.
+/// A temporary directory with a workspace and an empty home directory.
 ///
-/// Both are removed when the value is dropped. The workspace's path is absolute and free of links.
+/// Dropping it removes both. The path of the workspace is absolute and contains no links.
 #[derive(Debug)]
 pub struct TempWorkspace {
     _dir: TempDir,
@@ -28,12 +28,12 @@ pub struct TempWorkspace {
 }
 
 impl TempWorkspace {
-    /// Makes an empty workspace, without a `.brigade` directory.
+    /// Creates an empty workspace, without a `.brigade` directory.
     pub fn empty() -> TempWorkspace {
         let dir = tempfile::Builder::new()
             .prefix(PREFIX)
             .tempdir()
-            .unwrap_or_else(|e| panic!("cannot make a temporary folder: {e}"));
+            .unwrap_or_else(|e| panic!("cannot create a temporary directory: {e}"));
         let base = fs::canonicalize(dir.path()).unwrap_or_else(|e| panic!("{}: {e}", dir.path().display()));
         let workspace = TempWorkspace { _dir: dir, root: base.join("workspace"), home: base.join("home") };
         for path in [&workspace.root, &workspace.home] {
@@ -42,7 +42,7 @@ impl TempWorkspace {
         workspace
     }
 
-    /// Makes a copy of `fixtures/workspaces/NAME`, file modes and links included.
+    /// Creates a copy of `fixtures/workspaces/NAME`, including file modes and links.
     pub fn fixture(name: &str) -> TempWorkspace {
         let source = fixtures().join("workspaces").join(name);
         assert!(source.is_dir(), "no fixture named `{name}` in {}", source.display());
@@ -51,22 +51,22 @@ impl TempWorkspace {
         workspace
     }
 
-    /// Returns the workspace's directory.
+    /// Returns the directory of the workspace.
     pub fn path(&self) -> &Path {
         &self.root
     }
 
-    /// Returns the home directory that programs started for this workspace see.
+    /// Returns the home directory of programs that run in this workspace.
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// Returns the absolute path of something in the workspace, whether it exists or not.
+    /// Returns the absolute path of a file in the workspace, which need not exist.
     pub fn join(&self, relative: impl AsRef<Path>) -> PathBuf {
         self.root.join(relative)
     }
 
-    /// Writes a file, with the directories above it, over what was there.
+    /// Writes a file, creating its parent directories and replacing an existing file.
     pub fn write(&self, relative: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
         let path = self.join(relative);
         if let Some(parent) = path.parent() {
@@ -82,14 +82,14 @@ impl TempWorkspace {
         fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }
 
-    /// Reads a file that must be UTF-8.
+    /// Reads a UTF-8 file.
     #[track_caller]
     pub fn read_text(&self, relative: impl AsRef<Path>) -> String {
         let path = self.join(relative);
         fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }
 
-    /// Replaces the only occurrence of `old` in a file; the test fails if there are none or several.
+    /// Replaces the only occurrence of `old` in a file. Panics if there are none or several.
     #[track_caller]
     pub fn replace(&self, relative: impl AsRef<Path>, old: &str, new: &str) {
         let text = self.read_text(&relative);
@@ -98,12 +98,12 @@ impl TempWorkspace {
         self.write(relative, text.replacen(old, new, 1));
     }
 
-    /// Returns whether something, a broken link included, has this name.
+    /// Returns whether a file, a directory or a link, even a broken one, has this name.
     pub fn exists(&self, relative: impl AsRef<Path>) -> bool {
         self.join(relative).symlink_metadata().is_ok()
     }
 
-    /// Removes a file, or a directory with what is in it.
+    /// Removes a file, or a directory with its content.
     #[track_caller]
     pub fn remove(&self, relative: impl AsRef<Path>) {
         let path = self.join(relative);
@@ -112,24 +112,23 @@ impl TempWorkspace {
         removed.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     }
 
-    /// Returns every regular file below a directory of the workspace (`""` for all), by path with `/`, in order.
+    /// Returns every regular file below a directory of the workspace (`""` for all), sorted by path.
     ///
-    /// Use it to compare whole trees, or to look for a planted secret in everything that was written. Git's own
-    /// directory is left out.
+    /// Used to compare whole trees, or to search all written files for a planted secret. Omits `.git`.
     pub fn files(&self, below: impl AsRef<Path>) -> BTreeMap<String, Vec<u8>> {
         let mut found = BTreeMap::new();
         collect(&self.root, &self.join(below), &mut found);
         found
     }
 
-    /// Makes the workspace a git repository with one commit of everything in it, authored at a fixed instant.
+    /// Makes the workspace a git repository with one commit of all files, at a fixed time.
     pub fn git_init(&self) {
         self.git(["init", "--quiet", "--initial-branch=main"]);
         self.git(["add", "--all"]);
         self.git(["commit", "--quiet", "--allow-empty", "--message=Begin"]);
     }
 
-    /// Runs git in the workspace with a fixed author and date and nobody's settings; returns what it printed.
+    /// Runs git in the workspace with a fixed author and date and without user settings. Returns its output.
     #[track_caller]
     pub fn git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
         const WHEN: &str = "2026-01-02T03:04:05+00:00";

@@ -1,4 +1,4 @@
-//! The programs of the fixture `repo-tools` do what its pages say, started as its catalog starts them.
+//! Checks that the programs of the fixture `repo-tools` work as documented when started as in its catalog.
 
 use brigade_testkit::{Brigade, Run, TempWorkspace};
 use serde_json::json;
@@ -62,7 +62,7 @@ fn find_todos_lists_lines_in_order() {
 }
 
 #[test]
-fn format_json_prints_and_never_quotes_what_is_broken() {
+fn format_json_prints_json_and_never_quotes_invalid_input() {
     let workspace = TempWorkspace::fixture("repo-tools");
     workspace.write("a.json", "{\"b\": [1,2], \"a\": \"ü\"}");
     let run = python(&workspace, &["bin/format_json.py", "--path=a.json", "--indent=1", "--sort-keys=true"]);
@@ -115,7 +115,7 @@ fn always_fails_writes_to_both_streams() {
 }
 
 #[test]
-fn needs_token_tells_the_token_apart_without_showing_it() {
+fn needs_token_recognizes_the_token_without_showing_it() {
     let workspace = TempWorkspace::fixture("repo-tools");
     let run = Brigade::of("python3", &workspace).env("GITHUB_TOKEN", "abc").run(["bin/needs_token.py"]);
     assert_eq!(run.assert_code(0).json(), json!({"length": 3, "sha256_prefix": "ba7816bf"}));
