@@ -1,8 +1,7 @@
-//! `cargo xtask bench`: how long commands take as whole processes, and what they cost beside the least that they could.
+//! `cargo xtask bench`: measures commands as whole processes, and compares them with the minimum they could cost.
 //!
-//! Every figure is a median of turns with its reference: `/bin/true`, the plain parse of the catalog's file, or the
-//! same command on a workspace without a history. The tables go to standard output, as they stand in
-//! `docs/performance.md`.
+//! Every figure is a median, measured in turns with a reference: `/bin/true`, plain parsing of the catalog file, or the
+//! same command on a workspace without a history. The tables are printed in the form used in `docs/performance.md`.
 
 mod mcp;
 mod measure;
@@ -25,21 +24,21 @@ use workspace::{Size, generate, tool_id};
 pub use mcp::{McpClientArguments, mcp_client};
 pub use measure::measure_children;
 
-/// Measure commands on workspaces of many sizes
+/// Measure commands on workspaces of several sizes
 ///
-/// When the variable BRIGADE_ORIGINAL names a `brigade` of the Python program, its commands are measured too, on a copy
-/// of each workspace.
+/// If the variable BRIGADE_ORIGINAL names the `brigade` of v0.30, its commands are measured too, on a copy of each
+/// workspace.
 #[derive(Debug, clap::Args)]
 pub struct BenchArguments {
-    /// Smaller workspaces and fewer turns
+    /// Use smaller workspaces and fewer turns
     #[arg(long)]
     quick: bool,
 
-    /// Only a history of so many finished calls, such as 1000000, with 10,000 receipts
+    /// Measure only a history of this many finished calls, such as 1000000, with 10,000 receipts
     #[arg(long, value_name = "CALLS", conflicts_with = "quick")]
     history: Option<usize>,
 
-    /// Only MCP calls and runtimes
+    /// Measure only MCP calls and runtimes
     #[arg(long)]
     mcp: bool,
 
@@ -48,13 +47,13 @@ pub struct BenchArguments {
     binary: Option<PathBuf>,
 }
 
-/// Parse a file as TOML, to have something to compare with
+/// Parse a file as TOML, as a reference for comparisons
 #[derive(Debug, clap::Args)]
 pub struct ParseTomlArguments {
     file: PathBuf,
 }
 
-/// The variable that names the Python program.
+/// The variable that names the binary of v0.30.
 const ORIGINAL: &str = "BRIGADE_ORIGINAL";
 
 pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Failure> {
@@ -103,7 +102,7 @@ pub fn run(repository: &Repository, arguments: &BenchArguments) -> Result<(), Fa
 pub fn parse_toml(arguments: &ParseTomlArguments) -> Result<(), Failure> {
     let text = std::fs::read_to_string(&arguments.file).map_err(Failure::at(&arguments.file))?;
     let table = DeTable::parse(&text).map_err(|error| Failure::new(error.message().to_owned()))?;
-    if table.get_ref().is_empty() { Err(Failure::new("nothing in the file")) } else { Ok(()) }
+    if table.get_ref().is_empty() { Err(Failure::new("the file is empty")) } else { Ok(()) }
 }
 
 struct Bench {
@@ -113,7 +112,7 @@ struct Bench {
     turns: usize,
 }
 
-/// A command to measure: its name in the table, and its words in each turn.
+/// A command to measure: its name in the table, and its arguments in each turn.
 struct Command<'a> {
     name: &'a str,
     words: Box<dyn Fn(usize) -> Vec<String> + 'a>,
@@ -121,13 +120,13 @@ struct Command<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// A command that is the same each time.
+    /// A command with the same arguments in each turn.
     fn new(name: &'a str, line: &'a str) -> Command<'a> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         Command { name, words: Box::new(move |_| words.clone()), targets: Vec::new() }
     }
 
-    /// A command about something else each time.
+    /// A command with different arguments in each turn.
     fn each(name: &'a str, words: impl Fn(usize) -> Vec<String> + 'a) -> Command<'a> {
         Command { name, words: Box::new(words), targets: Vec::new() }
     }
@@ -138,20 +137,20 @@ impl<'a> Command<'a> {
     }
 }
 
-/// The words that plan or queue a call; each number makes another call.
+/// Returns the arguments that plan or queue a call. Each number gives a different call.
 fn call(verb: &str, number: usize) -> Vec<String> {
     let args = format!("{{\"path\":\"new-{number}.txt\",\"mode\":\"fast\"}}");
     ["call", verb, "tool-00001", "--args", &args].map(str::to_owned).to_vec()
 }
 
-/// The words of a command about one id.
+/// Returns the arguments of a command on one id.
 fn about(verb: &str, ids: &[String], number: usize) -> Vec<String> {
     let id = ids.get(number).cloned().unwrap_or_default();
     ["call", verb, &id].map(str::to_owned).to_vec()
 }
 
 impl Bench {
-    /// Catalogs: no calls and no runs.
+    /// Measures commands on a catalog without calls and runs.
     fn catalog(&self, tools: usize) -> Result<Table, Failure> {
         let size = Size { tools, calls: 0, runs: 0 };
         let folder = Folder::new(size)?;
@@ -202,7 +201,7 @@ impl Bench {
         Ok(table)
     }
 
-    /// Both tables of a long history.
+    /// Measures and prints both tables of a long history.
     fn history_and_bulk(&self, size: Size) -> Result<(), Failure> {
         let long = Folder::new(size)?;
         println!("{}", self.history(size, &long)?);
@@ -210,7 +209,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Commands on a long history, beside the same commands without one.
+    /// Measures commands on a long history, compared with the same commands without one.
     fn history(&self, size: Size, long: &Folder) -> Result<Table, Failure> {
         let none = Folder::new(Size { calls: 0, runs: 0, ..size })?;
         let title = format!(
@@ -248,7 +247,7 @@ impl Bench {
         Ok(table)
     }
 
-    /// Commands that look at or write very much, on a history that was adopted.
+    /// Measures commands that read or write large amounts of data, on an adopted history.
     fn bulk(&self, size: Size, folder: &Folder) -> Result<Table, Failure> {
         let mut table = Table::new("Much at once".to_owned(), self.original.is_some());
         let list = words("call list --json");
@@ -286,7 +285,7 @@ impl Bench {
         Ok(table)
     }
 
-    /// Measures a command beside a reference.
+    /// Measures a command and its reference.
     fn row(
         &self,
         command: &Command<'_>,
@@ -300,18 +299,18 @@ impl Bench {
         Ok(row)
     }
 
-    /// Measures a command on one workspace beside the same on another.
+    /// Measures a command on one workspace, compared with the same command on another.
     fn row_beside(&self, command: &Command<'_>, long: &Folder, none: &Folder) -> Result<Row, Failure> {
         self.row(command, &|turn| self.brigade.process(&none.root, (command.words)(turn)), long)
     }
 
-    /// Measures a command a few times, beside nothing.
+    /// Measures a command a few times without a reference.
     fn alone(&self, words: &[String], folder: &Folder) -> Result<Figures, Failure> {
         let process = |_| self.brigade.process(&folder.root, words.to_vec());
         self.measurer.compare(3, &|_| nothing(&folder.root), &process)
     }
 
-    /// Measures the same command of the Python program, once, on its own copy of the workspace.
+    /// Measures the same command of v0.30 once, on its own copy of the workspace.
     fn original_time(
         &self,
         words: &dyn Fn(usize) -> Vec<String>,
@@ -323,7 +322,7 @@ impl Bench {
             && first == "call"
             && id.starts_with("call-")
         {
-            // Each program has ids of its own.
+            // Ids differ between the programs.
             *id = original.ids(&folder.copy, "pending")?.into_iter().next().unwrap_or_default();
         }
         Ok(Some(self.measurer.once(original.process(&folder.copy, words))?.median))
@@ -334,7 +333,7 @@ fn words(line: &str) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 
-/// The least that a process can do.
+/// A process that does nothing.
 fn nothing(folder: &Path) -> Process {
     Process { program: "/bin/true".into(), arguments: Vec::new(), folder: folder.to_owned(), input: None }
 }
@@ -350,7 +349,7 @@ fn lines(count: usize) -> String {
     (0..count).map(line).collect()
 }
 
-/// A generated workspace, and another like it for the Python program.
+/// A generated workspace, and a copy for v0.30.
 struct Folder {
     _holder: tempfile::TempDir,
     root: PathBuf,

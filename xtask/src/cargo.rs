@@ -1,18 +1,18 @@
-//! Starting the cargo that runs this task.
+//! Runs the cargo that runs this task.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
 use crate::repository::{Failure, Repository};
 
-/// Prepares a run of cargo in the root.
+/// Prepares a cargo command in the root of the repository.
 pub fn cargo<S: AsRef<OsStr>>(repository: &Repository, arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(repository.root()).stdin(Stdio::null());
     command
 }
 
-/// Runs a command to its end, and fails when it does.
+/// Runs a command, and fails if it does.
 pub fn done(command: &mut Command) -> Result<(), Failure> {
     let status = command
         .status()
@@ -24,7 +24,7 @@ pub fn done(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
-/// Runs a command to its end and returns what it wrote, which must be UTF-8.
+/// Runs a command and returns its output, which must be UTF-8.
 pub fn output(command: &mut Command) -> Result<String, Failure> {
     let output = command
         .stderr(Stdio::inherit())

@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: everything that is checked beside the tests.
+//! `cargo xtask ci`: all checks except the tests.
 
 use std::time::Instant;
 
@@ -15,11 +15,11 @@ use crate::tidy::{self, TidyArguments};
 
 /// Check formatting, lints, docs, house rules and generated files
 ///
-/// Every step runs, also after one has failed.
+/// All steps run, even after one has failed.
 #[derive(Debug, clap::Args)]
 pub struct CiArguments {}
 
-/// The schemas are behind a feature, so that nothing else is built with what makes them.
+/// The schemas are behind a feature, so that other builds do not include the code that generates them.
 const SCHEMA_LINTS: &str =
     "clippy --package brigade --features schemas --example schemas --locked --quiet -- -D warnings";
 
@@ -63,7 +63,7 @@ pub fn run(repository: &Repository, _: &CiArguments) -> Result<(), Failure> {
     Err(Failure::new(format!("ci: {bad} of {count} steps failed in {seconds:.1} s: {names}")))
 }
 
-/// Runs the cargo that runs this task, in the root. No argument holds a space.
+/// Runs cargo in the root of the repository. Arguments must not contain spaces.
 fn start_cargo(repository: &Repository, arguments: &str) -> Result<(), Failure> {
     done(cargo(repository, arguments.split(' ')).env("RUSTDOCFLAGS", "-D warnings"))
 }

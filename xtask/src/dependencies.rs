@@ -1,13 +1,13 @@
-//! `cargo deny`: licences, bans and sources of the dependencies, by `deny.toml`.
+//! `cargo deny`: checks licences, bans and sources of the dependencies against `deny.toml`.
 //!
-//! Advisories are left out: they need a database from the network, and change without a change here.
+//! Advisories are not checked, because they need a database from the network and change on their own.
 
 use std::process::{Command, Stdio};
 
 use crate::cargo::{cargo, done};
 use crate::repository::{Failure, Repository};
 
-/// Checks the dependencies, but says so and goes on where `cargo-deny` is not installed.
+/// Checks the dependencies. If `cargo-deny` is not installed, prints a note and succeeds.
 pub fn run_if_installed(repository: &Repository) -> Result<(), Failure> {
     let version =
         Command::new("cargo-deny").arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).status();

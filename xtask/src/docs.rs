@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: the manual pages and the page of issues.
+//! `cargo xtask docs`: generates the manual pages and the pages of issues and errors.
 
 use std::fs;
 
@@ -6,21 +6,21 @@ use crate::cargo::{cargo, done, output};
 use crate::generated::{self, Settle};
 use crate::repository::{Failure, Repository, Tree};
 
-/// Write the manual pages and the page of issues, or check that they are as they would be written
+/// Write the manual pages and the pages of issues and errors, or check that they are up to date
 #[derive(Debug, clap::Args)]
 pub struct DocsArguments {
-    /// Change nothing; list the files that differ, and fail if there are any
+    /// Change nothing; list the files that are out of date, and fail if there are any
     #[arg(long)]
     pub check: bool,
 }
 
-/// Where the manual pages are.
+/// The directory of the manual pages.
 const PAGES: &str = "docs/man";
 
-/// Where the issues are explained.
+/// The page that explains the issues.
 const ISSUES: &str = "docs/issues.md";
 
-/// Where the codes of errors are explained.
+/// The page that explains the error codes.
 const ERRORS: &str = "docs/errors.md";
 
 pub fn run(repository: &Repository, arguments: &DocsArguments) -> Result<(), Failure> {
@@ -35,10 +35,10 @@ pub fn run(repository: &Repository, arguments: &DocsArguments) -> Result<(), Fai
     generated::verdict(differing, settle, "docs")
 }
 
-/// Has the manual pages written into a folder of their own, and reads them.
+/// Generates the manual pages in a temporary directory, and reads them.
 fn pages(repository: &Repository) -> Result<Tree, Failure> {
-    let folder =
-        tempfile::tempdir().map_err(|error| Failure::new(format!("no temporary folder: {error}")))?;
+    let folder = tempfile::tempdir()
+        .map_err(|error| Failure::new(format!("cannot create a temporary directory: {error}")))?;
     let words = "run --quiet --locked --package brigade-cli --example manual --";
     done(cargo(repository, words.split(' ')).arg(folder.path()))?;
     let mut pages = Tree::default();

@@ -1,7 +1,7 @@
-//! `cargo xtask features`: each library crate alone, with its default features, none and all.
+//! `cargo xtask features`: checks each library crate alone, with default, no and all features.
 //!
-//! A build of the whole workspace turns on the features that any crate asks for, so it does not show that a crate
-//! builds by itself.
+//! A build of the whole workspace enables the features that any crate needs, so it does not show that each crate builds
+//! on its own.
 
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ struct Package {
     name: String,
     features: serde_json::Map<String, serde_json::Value>,
     targets: Vec<Target>,
-    /// Where it may be published; empty for nowhere.
+    /// The registries that it may be published to. Empty if it is not published.
     publish: Option<Vec<String>>,
 }
 
@@ -50,7 +50,7 @@ pub fn run(repository: &Repository, _: &FeaturesArguments) -> Result<(), Failure
     if failed.is_empty() { Ok(()) } else { Err(Failure::new(format!("features: {}", failed.join("; ")))) }
 }
 
-/// Returns the command lines that check a package; none for one that is no library or is not published.
+/// Returns the command lines that check a package. Returns none if it has no library or is not published.
 fn checks(package: &Package) -> Vec<Vec<String>> {
     let is_library = package.targets.iter().any(|target| target.kind.iter().any(|kind| kind == "lib"));
     if !is_library || package.publish.is_some() {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_is_checked_with_every_choice_of_its_features() {
+    fn a_library_is_checked_with_default_no_and_all_features() {
         let base = "check --quiet --locked --lib --package a";
         check(&[], "lib", None, &[base]);
         let (none, all) = (format!("{base} --no-default-features"), format!("{base} --all-features"));

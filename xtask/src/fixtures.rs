@@ -1,21 +1,21 @@
-//! `cargo xtask fixtures`: writes every fixture that a program can write.
+//! `cargo xtask fixtures`: writes all generated fixtures.
 //!
-//! Each generator owns one folder under `fixtures/` and returns what belongs there; the same bytes every time.
+//! Each generator owns one directory under `fixtures/` and returns its content, which must always be the same.
 
 mod generated_workspace;
 
 use crate::generated::{self, Settle};
 use crate::repository::{Failure, Repository, Tree};
 
-/// Write the generated fixtures, or check that they are as they would be written
+/// Write the generated fixtures, or check that they are up to date
 #[derive(Debug, clap::Args)]
 pub struct FixturesArguments {
-    /// Change nothing; list the files that differ, and fail if there are any
+    /// Change nothing; list the files that are out of date, and fail if there are any
     #[arg(long)]
     pub check: bool,
 }
 
-/// A folder, and what belongs there: paths are from the root of the repository.
+/// A directory and its generator. Paths are relative to the root of the repository.
 type Generator = (&'static str, fn(&str) -> Tree);
 
 const GENERATORS: &[Generator] = &[("fixtures/workspaces/generated-1000", generated_workspace::files)];
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generators_write_the_same_each_time_and_stay_in_their_folder() {
+    fn generators_are_deterministic_and_stay_in_their_directory() {
         for (folder, generate) in GENERATORS {
             let tree = generate(folder);
             assert_eq!(tree, generate(folder));
@@ -43,10 +43,10 @@ mod tests {
         }
     }
 
-    /// The folder where running Brigade keeps what no fixture holds.
+    /// A directory that Brigade creates at run time and that no fixture contains.
     const STATE: &str = ".brigade/tools/runtime/";
 
-    /// Returns each tool of each workspace, with the folder of its workspace.
+    /// Returns every tool of every workspace, with the directory of the workspace.
     fn tools(tree: &Tree) -> Vec<(String, toml::Table)> {
         let mut tools = Vec::new();
         for (path, text) in tree.texts("/.brigade/tools.toml") {

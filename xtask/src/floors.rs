@@ -1,17 +1,17 @@
-//! The floors of the house, and which crate may depend on which.
+//! The floors of the workspace, and which crate may depend on which.
 //!
-//! A crate may depend on crates of lower floors, and on its own floor only where [`Floor::Ordered`] says so. Arrows are
-//! checked for what a crate is built from; what its tests use is free.
+//! A crate may depend on crates of lower floors, and on its own floor only where [`Floor::Ordered`] allows it. Only
+//! normal and build dependencies are checked; dev-dependencies are free.
 
-/// How the crates of one floor stand to each other.
+/// How the crates of one floor relate to each other.
 enum Floor {
-    /// None of them knows another.
+    /// None may depend on another.
     Apart(&'static [&'static str]),
-    /// Each may depend on those that come after it.
+    /// Each may depend on those after it.
     Ordered(&'static [&'static str]),
 }
 
-/// The floors, from the ground up.
+/// The floors, from the lowest up.
 const FLOORS: &[Floor] = &[
     Floor::Ordered(&["brigade-process", "brigade-fs", "brigade-redact", "brigade-command", "brigade-core"]),
     Floor::Ordered(&[
@@ -36,30 +36,30 @@ const FLOORS: &[Floor] = &[
     Floor::Apart(&["brigade-cli"]),
 ];
 
-/// Arrows that the order of the floors would allow and the house does not.
+/// Dependencies that the order of the floors would allow but that are refused, with the reason.
 const FORBIDDEN: &[(&str, &str, &str)] = &[
-    ("brigade-process", "brigade-fs", "starting processes and reading files are two seams, used apart"),
-    ("brigade-apply", "brigade-queue", "projections are written whatever calls there are"),
-    ("brigade-apply", "brigade-runtime", "projections are written whatever runs"),
-    ("brigade-facts", "brigade-queue", "facts are those of tools, whatever calls there are"),
-    ("brigade-facts", "brigade-runtime", "a runtime is looked at by who needs it"),
-    ("brigade-mcp", "brigade-queue", "a session with a server knows no calls in a queue"),
-    ("brigade-mcp", "brigade-runtime", "an MCP server is started anew for each call, never supervised"),
-    ("brigade-exec", "brigade-queue", "a run is claimed and recorded by who asks for it"),
-    ("brigade-exec", "brigade-runtime", "a run is told how its runtime stands"),
-    ("brigade-queue", "brigade-runtime", "records know no processes"),
+    ("brigade-process", "brigade-fs", "starting processes and reading files are separate interfaces"),
+    ("brigade-apply", "brigade-queue", "projections do not depend on calls"),
+    ("brigade-apply", "brigade-runtime", "projections do not depend on runtimes"),
+    ("brigade-facts", "brigade-queue", "facts about tools do not depend on calls"),
+    ("brigade-facts", "brigade-runtime", "facts about tools do not depend on runtimes"),
+    ("brigade-mcp", "brigade-queue", "a session with a server does not depend on queued calls"),
+    ("brigade-mcp", "brigade-runtime", "an MCP server is started for each call, not supervised"),
+    ("brigade-exec", "brigade-queue", "the caller claims and records a run"),
+    ("brigade-exec", "brigade-runtime", "the caller checks the runtime of a run"),
+    ("brigade-queue", "brigade-runtime", "records do not depend on processes"),
 ];
 
-/// Crates that may depend on these alone, of ours.
+/// Crates that may depend only on the listed crates of the workspace.
 const ONLY: &[(&str, &[&str], &str)] = &[
-    ("brigade-cli", &["brigade"], "a face goes through the façade, as every other face will"),
+    ("brigade-cli", &["brigade"], "a frontend uses only the façade"),
     ("brigade-testkit", &["brigade-core", "brigade-fs"], "test helpers know nothing of what they test"),
 ];
 
-/// Crates that stand beside the floors: nothing is built from them.
+/// Crates outside the floors: no other crate is built from them.
 const BESIDE: &[&str] = &["brigade-testkit", "brigade-tests", "xtask"];
 
-/// Says why one crate of the workspace may not be built from another; `None` if it may.
+/// Returns why one crate of the workspace may not depend on another, or `None` if it may.
 pub fn objection(from: &str, to: &str) -> Option<String> {
     let may_use_testkit = from == "brigade-tests" || from == "xtask";
     if BESIDE.contains(&to) && !(to == "brigade-testkit" && may_use_testkit) {
@@ -99,12 +99,12 @@ pub fn objection(from: &str, to: &str) -> Option<String> {
     }
 }
 
-/// Tells whether the table knows a crate.
+/// Returns whether the table contains a crate.
 pub fn is_known(name: &str) -> bool {
     BESIDE.contains(&name) || place(name).is_some()
 }
 
-/// Returns the floor of a crate, and its place there.
+/// Returns the floor of a crate, and its position there.
 fn place(name: &str) -> Option<(usize, usize)> {
     FLOORS.iter().enumerate().find_map(|(floor, crates)| {
         let (Floor::Apart(names) | Floor::Ordered(names)) = crates;
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ground_stands_on_nothing() {
+    fn the_lowest_floor_depends_on_nothing() {
         check("brigade-core", &[], &["brigade-fs", "brigade-process", "brigade-catalog", "brigade-core"]);
         check("brigade-fs", &["brigade-core"], &["brigade-process"]);
         check("brigade-process", &["brigade-core"], &["brigade-fs", "brigade"]);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn hands_do_not_know_each_other() {
+    fn crates_that_act_do_not_depend_on_each_other() {
         check(
             "brigade-exec",
             &["brigade-call", "brigade-process"],
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_face_knows_the_facade_alone() {
+    fn a_frontend_depends_only_on_the_facade() {
         check("brigade-cli", &["brigade"], &["brigade-core", "brigade-call"]);
         check("brigade", &["brigade-exec", "brigade-core"], &["brigade-cli"]);
     }

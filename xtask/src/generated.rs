@@ -1,26 +1,26 @@
-//! Folders whose files a program writes: writing them, and telling whether they are as they would be written.
+//! Directories of generated files: writes them, or checks that they are up to date.
 
 use crate::repository::{Failure, Repository, Tree};
 
-/// What to do about a file that is not as generated.
+/// What to do with a file that is out of date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settle {
-    /// Tell it.
+    /// Report it.
     Check,
-    /// Tell it and write the file.
+    /// Report it and write it.
     Write,
 }
 
 impl Settle {
-    /// What `--check` asks for.
+    /// Returns the action for the flag `--check`.
     pub fn of(check: bool) -> Settle {
         if check { Settle::Check } else { Settle::Write }
     }
 }
 
-/// Compares a folder with what belongs there, and returns how many files differ, or differed.
+/// Compares a directory with its expected content, and returns how many files differ or differed.
 ///
-/// Paths are from the root of the repository; all of `wanted` lies in the folder.
+/// Paths are relative to the root of the repository. All of `wanted` is in the directory.
 pub fn settle(
     repository: &Repository,
     folder: &str,
@@ -31,7 +31,7 @@ pub fn settle(
     settle_found(repository, wanted, &found, settle)
 }
 
-/// Does the same for one file.
+/// Like [`settle`], for a single file.
 pub fn settle_file(
     repository: &Repository,
     path: &str,
@@ -45,7 +45,7 @@ pub fn settle_file(
     settle_found(repository, &wanted, &found, settle)
 }
 
-/// Says how a comparison of all folders of a task ended.
+/// Returns the overall result of a task.
 pub fn verdict(differing: usize, settle: Settle, task: &str) -> Result<(), Failure> {
     if settle == Settle::Check && differing != 0 {
         return Err(Failure::new(format!("{task}: {differing} files differ; run `cargo xtask {task}`")));
@@ -83,13 +83,13 @@ impl Difference {
     fn describe(self) -> &'static str {
         match self {
             Difference::Missing => "missing",
-            Difference::Changed => "not as generated",
-            Difference::Unwanted => "not generated, but in a generated folder",
+            Difference::Changed => "out of date",
+            Difference::Unwanted => "not generated, but in a generated directory",
         }
     }
 }
 
-/// Lists every file that is not as it should be, by path.
+/// Lists every file that differs, by path.
 fn differences<'a>(wanted: &'a Tree, found: &'a Tree) -> Vec<(&'a str, Difference)> {
     let mut differing = Vec::new();
     for (path, bytes) in &wanted.0 {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_difference_is_told() {
+    fn every_kind_of_difference_is_reported() {
         let wanted = Tree::of(&[("a", "1"), ("b", "1"), ("c", "1")]);
         let found = Tree::of(&[("a", "1"), ("b", "2"), ("d", "1")]);
         let expect = [("b", Difference::Changed), ("c", Difference::Missing), ("d", Difference::Unwanted)];

@@ -1,9 +1,9 @@
-//! `cargo xtask interop`: real MCP servers, driven through the whole way of a call.
+//! `cargo xtask interop`: calls tools of real MCP servers through all steps of a call.
 //!
-//! Published servers are installed at pinned versions below `target/interop`, once. Then everything is offline: each
-//! server is imported, its entries are reviewed, the server itself is the runtime that must run, and calls go through
-//! queue, approval and run, every server in its sandbox in the mode `enforce` and without the network, those of npm
-//! from `node_modules` of the project. Receipts are compared with what they must say.
+//! Published servers are installed once at pinned versions below `target/interop`. Everything else works offline: each
+//! server is imported, its entries are reviewed, the server is the runtime, and calls are queued, approved and run.
+//! Each server runs in its sandbox in the mode `enforce` without network access; npm servers run from `node_modules` in
+//! the project. The receipts are compared with the expected ones.
 
 mod install;
 mod servers;
@@ -17,12 +17,12 @@ use install::Installed;
 use servers::{Expect, Server};
 use workspace::Workspace;
 
-/// Drive published MCP servers through plan, approval and run
+/// Call tools of published MCP servers through plan, approval and run
 ///
-/// Needs node, npm, python3 and git, and the network for the first installation.
+/// Needs node, npm, python3 and git, and the network for the first installation
 #[derive(Debug, clap::Args)]
 pub struct InteropArguments {
-    /// Only servers whose name contains this
+    /// Use only servers whose name contains this
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
 }
@@ -32,12 +32,12 @@ pub fn run(repository: &Repository, arguments: &InteropArguments) -> Result<(), 
     drive_all(repository, &installed, arguments.only.as_deref())
 }
 
-/// The same with all of them, but says so and goes on where they cannot be installed.
+/// Runs all servers. If they cannot be installed, prints a note and succeeds.
 pub fn run_if_installable(repository: &Repository) -> Result<(), Failure> {
     match Installed::make(&folder(repository)) {
         Ok(installed) => drive_all(repository, &installed, None),
         Err(failure) => {
-            println!("real MCP servers were NOT driven: they cannot be installed: {failure}");
+            println!("real MCP servers were NOT checked: they cannot be installed: {failure}");
             Ok(())
         }
     }
@@ -74,10 +74,10 @@ fn drive_all(repository: &Repository, installed: &Installed, only: Option<&str>)
         eprintln!("  {finding}");
     }
     println!("interop: {} servers, {calls} calls, {} not as expected", servers.len(), wrong.len());
-    if wrong.is_empty() { Ok(()) } else { Err(Failure::new("real servers do not get on with Brigade")) }
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::new("real MCP servers do not work with Brigade")) }
 }
 
-/// Imports a server into a workspace of its own and makes every call; returns what is not as expected.
+/// Imports a server into its own workspace and makes every call. Returns the deviations.
 fn drive(brigade: &std::path::Path, installed: &Installed, server: &Server) -> Result<Vec<String>, Failure> {
     let workspace = Workspace::make(brigade, installed, server)?;
     let unsupported = workspace.unsupported()?;
@@ -100,7 +100,7 @@ fn drive(brigade: &std::path::Path, installed: &Installed, server: &Server) -> R
     Ok(findings)
 }
 
-/// Says how a receipt is not as expected.
+/// Returns how a receipt deviates from the expected one.
 fn check(receipt: &serde_json::Value, expect: &Expect) -> Option<String> {
     let text = |key: &str| receipt[key].as_str().unwrap_or_default().to_owned();
     let (status, kind) = (text("status"), text("mcp_error_kind"));

@@ -1,4 +1,4 @@
-//! The repository's files, by their path from the root.
+//! Access to the repository's files, by path relative to its root.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Folders that are never looked into: build output and git's own.
+/// Directories that are never read: build output and git's own.
 const SKIPPED: &[&str] = &["target", ".git", "node_modules", "__pycache__"];
 
-/// Why a task could not be done, or what it found.
+/// Why a task failed, or what it found.
 #[derive(Debug)]
 pub struct Failure(String);
 
@@ -18,7 +18,7 @@ impl Failure {
         Failure(text.into())
     }
 
-    /// Says which file an operation failed on.
+    /// Adds the path to an I/O error.
     pub fn at(path: &Path) -> impl FnOnce(io::Error) -> Failure + '_ {
         move |error| Failure(format!("{}: {error}", path.display()))
     }
@@ -46,9 +46,9 @@ impl Repository {
         &self.root
     }
 
-    /// Reads every file below a folder (`""` for all), by path with `/` from the root of the repository.
+    /// Reads every file below a directory (`""` for all), by path relative to the root of the repository.
     ///
-    /// A folder that is not there has no files.
+    /// A missing directory has no files.
     pub fn files(&self, below: &str) -> Result<Tree, Failure> {
         let mut tree = Tree::default();
         let folder = self.root.join(below);
@@ -75,7 +75,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Writes a file, with the folders above it.
+    /// Writes a file, creating its parent directories.
     pub fn write(&self, relative: &str, bytes: &[u8]) -> Result<(), Failure> {
         let path = self.root.join(relative);
         if let Some(parent) = path.parent() {
@@ -91,12 +91,12 @@ impl Repository {
     }
 }
 
-/// Files by path, in order.
+/// Files by path, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree(pub BTreeMap<String, Vec<u8>>);
 
 impl Tree {
-    /// Returns the files whose name ends so and whose bytes are UTF-8.
+    /// Returns the UTF-8 files with the given file name ending.
     pub fn texts<'a>(&'a self, ending: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.0.iter().filter(move |(path, _)| path.ends_with(ending)).filter_map(|(path, bytes)| {
             let text = std::str::from_utf8(bytes).ok()?;
@@ -104,12 +104,12 @@ impl Tree {
         })
     }
 
-    /// Returns one file's text.
+    /// Returns the text of a file.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.0.get(path).and_then(|bytes| std::str::from_utf8(bytes).ok())
     }
 
-    /// Tells whether a file or a folder has this path.
+    /// Returns whether there is a file or directory with this path.
     pub fn holds(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         path.is_empty()
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_holds_files_and_the_folders_above_them() {
+    fn a_tree_contains_files_and_their_directories() {
         let tree = Tree::of(&[("a/b/c.md", ""), ("a-b", "")]);
         for path in ["", "a", "a/", "a/b", "a/b/c.md", "a-b"] {
             assert!(tree.holds(path), "{path}");

@@ -1,4 +1,4 @@
-//! `cargo xtask schemas`: the JSON Schema of every document of `--json`.
+//! `cargo xtask schemas`: generates the JSON Schema of every `--json` document.
 
 use std::collections::BTreeSet;
 
@@ -8,25 +8,25 @@ use crate::cargo::{cargo, output};
 use crate::generated::{self, Settle};
 use crate::repository::{Failure, Repository, Tree};
 
-/// Write the JSON Schemas of all documents, or check that they are as they would be written
+/// Write the JSON Schemas of all documents, or check that they are up to date
 #[derive(Debug, clap::Args)]
 pub struct SchemasArguments {
-    /// Change nothing; list the files that differ, and fail if there are any
+    /// Change nothing; list the files that are out of date, and fail if there are any
     #[arg(long)]
     pub check: bool,
 }
 
-/// Where the schemas are.
+/// The directory of the schemas.
 const FOLDER: &str = "docs/schemas";
 
-/// Where documents get their ids.
+/// The sources that contain the ids of documents.
 const SOURCES: &[&str] = &["crates/brigade/src/report", "crates/brigade-cli/src"];
 
 pub fn run(repository: &Repository, arguments: &SchemasArguments) -> Result<(), Failure> {
     let words = "run --quiet --locked --package brigade --features schemas --example schemas";
     let text = output(&mut cargo(repository, words.split(' ')))?;
     let schemas: Map<String, Value> = serde_json::from_str(&text)
-        .map_err(|error| Failure::new(format!("the schemas are no JSON: {error}")))?;
+        .map_err(|error| Failure::new(format!("the schemas are not JSON: {error}")))?;
     let mut known = BTreeSet::new();
     for folder in SOURCES {
         known.extend(ids(&repository.files(folder)?));
@@ -42,7 +42,7 @@ pub fn run(repository: &Repository, arguments: &SchemasArguments) -> Result<(), 
     generated::verdict(differing, settle, "schemas")
 }
 
-/// Makes one file of each schema.
+/// Returns one file per schema.
 fn tree(schemas: &Map<String, Value>) -> Tree {
     let file = |(id, schema): (&String, &Value)| {
         (format!("{FOLDER}/{id}.json"), format!("{schema:#}\n").into_bytes())

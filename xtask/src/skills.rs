@@ -1,4 +1,4 @@
-//! `cargo xtask skills`: are projected skills what readers of Agent Skills take?
+//! `cargo xtask skills`: checks that readers of Agent Skills accept projected skills.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::repository::{Failure, Repository};
 /// The validator of the Agent Skills format, with its version.
 const VALIDATOR: &str = "skills-ref==0.1.1";
 
-/// Project the starter catalog, and skills of all kinds for every harness that reads them, and let the validator of
-/// Agent Skills judge each
+/// Project the starter catalog and various skills for every harness that reads them, and check each with the Agent
+/// Skills validator
 ///
-/// Installs the validator from PyPI into the target folder, once.
+/// Installs the validator from PyPI below the target directory, once
 #[derive(Debug, clap::Args)]
 pub struct SkillsArguments {}
 
@@ -23,18 +23,18 @@ pub fn run(repository: &Repository, _: &SkillsArguments) -> Result<(), Failure> 
     judge(repository, &install(repository)?)
 }
 
-/// The same, but says so and goes on where the validator cannot be installed.
+/// Runs the check. If the validator cannot be installed, prints a note and succeeds.
 pub fn run_if_installable(repository: &Repository) -> Result<(), Failure> {
     match install(repository) {
         Ok(validator) => judge(repository, &validator),
         Err(failure) => {
-            println!("skills were NOT judged: {VALIDATOR} cannot be installed: {failure}");
+            println!("skills were NOT checked: {VALIDATOR} cannot be installed: {failure}");
             Ok(())
         }
     }
 }
 
-/// Installs the validator and returns its program.
+/// Installs the validator and returns its path.
 fn install(repository: &Repository) -> Result<PathBuf, Failure> {
     let folder = repository.root().join("target/skills");
     let program = folder.join("venv/bin/agentskills");
@@ -51,8 +51,7 @@ fn install(repository: &Repository) -> Result<PathBuf, Failure> {
     Ok(program)
 }
 
-/// Sources that skills are made of, by the tool's id: with and without front matter, and with such that no reader
-/// takes.
+/// Sources of skills by tool id: with and without front matter, and with front matter that no reader accepts.
 const SOURCES: [(&str, &str, &str); 6] = [
     ("plain", "skill", "# Plain\n\nNo front matter at all.\n"),
     ("named-otherwise", "skill", "---\nname: Something Else\ndescription: Says what it does.\n---\n# Body\n"),
@@ -99,7 +98,7 @@ fn judge(repository: &Repository, validator: &Path) -> Result<(), Failure> {
             )?;
         }
         if skills.is_empty() {
-            return Err(Failure::new("no skill was projected, so none was judged".to_owned()));
+            return Err(Failure::new("no skill was projected, so none was checked".to_owned()));
         }
         judged += skills.len();
     }
@@ -107,7 +106,7 @@ fn judge(repository: &Repository, validator: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A workspace whose projections are judged.
+/// A workspace whose projections are checked.
 struct Projected {
     program: PathBuf,
     folder: PathBuf,
@@ -145,7 +144,7 @@ impl Projected {
         fs::write(&path, text).map_err(Failure::at(&path))
     }
 
-    /// Returns every harness that reads skills, with the path that it reads them at.
+    /// Returns every harness that reads skills, with the path of a skill.
     fn skill_places(&self) -> Result<Vec<(String, String)>, Failure> {
         let mut found = Vec::new();
         let list = self.document(&["harness", "list"])?;
@@ -162,7 +161,7 @@ impl Projected {
     }
 }
 
-/// Finds the folders of skills.
+/// Finds the directories of skills.
 fn find_skills(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
     for entry in fs::read_dir(folder).map_err(Failure::at(folder))? {
         let path = entry.map_err(Failure::at(folder))?.path();

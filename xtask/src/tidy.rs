@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of the house that no compiler checks.
+//! `cargo xtask tidy`: checks the rules of the workspace that no compiler checks.
 
 mod documents;
 mod manifests;
@@ -9,15 +9,15 @@ mod words;
 
 use crate::repository::{Failure, Repository, Tree};
 
-/// Check the rules of the house: arrows, manifests, sources, documents
+/// Check the rules of the workspace: dependencies between crates, manifests, sources, documents
 #[derive(Debug, clap::Args)]
 pub struct TidyArguments {
-    /// Wrap comments that are too wide first
+    /// First wrap comments that are too wide
     #[arg(long)]
     pub fix: bool,
 }
 
-/// One breach of a rule, at a place.
+/// A violation of a rule, at a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     path: String,
@@ -58,7 +58,7 @@ fn wrap_comments(repository: &Repository) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Applies every rule, and lists what it found by place.
+/// Applies every rule, and lists the violations by place.
 fn findings(tree: &Tree) -> Vec<Finding> {
     let manifests = manifests::read(tree);
     let mut found = manifests.findings();
@@ -70,7 +70,7 @@ fn findings(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Returns the line (from 1) of a byte of a text.
+/// Returns the line number, from 1, of a byte offset.
 fn line_of(text: &str, offset: usize) -> usize {
     1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
 }

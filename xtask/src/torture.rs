@@ -1,12 +1,12 @@
-//! `cargo xtask torture`: thousands of trials of what tests try a hundred times.
+//! `cargo xtask torture`: repeats the randomized tests thousands of times.
 
 use crate::cargo::{cargo, done};
 use crate::repository::{Failure, Repository};
 
-/// Kill processes and misbehave in thousands of trials, and look for what is lost or left behind
+/// Kill processes and misbehave thousands of times, and check that nothing is lost or left behind
 #[derive(Debug, clap::Args)]
 pub struct TortureArguments {
-    /// How many trials of each kind
+    /// Number of trials of each kind
     #[arg(long, default_value_t = 3_000)]
     pub trials: usize,
 }
@@ -17,7 +17,7 @@ pub fn run(repository: &Repository, arguments: &TortureArguments) -> Result<(), 
     let words = "run --release --locked --quiet --package brigade-process --example torture --";
     let processes = done(cargo(repository, words.split(' ')).arg(&trials));
     println!("killed at any moment: {trials} trials");
-    // The binary that is killed is the one that people run.
+    // Test the release build, because that is what users run.
     let words =
         "test --release --locked --quiet --package brigade-tests --test binary kill_anywhere -- --nocapture";
     let killed = done(cargo(repository, words.split(' ')).env("BRIGADE_KILL_TRIALS", &trials));

@@ -1,8 +1,8 @@
-//! Calls of MCP tools beside a bare client that says the same to the same server, and a status of many runtimes.
+//! Measures calls of MCP tools, compared with a bare client of the same server, and the status of many runtimes.
 //!
-//! The whole command is measured, from its start to its end, server included; the bare client starts the server, shakes
-//! hands, lists the tools, calls one, closes the server's input and waits for its end. What Brigade adds is the
-//! difference.
+//! The whole command is measured, including the server. The bare client starts the server, performs the handshake,
+//! lists the tools, calls one, closes the server's input and waits until it ends. The difference is the cost of
+//! Brigade.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,26 +16,26 @@ use super::program::Program;
 use super::table::{Row, Table, Target};
 use crate::repository::{Failure, Repository};
 
-/// How much longer a call may take than the server alone.
+/// How much longer a call may take than the bare client.
 const MORE: Duration = Duration::from_millis(15);
 
-/// How long a status of many runtimes may take, and how many they are.
+/// How long the status of many runtimes may take, and their number.
 const STATUS: Duration = Duration::from_millis(200);
 const RUNTIMES: usize = 50;
 
-/// Call a tool of an MCP server, to have something to compare with
+/// Call a tool of an MCP server, as a reference for comparisons
 #[derive(Debug, clap::Args)]
 pub struct McpClientArguments {
-    /// The tool
+    /// Name of the tool
     tool: String,
-    /// Its arguments
+    /// Arguments of the call, as JSON
     args: String,
-    /// The command line of the server
+    /// Command line of the server
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     server: Vec<String>,
 }
 
-/// Is the bare client.
+/// Runs the bare client.
 pub fn mcp_client(arguments: &McpClientArguments) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::new(error.to_string());
     let args: Value =
@@ -82,7 +82,7 @@ struct Server {
     argument: &'static str,
 }
 
-/// The servers that are there: our own, and a published one when `cargo xtask interop` has installed it.
+/// Returns the available servers: our own, and a published one if `cargo xtask interop` has installed it.
 fn servers(repository: &Repository) -> Vec<Server> {
     let fixture = repository.root().join("fixtures/mcp/server.py").display().to_string();
     let python = ["/usr/bin/python3", "-S", "-E", &fixture].map(str::to_owned).to_vec();
@@ -146,7 +146,7 @@ fn runtime(id: &str) -> String {
     format!("[[runtime]]\nid = \"{id}\"\nname = \"{id}\"\ncommand = \"sleep 600\"\ntimeout = 10\n")
 }
 
-/// A temporary workspace, whose runtimes are stopped with it.
+/// A temporary workspace, whose runtimes are stopped when it is dropped.
 struct Place<'a> {
     folder: tempfile::TempDir,
     brigade: &'a Program,
@@ -197,7 +197,7 @@ impl<'a> Place<'a> {
             .map_err(|_| Failure::new(format!("{} printed no document", line.join(" "))))
     }
 
-    /// Writes the entry of a tool, and starts the runtime that it needs.
+    /// Writes the entry of a tool, and starts its runtime.
     fn write_server(&self, server: &Server) -> Result<(), Failure> {
         let command = server.command.join(" ");
         let entry = format!(
@@ -212,7 +212,7 @@ impl<'a> Place<'a> {
         self.start("voice")
     }
 
-    /// Queues and approves calls; returns their ids.
+    /// Queues and approves calls, and returns their ids.
     fn approved(&self, server: &Server, count: usize) -> Result<Vec<String>, Failure> {
         let call = |number: usize| {
             let args = json!({server.argument: format!("hello {number}")}).to_string();

@@ -1,7 +1,7 @@
-//! Measuring whole processes: wall-clock time and peak memory.
+//! Measures whole processes: wall-clock time and peak memory.
 //!
-//! A process inherits the peak memory of the one that started it, so a small program of its own, this one again as
-//! `xtask measure`, starts what is measured. What it cannot go below is the memory of that program, 3 to 4 MB.
+//! A process inherits the peak memory of its parent. A small program, which is this one started as `xtask measure`,
+//! therefore starts the measured processes. The memory of that program, 3 to 4 MB, is a lower bound.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -14,20 +14,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::repository::Failure;
 
-/// One process to start. Its output is thrown away.
+/// A process to measure. Its output is discarded.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Process {
-    /// The program.
+    /// The path of the program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<String>,
-    /// The folder it starts in.
+    /// The current directory.
     pub folder: PathBuf,
-    /// What it reads from its standard input; nothing if absent.
+    /// The file used as standard input, or none.
     pub input: Option<PathBuf>,
 }
 
-/// What was measured of several processes, one after the other.
+/// The measurements of several consecutive processes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Measured {
     seconds: Vec<f64>,
@@ -35,16 +35,16 @@ struct Measured {
     peak_kib: u64,
 }
 
-/// Times of a process that was run several times, in turn with what it is compared with.
+/// The measurements of a process that ran several times, in turns with its reference.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// The median of its times.
+    /// The median time.
     pub median: Duration,
-    /// The median of what it is compared with.
+    /// The median time of the reference.
     pub reference: Duration,
-    /// The most memory that it had, in bytes.
+    /// The peak memory in bytes.
     pub peak: u64,
-    /// How the last of them ended.
+    /// The exit code of the last run.
     pub code: Option<i32>,
 }
 
@@ -55,17 +55,17 @@ pub struct Measurer {
 }
 
 impl Measurer {
-    /// Takes the program that has this module, as people would build it.
+    /// Creates a measurer that uses this program, which should be a release build.
     pub fn new(program: PathBuf) -> Measurer {
         Measurer { program }
     }
 
-    /// The program that measures, which has other parts to measure too.
+    /// Returns the measuring program, which also contains the reference commands.
     pub fn program(&self) -> &Path {
         &self.program
     }
 
-    /// Measures `subject` in turn with `reference`, `times` times each; both get the number of the turn.
+    /// Measures `subject` in turns with `reference`, `times` times each. Both get the number of the turn.
     pub fn compare(
         &self,
         times: usize,
@@ -84,7 +84,7 @@ impl Measurer {
         })
     }
 
-    /// Measures one process that can be run only once.
+    /// Measures a process that can run only once.
     pub fn once(&self, process: Process) -> Result<Figures, Failure> {
         let measured = self.measure(vec![process])?;
         let time = median(measured.seconds);
@@ -107,7 +107,7 @@ impl Measurer {
     }
 }
 
-/// Is the small program: reads processes from standard input, writes what was measured.
+/// Runs the small program: reads processes from standard input and writes the measurements.
 pub fn measure_children() -> Result<(), Failure> {
     let mut text = String::new();
     let failed = |error: std::io::Error| Failure::new(error.to_string());

@@ -1,4 +1,4 @@
-//! The programs that are measured, and what they are asked outside of the measuring.
+//! The measured programs, and how they are called outside the measurements.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,29 +8,29 @@ use serde_json::Value;
 use super::measure::Process;
 use crate::repository::Failure;
 
-/// The longest that one command of the Python program may take, in seconds.
+/// The time limit for one command of v0.30, in seconds.
 const LIMIT: &str = "120";
 
 /// A program with the command `tools`.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: PathBuf,
-    /// What stands before its name: nothing, or a limit of time.
+    /// The prefix of its command line: nothing, or a time limit.
     before: Vec<String>,
 }
 
 impl Program {
-    /// Ours, as it is built.
+    /// Creates the program under development.
     pub fn ours(path: PathBuf) -> Program {
         Program { path, before: Vec::new() }
     }
 
-    /// The Python program, which may take very long.
+    /// Creates v0.30, which may take very long.
     pub fn original(path: PathBuf) -> Program {
         Program { path, before: ["timeout", "-s", "KILL", LIMIT].map(str::to_owned).to_vec() }
     }
 
-    /// Makes a process of `tools` and more words.
+    /// Returns the process of `tools` with more arguments.
     pub fn process(&self, folder: &Path, words: Vec<String>) -> Process {
         let name = self.path.display().to_string();
         let mut line = self.before.clone();
@@ -40,12 +40,12 @@ impl Program {
         Process { program, arguments: line, folder: folder.to_owned(), input: None }
     }
 
-    /// Tells whether the program has a command.
+    /// Returns whether the program has a command.
     pub fn knows(&self, command: &[String]) -> bool {
         self.help(command).is_some()
     }
 
-    /// Tells whether a command has a flag.
+    /// Returns whether a command has a flag.
     pub fn has_flag(&self, command: &[String], flag: &str) -> bool {
         self.help(command).is_some_and(|help| help.contains(flag))
     }
@@ -57,7 +57,7 @@ impl Program {
         Some(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Runs a command and returns what it wrote, however it ended.
+    /// Runs a command and returns its output, whatever its exit code.
     pub fn output(&self, folder: &Path, words: &[String]) -> Result<Vec<u8>, Failure> {
         let process = self.process(folder, words.to_vec());
         let output = Command::new(&process.program)
@@ -69,7 +69,7 @@ impl Program {
         Ok(output.stdout)
     }
 
-    /// Runs a command and returns how many bytes it wrote.
+    /// Runs a command and returns the length of its output in bytes.
     pub fn output_length(&self, folder: &Path, words: &[String]) -> Result<u64, Failure> {
         let process = self.process(folder, words.to_vec());
         let mut child = Command::new(&process.program)
@@ -85,7 +85,7 @@ impl Program {
         Ok(length)
     }
 
-    /// Returns the ids of the calls of a status.
+    /// Returns the ids of the calls with a status.
     pub fn ids(&self, folder: &Path, status: &str) -> Result<Vec<String>, Failure> {
         let mut words = ["call", "list", "--json"].map(str::to_owned).to_vec();
         if self.has_flag(&words[..2], "--status") {

@@ -1,26 +1,26 @@
-//! Tables of figures, with the targets that they are held to.
+//! Tables of figures with their targets.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::measure::Figures;
 
-/// What a figure should be.
+/// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// At most so many times the reference.
+    /// At most this multiple of the reference.
     Times(f64),
-    /// At most so much longer than the reference.
+    /// At most this much longer than the reference.
     More(Duration),
-    /// Less than a time.
+    /// Less than this time.
     Within(Duration),
-    /// Less memory than so many bytes.
+    /// Less than this many bytes of memory.
     Memory(u64),
-    /// So many bytes of output at least so fast.
+    /// At least this output rate.
     Throughput {
-        /// The output.
+        /// The length of the output.
         bytes: u64,
-        /// How fast.
+        /// The minimum rate.
         megabytes_a_second: f64,
     },
 }
@@ -58,13 +58,13 @@ impl Figures {
     }
 }
 
-/// One command.
+/// The figures of one command.
 #[derive(Debug)]
 pub struct Row {
     name: String,
     figures: Figures,
     targets: Vec<Target>,
-    /// The time of the same command of the Python program.
+    /// The time of the same command in v0.30.
     pub original: Option<Duration>,
 }
 
@@ -87,12 +87,12 @@ impl Row {
     }
 }
 
-/// Commands on one workspace; shown as Markdown.
+/// Commands on one workspace, displayed as Markdown.
 #[derive(Debug)]
 pub struct Table {
     title: String,
     with_original: bool,
-    /// The commands, in the order in which they were measured.
+    /// The commands, in the order of measurement.
     pub rows: Vec<Row>,
 }
 
@@ -132,7 +132,7 @@ fn milliseconds(time: Duration) -> String {
     if milliseconds < 100.0 { format!("{milliseconds:.2}") } else { format!("{milliseconds:.0}") }
 }
 
-/// Writes a count with a comma between thousands.
+/// Formats a count with commas between thousands.
 pub fn thousands(count: usize) -> String {
     let digits = count.to_string();
     let mut text = String::new();

@@ -1,7 +1,7 @@
-//! Workspaces of any size: a catalog of script tools, and a history of calls and runs.
+//! Generates workspaces of any size: a catalog of script tools, and a history of calls and runs.
 //!
-//! The history is written in the format of version 0.30.0 of the Python program, fingerprints included, so that both
-//! programs can read it. Ours adopts it with its first write.
+//! The history is written in the format of v0.30.0, including fingerprints, so that both programs can read it. Ours
+//! adopts it with its first write.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -14,7 +14,7 @@ use time::{Duration, OffsetDateTime};
 
 use crate::repository::Failure;
 
-/// How large a workspace is.
+/// The size of a workspace.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Tools in the catalog.
@@ -37,7 +37,7 @@ env_bindings = { }
 const HARNESSES: &[(&str, &str, &str)] =
     &[("claude", ".claude/commands/", ".md"), ("codex", ".codex/skills/", "/SKILL.md")];
 
-/// What every tool runs.
+/// The command of every tool.
 pub const COMMAND: &str = "sh bin/hello.sh";
 
 /// Returns the id of a tool.
@@ -45,7 +45,7 @@ pub fn tool_id(number: usize) -> String {
     format!("tool-{number:05}")
 }
 
-/// Writes a workspace into an empty folder.
+/// Writes a workspace into an empty directory.
 pub fn generate(root: &Path, size: Size) -> Result<(), Failure> {
     write(root, "bin/hello.sh", "echo hello \"$@\"\n")?;
     write(root, ".brigade/tools/policy.toml", POLICY)?;
@@ -151,7 +151,7 @@ impl<'a> History<'a> {
         json!({"counts": {"missing": list.len()}, "projections": list})
     }
 
-    /// A completed call. Keys are sorted and nothing is escaped, as in the Python program's file.
+    /// Returns a completed call. Keys are sorted and nothing is escaped, as in files of v0.30.
     fn call(&self, number: usize) -> Value {
         let tool = number % self.tools;
         let id = tool_id(tool);
@@ -230,7 +230,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// The fingerprint of a value, as the Python program makes it.
+/// Returns the fingerprint of a value, as v0.30 computes it.
 fn short(value: &Value) -> String {
     short_of(value.to_string().as_bytes())
 }
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workspace_has_what_its_size_says() {
+    fn a_workspace_has_the_requested_size() {
         let folder = tempfile::tempdir().unwrap();
         generate(folder.path(), Size { tools: 3, calls: 7, runs: 2 }).unwrap();
         let text = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_are_those_of_the_python_program() {
+    fn fingerprints_agree_with_v0_30() {
         // python3 -c 'import hashlib; print(hashlib.sha256(b"{\"a\":30.0,\"b\":null}").hexdigest()[:16])'
         assert_eq!(short(&json!({"b": null, "a": 30.0})), "0eb7eeeb7b1ed773");
     }

@@ -1,4 +1,4 @@
-//! The installed servers.
+//! Installs the servers.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,27 +8,27 @@ use std::process::{Command, Stdio};
 use crate::cargo::done;
 use crate::repository::Failure;
 
-/// The packages of npm, with their versions.
+/// The npm packages with their versions.
 const NPM: &[&str] = &[
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
 ];
 
-/// The packages of PyPI, with their versions.
+/// The PyPI packages with their versions.
 const PYPI: &[&str] = &["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19"];
 
-/// The folder of the modules in a project of npm.
+/// The directory of modules in an npm project.
 pub const NODE_MODULES: &str = "node_modules";
 
-/// Where the servers are.
+/// The locations of the servers.
 #[derive(Debug)]
 pub struct Installed {
     folder: PathBuf,
 }
 
 impl Installed {
-    /// Installs what is not there yet.
+    /// Installs the packages that are missing.
     pub fn make(folder: &Path) -> Result<Installed, Failure> {
         let installed = Installed { folder: folder.to_owned() };
         let wanted = [NPM, PYPI].concat().join("\n");
@@ -52,16 +52,17 @@ impl Installed {
         Ok(installed)
     }
 
-    /// Returns the folder of the Python servers, which they must be able to read.
+    /// Returns the directory of the Python servers, which they must be able to read.
     pub fn venv(&self) -> PathBuf {
         self.folder.join("venv")
     }
 
-    /// Makes a temporary folder beside the servers, on the same file system.
+    /// Creates a temporary directory on the same file system as the servers.
     pub fn place(&self) -> Result<tempfile::TempDir, Failure> {
         let beside = self.folder.with_file_name("interop-workspaces");
         fs::create_dir_all(&beside).map_err(Failure::at(&beside))?;
-        tempfile::tempdir_in(&beside).map_err(|error| Failure::new(format!("no folder: {error}")))
+        tempfile::tempdir_in(&beside)
+            .map_err(|error| Failure::new(format!("cannot create a temporary directory: {error}")))
     }
 
     /// Returns the interpreter of the Python servers.
@@ -69,23 +70,23 @@ impl Installed {
         self.folder.join("venv/bin/python3")
     }
 
-    /// Returns the modules of npm, which each project has in its own folder.
+    /// Returns the npm modules, which are linked into each project.
     pub fn node_modules(&self) -> PathBuf {
         self.folder.join("npm").join(NODE_MODULES)
     }
 
-    /// Returns the command of a server of npm, in a project that has the modules.
+    /// Returns the command of an npm server, in a project with the modules.
     pub fn node(&self, name: &str) -> String {
         format!("node {NODE_MODULES}/@modelcontextprotocol/{name}/dist/index.js")
     }
 
-    /// Returns the command of a server of PyPI.
+    /// Returns the command of a PyPI server.
     pub fn module(&self, name: &str) -> String {
         format!("'{}' -m {name}", self.python().display())
     }
 }
 
-/// Lets a command read nothing and print nothing but its mistakes.
+/// Gives a command no input and shows only its errors.
 fn quiet(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).stdout(Stdio::null()).env_remove(OsStr::new("npm_config_nodedir"))
 }

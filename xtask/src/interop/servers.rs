@@ -1,45 +1,45 @@
-//! The servers, what is asked of them, and what they must answer.
+//! The servers, the calls, and the expected results.
 
 use serde_json::{Value, json};
 
 use super::install::Installed;
 
-/// One server.
+/// An MCP server.
 #[derive(Debug)]
 pub struct Server {
-    /// Its name in the workspace.
+    /// The id in the workspace.
     pub id: &'static str,
-    /// Its command; `{workspace}` stands for the folder of the workspace.
+    /// The command. `{workspace}` stands for the directory of the workspace.
     pub command: String,
-    /// What its tools do.
+    /// The effects of its tools.
     pub effects: &'static [&'static str],
-    /// The labels of the variables that it gets.
+    /// The labels of its environment variables.
     pub env_labels: &'static [&'static str],
     /// The calls, in order.
     pub trials: Vec<Trial>,
 }
 
-/// One call.
+/// A call.
 #[derive(Debug)]
 pub struct Trial {
-    /// The tool's name at the server.
+    /// The name of the tool on the server.
     pub tool: &'static str,
-    /// The arguments; `{workspace}` in a text stands for the folder of the workspace.
+    /// The arguments. `{workspace}` in a string stands for the directory of the workspace.
     pub args: Value,
-    /// Seconds that it may take.
+    /// The timeout in seconds.
     pub timeout: u32,
-    /// What must come of it.
+    /// The expected result.
     pub expect: Expect,
 }
 
-/// What must come of a call.
+/// The expected result of a call.
 #[derive(Debug)]
 pub struct Expect {
     /// The status.
     pub status: &'static str,
-    /// The kind of the error; empty without one.
+    /// The kind of error. Empty if the call succeeds.
     pub kind: &'static str,
-    /// What the summary of the answer must hold.
+    /// Texts that the summary of the answer must contain.
     pub says: &'static [&'static str],
 }
 
@@ -55,7 +55,7 @@ fn fails(says: &'static [&'static str]) -> Expect {
     Expect { status: "failed", kind: "tool_error", says }
 }
 
-/// Every server.
+/// Returns every server.
 pub fn all(installed: &Installed) -> Vec<Server> {
     vec![everything(installed), filesystem(installed), memory(installed), git(installed), time(installed)]
 }
@@ -91,7 +91,7 @@ fn filesystem(installed: &Installed) -> Server {
     let write = |path: &str| json!({"path": path, "content": "written by a call\n"});
     Server {
         id: "filesystem",
-        // The second folder is one that the server would serve and the sandbox does not.
+        // The server would serve the second directory, but the sandbox does not allow it.
         command: format!("{} '{{workspace}}/data' '{{outside}}'", installed.node("server-filesystem")),
         effects: &["local-read", "local-write"],
         env_labels: &[],

@@ -1,4 +1,4 @@
-//! A workspace for one server, and the binary that is driven there.
+//! A workspace for one server, and the binary that runs in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::servers::{Server, Trial};
 use crate::cargo::done;
 use crate::repository::Failure;
 
-/// A value of the environment that no server may see.
+/// An environment value that no server may see.
 const CANARY: &str = "canary-EXAMPLE-4711";
 
 /// A temporary workspace.
@@ -76,7 +76,7 @@ impl Workspace {
         self.folder.path().join("workspace")
     }
 
-    /// Puts the folders into a text.
+    /// Replaces the placeholders for directories.
     fn fill(&self, text: &str) -> String {
         let outside = self.folder.path().join("outside");
         text.replace("{workspace}", &self.root().display().to_string())
@@ -90,7 +90,7 @@ impl Workspace {
         fs::write(&path, text).map_err(Failure::at(&path))
     }
 
-    /// Writes the one runtime of the workspace, which is the server itself.
+    /// Writes the only runtime of the workspace, which is the server itself.
     fn runtime(&self, command: &str) -> Result<(), Failure> {
         let text =
             format!("[[runtime]]\nid = \"helper\"\nname = \"Helper\"\ncommand = {command:?}\ntimeout = 20\n");
@@ -109,7 +109,7 @@ impl Workspace {
         command
     }
 
-    /// Runs a command of the tools and returns its document, whatever its exit code.
+    /// Runs a command of `tools` and returns its document, whatever its exit code.
     fn tools(&self, words: &[&str]) -> Result<Value, Failure> {
         let words = [&["tools"][..], words, &["--json"]].concat();
         let output = self
@@ -122,7 +122,7 @@ impl Workspace {
         })
     }
 
-    /// Lists the tools of the server whose input schemas use what is not supported.
+    /// Lists the tools of the server whose input schemas are not supported.
     pub fn unsupported(&self) -> Result<Vec<String>, Failure> {
         let imported = self.tools(&["import", "mcp", "helper", "--dry-run"])?;
         let tools = imported["tools"].as_array().cloned().unwrap_or_default();
@@ -133,7 +133,7 @@ impl Workspace {
         Ok(bad.map(|tool| format!("{}: {}", tool["mcp_tool_name"], tool["schema_problems"])).collect())
     }
 
-    /// Imports the tools that are called, reviews the entries, and starts the runtime that they need.
+    /// Imports the tools that are called, reviews their entries, and starts the runtime.
     pub fn import(&self, server: &Server) -> Result<(), Failure> {
         let mut words = vec!["import", "mcp", "helper"];
         for trial in &server.trials {
@@ -164,7 +164,7 @@ impl Workspace {
         if started["started"] == 1 { Ok(()) } else { Err(Failure::new(format!("no runtime: {started}"))) }
     }
 
-    /// Queues, approves and runs a call; returns its receipt.
+    /// Queues, approves and runs a call, and returns its receipt.
     pub fn call(&self, server: &Server, trial: &Trial) -> Result<Value, Failure> {
         let path = self.root().join(".brigade/tools.toml");
         let catalog = fs::read_to_string(&path).map_err(Failure::at(&path))?;
@@ -192,7 +192,7 @@ impl Workspace {
         Ok(run["receipt"].clone())
     }
 
-    /// Says which files hold the value that no server may see, and what was written where nothing may be.
+    /// Returns the files that contain the canary, and files written outside the sandbox.
     pub fn leaks(&self) -> Result<Vec<String>, Failure> {
         let mut found = Vec::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -215,7 +215,7 @@ impl Workspace {
     }
 }
 
-/// Makes a folder with the same files as another one. They are shared, because nobody writes to them.
+/// Creates a directory with hard links to the files of another one. Nothing writes to them.
 fn link_tree(from: &Path, to: &Path) -> Result<(), Failure> {
     fs::create_dir_all(to).map_err(Failure::at(to))?;
     for entry in fs::read_dir(from).map_err(Failure::at(from))? {
@@ -231,7 +231,7 @@ fn link_tree(from: &Path, to: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Finds the id of the entry of a tool.
+/// Finds the id of a tool's entry.
 fn tool_id(catalog: &str, tool: &str) -> Option<String> {
     let entry = catalog
         .split("[[tool]]")

@@ -1,13 +1,13 @@
-//! Documents: links that lead somewhere, and an architecture page that names everything.
+//! Checks documents: links must have a target, and the architecture page must name everything.
 
 use super::manifests::Manifests;
 use super::{Finding, line_of};
 use crate::repository::Tree;
 
-/// The page that says what each crate and each package is for.
+/// The page that explains each crate and each package.
 const ARCHITECTURE: &str = "docs/architecture.md";
 
-/// Lists every breach of the rules for documents.
+/// Lists every violation of the rules for documents.
 pub fn findings(tree: &Tree, manifests: &Manifests) -> Vec<Finding> {
     let mut found = architecture(tree, manifests);
     for (path, text) in tree.texts(".md") {
@@ -44,7 +44,7 @@ fn architecture(tree: &Tree, manifests: &Manifests) -> Vec<Finding> {
     found
 }
 
-/// Returns the target of every inline link and image of a Markdown text, and of every reference, with its offset.
+/// Returns the target of every inline link, image and reference of a Markdown text, with its offset.
 fn links(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let (mut offset, mut fence) = (0, None);
@@ -84,7 +84,7 @@ fn links_of_line<'a>(line: &'a str, offset: usize, found: &mut Vec<(usize, &'a s
     }
 }
 
-/// Says what is wrong with a link; `None` if it leads somewhere, or out of the repository.
+/// Returns what is wrong with a link, or `None` if its target exists or is outside the repository.
 fn problem(tree: &Tree, path: &str, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;
@@ -102,7 +102,7 @@ fn problem(tree: &Tree, path: &str, target: &str) -> Option<String> {
         .then(|| format!("the link `{target}` leads nowhere: `{resolved}` has no such heading"))
 }
 
-/// Resolves a link against the file it stands in, by names alone.
+/// Resolves a link relative to its file, lexically.
 fn resolve(path: &str, link: &str) -> Option<String> {
     if link.is_empty() {
         return Some(path.to_owned());
@@ -119,7 +119,7 @@ fn resolve(path: &str, link: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Returns the anchors of a page's headings, as code hosts form them.
+/// Returns the anchors of a page's headings, as code hosts generate them.
 fn anchors(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut is_fenced = false;
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_somewhere() {
+    fn links_with_a_target() {
         check(
             "# Here\n[a](b/c.md) [b](../README.md#top) [c](b/) [d](#here) [e](/docs/b/c.md \"title\")",
             &[],
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_nowhere() {
+    fn links_without_a_target() {
         check("\n[a](missing.md)", &[(2, "no `docs/missing.md`")]);
         check("![a](b/c.png)\n\n[b]: gone.md", &[(1, "c.png"), (3, "gone.md")]);
         check("[a](../../x.md)", &[(1, "out of the repository")]);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn code_holds_no_links() {
+    fn code_contains_no_links() {
         check("```\n[a](missing.md)\n```\n`[b](missing.md)`", &[]);
     }
 

@@ -1,4 +1,4 @@
-//! Manifests: the arrows between crates, and what every crate inherits from the workspace.
+//! Checks manifests: the dependencies between crates, and the keys that every crate inherits from the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,21 +8,21 @@ use super::{Finding, line_of};
 use crate::floors;
 use crate::repository::Tree;
 
-/// What every crate takes over from the root manifest.
+/// The keys that every crate inherits from the root manifest.
 const INHERITED: &[&str] = &["version", "edition", "rust-version", "license"];
 
-/// What a crate that can be published says of itself.
+/// The keys that a publishable crate must have.
 const PUBLISHED: &[&str] = &["readme", "keywords", "categories"];
 
-/// The one crate with lints of its own, and the lint that must then be among them.
+/// The only crate with its own lints, and the lint that must be among them.
 const OWN_LINTS: (&str, &str) = ("brigade-process", "undocumented_unsafe_blocks");
 
-/// Which table of a manifest names a dependency.
+/// The kind of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The crate is built from it, its build script included.
+    /// A normal or build dependency.
     Built,
-    /// Its tests and benches use it.
+    /// A dev-dependency.
     Tested,
 }
 
@@ -41,17 +41,17 @@ struct Manifest {
     dependencies: Vec<Dependency>,
 }
 
-/// Every manifest of the workspace, as far as the rules look at them.
+/// Every manifest of the workspace, as far as the rules need it.
 #[derive(Debug, Default)]
 pub struct Manifests {
     crates: Vec<Manifest>,
     /// The rows of `[workspace.dependencies]`: key, package, line.
     rows: Vec<(String, String, usize)>,
-    /// What was found while reading.
+    /// The violations found while reading.
     found: Vec<Finding>,
 }
 
-/// Reads the manifests of a tree; one that cannot be read is a finding.
+/// Reads the manifests of a tree. An unreadable manifest is reported.
 pub fn read(tree: &Tree) -> Manifests {
     let mut manifests = Manifests::default();
     let texts: Vec<_> = tree
@@ -152,7 +152,7 @@ impl Manifests {
         }
     }
 
-    /// Lists every breach of the rules for manifests.
+    /// Lists every violation of the rules for manifests.
     pub fn findings(&self) -> Vec<Finding> {
         let mut found = self.found.clone();
         let ours = self.names();
@@ -193,7 +193,7 @@ impl Manifests {
         self.crates.iter().map(|manifest| manifest.name.as_str()).collect()
     }
 
-    /// Returns each package of others that a crate uses, with the first place that names it.
+    /// Returns each external package that a crate uses, with the first place that names it.
     pub fn third_party(&self) -> BTreeMap<&str, (&str, usize)> {
         let ours = self.names();
         let mut found = BTreeMap::new();
@@ -221,7 +221,7 @@ fn inherits(value: &DeValue<'_>) -> bool {
     matches!(value, DeValue::Table(table) if table.get("workspace").is_some_and(|flag| flag.get_ref().as_bool() == Some(true)))
 }
 
-/// Returns the package that a dependency under another name stands for.
+/// Returns the package of a renamed dependency.
 fn renamed<'a>(value: &'a DeValue<'_>) -> Option<&'a str> {
     match value {
         DeValue::Table(table) => table.get("package")?.get_ref().as_str(),

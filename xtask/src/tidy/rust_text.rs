@@ -1,8 +1,8 @@
-//! Tells code, comments and literals of a Rust file apart, line by line.
+//! Separates code, comments and literals of a Rust file, line by line.
 //!
-//! Just enough of the language for rules that look for words: a word in a string is neither code nor a comment.
+//! Just enough of the language to search for words: a word in a string is neither code nor a comment.
 
-/// One line of a file: its code, with literals blanked out, and its comments.
+/// A line of a file: its code, with literals blanked out, and its comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     pub code: String,
@@ -13,14 +13,14 @@ pub struct Line {
 enum State {
     Code,
     LineComment,
-    /// How many block comments are open.
+    /// The nesting depth of block comments.
     BlockComment(usize),
     Text,
-    /// How many `#` close the literal.
+    /// The number of `#` that close the literal.
     RawText(usize),
 }
 
-/// Splits a file. Never fails: of a file that does not compile, the rest may be taken for something else.
+/// Splits a file. Never fails, but the result for a file that does not compile may be wrong.
 pub fn split(text: &str) -> Vec<Line> {
     let mut lines = vec![Line::default()];
     let mut state = State::Code;
@@ -77,7 +77,7 @@ pub fn split(text: &str) -> Vec<Line> {
     lines
 }
 
-/// Returns what begins here in code, and the length of its opening mark.
+/// Returns what starts here in code, and the length of its opening mark.
 fn opening(rest: &str, before: Option<char>) -> Option<(State, usize)> {
     if rest.starts_with("//") {
         return Some((State::LineComment, 2));
@@ -99,7 +99,7 @@ fn opening(rest: &str, before: Option<char>) -> Option<(State, usize)> {
     }
 }
 
-/// Returns the length of a character literal that begins here; a lifetime is none.
+/// Returns the length of a character literal that starts here. A lifetime is not one.
 fn character_literal(rest: &str) -> Option<usize> {
     let inner = rest.strip_prefix('\'')?;
     let first = inner.chars().next()?;
@@ -110,7 +110,7 @@ fn character_literal(rest: &str) -> Option<usize> {
     inner[first.len_utf8()..].starts_with('\'').then_some(1 + first.len_utf8() + 1)
 }
 
-/// Tells whether a text holds a word, where letters, digits and `_` make words.
+/// Returns whether a text contains a word, consisting of letters, digits and `_`.
 pub fn has_word(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_told_from_code() {
+    fn comments_are_separated_from_code() {
         check("let a = 1; // one", "let a = 1;", "one");
         check("a /* b /* c */ d */ e", "a   e", "b  c  d");
         check("/// Doc.\nfn a() {}", "fn a() {}", "/ Doc.");

@@ -1,20 +1,20 @@
-//! Rust files: length, open notes, silenced lints and tests, unsafe code.
+//! Checks Rust files: length, open notes, silenced lints and tests, unsafe code.
 
 use super::rust_text::{Line, has_word, split};
 use super::{Finding, width};
 use crate::repository::Tree;
 
-/// How many lines a Rust file may have.
+/// The maximum number of lines of a Rust file.
 const LONGEST: usize = 700;
 
 /// Files that may be longer, and why.
 const LONG_FILES: &[(&str, &str)] = &[];
 
-/// The only folder whose code may be unsafe.
+/// The only directory whose code may be unsafe.
 const UNSAFE_FOLDER: &str = "crates/brigade-process/";
 
-/// Where code may call what `clippy.toml` bans: the seams to disk, clock, environment and processes, and what is no
-/// product.
+/// Code that may call what `clippy.toml` bans: the interfaces to disk, clock, environment and processes, and code that
+/// is not shipped.
 const SEAMS: &[&str] = &[
     "crates/brigade-process/",
     "crates/brigade-fs/",
@@ -25,35 +25,35 @@ const SEAMS: &[&str] = &[
     "xtask/",
 ];
 
-/// The façade's code.
+/// The code of the façade.
 const FACADE: &str = "crates/brigade/src/";
 
-/// The one file of it that has an `impl Workspace`, which hands out handles and does nothing else.
+/// The only file with an `impl Workspace`, which only hands out handles.
 const WORKSPACE: &str = "crates/brigade/src/workspace.rs";
 
-/// How many lines an attribute may have before its reason.
+/// The maximum number of lines of an attribute before its reason.
 const ATTRIBUTE: usize = 6;
 
-/// What is said of a comment that is too wide.
+/// The message about a comment that is too wide.
 const WIDE: &str = "a comment has at most 120 columns: `cargo xtask tidy --fix` wraps it";
 
-/// Words that mark something left for later.
+/// Words that mark open work.
 const NOTES: &[&str] = &["TODO", "FIXME", "XXX"];
 
-/// What code may not say, and what to do about it.
+/// Code that is not allowed, and what to do instead.
 const BANNED: &[(&str, &str)] = &[
     ("#[ignore", "an ignored test tests nothing: run it or remove it"),
     ("allow(dead_code", "dead code is removed, not silenced"),
     ("expect(dead_code", "dead code is removed, not silenced"),
 ];
 
-/// Tells whether a file is a module that the tests of a crate share: each of them is a program of its own, and uses its
-/// part.
+/// Returns whether a file is a module shared by the tests of a crate. Each test is a program of its own and uses only a
+/// part of it.
 fn is_shared_by_tests(path: &str) -> bool {
     path.contains("/tests/") && path.ends_with("/mod.rs")
 }
 
-/// Lists every breach of the rules for Rust files.
+/// Lists every violation of the rules for Rust files.
 pub fn findings(tree: &Tree) -> Vec<Finding> {
     let sources: Vec<_> = tree.texts(".rs").filter(|(path, _)| !path.starts_with("fixtures/")).collect();
     let mut found = Vec::new();
@@ -89,11 +89,11 @@ fn check_length(path: &str, text: &str, excused: &[(&str, &str)], found: &mut Ve
     }
 }
 
-/// Finds permissions to call what is banned that have no reason, or stand outside the seams and not in tests.
+/// Finds permissions to call banned functions that lack a reason, or that are in neither `SEAMS` nor tests.
 fn check_seams(path: &str, lines: &[Line], found: &mut Vec<Finding>) {
     let is_seam = SEAMS.iter().any(|seam| path.starts_with(seam))
         || ["/tests/", "/benches/", "/examples/"].iter().any(|folder| path.contains(folder))
-        // A file of unit tests, declared under `#[cfg(test)]` elsewhere.
+        // A file of unit tests, declared under `#[cfg(test)]` in another file.
         || path.ends_with("/tests.rs");
     let mut is_test = false;
     for (index, line) in lines.iter().enumerate() {
@@ -123,7 +123,7 @@ fn breaches(path: &str, line: &Line) -> Vec<String> {
             found.push(format!("{note} without the number of an issue (`#12`)"));
         }
     }
-    // Attributes may be spaced as the writer likes.
+    // Attributes may contain any whitespace.
     let dense: String = line.code.chars().filter(|c| !c.is_whitespace()).collect();
     for (text, reason) in BANNED {
         let is_shared = is_shared_by_tests(path) && text.contains("dead_code");

@@ -1,18 +1,18 @@
-//! The width of comments, which the formatter leaves as it is.
+//! Checks and wraps the width of comments, which the formatter does not change.
 
 use std::collections::VecDeque;
 
 use super::rust_text::split;
 
-/// How many columns a line that is only a comment may have.
+/// The maximum number of columns of a comment line.
 pub const WIDEST: usize = 120;
 
-/// One line that is only a comment.
+/// A line that contains only a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Comment {
-    /// What stands before the text, such as `    ///`.
+    /// The part before the text, such as `    ///`.
     head: String,
-    /// The text, with the blanks before it.
+    /// The text, with leading spaces.
     text: String,
 }
 
@@ -28,7 +28,7 @@ impl Comment {
         format!("{}{}", self.head, self.text)
     }
 
-    /// Tells whether this line continues the paragraph of one whose further lines are indented like this.
+    /// Returns whether this line continues the paragraph of a line whose next lines have this indent.
     fn continues(&self, head: &str, indent: &str) -> bool {
         let blanks = self.text.len() - self.text.trim_start().len();
         let text = &self.text[blanks..];
@@ -42,7 +42,7 @@ impl Comment {
     }
 }
 
-/// Returns the length of the mark of a list's item that begins here.
+/// Returns the length of a list marker at the start of a text.
 fn item(text: &str) -> Option<usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let is_item =
@@ -50,7 +50,7 @@ fn item(text: &str) -> Option<usize> {
     is_item.then_some(digits + 2)
 }
 
-/// Lists the lines (from 1) that are only a comment and too wide. A row of a table is as wide as it must be.
+/// Lists the comment lines, from 1, that are too wide. Table rows may have any width.
 pub fn too_wide(text: &str) -> Vec<usize> {
     let comments = split(text);
     let is_wide = |(index, line): &(usize, &str)| {
@@ -61,7 +61,7 @@ pub fn too_wide(text: &str) -> Vec<usize> {
     text.lines().enumerate().filter(is_wide).map(|(index, _)| index + 1).collect()
 }
 
-/// Wraps the comments that are too wide. Tables and code in examples stay as they are.
+/// Wraps the comments that are too wide. Tables and code examples are not changed.
 pub fn wrapped(text: &str) -> String {
     let wide = too_wide(text);
     if wide.is_empty() {
@@ -104,7 +104,7 @@ pub fn wrapped(text: &str) -> String {
     done
 }
 
-/// Cuts a line at the last blank that fits, not within code; returns what stays, what is left, and the indent of it.
+/// Cuts a line at the last space that fits, but not within code. Returns the first part, the rest, and its indent.
 fn cut(comment: &Comment) -> Option<(Comment, String, String)> {
     let trimmed = comment.text.trim_start();
     let blanks = &comment.text[..comment.text.len() - trimmed.len()];
@@ -129,7 +129,7 @@ fn cut(comment: &Comment) -> Option<(Comment, String, String)> {
 mod tests {
     use super::*;
 
-    /// Checks that each line of a comment, with `~` for 60 letters, becomes these lines.
+    /// Checks that comment lines, with `~` for 60 letters, are wrapped as expected.
     #[track_caller]
     fn check(lines: &str, expect: &str) {
         let long = "x".repeat(60);
@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_narrow_stays() {
+    fn narrow_comments_stay() {
         check("/// a\n/// b\nfn f() {}\n", "/// a\n/// b\nfn f() {}\n");
         check("// ~ abc", "// ~ abc");
     }
 
     #[test]
-    fn a_long_line_goes_on_in_the_next_of_its_paragraph() {
+    fn a_long_line_continues_in_the_next_line_of_its_paragraph() {
         check("    // ~ ~ a\n    // b\n    f();\n", "    // ~\n    // ~ a b\n    f();\n");
         check("/// ~ ~\n///\n/// b\n", "/// ~\n/// ~\n///\n/// b\n");
         check("/// ~ ~ ~\n/// b\n", "/// ~\n/// ~\n/// ~ b\n");

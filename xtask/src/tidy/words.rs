@@ -1,19 +1,19 @@
-//! The words of the command line: only the face that has one knows them.
+//! Checks that only the command line knows the names of its commands.
 //!
-//! What is below says a `NextStep`. Texts of files and records whose bytes must stay are files of their own, which
-//! `include_str!` takes in.
+//! All other crates use a `NextStep`. Texts of files and records whose bytes must not change are separate files,
+//! included with `include_str!`.
 
 use super::Finding;
 use super::rust_text::split;
 use crate::repository::Tree;
 
-/// How the commands begin.
+/// The first words of the commands.
 const COMMANDS: &[&str] = &["brigade tools", "brigade work"];
 
 /// The crate of the command line.
 const FACE: &str = "crates/brigade-cli/";
 
-/// Lists every command that a crate below the faces knows the words of.
+/// Lists every use of a command's name in a crate below the command line.
 pub fn findings(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in tree.texts(".rs").filter(|(path, _)| is_below(path)) {
@@ -21,13 +21,12 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
             if line.code.contains("#[cfg(test)]") {
                 break;
             }
-            // A comment may name a command; `split` takes comments and strings out of the code.
+            // A comment may name a command; `split` removes comments and strings from the code.
             let raw = text.lines().nth(index).unwrap_or_default();
             let is_said = |command: &&&str| raw.contains(**command) && !line.comment.contains(**command);
             if let Some(command) = COMMANDS.iter().find(is_said) {
-                let message = format!(
-                    "`{command}` is for the command line to say: use a `NextStep`, or an included file"
-                );
+                let message =
+                    format!("`{command}` belongs to the command line: use a `NextStep`, or an included file");
                 found.push(Finding::new(path, index + 1, message));
             }
         }
@@ -53,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_face_says_a_command() {
+    fn only_the_command_line_names_a_command() {
         let source =
             "//! `brigade tools list` lists.\nfn f() -> &'static str {\n    \"brigade tools list\"\n}\n";
         check("crates/brigade-doctor/src/a.rs", source, &[3]);
