@@ -16,7 +16,7 @@ use crate::{
 pub enum Fault {
     /// No fault; steps are only counted.
     None,
-    /// The disk is full from this step on, counted from 0. Half of the first write succeeds.
+    /// The disk is full from this step on, counted from 0. A write stores half of its bytes, then fails.
     NoSpaceFrom(usize),
     /// Only this step fails, with a device error.
     BrokenAt(usize),

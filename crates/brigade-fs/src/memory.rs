@@ -96,7 +96,7 @@ impl MemoryFs {
         // A name in a lost directory is lost too.
         let names: Vec<RelPath> = after.names.keys().cloned().collect();
         for name in names {
-            if !after.has_folder(&name.parent()) {
+            if !after.has_directory(&name.parent()) {
                 after.names.remove(&name);
             }
         }
@@ -135,11 +135,11 @@ impl MemoryFs {
 }
 
 impl State {
-    fn has_folder(&self, path: &RelPath) -> bool {
+    fn has_directory(&self, path: &RelPath) -> bool {
         path.is_root()
             || self.names.get(path).is_some_and(|node| {
-                // After a crash, nodes are added after the names. A node that is still missing is looked up by name.
-                !matches!(self.nodes.get(node), Some(Node::File { .. })) && self.has_folder(&path.parent())
+                // `after_crash` restores names before nodes. Until then every name counts as a directory.
+                !matches!(self.nodes.get(node), Some(Node::File { .. })) && self.has_directory(&path.parent())
             })
     }
 
@@ -148,19 +148,19 @@ impl State {
         if let Some(node) = self.names.get(path) {
             return Ok((*node, &self.nodes[node]));
         }
-        self.require_folder(operation, path)?;
+        self.require_directory(operation, path)?;
         Err(fail(FsErrorKind::NotFound))
     }
 
     /// Checks that the parent directory of a path exists.
-    fn require_folder(&self, operation: &'static str, path: &RelPath) -> Result<(), FsError> {
+    fn require_directory(&self, operation: &'static str, path: &RelPath) -> Result<(), FsError> {
         let mut folder = path.parent();
         let fail = |kind| Err(FsError::new(operation, path.as_str(), kind));
         while !folder.is_root() {
             match self.names.get(&folder).map(|node| &self.nodes[node]) {
                 Some(Node::Directory { .. }) => return Ok(()),
                 Some(Node::File { .. }) => return fail(FsErrorKind::NotADirectory),
-                None if self.has_folder(&folder.parent()) => return fail(FsErrorKind::NotFound),
+                None if self.has_directory(&folder.parent()) => return fail(FsErrorKind::NotFound),
                 None => folder = folder.parent(),
             }
         }
@@ -218,7 +218,7 @@ impl Fs for MemoryFs {
         let mut state = self.state();
         match state.find("create", path) {
             Ok(_) => return Err(FsError::new("create", path.as_str(), FsErrorKind::Exists)),
-            Err(error) if error.is_not_found() => state.require_folder("create", path)?,
+            Err(error) if error.is_not_found() => state.require_directory("create", path)?,
             Err(error) => return Err(error),
         }
         let modified = state.tick();
@@ -240,7 +240,7 @@ impl Fs for MemoryFs {
         let mut state = self.state();
         match state.find("create", path) {
             Ok(_) => return Err(FsError::new("create", path.as_str(), FsErrorKind::Exists)),
-            Err(error) if error.is_not_found() => state.require_folder("create", path)?,
+            Err(error) if error.is_not_found() => state.require_directory("create", path)?,
             Err(error) => return Err(error),
         }
         let modified = state.tick();
@@ -270,7 +270,7 @@ impl Fs for MemoryFs {
     fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
         let mut state = self.state();
         let (node, _) = state.find("rename", from)?;
-        state.require_folder("rename", to)?;
+        state.require_directory("rename", to)?;
         if let Some(Node::Directory { .. }) = state.names.get(to).map(|node| &state.nodes[node]) {
             return Err(FsError::new("rename", to.as_str(), FsErrorKind::NotAFile));
         }
@@ -393,7 +393,7 @@ impl Fs for MemoryFs {
     }
 
     fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError> {
-        self.state().require_folder("lock", path)?;
+        self.state().require_directory("lock", path)?;
         let locks = self.shared.locks.lock().unwrap_or_else(PoisonError::into_inner);
         let free = |locks: &mut HashMap<RelPath, String>| locks.contains_key(path);
         let (mut locks, _) = self

@@ -314,19 +314,20 @@ fn save_index(
 fn clean_up(state: &State, before: &[u64]) -> u64 {
     let Some(header) = &state.header else { return 0 };
     let (fs, layout) = (&*state.place.fs, &state.place.layout);
-    let mut folders = layout.folders();
-    folders.push(layout.directory().clone());
+    let mut directories = layout.directories();
+    directories.push(layout.directory().clone());
     let mut removed = 0;
     let mut remove = |path: brigade_fs::RelPath| removed += u64::from(fs.remove(&path).is_ok());
-    for folder in folders {
-        let Ok(entries) = fs.list_dir(&folder) else { continue };
+    for directory in directories {
+        let Ok(entries) = fs.list_dir(&directory) else { continue };
         for entry in entries {
-            let Ok(path) = folder.join(&entry.name) else { continue };
+            let Ok(path) = directory.join(&entry.name) else { continue };
             // Other programs write in the parent directory too. Only names with our prefix are known to be leftovers.
-            let is_ours = folder != *layout.directory() || entry.name.starts_with(&layout.temporary_prefix());
+            let is_ours =
+                directory != *layout.directory() || entry.name.starts_with(&layout.temporary_prefix());
             let number = entry.name.strip_suffix(".index").map(|stem| format!("{stem}.jsonl"));
             let number = segment_number(number.as_deref().unwrap_or(&entry.name));
-            let is_unnamed = folder == layout.segments()
+            let is_unnamed = directory == layout.segments()
                 && number
                     .is_some_and(|number| before.contains(&number) && !header.segments.contains(&number));
             if is_unnamed || (is_temporary(&entry.name) && is_ours) {

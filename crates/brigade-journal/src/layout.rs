@@ -97,10 +97,10 @@ impl Layout {
     }
 
     /// The paths that must be directories.
-    pub(crate) fn folders(&self) -> Vec<RelPath> {
-        let mut folders = vec![self.segments(), self.documents.clone()];
-        folders.extend(self.beside.iter().cloned());
-        folders
+    pub(crate) fn directories(&self) -> Vec<RelPath> {
+        let mut directories = vec![self.segments(), self.documents.clone()];
+        directories.extend(self.beside.iter().cloned());
+        directories
     }
 }
 

@@ -290,18 +290,18 @@ impl<'f> Ledger<'f> {
             None => fs.create_dir_all(self.folder)?,
             Some(file) => {
                 let mut lines = Backwards::new(&*file)?;
-                let mut behind = 0;
+                let mut torn = 0;
                 while let Some((line, is_complete)) = lines.next_line()? {
                     last = LedgerEntry::from_line(&line).filter(|_| is_complete || has_right_hash(&line));
                     if last.is_some() {
                         bytes.extend((!is_complete).then_some('\n'));
                         break;
                     }
-                    behind += line.len() as u64 + u64::from(is_complete);
+                    torn += line.len() as u64 + u64::from(is_complete);
                 }
-                if 0 < behind {
-                    let start = file.len()? - behind;
-                    let length = usize::try_from(behind).expect("the lines were in memory");
+                if 0 < torn {
+                    let start = file.len()? - torn;
+                    let length = usize::try_from(torn).expect("the lines were in memory");
                     self.quarantine(&file.read_range(start, length)?)?;
                     let mut file = fs.open_append(&self.path())?;
                     file.truncate(start)?;
@@ -393,7 +393,7 @@ impl<'f> Ledger<'f> {
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn behind(&self, known: u64) -> Result<Vec<LedgerEntry>, FsError> {
+    pub fn after(&self, known: u64) -> Result<Vec<LedgerEntry>, FsError> {
         let Some(file) = self.open_if_file()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         let mut lines = Backwards::new(&*file)?;

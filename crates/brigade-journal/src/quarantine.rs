@@ -45,8 +45,8 @@ pub(crate) fn copy_unreadable(state: &State) -> Result<u64, JournalError> {
 /// Moves everything that occupies the name of one of our directories to a quarantine. Returns how many were moved.
 pub(crate) fn move_not_directories(place: &Journal) -> Result<u64, FsError> {
     let mut moved = 0;
-    for folder in not_directories(place) {
-        set_file_aside(&*place.fs, &folder)?;
+    for path in not_directories(place) {
+        set_file_aside(&*place.fs, &path)?;
         moved += 1;
     }
     Ok(moved)
@@ -75,9 +75,11 @@ pub fn set_file_aside(fs: &dyn Fs, path: &RelPath) -> Result<RelPath, FsError> {
 
 /// Lists everything that occupies the name of one of our directories but is not a directory.
 pub(crate) fn not_directories(place: &Journal) -> Vec<RelPath> {
-    let mut folders = place.layout.folders();
-    folders.retain(|folder| place.fs.metadata(folder).is_ok_and(|found| found.kind != FileKind::Directory));
-    folders
+    let mut directories = place.layout.directories();
+    directories.retain(|directory| {
+        place.fs.metadata(directory).is_ok_and(|found| found.kind != FileKind::Directory)
+    });
+    directories
 }
 
 /// Returns the first unused quarantine number.

@@ -409,7 +409,7 @@ impl State {
         let mut damage = self.damage.clone();
         let words = self.place.kind.words();
         for folder in quarantine::not_directories(&self.place) {
-            let (path, problem) = (folder.to_string(), "it is not a folder");
+            let (path, problem) = (folder.to_string(), "it is not a directory");
             damage.push(Damage { path, line: None, problem, mending: Mending::SetAside });
         }
         for log in self.logs() {

@@ -195,7 +195,7 @@ impl Snapshot for Moment {
             line: None,
             run_id: run.clone(),
             tampering: Tampering::Added,
-            detail: "no entry of the ledger names it",
+            detail: "it has no ledger entry",
         });
         let last = ledger.len() as u64;
         Ok(Verification {
@@ -231,7 +231,7 @@ struct MemoryTransaction<'s> {
 }
 
 impl MemoryTransaction<'_> {
-    /// Applies a change to a new copy of the content.
+    /// Applies a change and publishes the result to readers.
     fn change<T>(&mut self, change: impl FnOnce(&mut Kept) -> T) -> T {
         let changed = change(Arc::make_mut(&mut self.moment.0));
         *locked(&self.shared.kept) = self.moment.0.clone();

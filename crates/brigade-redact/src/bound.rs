@@ -29,8 +29,8 @@ pub(super) struct Bound {
 }
 
 struct Form {
-    stands_alone: bool,
-    within_mark: bool,
+    is_word: bool,
+    is_in_mark: bool,
 }
 
 impl Bound {
@@ -51,8 +51,8 @@ impl Bound {
         let forms = forms
             .iter()
             .map(|form| Form {
-                stands_alone: form.len() < SHORTEST_INSIDE_WORDS,
-                within_mark: memchr::memmem::find(MARK.as_bytes(), form).is_some(),
+                is_word: form.len() < SHORTEST_INSIDE_WORDS,
+                is_in_mark: memchr::memmem::find(MARK.as_bytes(), form).is_some(),
             })
             .collect();
         Some(Bound { automaton, forms, spelled, longest })
@@ -80,8 +80,8 @@ impl Bound {
             };
             position = found.start() + 1;
             let form = &self.forms[found.pattern().as_usize()];
-            let hidden = form.within_mark && is_within_mark(window.bytes, found.range());
-            let alone = !form.stands_alone || is_word(window.bytes, found.range());
+            let hidden = form.is_in_mark && is_within_mark(window.bytes, found.range());
+            let alone = !form.is_word || is_word(window.bytes, found.range());
             if !hidden && alone {
                 masks.push(found.range());
             }

@@ -321,8 +321,8 @@ fn a_file_in_the_place_of_the_runs_is_reported() {
     fs::rename(&runs, site.workspace.join("runs")).unwrap();
     fs::write(&runs, "x").unwrap();
     let checked = site.json(["state", "check"]).expect(1);
-    assert!(checked["damage"].to_string().contains("it is not a folder"), "{checked:#}");
-    assert!(site.tools(["doctor"]).stdout_text().contains("it is not a folder"));
+    assert!(checked["damage"].to_string().contains("it is not a directory"), "{checked:#}");
+    assert!(site.tools(["doctor"]).stdout_text().contains("it is not a directory"));
     assert_eq!(site.json(["run", "list"]).expect(0)["error_count"], 1);
     site.json(["doctor", "--fix"]).expect(0);
     fs::rename(site.workspace.join("runs"), &runs).unwrap();

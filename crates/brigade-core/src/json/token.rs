@@ -163,7 +163,7 @@ impl<'a> Tokens<'a> {
             Expect::Element => self.value(),
             Expect::Key if self.peek()? == b'}' => Ok(self.close()),
             Expect::Key => self.key(),
-            Expect::Comma => self.behind_value(),
+            Expect::Comma => self.after_value(),
             Expect::Nothing if self.at < self.text.len() => Err(JsonErrorKind::TrailingText),
             Expect::Nothing => Ok(Token::End),
         }
@@ -211,7 +211,7 @@ impl<'a> Tokens<'a> {
 
     /// Reads what follows a value inside an array or object.
     #[inline]
-    fn behind_value(&mut self) -> Scanned<Token<'a>> {
+    fn after_value(&mut self) -> Scanned<Token<'a>> {
         let end = if self.is_in_object() { b'}' } else { b']' };
         match self.peek()? {
             b',' => {

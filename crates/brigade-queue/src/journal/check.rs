@@ -111,7 +111,7 @@ fn ledger_damage(state: &State) -> Result<Vec<Damage>, QueueError> {
         Ok(Some(lines)) => lines,
         Ok(None) if known == 0 => return Ok(Vec::new()),
         Ok(None) => {
-            return Ok(vec![damage(None, "calls name receipts in it, and it is not there", Mending::Stays)]);
+            return Ok(vec![damage(None, "it is missing, but calls name receipts in it", Mending::Stays)]);
         }
         Err(error) if error.kind == FsErrorKind::NotAFile => {
             return Ok(vec![damage(None, "it is not a file", Mending::SetAside)]);
@@ -124,11 +124,7 @@ fn ledger_damage(state: &State) -> Result<Vec<Damage>, QueueError> {
         match line.entry {
             Some(entry) => {
                 if entry.sequence != last + 1 {
-                    found.push(damage(
-                        Some(number),
-                        "not the entry that follows here in the ledger",
-                        Mending::Stays,
-                    ));
+                    found.push(damage(Some(number), "not the next entry of the ledger", Mending::Stays));
                 }
                 last = entry.sequence;
             }

@@ -133,7 +133,7 @@ fn list_once(state: &State) -> Result<CheckpointList, QueueError> {
                     let differs = differences(&file, &checkpoint);
                     if !differs.is_empty() {
                         let problem =
-                            format!("it is not what the record of its call says: {}", differs.join(", "));
+                            format!("it differs from the record of its call: {}", differs.join(", "));
                         list.errors.push(BadCheckpoint { path: path.clone(), problem, is_recorded: true });
                     }
                     list.checkpoints.push(StoredCheckpoint { checkpoint, path, differs });
@@ -175,7 +175,8 @@ fn add_recorded(list: &mut CheckpointList, call: &StoredCall) {
         match list.errors.iter_mut().find(|bad| bad.path == path) {
             Some(bad) => bad.is_recorded = true,
             None => {
-                let problem = "the record of its call has it, and its file does not".to_owned();
+                let problem =
+                    "it is in the record of its call, but its file is missing or invalid".to_owned();
                 list.errors.push(BadCheckpoint { path, problem, is_recorded: true });
             }
         }

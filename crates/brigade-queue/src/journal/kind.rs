@@ -49,8 +49,8 @@ impl Kind for CallKind {
     fn words(&self) -> &'static Words {
         &Words {
             not_a_record: "not a call record",
-            unfinished: "one of several calls that a crash kept from being queued",
-            lost_segment: "the journal names this segment of finished calls, and it is not there",
+            unfinished: "part of a batch that a crash kept from being queued",
+            lost_segment: "this segment of finished calls is missing",
         }
     }
 

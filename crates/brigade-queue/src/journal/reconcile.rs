@@ -20,7 +20,7 @@ use crate::store::{StoredCall, StoredReceipt, Transaction as _};
 /// Finishes the calls whose receipts are in the ledger but unknown to the journal.
 pub(crate) fn reconcile(journal: &mut JournalTransaction, now: Timestamp) -> Result<(), QueueError> {
     let state = journal.writer.state();
-    let entries = state.place().ledger().behind(state.max_ledger()?)?;
+    let entries = state.place().ledger().after(state.max_ledger()?)?;
     // An interrupted adoption leaves adopted entries. It continues on its own.
     let Some(last) = entries.iter().rfind(|entry| !entry.is_adopted) else { return Ok(()) };
     if state.require_our_version().is_err() {
@@ -145,31 +145,31 @@ const SHARED: [&str; 13] = [
 ];
 
 /// Returns how a call relates to a ledger entry, or `None` if it does not know the run.
-fn stands(stored: &StoredCall, entry: &LedgerEntry) -> Option<Stands> {
+fn relation(stored: &StoredCall, entry: &LedgerEntry) -> Option<Relation> {
     let call = &stored.call;
     let is_this_run = call.claim.as_ref().is_some_and(|claim| claim.run_id.as_str() == entry.run_id);
     let link = call.receipt.as_ref().and_then(|receipt| receipt.ledger.as_ref());
     if call.status == CallStatus::Running && is_this_run {
-        Some(Stands::Running)
+        Some(Relation::Running)
     } else if link.is_some_and(|link| entry.sequence <= link.sequence) {
-        Some(Stands::Behind)
+        Some(Relation::Known)
     } else {
         None
     }
 }
 
-enum Stands {
+enum Relation {
     /// The run is not recorded yet, by its runner or by a later writer.
     Running,
     /// The call knows this run or a later one.
-    Behind,
+    Known,
 }
 
 /// Returns whether the call of an entry does not know the run, or is missing.
 pub(crate) fn is_forgotten(state: &State, entry: &LedgerEntry) -> Result<bool, QueueError> {
     let receipt = if entry.record_id.is_none() { sound_receipt(state, entry) } else { None };
     let Some(stored) = call_of(state, entry, receipt.as_ref())? else { return Ok(true) };
-    Ok(stored.version != RecordVersion::Newer && stands(&stored, entry).is_none())
+    Ok(stored.version != RecordVersion::Newer && relation(&stored, entry).is_none())
 }
 
 /// Reads the receipt of an entry, if its hash matches.
@@ -194,9 +194,9 @@ fn call_of(
 fn settle(journal: &mut JournalTransaction, entry: &LedgerEntry, now: Timestamp) -> Result<bool, QueueError> {
     let receipt = sound_receipt(journal.writer.state(), entry);
     let Some(stored) = call_of(journal.writer.state(), entry, receipt.as_ref())? else { return Ok(true) };
-    match stands(&stored, entry) {
-        Some(Stands::Running) => return Ok(false),
-        Some(Stands::Behind) => return Ok(true),
+    match relation(&stored, entry) {
+        Some(Relation::Running) => return Ok(false),
+        Some(Relation::Known) => return Ok(true),
         None if stored.version == RecordVersion::Newer => return Ok(true),
         None => {}
     }

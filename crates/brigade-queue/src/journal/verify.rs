@@ -51,7 +51,7 @@ fn verify_by(state: &State, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Ve
         }
         Ok(None) => None,
         Err(error) if error.kind == FsErrorKind::NotAFile => {
-            let detail = "something that is no file has the ledger's name";
+            let detail = "the ledger is not a file";
             findings.push(Finding::of(None, "", Tampering::Removed, detail));
             Some(Vec::new())
         }
@@ -75,7 +75,7 @@ fn verify_by(state: &State, from: u64, hashed: Option<&Hashed<'_>>) -> Result<Ve
     check_files(state, &checked, hashed, &mut findings);
     check_links(&entries, &links, from, detail, &mut findings);
     for entry in forgotten(state, &checked, &links)? {
-        let detail = "its call does not know of the run: the journal is older than the ledger";
+        let detail = "its call does not know the run: the journal is older than the ledger";
         findings.push(Finding::of(Some(entry.sequence), &entry.run_id, Tampering::Forgotten, detail));
     }
     if !is_unadopted {
@@ -140,17 +140,12 @@ fn check_chain(lines: &[LedgerLine], from: u64, known: u64, findings: &mut Vec<F
             find(entry.sequence, run_id, Tampering::Changed, "its entry in the ledger was changed");
         } else if entry.sequence != expected {
             if entry.sequence < expected || present.contains(&expected) {
-                find(
-                    entry.sequence,
-                    run_id,
-                    Tampering::Reordered,
-                    "its entry stands at another place of the ledger",
-                );
+                find(entry.sequence, run_id, Tampering::Reordered, "its ledger entry is out of order");
             } else if !was_broken {
-                find(expected, "", Tampering::Removed, "its entry is missing in the ledger");
+                find(expected, "", Tampering::Removed, "its entry is missing from the ledger");
             }
         } else if entry.previous != previous {
-            find(entry.sequence, run_id, Tampering::Changed, "its entry does not follow from the one before");
+            find(entry.sequence, run_id, Tampering::Changed, "its entry does not follow the one before");
         }
         expected = entry.sequence + 1;
         previous = entry.hash.to_hex();
@@ -256,7 +251,7 @@ fn check_links(
             }
             Some(_) => (Tampering::Changed, "its call names another receipt than the ledger"),
             None if last < link.sequence => (Tampering::CutOff, cut),
-            None => (Tampering::Removed, "its entry is missing in the ledger"),
+            None => (Tampering::Removed, "its entry is missing from the ledger"),
         };
         findings.push(Finding::of(Some(link.sequence), &link.run_id, tampering, detail));
     }
@@ -338,7 +333,7 @@ fn check_additions(
     for path in files {
         let stem = path.name().strip_suffix(".json").unwrap_or_default();
         if !known.contains(stem) {
-            findings.push(Finding::of(None, stem, Tampering::Added, "no entry of the ledger names it"));
+            findings.push(Finding::of(None, stem, Tampering::Added, "it has no ledger entry"));
         }
     }
     Ok(())
