@@ -207,7 +207,7 @@ impl Site {
         assert_eq!(self.log_text(&receipt, "stdout").lines().last(), Some(expect), "{what}: {receipt:#}");
     }
 
-    /// Returns where a call stands.
+    /// Returns the status of a call.
     #[track_caller]
     pub fn status(&self, id: &str) -> String {
         let call = self.json(["call", "show", id]).expect(0);

@@ -36,7 +36,7 @@ pub struct Outcome {
     pub interrupted: usize,
 }
 
-/// What commands take when nobody kills them.
+/// How long commands take if they are not killed.
 struct Undisturbed {
     queue: Duration,
     approve: Duration,
@@ -130,10 +130,10 @@ pub fn kill_anywhere(trials: usize, seed: u64) -> Outcome {
     examine(&site, ledger, started)
 }
 
-/// What commands have acknowledged, as told before they were killed or ended.
+/// What commands have acknowledged before they were killed or ended.
 #[derive(Debug, Default)]
 struct Ledger {
-    /// Acknowledged calls and where each was said to stand.
+    /// Acknowledged calls and their reported status.
     calls: BTreeMap<String, &'static str>,
     /// Calls to approve next.
     pending: VecDeque<String>,

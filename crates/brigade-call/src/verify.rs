@@ -212,7 +212,7 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
     changes
 }
 
-/// Repeats the reasons that the record of an approved call holds: an approval leaves none, so nobody approved them.
+/// Repeats the blockers in the record of an approved call: an approval has none, so they were not approved.
 fn stored_blockers(call: &Call) -> impl Iterator<Item = Blocker> {
     let stored = call.approval.iter().flat_map(|_| &call.blockers);
     stored.map(|stored| {
@@ -269,7 +269,7 @@ impl VerifiedCall {
         self.runtime.as_ref()
     }
 
-    /// Returns what the script is told when it resumes after a checkpoint.
+    /// Returns the checkpoints of a resumed run.
     pub fn resume(&self) -> Option<&Resume> {
         self.resume.as_ref()
     }

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn closeouts_of_the_python_program_quiet_what_they_list() {
+    fn closeouts_of_v030_quiet_what_they_list() {
         // Fingerprints of v0.30 in `/w`.
         let gap = ProjectionMark {
             harness: "cursor".to_owned(),

@@ -1,11 +1,10 @@
-//! The sha256 of large programs that are the system's own, remembered.
+//! A cache for the sha256 of large system programs.
 //!
 //! A plan, an approval and a run each need the bytes of the program. Reading the 100 MB of an interpreter takes longer
-//! than most scripts that it runs, so the digest of a file that is at least [`LARGE`], belongs to root, may be written
-//! by nobody else and has been left alone for a moment is kept in `.brigade/tools/digests.json`, under its device,
-//! inode, length and times of modification and change. The last of these the system sets itself at every change, so
-//! whoever is not root can neither change such a file nor make another one that looks like it; and a file of anyone
-//! else is always read.
+//! than most scripts that it runs. So the digest of a file is cached in `.brigade/tools/digests.json` if the file is at
+//! least [`LARGE`], belongs to root, is writable only by root, and has not changed for a moment. The key is its device,
+//! inode, length, and modification and change times. The system sets the change time itself, so only root can change
+//! such a file or make another one with the same key. Files of other users are always read.
 //!
 //! The file is a cache: without it, or with anything odd in it, programs are read.
 
@@ -18,7 +17,7 @@ use brigade_fs::{Fs, RelPath};
 
 use crate::host::Host;
 
-/// Where they are kept.
+/// The cache file.
 const DIGESTS: &str = ".brigade/tools/digests.json";
 
 /// The schema id of that file.
@@ -34,7 +33,7 @@ const LARGE: u64 = 1 << 20;
 /// How long ago a file must have changed last: a second change may share its time with the first one.
 const SETTLED_MICROS: i64 = 2_000_000;
 
-/// What is remembered, read when it is first asked for.
+/// The cache, read on first use.
 #[derive(Debug, Default)]
 pub struct Digests {
     stored: OnceLock<BTreeMap<String, Fingerprint>>,
@@ -81,7 +80,7 @@ impl KnownDigests for Host<'_> {
 }
 
 impl Digests {
-    /// Keeps what was learned, in commands that write anyway. That it cannot be kept is no failure.
+    /// Stores new digests, in commands that write anyway. Ignores write errors.
     pub fn keep(&self, fs: &dyn Fs) {
         let learned = std::mem::take(&mut *self.learned.lock().unwrap_or_else(PoisonError::into_inner));
         if learned.is_empty() {

@@ -20,7 +20,7 @@ pub const DOCUMENT_LIMIT: u64 = 16 << 20;
 /// The largest source or projection that is read.
 const SOURCE_LIMIT: u64 = 64 << 20;
 
-/// What a path of the entry led to.
+/// The file at a path of the entry.
 #[derive(Clone, Debug)]
 pub enum Found {
     /// The entry names none.
@@ -29,14 +29,14 @@ pub enum Found {
     Missing,
     /// It cannot be read; the text says why.
     Unreadable(String),
-    /// It leads out of the workspace to where the policy does not allow.
+    /// It leads out of the workspace without permission of the policy.
     Outside,
     /// Its bytes.
     Bytes(Vec<u8>),
 }
 
 impl Found {
-    /// Returns what a plan needs to know of it.
+    /// Returns the fact for a plan.
     pub fn fact(&self) -> FileFact {
         match self {
             Found::NotNamed => FileFact::NotNamed,
@@ -192,8 +192,7 @@ impl ToolReader<'_> {
         }
     }
 
-    /// Returns the directory that the program starts in, where links on the way make it another one than the entry
-    /// names.
+    /// Returns the working directory, if links resolve it to another directory than the entry names.
     pub fn real_directory(&self) -> Option<String> {
         let cwd = self.tool.cwd.as_deref().filter(|cwd| !cwd.is_empty())?;
         let real = match self.host.fs.resolve(cwd, self.host.home()).ok()? {
@@ -248,7 +247,7 @@ enum Reached<T> {
     Refused,
 }
 
-/// Looks at what stands where a projection goes.
+/// Reads the content at the path of a projection.
 pub(crate) fn target_facts(fs: &dyn Fs, path: &str) -> TargetFacts {
     let Ok(path) = path.parse::<RelPath>() else {
         return TargetFacts::Refused(PathRefusal::OutsideWorkspace);

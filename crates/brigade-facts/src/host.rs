@@ -1,4 +1,4 @@
-//! What reading facts needs of the host.
+//! The workspace and host that facts are read from.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -21,9 +21,9 @@ pub struct Host<'a> {
     pub fs: &'a dyn Fs,
     /// The variables of this process.
     pub environment: &'a HostEnvironment,
-    /// What is remembered of large programs.
+    /// The digest cache.
     pub digests: &'a Digests,
-    /// The present.
+    /// The clock.
     pub clock: &'a dyn Clock,
 }
 

@@ -1,8 +1,8 @@
-//! Reads what a decision needs of a workspace, once, at the depth that is asked for.
+//! Reads the facts for decisions once, at the requested depth.
 //!
-//! Owns: reading the configuration ([`Config`]) and the facts of tools ([`FactReader`]): their files, the program and
-//! the code that their command leads to, their projections, their pins. Does not know: calls in a queue, runs, how
-//! anything is decided or shown. Starts nothing, and writes nothing but a cache of digests.
+//! Owns reading the configuration ([`Config`]) and the facts of tools ([`FactReader`]): files, the program and code of
+//! the command, projections and pins. Knows no queue, runs, decisions or output. Starts nothing, and writes only a
+//! cache of digests.
 //!
 //! | asked for | what is read |
 //! | --- | --- |

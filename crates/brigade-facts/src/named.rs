@@ -26,7 +26,7 @@ pub(crate) struct NamedFiles {
     pub(crate) files: BTreeMap<String, Fingerprint>,
     /// Code that cannot be bound.
     pub(crate) too_much: BTreeSet<NotBound>,
-    /// The script that the command runs, when it is not there.
+    /// The script that the command runs, if it is missing.
     pub(crate) missing: Option<String>,
     /// What the programs of the command are installed in, outside of the system and the workspace.
     pub(crate) program_paths: Vec<String>,
@@ -112,7 +112,7 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     }
     for path in reads.programs {
         let name = path.strip_prefix(fs.root()).unwrap_or(&path).to_string_lossy().into_owned();
-        // One that cannot be read cannot be run, or is read by nobody but the system.
+        // A file that cannot be read cannot be run, or is read only by the system.
         if let Ok(fingerprint) = file_fingerprint(fs, &name) {
             named.files.insert(name, fingerprint);
         }

@@ -1,4 +1,4 @@
-//! Where projections really go, when links on the way are followed.
+//! Resolves the targets of projections through links.
 
 use std::collections::HashMap;
 use std::sync::RwLock;
@@ -8,7 +8,7 @@ use brigade_projection::{PathRefusal, TargetFacts, relative_path};
 
 use crate::files::target_facts;
 
-/// What stands at a path, links followed.
+/// The entry at a path, after links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spot {
     /// Nothing; this is where a new file would be.
@@ -17,7 +17,7 @@ pub enum Spot {
     There(RelPath, FileKind),
     /// The path may not be used.
     Refused(PathRefusal),
-    /// Something that cannot be looked at.
+    /// An entry that cannot be inspected.
     Unreadable,
 }
 
@@ -35,7 +35,7 @@ pub struct Places<'w> {
 const UNBROKEN: &str = "no thread panics while it holds this";
 
 impl<'w> Places<'w> {
-    /// Starts without having looked anywhere; `root` is the absolute path of the workspace.
+    /// Creates an empty cache; `root` is the absolute path of the workspace.
     pub fn new(fs: &'w dyn Fs, root: String) -> Places<'w> {
         Places { fs, root, folders: RwLock::default(), listed: RwLock::default(), moved: RwLock::default() }
     }
@@ -45,8 +45,7 @@ impl<'w> Places<'w> {
         &self.root
     }
 
-    /// Looks at what stands where a projection goes. Links may lead anywhere in the workspace but into `.git` and
-    /// `.brigade`.
+    /// Inspects the target of a projection. Links may lead anywhere in the workspace except into `.git` and `.brigade`.
     pub fn look(&self, path: &str) -> TargetFacts {
         let Ok(wanted) = path.parse::<RelPath>() else {
             return TargetFacts::Refused(PathRefusal::OutsideWorkspace);

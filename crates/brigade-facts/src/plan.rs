@@ -23,7 +23,7 @@ use crate::tool::{Depth, FactReader, ToolFacts};
 pub struct PlanInput<'c> {
     /// The facts.
     pub facts: PlanFacts<'c>,
-    /// How the projections stand.
+    /// The state of the projections.
     pub projections: Vec<ProjectionItem>,
     /// The program, when the family is executed and it was found.
     pub program: Option<OpenedProgram>,

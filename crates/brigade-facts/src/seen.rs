@@ -69,7 +69,7 @@ pub fn is_program(fs: &dyn Fs, path: &Path) -> bool {
     metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)
 }
 
-/// Tells what is there; `None` when that cannot be told.
+/// Returns the kind of entry; `None` if it is not known.
 fn found(metadata: Result<Metadata, FsError>) -> Option<Option<Kind>> {
     match metadata {
         Ok(metadata) => Some(Some(kind(metadata.kind))),

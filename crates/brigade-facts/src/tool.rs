@@ -20,7 +20,7 @@ use crate::files::{Found, ToolReader, compile_schema, parse_json};
 use crate::host::Host;
 use crate::places::Places;
 
-/// How much is read of a tool.
+/// How much of a tool is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Depth {
     /// Every file that its entry names, for lists and health.
@@ -46,12 +46,12 @@ pub struct ToolFacts<'c> {
     pub files: ToolFiles,
     /// The directory that its program starts in.
     pub directory: PathBuf,
-    /// How its projections stand.
+    /// The state of its projections.
     pub projections: Vec<ProjectionItem>,
     listed: Listed,
 }
 
-/// What only lists say.
+/// Facts for lists only.
 #[derive(Default)]
 struct Listed {
     /// The length of a list `tools` in the tool's schema.
@@ -189,7 +189,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
     }
 }
 
-/// Lists the fields whose paths lead out, of those that a plan does not read.
+/// Lists the fields that a plan does not read and whose paths lead out.
 fn other_paths_outside(reader: &ToolReader<'_>) -> Vec<&'static str> {
     let fields = [
         ("manifest_path", &reader.tool.manifest_path),
@@ -229,9 +229,9 @@ pub struct SummaryFacts {
     pub schema_available: bool,
     /// Whether its manifest is there.
     pub manifest_available: bool,
-    /// How many tools stand behind the entry.
+    /// The number of tools of the entry.
     pub tool_count: usize,
-    /// How the projection for each harness stands.
+    /// The state of the projection for each harness.
     pub coverage: Vec<(String, ProjectionStatus)>,
     /// The names of the servers of an MCP config.
     pub mcp_server_ids: Option<Vec<String>>,

@@ -1,4 +1,4 @@
-//! What a build without the feature `client` has instead of sessions.
+//! Stubs for builds without the feature `client`.
 
 use brigade_process::{Control, Sink, Spec};
 use brigade_redact::Redactor;

@@ -1,8 +1,8 @@
-//! What this build can do.
+//! The capabilities of this build.
 
 use brigade_policy::Blocker;
 
-/// Returns why this build calls no MCP tool; `None` when it speaks to servers.
+/// Returns why this build cannot call MCP tools; `None` if it can.
 pub fn refusal_of_build() -> Option<Blocker> {
     (!cfg!(feature = "client")).then(|| {
         Blocker::new("mcp_not_in_build", "this build does not speak to MCP servers")

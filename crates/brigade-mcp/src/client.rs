@@ -1,4 +1,4 @@
-//! One session with a server: started, spoken to in the protocol, and ended.
+//! One session with a server, from its start to its end.
 
 mod conversation;
 mod lines;

@@ -1,4 +1,4 @@
-//! What a tool answered, as a receipt may hold it: shortened, redacted, and nothing binary.
+//! The answer of a tool for a receipt: shortened, redacted and without binary data.
 
 use brigade_core::text::short;
 use brigade_core::{Json, Object};
@@ -16,7 +16,7 @@ const BLOCKS: usize = 50;
 /// Bytes of structured content that a receipt holds.
 const STRUCTURED: usize = 16 * 1024;
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct McpAnswer {
     /// Whether the server says that the tool failed.

@@ -1,4 +1,4 @@
-//! What was asked of a server and what came of it, as the receipt holds it.
+//! The request to a server and its result, for the receipt.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::pin::{ListedTool, Pin, PinChange};
 /// counts instead; fails with the reason why nothing could be kept.
 pub type KeepPin<'a> = dyn Fn(&ListedTool) -> Result<Option<Pin>, String> + 'a;
 
-/// What the listing of a tool is compared with before the tool is called.
+/// What the listing of a tool is compared with before a call.
 #[derive(Clone, Copy)]
 pub enum PinRule<'a> {
     /// Nothing.
@@ -37,7 +37,7 @@ impl fmt::Debug for PinRule<'_> {
     }
 }
 
-/// What is asked of a server.
+/// The request to a server.
 #[derive(Clone, Copy, Debug)]
 pub struct McpRequest<'a> {
     /// The server, as receipts name it.
@@ -50,7 +50,7 @@ pub struct McpRequest<'a> {
     pub pin: PinRule<'a>,
 }
 
-/// What went wrong, as a stable word.
+/// The kind of failure, as a stable word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum McpErrorKind {
@@ -80,7 +80,7 @@ pub enum McpErrorKind {
     JsonRpcError,
     /// The tool says that it failed (`isError`).
     ToolError,
-    /// The answer wants something that a call cannot give: input of a person, or patience with a task.
+    /// The answer needs something that a call does not support: input of a person, or a long-running task.
     UnsupportedAnswer,
     /// A response could not be read.
     MalformedMessage,
@@ -91,7 +91,7 @@ pub enum McpErrorKind {
 }
 
 impl McpErrorKind {
-    /// The word that receipts use.
+    /// Returns the word in receipts.
     pub fn as_str(self) -> &'static str {
         match self {
             McpErrorKind::NotStarted => "not_started",
@@ -125,7 +125,7 @@ pub struct McpFault {
     pub message: String,
 }
 
-/// How the server came to its end.
+/// How the server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerExit {
     /// By itself, before or after its input was closed.
@@ -137,7 +137,7 @@ pub enum ServerExit {
 }
 
 impl ServerExit {
-    /// The words that receipts use.
+    /// Returns the word in receipts.
     pub fn as_str(self) -> &'static str {
         match self {
             ServerExit::ByItself => "by itself",
@@ -147,12 +147,12 @@ impl ServerExit {
     }
 }
 
-/// What came of speaking to a server. Whatever is known is here, also when it failed.
+/// The result of an exchange with a server. Holds everything that is known, also on failure.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
     /// How its process ended; `None` when it was never started. The counts of the streams are those of the log.
     pub outcome: Option<Outcome>,
-    /// How it came to its end.
+    /// How it ended.
     pub exit: Option<ServerExit>,
     /// Why it failed; `None` when the tool answered and did not fail.
     pub fault: Option<McpFault>,
@@ -282,7 +282,7 @@ impl Exchange {
         Json::Object(response)
     }
 
-    /// The answer in one line, else why there is none.
+    /// Returns the answer in one line, or why there is none.
     fn response_text(&self) -> Option<String> {
         let fault = || self.fault.as_ref().map(|fault| fault.message.clone());
         self.answer.as_ref().map(|answer| answer.summary.clone()).or_else(fault)

@@ -1,4 +1,4 @@
-//! The two things that a server is asked for: its tools, or a call of one of them.
+//! The two requests to a server: list its tools, or call one of them.
 
 use brigade_call::VerifiedCall;
 use brigade_core::Object;
@@ -23,7 +23,7 @@ pub struct ToolCall<'a> {
 }
 
 impl<'a> ToolCall<'a> {
-    /// Takes what a verified call asks a server for; `None` when it is no call of an MCP tool.
+    /// Creates the request of a verified call; `None` if it is not a call of an MCP tool.
     pub fn of(call: &'a VerifiedCall, pin: PinRule<'a>) -> Option<ToolCall<'a>> {
         let plan = call.plan();
         let contract = plan.contract();
@@ -39,7 +39,7 @@ impl<'a> ToolCall<'a> {
         })
     }
 
-    /// Returns what came of it; empty when it did not come to speaking.
+    /// Returns the result; empty if the server was not reached.
     pub fn exchange(&self) -> &Exchange {
         &self.exchange
     }

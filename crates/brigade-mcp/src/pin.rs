@@ -1,7 +1,7 @@
-//! What a server said of a tool when it was approved, kept to be compared with what it says now.
+//! The listing of a tool when it was approved, compared with later listings.
 //!
-//! Pure. A server that changes the description or the parameters of a tool after its approval may mislead the caller of
-//! it; so the listed tool is kept as a [`Pin`], and a later listing is compared with it.
+//! Pure. A server that changes the description or the parameters of a tool after its approval may mislead its caller.
+//! So the listed tool is stored as a [`Pin`], and later listings are compared with it.
 //!
 //! | what the server lists | enters the fingerprint |
 //! | --- | --- |
@@ -31,9 +31,9 @@ const SCHEMA: &str = "brigade.mcp_pin.v1";
 pub struct ListedTool {
     /// Its name, as it is called.
     pub name: String,
-    /// Its name for people.
+    /// Its title.
     pub title: Option<String>,
-    /// What the server says that it does.
+    /// Its description.
     pub description: Option<String>,
     /// The schema of its arguments; `null` when the server gives none.
     pub input_schema: Json,
@@ -61,7 +61,7 @@ impl ListedTool {
         Some(tool)
     }
 
-    /// Fingerprints what stands here; that of what the server said, unless secrets were taken out.
+    /// Computes the fingerprint of these fields, which is that of the server's listing unless secrets were masked.
     fn fingerprint_of_words(&self) -> Fingerprint {
         Fingerprint::builder("brigade.mcp-pin.v1")
             .text("name", self.name.as_str())
@@ -153,7 +153,7 @@ pub struct Pin {
     pinned_at: Timestamp,
 }
 
-/// Why a record is no pin.
+/// Why a record is not a pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is missing or is not what a pin has there")]
 pub struct PinError(pub &'static str);
@@ -180,12 +180,12 @@ impl Pin {
         self.pinned_at
     }
 
-    /// Returns whether a server still says the same of the tool.
+    /// Returns whether the listing of the tool is unchanged.
     pub fn holds(&self, tool: &ListedTool) -> bool {
         self.tool.fingerprint == tool.fingerprint
     }
 
-    /// Lists what a server says differently now; empty exactly when the pin [holds](Pin::holds).
+    /// Lists the changes of a listing; empty exactly if the pin [holds](Pin::holds).
     pub fn changes(&self, tool: &ListedTool) -> Vec<PinChange> {
         diff(&self.tool, tool)
     }

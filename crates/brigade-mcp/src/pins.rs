@@ -34,7 +34,7 @@ pub use store::{PinRecord, PinTrouble};
 /// The directory of the pins.
 pub const PINS: &str = ".brigade/tools/pins";
 
-/// What a lock says of who holds it.
+/// The text of the lock.
 const HOLDER: &str = include_str!("pins/holder.txt");
 
 /// The file whose lock is held while a first use makes a pin.
@@ -52,7 +52,7 @@ pub struct PinStore<'a> {
     pub clock: &'a dyn Clock,
 }
 
-/// A file that is no pin.
+/// A file that is not a pin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenPin {
     /// Its path in the workspace.
@@ -107,7 +107,7 @@ impl PinStore<'_> {
 
     /// Returns the pin of the tool that a stored call asks for, when it can be read.
     pub fn beside(&self, catalog: &Catalog, call: &Call) -> Result<Option<PinRecord>, FsError> {
-        // Of the families, one has pins.
+        // Only MCP tools have pins.
         if McpTool::of_contract(&call.family, &call.contract).is_none() {
             return Ok(None);
         }
@@ -277,7 +277,7 @@ impl PinStore<'_> {
         self.write(&PinRecord { missing_since: Some(seen_at), ..record.clone() })
     }
 
-    /// Reads every pin, sorted by server and tool, and says which files are none.
+    /// Reads every pin, sorted by server and tool, and lists the files that are not pins.
     pub fn all(&self) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), FsError> {
         let mut pins = Vec::new();
         let mut broken = Vec::new();

@@ -10,7 +10,7 @@ use brigade_redact::SecretValue;
 use common::Trial;
 
 #[test]
-fn an_echo_is_answered_and_the_server_ends_by_itself() {
+fn an_echo_is_answered_and_the_server_ends_on_its_own() {
     let seen = Trial::new(&["trace", "strict"]).call();
     assert_eq!(seen.summary(), "hello");
     assert_eq!(seen.exit(), Some(ServerExit::ByItself));
@@ -121,7 +121,7 @@ fn a_server_may_be_sloppy() {
 }
 
 #[test]
-fn lines_that_are_no_messages_are_logs() {
+fn lines_that_are_not_messages_are_logs() {
     let seen = Trial::new(&["greets", "logs-on-stdout"]).call();
     assert_eq!(seen.summary(), "hello");
     assert_eq!(seen.exchange.log_lines, 5);

@@ -1,4 +1,4 @@
-//! How a file can hold a remark that its reader passes over, told from its name.
+//! The comment syntax of a file, derived from its name.
 
 /// A way to write a comment in one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,7 +40,7 @@ impl Comment {
         Comment::Rem,
     ];
 
-    /// Returns what a comment begins with.
+    /// Returns the start of a comment.
     pub fn open(self) -> &'static str {
         match self {
             Comment::Html => "<!--",
@@ -56,7 +56,7 @@ impl Comment {
         }
     }
 
-    /// Returns what a comment ends with; empty when the line ends it.
+    /// Returns the end of a comment; empty if it ends with the line.
     pub fn close(self) -> &'static str {
         match self {
             Comment::Html => "-->",
@@ -72,7 +72,7 @@ impl Comment {
         }
     }
 
-    /// Returns whether prose is at home in such files, so that a page of text is not a syntax error there.
+    /// Returns whether such files may contain plain prose.
     pub fn holds_prose(self) -> bool {
         matches!(self, Comment::Html | Comment::Mdx)
     }
@@ -92,14 +92,14 @@ impl Comment {
         line
     }
 
-    /// Returns what stands in a line that is such a comment and nothing else.
+    /// Returns the text of a line that consists only of such a comment.
     pub(crate) fn read(self, line: &str) -> Option<&str> {
         let inside = line.trim().strip_prefix(self.open())?;
         Some(inside.strip_suffix(self.close())?.trim())
     }
 }
 
-/// The extensions that nearly all targets have; they stand first because looking at them is what planning does most.
+/// The extensions of nearly all targets, checked first because planning checks them most often.
 const PROSE: &[&str] = &["md", "mdc", "markdown", "txt", "html", "htm", "xml", "svg"];
 
 /// Names of files whose format has no comments, or that are no text.
@@ -230,7 +230,7 @@ const HASH_NAMES: &[&str] = &[
     ".profile",
 ];
 
-/// Returns the comment of the format of a file, told from its name.
+/// Returns the comment syntax of a file, by its name.
 ///
 /// None when the format has no comments. `body` decides only where the name says nothing: a file that begins with `#!`
 /// is a program.
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_an_extension_is_told_from_its_first_line() {
+    fn a_program_without_an_extension_is_recognized_by_its_first_line() {
         assert_eq!(comment_of("bin/run", "#!/bin/sh\n"), Some(Comment::Hash));
         assert_eq!(comment_of("bin/run", "text"), Some(Comment::Html));
     }

@@ -1,4 +1,4 @@
-//! What the caller found on disk; the only way in for the outside world.
+//! The facts that the caller read from disk.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ impl PathRefusal {
         }
     }
 
-    /// Says it as the end of a sentence that begins with the path.
+    /// Returns the end of a sentence that begins with the path.
     pub fn phrase(self) -> &'static str {
         match self {
             PathRefusal::OutsideWorkspace => "is outside the workspace",
@@ -46,7 +46,7 @@ impl PathRefusal {
     }
 }
 
-/// What stands at the path of a projection.
+/// The content at the path of a projection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetFacts {
     /// Nothing.
@@ -61,7 +61,7 @@ pub enum TargetFacts {
     Refused(PathRefusal),
 }
 
-/// What stands at the path of a source.
+/// The content at the path of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceFacts {
     /// The entry names no source.
@@ -105,10 +105,10 @@ impl SourceText {
         SourceText { fingerprint: Fingerprint::of_bytes(text.as_bytes()), text }
     }
 
-    /// Decodes what was found.
+    /// Decodes the content.
     ///
     /// # Errors
-    /// When there is no text to be had.
+    /// When there is no text.
     pub fn of(facts: &SourceFacts) -> Result<SourceText, SourceProblem> {
         match facts {
             SourceFacts::NotConfigured => Err(SourceProblem::NotConfigured),
@@ -198,7 +198,7 @@ pub fn relative_path<'p>(root: &str, path: &'p str) -> Result<Cow<'p, str>, Path
     if relative.is_empty() { Err(PathRefusal::OutsideWorkspace) } else { Ok(relative) }
 }
 
-/// One wanted projection and what stands at its path.
+/// One projection and the content at its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
     pub(crate) harness: &'a str,
@@ -207,7 +207,7 @@ pub(crate) struct Target<'a> {
     pub(crate) facts: TargetFacts,
 }
 
-/// A tool with all that its projections depend on.
+/// A tool with the facts of its projections.
 #[derive(Clone, Debug)]
 pub struct ToolFacts<'a> {
     pub(crate) tool: &'a Tool,
@@ -220,8 +220,8 @@ pub struct ToolFacts<'a> {
 impl<'a> ToolFacts<'a> {
     /// Gathers the facts of one tool.
     ///
-    /// `look` is asked for what stands at each path (relative to the workspace at `root`); paths that may not be used
-    /// by their text alone are never asked for.
+    /// `look` returns the content at each path (relative to the workspace at `root`). It is never called for paths that
+    /// are refused by their text alone.
     pub fn gather(
         root: &str,
         tool: &'a Tool,

@@ -71,19 +71,18 @@ impl<'a> FrontMatter<'a> {
         self.block.lines().filter_map(|line| Some(field_of(line)?.0))
     }
 
-    /// Returns whether the value of a key, in one line, would be read as something else than the text that it is.
+    /// Returns whether YAML would read the one-line value of a key as something other than a string.
     pub(crate) fn is_misread(&self, key: &str) -> bool {
         let is_bad = |value: &str| value.contains("---") || problem_of_value(value, false).is_some();
         self.block.lines().filter_map(field_of).any(|(name, value)| name == key && is_bad(value))
     }
 
-    /// Returns whether a list or a table stands in one line: YAML, and refused by the validator of Agent Skills all the
-    /// same.
+    /// Returns whether a list or a table is in one line: valid YAML, but rejected by the validator of Agent Skills.
     pub(crate) fn has_flow_style(&self) -> bool {
         self.block.lines().filter_map(field_of).any(|(_, value)| value.starts_with(['[', '{']))
     }
 
-    /// Describes what keeps readers of YAML from the block; none for what they read, as far as this can tell.
+    /// Returns why YAML readers would reject the block; `None` if no reason is found.
     ///
     /// Values over several lines are not looked into.
     pub(crate) fn problem(&self) -> Option<&'static str> {
@@ -204,7 +203,7 @@ pub(crate) fn complete(text: &str, wanted: &[(&str, String)]) -> Option<String> 
         _ if lacking.is_empty() => None,
         None => Some(format!("---\n{}---\n{text}", lacking.concat())),
         Some(front) => {
-            // An empty `name:` would stand twice otherwise.
+            // Otherwise, an empty `name:` would occur twice.
             let is_lacking = |line: &&str| {
                 !wanted
                     .iter()
@@ -216,7 +215,7 @@ pub(crate) fn complete(text: &str, wanted: &[(&str, String)]) -> Option<String> 
     }
 }
 
-/// Replaces the value of a top-level key that stands in one line; `value` is YAML as it is to be written.
+/// Replaces the value of a top-level key in one line; `value` is written as YAML.
 ///
 /// None when the text has no such line, or the value continues in the next one.
 pub(crate) fn replace(text: &str, key: &str, value: &str) -> Option<String> {
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_readers_of_yaml_refuse_is_told() {
+    fn what_readers_of_yaml_refuse_is_reported() {
         let check = |block: &str, expect: bool| {
             let text = format!("---\n{block}---\nbody\n");
             assert_eq!(split(&text).unwrap().problem().is_some(), expect, "{block}");

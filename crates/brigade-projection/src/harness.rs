@@ -1,6 +1,6 @@
-//! What each harness reads, as data: paths, formats, required front matter, and what is lost on the way.
+//! The table of harnesses: paths, formats, required front matter, and fidelity.
 //!
-//! The table says where a projection *could* go; where it *does* go is what `projections` of tools.toml says.
+//! The table lists where a projection *could* go; `projections` in tools.toml defines where it *does* go.
 
 mod table;
 
@@ -10,19 +10,19 @@ use std::sync::LazyLock;
 
 use brigade_catalog::Family;
 
-/// What a harness makes of a projection.
+/// How well a harness reads a projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lossiness {
     /// It reads the source as it is written.
     Native,
     /// It reads the source's content in another form: front matter is added, or the text is wrapped.
     Adapted,
-    /// It can only be told about the tool, or does not read this path on its own.
+    /// It does not read this path automatically, or can only be pointed to the tool.
     ReferenceOnly,
 }
 
 impl Lossiness {
-    /// Returns the word that reports have.
+    /// Returns the word in reports.
     pub fn as_str(self) -> &'static str {
         match self {
             Lossiness::Native => "native",
@@ -48,7 +48,7 @@ pub enum PlaceFormat {
 }
 
 impl PlaceFormat {
-    /// Returns the word that reports have.
+    /// Returns the word in reports.
     pub fn as_str(self) -> &'static str {
         match self {
             PlaceFormat::AgentSkill => "agent-skill",
@@ -129,7 +129,7 @@ impl HarnessPlace {
     }
 }
 
-/// A program that brings a language model and tools together.
+/// A program that connects a language model with tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Harness {
     /// The name in tools.toml.
@@ -138,7 +138,7 @@ pub struct Harness {
     pub title: &'static str,
     /// What it reads in a workspace, the preferred kind first.
     pub places: &'static [HarnessPlace],
-    /// What else there is to know.
+    /// A note.
     pub note: Option<&'static str>,
 }
 
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_sorted_and_none_is_within_another() {
+    fn directories_are_sorted_and_none_is_within_another() {
         let folders = folders();
         for pair in folders.windows(2) {
             assert!(pair[0] < pair[1], "{pair:?}");

@@ -26,7 +26,7 @@ const MARKER: &str = "brigade-tool-projection:";
 /// The longest line that is looked at.
 const LONGEST: usize = 64 * 1024;
 
-/// How many lines may stand before the header outside of front matter.
+/// The most lines before the header outside front matter.
 const PROLOGUE: usize = 3;
 
 /// The metadata of a managed file.
@@ -106,7 +106,7 @@ impl Header {
 
 /// Writes JSON so that nothing in it ends a comment or a line: ASCII alone, no `<`, `>`, `--` or `*/`.
 ///
-/// Outside of strings the JSON of a header has none of these, so the escapes always stand within strings.
+/// The JSON of a header has these only within strings, so the escapes are always in strings.
 fn guarded(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut before = ' ';
@@ -191,7 +191,7 @@ fn parse_line(line: &str, comments: &[Comment]) -> Option<(Header, Comment)> {
     })
 }
 
-/// Returns whether a line has to stay before the header; `comment` is none where any format will do.
+/// Returns whether a line must stay before the header; `comment` is `None` for any format.
 ///
 /// A line that could itself be taken for a header never has to, or else what is written would not be what is found.
 fn is_prologue(line: &str, index: usize, comment: Option<Comment>) -> bool {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_the_python_program_are_found_in_every_file() {
+    fn headers_of_v030_are_found_in_every_file() {
         let json = r#"{"family":"skill","generated_at":"2026-11-21T20:27:14+00:00","harness":"claude","projection_fingerprint":"131b6c46d9b5eb22","source_fingerprint":"f85606f23a3c8e89","tool_id":"simplify"}"#;
         let check = |text: String, body: &str| {
             let (header, found) = Header::read(text.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! What is said of one projection.
+//! The state of one projection.
 
 use std::borrow::Cow;
 
@@ -7,22 +7,22 @@ use brigade_core::Fingerprint;
 
 use crate::{Header, Lossiness};
 
-/// How a projection stands.
+/// The status of a projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProjectionStatus {
     /// There is no file, or no path is configured.
     Missing,
-    /// The file is what would be written.
+    /// The file is up to date.
     Current,
-    /// The file is as it was written, but something else would be written now.
+    /// The file was not edited, but is out of date.
     Stale,
-    /// There is a file that nobody wrote through Brigade.
+    /// There is a file that Brigade did not write.
     Unmanaged,
-    /// The file was written through Brigade and edited since.
+    /// The file was written by Brigade and edited since.
     Conflicted,
     /// The source gives no text.
     MissingSource,
-    /// The target cannot or may not be written.
+    /// The target cannot be written, or is not allowed.
     Invalid,
 }
 
@@ -77,7 +77,7 @@ impl ProjectionAction {
     }
 }
 
-/// Whether files that hold someone's own words may be replaced.
+/// Whether edited and unmanaged files may be overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {
     /// They are kept.
@@ -86,7 +86,7 @@ pub enum Overwrite {
     Force,
 }
 
-/// How much is worked out about projections whose status needs no rendering.
+/// How much is computed for projections whose status needs no rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Status and action alone; for call plans and health.
@@ -162,12 +162,12 @@ pub struct ProjectionItem {
 }
 
 impl ProjectionItem {
-    /// Returns whether the file was written through Brigade.
+    /// Returns whether the file was written by Brigade.
     pub fn is_managed(&self) -> bool {
         self.header.is_some()
     }
 
-    /// Returns whether calls of the tool are blocked: someone's own words stand in the file.
+    /// Returns whether calls of the tool are blocked because the file was edited or is unmanaged.
     pub fn blocks_calls(&self) -> bool {
         match self.status {
             ProjectionStatus::Unmanaged | ProjectionStatus::Conflicted => true,

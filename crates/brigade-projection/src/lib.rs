@@ -1,8 +1,8 @@
-//! Renders tools for agent harnesses and tells what has drifted.
+//! Renders tools for agent harnesses and detects drift.
 //!
-//! Owns the body and the header of projected files, the status of every projection and what applying would write,
-//! orphans, the summary that a call binds, and the table of what each harness reads. Does not know disks: what stands
-//! at a path comes in as [`TargetFacts`] and [`SourceFacts`], bytes to write go out.
+//! Owns the body and the header of projected files, the status of every projection, the planned writes, orphans, the
+//! summary that a call binds, and the table of harnesses. Knows no disk: the files come in as [`TargetFacts`] and
+//! [`SourceFacts`], and the bytes to write go out.
 //!
 //! ```
 //! use brigade_catalog::{Catalog, Level};

@@ -1,4 +1,4 @@
-//! Managed files that no entry of the catalog wants any more.
+//! Orphans: managed files that no catalog entry projects.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ pub struct FoundFile<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Why nobody wants a file any more.
+/// Why a file is an orphan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrphanCause {
     /// The catalog has no such tool.
@@ -49,11 +49,11 @@ impl OrphanCause {
 /// Whether an orphaned file may be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prunable {
-    /// It is as it was written, so nothing is lost.
+    /// It was not edited, so nothing is lost.
     Yes,
     /// It was edited since.
     Edited,
-    /// The catalog is not valid, so nobody can say what it would want.
+    /// The catalog is invalid, so its projections are not known.
     CatalogBroken,
 }
 
@@ -68,7 +68,7 @@ impl Prunable {
     }
 }
 
-/// A managed file that nobody wants any more.
+/// An orphaned file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Orphan {
     /// Its path, relative to the workspace.
@@ -85,7 +85,7 @@ pub struct Orphan {
     pub fingerprint: Fingerprint,
 }
 
-/// Lists the managed files that no entry wants, in the order found.
+/// Lists the managed files that no entry projects, in the order found.
 ///
 /// A file at a path that any tool projects to is never an orphan, nor is one of a tool whose entry is broken.
 pub fn orphans<'a>(

@@ -1,4 +1,4 @@
-//! How every projection stands and what applying would do.
+//! The status of every projection and the action of an apply.
 //!
 //! | status | action | when, the first that holds |
 //! | --- | --- | --- |
@@ -28,10 +28,11 @@ use crate::item::{Advice, Depth, Overwrite, ProjectionAction, ProjectionItem, Pr
 use crate::render::{self, Rendered, Shape, Unrenderable};
 use crate::text;
 
-/// Which tool each path belongs to: the first in the catalog that is enabled, not broken, and projects there; and which
+/// The owner of each path: the first tool in the catalog that is enabled, valid, and projects there. Also records which
 /// of these paths tools read or run.
 ///
-/// Without it, two tools with one path would replace each other's text at every turn, and a projection its own source.
+/// Without it, two tools with one path would overwrite each other on every apply, and a projection could overwrite its
+/// own source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// The ids of the tools that hold paths.
@@ -57,8 +58,8 @@ impl Input {
     }
 }
 
-/// Describes what any path, relative to the workspace at `root`, is to the first tool that reads or runs it, as the end
-/// of a sentence.
+/// Describes how the first tool that reads or runs a path uses it, as the end of a sentence. The path is relative to
+/// the workspace at `root`.
 pub fn input_among<'a>(root: &str, tools: impl IntoIterator<Item = &'a Tool>, path: &str) -> Option<String> {
     tools.into_iter().find_map(|tool| {
         let is_it = |input: &Cow<'_, str>| relative_path(root, input).is_ok_and(|input| input == path);
@@ -102,7 +103,7 @@ impl Claims {
             }
         }
         let may_be_target = |path: &str| {
-            // Nearly all are told apart by this; the others are brought into one form first.
+            // This distinguishes nearly all paths; the others are normalized first.
             let first = path.bytes().next().unwrap_or_default();
             first_bytes[usize::from(first)] || matches!(first, b'/' | b'.') || path.contains("..")
         };
@@ -120,8 +121,8 @@ impl Claims {
         claims
     }
 
-    /// Describes what a path that a projection goes to, relative to the workspace, is to a tool that reads or runs it,
-    /// as the end of a sentence.
+    /// Describes how a tool reads or runs the target of a projection, as the end of a sentence. The path is relative to
+    /// the workspace.
     pub fn input(&self, path: &str) -> Option<String> {
         self.inputs.get(path).map(Input::phrase)
     }
@@ -204,7 +205,7 @@ pub(crate) struct Planner<'f, 'a> {
     rendered: Vec<(Shape, Rc<Rendered>)>,
 }
 
-/// What was found out about one target.
+/// The findings about one target.
 struct Verdict {
     status: ProjectionStatus,
     reason: Option<&'static str>,
@@ -410,7 +411,7 @@ fn compare(
     Verdict { managed: Some(managed), actual: Some(actual), rendered: Some(rendered), ..verdict }
 }
 
-/// Says when a current file's header stands where it keeps the file's reader from its front matter or its first line.
+/// Returns whether the header of a current file hides its front matter or first line from readers.
 fn misplaced(verdict: &Verdict) -> Option<Advice> {
     let (Some(managed), Some(rendered)) = (&verdict.managed, &verdict.rendered) else { return None };
     let in_place = (managed.start, managed.comment) == (rendered.header_at, rendered.comment);

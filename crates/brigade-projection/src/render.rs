@@ -1,4 +1,4 @@
-//! The body that a tool's projection has, and where the header goes in it.
+//! Renders the body of a projection and places the header.
 
 mod reference;
 mod skill;
@@ -64,7 +64,7 @@ impl Rendered {
         self.comment
     }
 
-    /// Returns the line, from 1, that the header stands on.
+    /// Returns the line of the header, from 1.
     pub fn header_line(&self) -> usize {
         self.body[..self.header_at].matches('\n').count() + 1
     }
@@ -212,7 +212,7 @@ pub fn header_of(
     }
 }
 
-/// Tells what a harness makes of a projection, and what to do when it makes nothing of it.
+/// Returns how well a harness reads a projection, and advice if it does not.
 ///
 /// None when the harness is not in the table.
 pub(crate) fn lossiness(

@@ -1,4 +1,4 @@
-//! What a call plan says and binds of its tool's projections.
+//! The summary of a tool's projections in call plans and bindings.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ record!(SummaryRow);
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct ProjectionSummary {
-    /// How many projections stand how; only what occurs.
+    /// The number of projections by status, without zeros.
     pub counts: BTreeMap<String, u64>,
     /// Each projection, in the order of the entry.
     pub projections: Vec<SummaryRow>,
@@ -83,7 +83,7 @@ pub fn summarise(items: &[ProjectionItem]) -> (ProjectionSummary, Fingerprint) {
     (summary, fingerprint.finish())
 }
 
-/// Lists the projections that block a call of their tool: those where someone's own words stand.
+/// Lists the projections that block calls of the tool: edited and unmanaged files.
 pub fn blocking(items: &[ProjectionItem]) -> Vec<&ProjectionItem> {
     items.iter().filter(|item| item.blocks_calls()).collect()
 }

@@ -1,4 +1,4 @@
-//! The writes that applying a plan consists of.
+//! The planned writes of an apply.
 
 use std::collections::HashMap;
 
@@ -27,14 +27,14 @@ pub struct PlannedWrite<'f> {
     pub path: String,
     /// What, header included.
     pub bytes: Vec<u8>,
-    /// What the plan was made for; the write must not happen when something else stands there by now.
+    /// The content that the plan was made for; do not write if it has changed.
     pub before: Option<&'f [u8]>,
     /// With which mode.
     pub mode: FileMode,
 }
 
 impl PlannedWrite<'_> {
-    /// Returns the sha256 of the bytes that must still stand there; none when nothing may.
+    /// Returns the sha256 that the existing file must have; `None` if there must be no file.
     pub fn before_fingerprint(&self) -> Option<Fingerprint> {
         self.before.map(Fingerprint::of_bytes)
     }
@@ -45,7 +45,7 @@ impl PlannedWrite<'_> {
     }
 }
 
-/// What applying does and leaves.
+/// The planned writes and the projections that are left unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedWrites<'f> {
     /// The files to write, in the order of the catalog.

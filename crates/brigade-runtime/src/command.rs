@@ -1,4 +1,4 @@
-//! The commands of a runtime: their program is found, and the gate decides whether it may be started.
+//! The commands of a runtime: finds the program and passes the gate.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ pub(crate) fn verify(
     })
 }
 
-/// Returns what starts a verified command, with the environment of runtimes.
+/// Returns the launch of a verified command, with the environment of runtimes.
 pub(crate) fn spec(start: &VerifiedStart, host: &Host) -> Spec {
     let mut spec = Spec::new(Program::at(start.program()), start.directory());
     spec.argv = start.argv().words().iter().map(Into::into).collect();
@@ -59,7 +59,7 @@ pub(crate) fn issue(runtime: &Runtime, field: &'static str, objection: &Objectio
         Objection::NoCommand => bad(format!("`{field}`: the command names no program")),
         Objection::NotWords(error) => bad(format!("`{field}`: {error}")),
         Objection::Risk(risk) => issue(IssueType::RuntimeHighRiskCommand, format!("`{field}`: {risk}")),
-        // It would stand in the metadata, in receipts and in lists.
+        // The command is stored in the metadata and shown in receipts and lists.
         Objection::Secret => {
             let detail = format!("`{field}` holds what looks like a secret; it is not shown");
             let fix = "take it out, and let the program read it from a file that only you can read";

@@ -1,18 +1,18 @@
-//! Why a runtime could not be looked after.
+//! Errors of the supervisor.
 
 use std::io;
 
 use brigade_fs::FsError;
 use thiserror::Error;
 
-/// Why the supervisor could not do its job. What a runtime itself does wrong is in the outcomes instead.
+/// An error of the supervisor. Failures of a runtime itself are outcomes.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
     /// A file could not be read or written, or the lock was not free in time.
     #[error(transparent)]
     Fs(#[from] FsError),
-    /// The metadata is of a version that this one must not rewrite.
+    /// The metadata has a newer version and must not be rewritten.
     #[error("`{path}` was written by a newer version of Brigade; use that one to start or stop the runtime")]
     Newer {
         /// The metadata file.
@@ -32,10 +32,10 @@ pub enum RuntimeError {
         /// The field.
         field: &'static str,
     },
-    /// Whoever asked for the log does not take it.
+    /// The sink of a log failed.
     #[error("could not pass on the log: {0}")]
     Sink(io::Error),
-    /// The system does not say which boot this is or who the calling process is.
+    /// The system does not report the boot id or the identity of this process.
     #[error("the system does not tell who a process is: {0}")]
     Identity(io::Error),
 }

@@ -1,4 +1,4 @@
-//! Whether a running runtime is healthy, and remembering that.
+//! Health checks of running runtimes and their stored results.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -17,16 +17,16 @@ use crate::paths::{HealthFile, Paths};
 use crate::record::{LIMIT, Record, Source};
 use crate::system;
 
-/// Bytes of a health command's output that are looked at.
+/// The most bytes of a health command's output that are read.
 const OUTPUT_CAP: u64 = 4096;
 
-/// Characters of it that are shown.
+/// The most characters of it that are shown.
 const EXCERPT: usize = 200;
 
-/// How long a health command has to end when its time is over.
+/// How long a health command may take to end after its timeout.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Reads what a health file holds.
+/// Reads the result in a health file.
 fn from_json(json: &Object) -> Option<Health> {
     Some(Health {
         ok: json.get("health_ok")?.as_bool()?,
@@ -35,19 +35,19 @@ fn from_json(json: &Object) -> Option<Health> {
     })
 }
 
-/// Puts what was found into a health file.
+/// Stores a result in a health file.
 fn put_into(health: &Health, json: &mut Object) {
     json.insert("health_ok".to_owned(), health.ok.into());
     json.insert("health_detail".to_owned(), health.detail.as_str().into());
     json.insert("health_checked_at".to_owned(), health.checked_at.to_string().into());
 }
 
-/// How the health of a runtime is found out.
+/// How a runtime is checked.
 #[derive(Clone, Debug)]
 pub(crate) enum Check {
-    /// By a command that succeeds.
+    /// By the exit code of a command.
     Command(Box<VerifiedStart>),
-    /// Not at all, because the command may not be run; why.
+    /// Not at all, because the command may not be run, with the reason.
     Refused(String),
     /// By its port.
     Port(u16),
@@ -55,7 +55,7 @@ pub(crate) enum Check {
     None,
 }
 
-/// What one look at the health found.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Probe {
     pub(crate) ok: bool,
@@ -76,7 +76,7 @@ impl Probe {
     }
 }
 
-/// Looks at the health of a running process, once.
+/// Checks the health of a running process once.
 pub(crate) fn probe(
     host: &Host,
     check: &Check,
@@ -108,7 +108,7 @@ pub(crate) fn probe(
     probe
 }
 
-/// Looks whether the process, or one that belongs to it, listens on the port.
+/// Checks whether the process, or one of its tree, listens on the port.
 pub(crate) fn probe_port(port: u16, process: &ProcessIdentity) -> Probe {
     let holders = system::holders(&BTreeSet::from([port]), &[process.pid()]);
     match holders.get(&port) {
@@ -157,7 +157,7 @@ fn run_command(host: &Host, start: &VerifiedStart, timeout: Duration, cancel: Op
     }
 }
 
-/// Reads what the last health check found.
+/// Reads the result of the last health check.
 pub(crate) fn remembered(fs: &dyn Fs, file: &HealthFile, record: &Record) -> Option<Health> {
     match file {
         HealthFile::InMetadata => from_json(&record.json),
@@ -166,7 +166,7 @@ pub(crate) fn remembered(fs: &dyn Fs, file: &HealthFile, record: &Record) -> Opt
     }
 }
 
-/// Reads a file that is a JSON object; `None` when it is something else. A missing one is empty.
+/// Reads a JSON object from a file; `None` for anything else. A missing file is empty.
 fn read_object(fs: &dyn Fs, path: &RelPath) -> Result<Option<Object>, FsError> {
     match fs.read(path, LIMIT) {
         Ok(bytes) => Ok(match Json::parse_bytes(&bytes, Dialect::Lenient) {
@@ -178,10 +178,10 @@ fn read_object(fs: &dyn Fs, path: &RelPath) -> Result<Option<Object>, FsError> {
     }
 }
 
-/// Writes down what a health check of this process found, among what else the file holds.
+/// Stores the result of a health check, and keeps the other members of the file.
 ///
-/// A file that is no JSON object is left alone, as is metadata that someone else is just changing, that is of another
-/// start, or that 0.30.0 wrote: it is adopted by the next start or stop.
+/// A file that is not a JSON object is not changed. Neither is metadata that another process is changing, that belongs
+/// to another start, or that v0.30 wrote; the next start or stop adopts it.
 pub(crate) fn remember(
     fs: &dyn Fs,
     paths: &Paths,

@@ -1,4 +1,4 @@
-//! What a runtime and its health command get from the machine.
+//! The environment that a runtime and its health command get from the host.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -8,25 +8,25 @@ use brigade_redact::{Redactor, SecretValue};
 /// The variables that a runtime inherits; those whose names start with `LC_` too.
 const INHERITED: &[&str] = &["PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "SHELL", "TERM"];
 
-/// Where programs are looked for when `PATH` is not set.
+/// The search path when `PATH` is not set.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The variable that all processes of one start of a runtime carry, so that strays are found when it is stopped.
+/// The variable in the environment of all processes of one start, which identifies strays when the runtime is stopped.
 pub(crate) const INSTANCE_VARIABLE: &str = "BRIGADE_RUNTIME_INSTANCE";
 
-/// What the caller knows of the machine, read once.
+/// The facts of the host, read once.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
     /// All variables of the calling process. Runtimes get a few of them.
     pub environment: Vec<(OsString, OsString)>,
     /// Directories outside the workspace that the policy lets runtimes run in; absolute, without links.
     pub outside: Vec<PathBuf>,
-    /// Values that are neither stored nor shown: what the policy binds.
+    /// The bound values of the policy, which are neither stored nor shown.
     pub secrets: Vec<SecretValue>,
 }
 
 impl Host {
-    /// Returns what masks the texts of runtimes.
+    /// Returns the redactor for texts of runtimes.
     pub(crate) fn redactor(&self) -> Redactor {
         Redactor::new(&self.secrets)
     }

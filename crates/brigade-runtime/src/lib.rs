@@ -1,16 +1,15 @@
 //! Supervises the local runtimes that calls depend on.
 //!
-//! Owns: whether a runtime runs and whether that is proved ([`Supervisor::facts`]), starting, stopping and restarting
-//! it, its health, its logs, and its files under `.brigade/tools/runtime/`. Does not know: queue, calls, runs, policy,
-//! or how anything is shown. Nothing starts on its own. What outlives a call of this crate is a runtime and the small
-//! process that writes its logs, which ends with it.
+//! Owns the state of runtimes and its verification ([`Supervisor::facts`]), start, stop and restart, health, logs, and
+//! the files under `.brigade/tools/runtime/`. Knows no queue, calls, runs, policy or output. Nothing starts on its own.
+//! Only a runtime and the small process that writes its logs outlive a call of this crate.
 //!
-//! A runtime is a process in a session of its own that stays in the foreground. Who it is, is recorded as number, start
-//! time and boot: only exactly that process counts as running, and only it, what descends from it and what carries the
-//! mark of its start is ever signalled. Its input is open and silent, so that an MCP server over its standard streams,
-//! which exits at the end of its input, can be one; the calls of its tools each start a server of their own. A process
-//! that 0.30.0 started, which recorded less, is managed when its start time, its command and its session all fit the
-//! record; else it is left alone.
+//! A runtime is a foreground process in its own session. Its identity is recorded as pid, start time and boot id. Only
+//! exactly that process counts as running. Only that process, its descendants and processes with the marker of its
+//! start are ever signalled. Its input is open and silent, so that an MCP server over standard streams, which exits at
+//! the end of its input, can be a runtime; each call of its tools starts its own server. A process that v0.30 started
+//! has a shorter record. It is managed if its start time, command and session match the record, and otherwise left
+//! alone.
 //!
 //! | file | content |
 //! | --- | --- |

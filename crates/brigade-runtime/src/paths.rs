@@ -1,4 +1,4 @@
-//! Where the files of a runtime are.
+//! The paths of a runtime.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::host::Host;
 /// The directory of the state of all runtimes.
 pub(crate) const STATE: &str = ".brigade/tools/runtime";
 
-/// How long a name of a file may be that is an id as it is.
+/// The longest id that is used unchanged as a file name.
 const LONGEST_NAME: usize = 100;
 
 /// The directory that a runtime runs in.
@@ -24,10 +24,10 @@ pub(crate) struct Directory {
     pub(crate) shown: String,
 }
 
-/// Where the health of a runtime is remembered.
+/// Where health results are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HealthFile {
-    /// Beside the metadata, in the same file: nothing else is configured, or just that file.
+    /// In the metadata file: no other file is configured.
     InMetadata,
     /// In a file of its own.
     Own(RelPath),
@@ -35,7 +35,7 @@ pub(crate) enum HealthFile {
     Nowhere,
 }
 
-/// Where everything is. What leads out of the workspace is absent, and an issue.
+/// All paths. A path that leads out of the workspace is absent and reported as an issue.
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
     pub(crate) metadata: RelPath,
@@ -55,7 +55,7 @@ impl Paths {
         format!("{STATE}/{stem}.json").parse().expect("a stem is one name that is not `..`")
     }
 
-    /// Finds where the paths of a runtime lead. Reads nothing but links and directories.
+    /// Resolves the paths of a runtime. Reads only links and directories.
     pub(crate) fn find(fs: &dyn Fs, host: &Host, runtime: &Runtime) -> Paths {
         let stem = file_stem(runtime.id.as_str());
         let state = |extension: &str| -> RelPath {
@@ -196,8 +196,8 @@ fn is_folder(path: &Path) -> bool {
     })
 }
 
-/// Returns the name that the files of a runtime start with: its id where that is a plain name, else a readable part of
-/// it and a fingerprint, so that no id leads elsewhere or shares its files with another.
+/// Returns the file name prefix of a runtime: its id if that is a plain name, otherwise a readable part and a
+/// fingerprint. So no id can lead to another directory or share files with another runtime.
 fn file_stem(id: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '@' | '+');
     if id.len() <= LONGEST_NAME && id.chars().all(is_plain) && !id.starts_with('.') {

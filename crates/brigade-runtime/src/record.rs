@@ -21,10 +21,10 @@ use brigade_process::{Detached, ProcessIdentity};
 /// The version that this program writes.
 const VERSION: i64 = 1;
 
-/// The most that is read of a metadata or health file.
+/// The most bytes that are read of a metadata or health file.
 pub(crate) const LIMIT: u64 = 1 << 20;
 
-/// The most that is read of a pid file.
+/// The most bytes that are read of a pid file.
 const PID_LIMIT: u64 = 64;
 
 /// A metadata file, as it was found.
@@ -41,7 +41,7 @@ pub(crate) enum Source {
     /// There is no file.
     #[default]
     Missing,
-    /// There is a file, and it is no JSON object.
+    /// The file is not a JSON object.
     Unreadable,
     /// Written by 0.30.0, or by hand.
     Original,
@@ -96,12 +96,12 @@ impl Record {
         self.text("started_at")?.parse().ok()
     }
 
-    /// Returns who the process is, when that was recorded.
+    /// Returns the identity of the process, if recorded.
     pub(crate) fn identity(&self) -> Option<ProcessIdentity> {
         ProcessIdentity::from_record(self.pid()?, self.number("start_time")?, self.text("boot_id")?).ok()
     }
 
-    /// Makes the entry that the recorded start may have had: what is needed to look at its process and to stop it.
+    /// Reconstructs the entry of the recorded start, to inspect and stop its process.
     pub(crate) fn runtime(&self) -> Option<Runtime> {
         let log = self.text("stdout_log_path").and_then(|path| path.strip_suffix(".stdout"));
         let runtime = Runtime::new(self.text("runtime_id")?, self.command().unwrap_or_default()).ok()?;
@@ -113,13 +113,13 @@ impl Record {
         })
     }
 
-    /// Returns the mark that everything of this start carries.
+    /// Returns the marker of this start.
     pub(crate) fn instance(&self) -> Option<&str> {
         self.text("instance")
     }
 
-    /// Returns an identity that no process has, and that is as old as whoever began to start the runtime: with it and
-    /// the mark, what a starter left when it was killed is found.
+    /// Returns an identity that no process has, with the start time of the starter. Together with the marker, it finds
+    /// processes that a killed starter left.
     pub(crate) fn unfinished_start(&self) -> Option<ProcessIdentity> {
         let since = self.number("starting")?;
         ProcessIdentity::from_record(i32::MAX as u32, since, self.text("boot_id")?).ok()
@@ -130,7 +130,7 @@ impl Record {
         self.source == Source::Newer
     }
 
-    /// Returns the record as it is once a start begins: what is known before there is a process.
+    /// Returns the record at the beginning of a start, before the process exists.
     pub(crate) fn starting(&self, start: &Start<'_>, starter: &ProcessIdentity) -> Record {
         let mut json = self.json.clone();
         for gone in [
@@ -164,7 +164,7 @@ impl Record {
         Record { json, source: Source::Current }
     }
 
-    /// Returns the record as it is once there is a process.
+    /// Returns the record once the process exists.
     pub(crate) fn started(mut self, begun: &Detached) -> Record {
         self.json.remove("starting");
         self.set_identity(&begun.program);
@@ -175,7 +175,7 @@ impl Record {
         self
     }
 
-    /// Returns who writes the logs, when that was recorded.
+    /// Returns the log writer, if recorded.
     pub(crate) fn log_writer(&self) -> Option<ProcessIdentity> {
         let writer = self.json.get("log_writer")?.as_object()?;
         let number = |key: &str| u64::try_from(writer.get(key)?.as_i64()?).ok();
@@ -189,7 +189,7 @@ impl Record {
         self.json.insert("boot_id".to_owned(), identity.boot_id().into());
     }
 
-    /// Returns the record as it is once the process has ended.
+    /// Returns the record after the process has ended.
     pub(crate) fn stopped(&self, at: Timestamp, reason: &str) -> Record {
         let mut json = self.json.clone();
         json.remove("starting");
@@ -227,7 +227,7 @@ pub(crate) enum PidFile {
     Pid(u32),
     /// Empty, or a number that no process can have.
     Broken,
-    /// Something else, which is not ours to remove.
+    /// Something else, which must not be removed.
     Foreign,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a runtime runs, and whether that is proved.
+//! Whether a runtime is running, and whether that is verified.
 
 use brigade_command::argv::Argv;
 use brigade_core::Timestamp;
@@ -7,24 +7,24 @@ use brigade_process::ProcessIdentity;
 use crate::record::{PidFile, Record};
 use crate::system::{self, Observed};
 
-/// How far the recorded time of a start may be from what the system says; the older program wrote it down a moment
-/// after the start, and clocks are corrected.
+/// How much the recorded start time may differ from the system's. v0.30 recorded it shortly after the start, and clocks
+/// are adjusted.
 const TOLERANCE_MICROS: i64 = 5_000_000;
 
-/// How a runtime stands.
+/// The state of a runtime's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It does not run.
+    /// Not running.
     Stopped,
-    /// Exactly the recorded process runs.
+    /// The recorded process is running.
     Running(ProcessIdentity),
-    /// A process runs that may well be it, but nothing proves that; it is never signalled.
+    /// A process may be the runtime but cannot be verified; it is never signalled.
     Unmanaged(u32),
-    /// A pid file is left; what it names has ended, or is someone else.
+    /// A stale pid file: its process has ended, or is another one.
     Stale(Option<u32>),
 }
 
-/// Decides how a runtime stands. `command` is the configured one.
+/// Determines the state. `command` is the configured one.
 pub(crate) fn standing(pid_file: PidFile, record: &Record, command: &str) -> Standing {
     if let Some(identity) = record.identity() {
         if identity.is_alive() {
@@ -57,8 +57,8 @@ enum Verdict {
     Different,
 }
 
-/// Compares a process with a record that lacks its start time: it is the same when it leads a session, was started when
-/// the record says, and by that command.
+/// Compares a process with a record without a start time. It matches if it leads a session and was started at the
+/// recorded time by the recorded command.
 fn compare(process: &Observed, record: &Record, command: &str) -> Verdict {
     let is_recorded = record.pid() == Some(process.identity.pid());
     let time = match (process.started, record.started_at()) {
@@ -86,8 +86,7 @@ fn is_near(one: Timestamp, other: Timestamp) -> bool {
     (one.unix_micros() - other.unix_micros()).abs() <= TOLERANCE_MICROS
 }
 
-/// Returns whether a process with these arguments was started by the command, perhaps through interpreters that came to
-/// stand before it.
+/// Returns whether these arguments match the command, possibly after interpreters.
 fn is_command(argv: &[String], command: &Argv) -> bool {
     fn base(word: &str) -> &str {
         word.rsplit('/').next().unwrap_or(word)

@@ -21,38 +21,38 @@ use crate::stop::{GRACE, await_log_writer};
 use crate::supervisor::{Seen, Supervisor, standing_issue};
 use crate::system;
 
-/// What a lock says of who holds it, before the action.
+/// The text of a lock before the action.
 const HOLDER: &str = include_str!("start/holder.txt");
 
-/// How long to wait for readiness when nobody asks to wait longer.
+/// The default time to wait for readiness.
 const MOMENT: Duration = Duration::from_secs(2);
 
-/// How long a process must have lived before it counts as started, when nothing but that can be looked at.
+/// How long a process must live to count as started, if nothing else can be checked.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// The first pause between two looks at the health; it doubles up to [`LONGEST_PAUSE`].
+/// The first pause between two health checks; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(15);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// How a start is controlled.
+/// The options of a start.
 #[derive(Clone, Debug)]
 pub struct StartOptions {
-    /// How long to wait until the runtime is ready; a moment, when absent. It is not ended for being slow.
+    /// How long to wait until the runtime is ready; 2 s by default. A slow runtime is not stopped.
     pub wait: Option<Duration>,
     /// How long to wait for another start or stop of the same runtime.
     pub lock_timeout: Duration,
-    /// Ends the start, and what it started, when triggered.
+    /// Cancels the start and ends what it started.
     pub cancel: Option<CancelToken>,
 }
 
-/// What a start is doing.
+/// The progress of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartProgress {
-    /// What an earlier process left was removed.
+    /// The remains of an earlier process were removed.
     Cleared,
-    /// The process is there.
+    /// The process was started.
     Spawned {
-        /// Its number.
+        /// The pid.
         pid: u32,
     },
     /// It is not ready yet.
@@ -64,19 +64,19 @@ pub enum StartProgress {
     },
 }
 
-/// What came of a start.
+/// The outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartOutcome {
-    /// It runs and is ready.
+    /// It is running and ready.
     Started {
         /// The process.
         process: ProcessIdentity,
-        /// What the health check found; also remembered.
+        /// The result of the health check; it is also stored.
         health: Health,
         /// How long that took.
         ready_after: Duration,
     },
-    /// It runs and is not ready yet. It goes on.
+    /// It is running but not ready yet. It keeps running.
     Starting {
         /// The process.
         process: ProcessIdentity,
@@ -85,7 +85,7 @@ pub enum StartOutcome {
         /// What is missing.
         detail: String,
     },
-    /// It was running already; nothing was done.
+    /// It was already running; nothing was done.
     AlreadyRunning {
         /// The process.
         process: ProcessIdentity,
@@ -95,7 +95,7 @@ pub enum StartOutcome {
         /// Every reason.
         blockers: Vec<RuntimeIssue>,
     },
-    /// It was started and ended before it was ready. Nothing of it runs any more, except for the survivors.
+    /// It was started but ended before it was ready. All its processes have ended, except for the survivors.
     Failed {
         /// Why.
         reason: NotReady,
@@ -114,12 +114,12 @@ pub enum NotReady {
         /// The system's reason.
         detail: String,
     },
-    /// Its process ended. A runtime stays in the foreground; one that puts itself into the background counts as ended.
+    /// Its process exited. A runtime must stay in the foreground; one that goes to the background counts as exited.
     Ended {
         /// How long it lived, roughly.
         after: Duration,
     },
-    /// The end was asked for.
+    /// The start was cancelled.
     Interrupted,
 }
 
@@ -135,13 +135,13 @@ impl fmt::Display for NotReady {
     }
 }
 
-/// What a living process came to while it was waited for.
+/// The state of a living process after the wait.
 enum Readiness {
     Ready(Probe),
     Waiting { waited: Duration, detail: String },
 }
 
-/// A process that was started a moment ago.
+/// A process that was just started.
 struct Begun {
     process: ProcessIdentity,
     log_writer: ProcessIdentity,
@@ -150,7 +150,7 @@ struct Begun {
     logs: LogsBefore,
 }
 
-/// Where the logs are, and how long they were before.
+/// The logs and their lengths before the start.
 struct LogsBefore {
     stdout: (RelPath, u64),
     stderr: (RelPath, u64),
@@ -168,9 +168,9 @@ impl LogsBefore {
 impl Supervisor<'_> {
     /// Starts a runtime and waits until it is ready.
     ///
-    /// Ready means that its health command succeeds and something of it listens on its port, as far as these are
-    /// configured; else, that it has lived for a moment. When the time is over, a health command that succeeds is
-    /// enough, and one that is not ready goes on: a living runtime is never ended for being slow.
+    /// A runtime is ready when its health command succeeds and its tree listens on its port, if these are configured;
+    /// otherwise, when it has lived for a moment. At the timeout, a successful health command is enough. A runtime that
+    /// is not ready keeps running: a living runtime is never stopped for being slow.
     ///
     /// # Errors
     /// When a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
@@ -192,7 +192,7 @@ impl Supervisor<'_> {
             self.fs.create_dir_all(&folder)?;
         }
         let lock = self.fs.lock(&seen.paths.lock, &self.holder("start"), options.lock_timeout)?;
-        // Another start or stop may have been at work.
+        // Another start or stop may have run meanwhile.
         let seen = self.look(runtime)?;
         if let Some(process) = seen.process() {
             return Ok(StartOutcome::AlreadyRunning { process: process.clone() });
@@ -213,7 +213,7 @@ impl Supervisor<'_> {
             Ok(begun) => begun,
             Err(failed) => return Ok(failed),
         };
-        // From here on it is recorded: others may see and stop it while it gets ready.
+        // From here on, it is recorded: others can see and stop it while it starts.
         drop(lock);
         progress(StartProgress::Spawned { pid: begun.process.pid() });
         match self.await_ready(runtime, &seen.check, &begun, options, progress) {
@@ -223,7 +223,7 @@ impl Supervisor<'_> {
             }
             Ok(Readiness::Ready(probe)) => {
                 let health = probe.at(self.clock.now());
-                // It runs and is recorded; that its health could not be written down is no reason to call it failed.
+                // It is running and recorded, so a health result that cannot be stored is not a failure.
                 let _ = health::remember(self.fs, &seen.paths, runtime, &begun.process, &health);
                 let process = begun.process;
                 tracing::debug!(
@@ -244,7 +244,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Returns every reason why a runtime may not be started, without starting it; empty when it runs already.
+    /// Returns every reason why a runtime may not be started, without starting it; empty if it is already running.
     ///
     /// # Errors
     /// When its files cannot be read.
@@ -315,7 +315,7 @@ impl Supervisor<'_> {
             Ok(self.fs.write_atomic(pid_path, text.as_bytes(), FileMode::Private)?)
         });
         if let Err(error) = saved {
-            // Without a record nobody could stop it.
+            // Without a record, it could not be stopped.
             kill_detached(&begun.program, Some(&begun.writer), Some(&mark(&instance)), GRACE);
             await_log_writer(&begun.writer);
             return Err(error);
@@ -389,7 +389,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ends what a start brought up, unless someone else has stopped or even started it again since.
+    /// Ends the processes of a start, unless it was stopped or started again meanwhile.
     fn undo(
         &self,
         runtime: &Runtime,
@@ -433,7 +433,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// The variable of a start, as it stands in an environment.
+/// The variable of a start, as in an environment.
 pub(crate) fn mark(instance: &str) -> String {
     format!("{INSTANCE_VARIABLE}={instance}")
 }

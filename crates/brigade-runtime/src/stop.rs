@@ -15,47 +15,47 @@ use crate::start::{StartOptions, StartOutcome, StartProgress, mark};
 use crate::supervisor::{Checks, Seen, Supervisor, foreign_issue, standing_issue};
 use crate::system;
 
-/// How long the processes of a runtime may take to end when they are asked to.
+/// How long the processes of a runtime may take to end after SIGTERM.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// How long the process that writes the logs may take to write the last of them, once nothing of the runtime is left.
+/// How long the log writer may take after all processes of the runtime have ended.
 const LOG_WRITER_GRACE: Duration = Duration::from_secs(2);
 
-/// What came of a stop.
+/// The outcome of a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopOutcome {
-    /// It ran, and its whole tree has ended.
+    /// It was running, and its whole tree has ended.
     Stopped {
         /// The process.
         process: ProcessIdentity,
         /// How many processes there were.
         processes: u32,
-        /// How many of them did not end when they were asked to and were killed.
+        /// How many of them had to be killed.
         killed: u32,
-        /// How far that reaches on this system.
+        /// How completely this system can end the tree.
         method: KillMethod,
     },
-    /// It did not run.
+    /// It was not running.
     NotRunning {
         /// What was found.
         reason: String,
     },
-    /// A process runs that nothing proves to be it; it was left alone.
+    /// A process may be the runtime but cannot be verified; it was not signalled.
     Refused {
-        /// Why, and what to do.
+        /// The reason, and what to do.
         issue: RuntimeIssue,
     },
     /// It could not be ended.
     Survived {
         /// The process.
         process: ProcessIdentity,
-        /// What lives on.
+        /// The processes that are still running.
         survivors: Vec<u32>,
     },
 }
 
 impl StopOutcome {
-    /// Returns whether the runtime does not run now.
+    /// Returns whether the runtime is stopped now.
     pub fn is_stopped(&self) -> bool {
         match self {
             StopOutcome::Stopped { .. } | StopOutcome::NotRunning { .. } => true,
@@ -64,7 +64,7 @@ impl StopOutcome {
     }
 }
 
-/// What a process that is gone had left.
+/// The remains of a process that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cleared {
     /// How many processes were ended.
@@ -79,30 +79,30 @@ impl Cleared {
     }
 }
 
-/// What came of a restart.
+/// The outcome of a restart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RestartOutcome {
-    /// What came of the stop; absent when it was not tried, because the start would be refused.
+    /// The outcome of the stop; absent if it was not tried because the start would be refused.
     pub stop: Option<StopOutcome>,
     /// How the runtime stood after the stop, before the start.
     pub stopped: Option<RuntimeFacts>,
-    /// What came of the start; absent when the stop failed.
+    /// The outcome of the start; absent if the stop failed.
     pub start: Option<StartOutcome>,
 }
 
 impl Supervisor<'_> {
-    /// Stops a runtime: its whole tree is asked to end, and after 2 s killed. What an earlier process left is removed.
-    /// A pid file that names a living process of someone else stays, and the stop is refused.
+    /// Stops a runtime: its whole tree gets SIGTERM, and SIGKILL after 2 s. Removes the remains of an earlier process.
+    /// A pid file that names another living process is kept, and the stop is refused.
     ///
-    /// Only the recorded process is signalled, what descends from it, what was orphaned within its tree, and what
-    /// carries the mark of its start.
+    /// Only the recorded process, its descendants, orphans of its tree, and processes with the marker of its start are
+    /// signalled.
     ///
     /// # Errors
     /// When a file cannot be written, the lock is not free in time, or the metadata is of a newer version.
     pub fn stop(&self, runtime: &Runtime, lock_timeout: Duration) -> Result<StopOutcome, RuntimeError> {
         let nothing = || StopOutcome::NotRunning { reason: "the runtime is not running".to_owned() };
         let seen = self.look(runtime)?;
-        // Where nothing was ever started there is nothing to lock, and a stop creates no files.
+        // If nothing was ever started, there is nothing to lock, and a stop creates no files.
         if seen.record.source == Source::Missing && seen.pid_file == PidFile::Missing {
             return Ok(nothing());
         }
@@ -161,7 +161,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Stops a runtime and starts it. One that could not be started again is not stopped.
+    /// Stops a runtime and starts it. A runtime that could not be started again is not stopped.
     ///
     /// # Errors
     /// As [`Supervisor::stop`] and [`Supervisor::start`].
@@ -185,8 +185,8 @@ impl Supervisor<'_> {
         Ok(RestartOutcome { stop: Some(stop), stopped, start })
     }
 
-    /// Ends and removes what a process that is gone has left: strays of its tree or with the mark of its start, and the
-    /// pid file.
+    /// Removes the remains of a process that has ended: strays of its tree or with the marker of its start, and the pid
+    /// file.
     pub(crate) fn clear(&self, seen: &Seen) -> Result<Cleared, RuntimeError> {
         let mut cleared = Cleared { processes: 0, pid_file: false };
         let was_stopped = seen.record.json.contains_key("stopped_at");
@@ -204,16 +204,16 @@ impl Supervisor<'_> {
         Ok(cleared)
     }
 
-    /// Writes down that a runtime was stopped, and makes room in its logs. The caller holds its lock.
+    /// Records that a runtime was stopped, and cuts its logs. The caller holds its lock.
     pub(crate) fn forget(&self, seen: &Seen, reason: &str) -> Result<(), RuntimeError> {
-        // The metadata first: with it the pid file is known to be stale, and without it nothing is.
+        // Write the metadata first: it shows that the pid file is stale.
         if seen.record.source != Source::Missing {
             self.save(&seen.record.stopped(self.clock.now(), reason), &seen.paths.metadata)?;
         }
         if let (PidFile::Pid(_) | PidFile::Broken, Some(path)) = (seen.pid_file, &seen.paths.pid) {
             self.remove(path)?;
         }
-        // It is stopped, whatever becomes of its logs.
+        // It is stopped, even if its logs cannot be cut.
         let _ = make_room_locked(self.fs, &seen.paths);
         Ok(())
     }
@@ -229,8 +229,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Keeps what is about to be replaced and was not written by this version: `.0.30.0` of the older program,
-    /// `.unreadable` of anything else.
+    /// Keeps a copy of a file that this version did not write before replacing it: `.0.30.0` for v0.30, `.unreadable`
+    /// for anything else.
     pub(crate) fn keep_copy(&self, record: &Record, path: &RelPath) -> Result<(), RuntimeError> {
         let extension = match record.source {
             Source::Missing | Source::Current | Source::Newer => return Ok(()),
@@ -247,8 +247,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// Waits until the logs of a runtime of which nothing is left are written. When someone else holds its output open,
-/// the writer is ended all the same.
+/// Waits for the log writer of a stopped runtime. If another process holds the output open, the writer is ended anyway.
 pub(crate) fn await_log_writer(writer: &ProcessIdentity) {
     let since = Instant::now();
     while writer.is_alive() {

@@ -1,4 +1,4 @@
-//! Looking at runtimes.
+//! The supervisor of runtimes.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,26 +24,25 @@ use crate::record::{PidFile, Record, Source};
 use crate::standing::{Standing, standing};
 use crate::system::{self, Holders};
 
-/// How many health checks run at the same time, at most and at first.
+/// The maximum and initial number of parallel health checks.
 const PARALLEL: usize = 64;
 const PARALLEL_AT_FIRST: usize = 4;
 
-/// How long the first ones may take before there are more, and more again. Every thread makes it dearer to start a
-/// command, because a process is copied for that; so those that answer at once share a few.
+/// How long the first checks may take before more threads are added. Starting a command copies the process, which gets
+/// slower with every thread, so quick checks share a few threads.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Whether health is checked, which may run commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checks {
-    /// No command is run; what was found last is told instead.
+    /// No command is run; the last result is returned.
     Skip,
-    /// Running runtimes are checked, all at the same time, and what was found is remembered. Their logs are cut where
-    /// they are too long.
+    /// Running runtimes are checked in parallel, and the results are stored. Logs that are too long are cut.
     Run,
 }
 
-/// Looks after the runtimes of one workspace. Does nothing on its own: no thread outlives a call of it, and
-/// no process but a runtime and the writer of its logs.
+/// Supervises the runtimes of one workspace. Does nothing on its own: no thread outlives a call, and only runtimes and
+/// their log writers do.
 #[derive(Clone, Copy)]
 pub struct Supervisor<'a> {
     pub(crate) fs: &'a dyn Fs,
@@ -51,7 +50,7 @@ pub struct Supervisor<'a> {
     pub(crate) host: &'a Host,
 }
 
-/// One runtime, as it was found.
+/// The observed state of one runtime.
 pub(crate) struct Seen {
     pub(crate) paths: Paths,
     pub(crate) record: Record,
@@ -59,7 +58,7 @@ pub(crate) struct Seen {
     pub(crate) standing: Standing,
     pub(crate) start: Option<VerifiedStart>,
     pub(crate) check: Check,
-    /// What keeps it from being started, whatever runs.
+    /// Why it cannot be started, regardless of its state.
     pub(crate) blockers: Vec<RuntimeIssue>,
 }
 
@@ -68,7 +67,7 @@ impl Seen {
         if let Standing::Running(identity) = &self.standing { Some(identity) } else { None }
     }
 
-    /// Returns whether what was started is not what the entry says now: another command, or another directory.
+    /// Returns whether the command or directory of the entry has changed since the start.
     pub(crate) fn is_outdated(&self, runtime: &Runtime) -> bool {
         let differs = |recorded: Option<&str>, now: Option<&str>| {
             recorded.is_some() && now.is_some() && recorded != now
@@ -81,12 +80,12 @@ impl Seen {
 }
 
 impl<'a> Supervisor<'a> {
-    /// Looks after the workspace that is the root of `fs`.
+    /// Creates a supervisor for the workspace at the root of `fs`.
     pub fn new(fs: &'a dyn Fs, clock: &'a dyn Clock, host: &'a Host) -> Supervisor<'a> {
         Supervisor { fs, clock, host }
     }
 
-    /// Tells what is known of these runtimes, in their order. Never starts or ends one.
+    /// Returns the facts of these runtimes, in their order. Never starts or stops one.
     ///
     /// A state file that cannot be read is an issue of its runtime.
     pub fn facts(
@@ -124,7 +123,7 @@ impl<'a> Supervisor<'a> {
         .collect()
     }
 
-    /// Tells what is known of one runtime.
+    /// Returns the facts of one runtime.
     pub fn facts_of_one(
         &self,
         runtime: &Runtime,
@@ -135,8 +134,8 @@ impl<'a> Supervisor<'a> {
         facts.remove(0)
     }
 
-    /// Finds what runs although no entry names it any more: its entry was removed or renamed since it was started. Each
-    /// is made of what was recorded then, so that it can be looked at and stopped.
+    /// Finds runtimes that run without an entry, because it was removed or renamed since the start. Each is
+    /// reconstructed from its record, so that it can be inspected and stopped.
     ///
     /// # Errors
     /// When the directory of the state cannot be listed.
@@ -161,7 +160,7 @@ impl<'a> Supervisor<'a> {
             if known.contains(&path) {
                 continue;
             }
-            // What cannot be read is no metadata.
+            // Unreadable files are not metadata.
             let Ok(record) = Record::read(self.fs, &path) else { continue };
             let Some(runtime) =
                 record.runtime().filter(|runtime| Paths::metadata_of(runtime.id.as_str()) == path)
@@ -175,7 +174,7 @@ impl<'a> Supervisor<'a> {
         Ok(found)
     }
 
-    /// Tells what is known of what [`left`](Supervisor::left) found.
+    /// Returns the facts of the runtimes that [`left`](Supervisor::left) found.
     pub fn facts_of_left(&self, left: &[Runtime]) -> Vec<RuntimeFacts> {
         let mut facts = self.facts(left, Checks::Skip, None);
         for (facts, runtime) in facts.iter_mut().zip(left) {
@@ -242,7 +241,7 @@ impl<'a> Supervisor<'a> {
         Ok(Seen { paths, record, pid_file, standing, start, check, blockers })
     }
 
-    /// Checks the health of all that run, and remembers what was found.
+    /// Checks the health of all running runtimes and stores the results.
     fn check_all(
         &self,
         runtimes: &[Runtime],
@@ -266,7 +265,7 @@ impl<'a> Supervisor<'a> {
             {
                 let timeout = runtime.health_timeout().duration();
                 let probe = health::probe(self.host, &seen.check, process, timeout, cancel);
-                // What was interrupted says nothing about the runtime.
+                // An interrupted check says nothing about the runtime.
                 if cancel.is_some_and(CancelToken::is_cancelled) {
                     return;
                 }
@@ -297,7 +296,7 @@ impl<'a> Supervisor<'a> {
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         for (index, runtime, seen, process) in running {
             if let Some(health) = &found[index] {
-                // Remembering is a convenience: a workspace that cannot be written can still be looked at.
+                // Storing is optional: runtimes of a read-only workspace can still be checked.
                 let _ = health::remember(self.fs, &seen.paths, runtime, process, health);
             }
         }
@@ -307,8 +306,7 @@ impl<'a> Supervisor<'a> {
         found
     }
 
-    /// Returns which logs are too long; what checks the health makes room in them. Only a runtime that writes its logs
-    /// itself has such logs, one that 0.30.0 started.
+    /// Returns which logs are too long; a health check cuts them. Only runtimes that v0.30 started write such logs.
     fn log_issues(&self, runtime: &Runtime, seen: &Seen) -> Vec<RuntimeIssue> {
         let of_log = |(path, length): (RelPath, u64)| {
             let detail = format!(
@@ -387,14 +385,14 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Returns who else listens on the runtime's port, when someone does.
+    /// Returns another process that listens on the runtime's port, if any.
     pub(crate) fn port_conflict(&self, runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
         let ports: BTreeSet<u16> = runtime.port.into_iter().collect();
         port_issue(runtime, &seen.standing, &system::holders(&ports, &[]))
     }
 }
 
-/// What can be told of a runtime whose files cannot be read.
+/// The facts of a runtime whose files cannot be read.
 fn unreadable(runtime: &Runtime, error: &RuntimeError, supervisor: &Supervisor<'_>) -> RuntimeFacts {
     let paths = Paths::find(supervisor.fs, supervisor.host, runtime);
     let mut issues = paths.issues;
@@ -407,13 +405,13 @@ fn shown(path: Option<&RelPath>, configured: impl FnOnce() -> String) -> String 
     path.map_or_else(configured, RelPath::to_string)
 }
 
-/// Returns the issue about the process, when there is one.
+/// Returns the issue about the process, if any.
 pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
     let pid_path = shown(seen.paths.pid.as_ref(), || runtime.pid_path());
     match &seen.standing {
         Standing::Stopped | Standing::Running(_) => None,
         Standing::Stale(_) => {
-            // Who writes the logs ends when nothing of it is left.
+            // The log writer ends when all processes of the runtime have ended.
             let lives_on = seen.record.log_writer().is_some_and(|writer| writer.is_alive());
             let detail = if lives_on {
                 "its process ended, and others that it had started live on; a stop ends them"
@@ -434,9 +432,9 @@ pub(crate) fn standing_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIs
     }
 }
 
-/// Returns why a pid file stays although it does not name the runtime: it names a living process of someone else.
+/// Returns why a pid file is kept although it does not name the runtime: it names another living process.
 ///
-/// A number that the record has, too, was written by Brigade and given to another process since; that file is stale.
+/// If the record has the same pid, Brigade wrote the file and the system reused the pid; the file is stale.
 pub(crate) fn foreign_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
     let Standing::Stale(Some(pid)) = seen.standing else { return None };
     if seen.record.identity().is_some_and(|identity| identity.pid() == pid) {
@@ -454,8 +452,7 @@ pub(crate) fn foreign_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIss
     Some(RuntimeIssue::of_runtime(runtime, IssueType::RuntimeStalePid, Severity::Warning, detail))
 }
 
-/// Returns the issue about who writes the logs, when nobody does any more. What a runtime prints then ends it, or is
-/// lost.
+/// Returns the issue about a missing log writer. Without it, output of the runtime is lost or ends it.
 fn log_writer_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
     seen.process()?;
     seen.record.log_writer().filter(|writer| !writer.is_alive())?;
@@ -494,7 +491,7 @@ fn port_issue(runtime: &Runtime, standing: &Standing, holders: &Holders) -> Opti
     })
 }
 
-/// Says in one sentence why a health command is not run.
+/// Returns why a health command is not run.
 fn why(runtime: &Runtime, objections: &[Objection]) -> String {
     let issue = objections.iter().find_map(|objection| command::issue(runtime, "health_command", objection));
     match (issue, objections) {

@@ -1,4 +1,4 @@
-//! What the system tells of processes and ports, beyond who a process is.
+//! Facts about processes and ports, besides process identity.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ mod platform;
 
 pub(crate) use platform::{holders, wait};
 
-/// A process that runs now, as far as the system tells of it.
+/// A running process.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     pub(crate) identity: ProcessIdentity,
@@ -26,7 +26,7 @@ pub(crate) struct Observed {
     pub(crate) leads_session: Option<bool>,
 }
 
-/// Looks at the process that has this number now; none when it has ended.
+/// Returns the process with this pid; `None` if it has ended.
 pub(crate) fn observe(pid: u32) -> Option<Observed> {
     let identity = ProcessIdentity::of(pid).ok().filter(ProcessIdentity::is_alive)?;
     let observed = Observed {
@@ -35,23 +35,23 @@ pub(crate) fn observe(pid: u32) -> Option<Observed> {
         leads_session: platform::leads_session(pid),
         identity,
     };
-    // The number may have come to mean another process in between.
+    // The pid may have been reused meanwhile.
     observed.identity.is_alive().then_some(observed)
 }
 
-/// Who listens on a port.
+/// The holder of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
-    /// The process, where the system tells.
+    /// The process, if known.
     pub(crate) pid: Option<u32>,
     /// The name of its program.
     pub(crate) program: Option<String>,
-    /// Whether it listens where a local client looks: at a loopback address or at all.
+    /// Whether a local client can reach it: it listens on a loopback address or on all addresses.
     pub(crate) is_local: bool,
 }
 
 impl Holder {
-    /// Names the holder, for a sentence.
+    /// Describes the holder, for a sentence.
     pub(crate) fn describe(&self) -> String {
         match (self.pid, &self.program) {
             (Some(pid), Some(program)) => format!("process {pid} ({program})"),

@@ -42,34 +42,34 @@ macro_rules! codes {
 }
 
 codes! {
-    NOT_FOUND = "not_found": "Nothing has the name that was asked for.";
+    NOT_FOUND = "not_found": "Nothing has this name.";
     TOOL_MISSING = "tool_missing": "No enabled tool has this id.";
-    TOOL_DISABLED = "tool_disabled": "The tool is in the catalog and has `enabled = false`.";
-    CALL_MISSING = "call_missing": "No call has an id that begins so.";
-    CHECKPOINT_MISSING = "checkpoint_missing": "No checkpoint has an id that begins so.";
+    TOOL_DISABLED = "tool_disabled": "The tool is disabled in the catalog (`enabled = false`).";
+    CALL_MISSING = "call_missing": "No call has this id or prefix.";
+    CHECKPOINT_MISSING = "checkpoint_missing": "No checkpoint has this id or prefix.";
     RUNTIME_MISSING = "runtime_missing": "No runtime has this id.";
     NOTHING_APPROVED = "nothing_approved": "No approved call is ready to run.";
-    AMBIGUOUS = "ambiguous": "The beginning of an id fits more than one; `candidates` lists them.";
+    AMBIGUOUS = "ambiguous": "The prefix of an id matches several ids; `candidates` lists them.";
 
-    REFUSED = "refused": "The state, the policy or a person's decision does not allow it.";
-    CALL_BLOCKED = "call_blocked": "The call may not be queued, approved or run; each reason has a code of its own.";
-    RUNTIME_BLOCKED = "runtime_blocked": "The runtime may not be started; each reason has a code of its own.";
-    PROCESSES_ALIVE = "processes_alive": "Processes could not be ended.";
-    RUN_FAILED = "run_failed": "The program ran, and did not end well.";
-    ENTRY_EXISTS = "entry_exists": "The catalog has an entry of this id that differs.";
+    REFUSED = "refused": "The state, the policy or a person's decision does not allow the operation.";
+    CALL_BLOCKED = "call_blocked": "The call cannot be queued, approved or run. Each blocker has its own code.";
+    RUNTIME_BLOCKED = "runtime_blocked": "The runtime cannot be started. Each blocker has its own code.";
+    PROCESSES_ALIVE = "processes_alive": "Some processes could not be ended.";
+    RUN_FAILED = "run_failed": "The program ran and failed.";
+    ENTRY_EXISTS = "entry_exists": "The catalog has a different entry with this id.";
 
     CONFIG_INVALID = "config_invalid": "A configuration file has an error.";
     TOML_SYNTAX = "toml_syntax": "A configuration file is not valid TOML.";
-    POLICY_MISSING = "policy_missing": "There is no policy.toml.";
+    POLICY_MISSING = "policy_missing": "policy.toml does not exist.";
     CLOSEOUT_INVALID = "closeout_invalid": "A closeout cannot be read.";
     PIN_INVALID = "pin_invalid": "A pin cannot be read.";
-    ENVELOPE_INVALID = "envelope_invalid": "An exported receipt does not hold.";
+    ENVELOPE_INVALID = "envelope_invalid": "An exported receipt is not valid.";
 
-    USAGE = "usage": "The request makes no sense, or the target cannot be used.";
+    USAGE = "usage": "The request is invalid, or the target cannot be used.";
 
-    ENVIRONMENT = "environment": "The disk or the environment does not allow it.";
+    ENVIRONMENT = "environment": "The disk or the environment failed.";
 
-    BUG = "bug": "A mistake in Brigade; please report it.";
+    BUG = "bug": "A bug in Brigade; please report it.";
 }
 
 #[cfg(test)]

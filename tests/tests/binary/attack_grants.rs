@@ -1,4 +1,4 @@
-//! What opens the sandbox: what the approval binds, and the policy; never what lies in the workspace.
+//! Grants of the sandbox: only the approval and the policy open it, never files in the workspace.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]

@@ -1,4 +1,4 @@
-//! A script asks, a person answers, the script continues: every way through a checkpoint.
+//! Checkpoints: a script asks, a person answers, the script continues.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -180,7 +180,7 @@ fn a_non_zero_exit_stays_on_the_receipt() {
 }
 
 #[test]
-fn all_checkpoints_of_a_run_are_answered_before_it_goes_on() {
+fn all_checkpoints_of_a_run_are_answered_before_it_continues() {
     let site = asking(
         r#"echo '{"id":"first","choices":["a"],"created_at":"2026-01-01T00:00:00Z"}' > x.json
 echo '{"id":"second","choices":["b"],"created_at":"2026-01-02T00:00:00Z"}' > y.json"#,
@@ -336,7 +336,7 @@ fn edit(site: &Site, change: impl Fn(&mut Value)) {
 }
 
 #[test]
-fn nobody_goes_on_behind_a_checkpoint_whose_file_was_changed() {
+fn no_call_resumes_after_a_checkpoint_whose_file_was_changed() {
     for (member, value) in [
         ("expires_at", json!("2020-01-01T00:00:00+00:00")),
         ("status", json!("approved")),

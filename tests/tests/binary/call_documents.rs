@@ -1,4 +1,4 @@
-//! The whole way of a call on the fixture workspaces; every document has the keys and types it promises.
+//! All steps of a call on the fixture workspaces. Every document has the promised keys and types.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 

@@ -1,4 +1,4 @@
-//! What runs: the exact words, an empty input, the directory, the end of the whole tree, the sandbox, the logs.
+//! Execution: exact words, empty input, working directory, end of the whole tree, sandbox and logs.
 
 #![allow(
     clippy::disallowed_methods,
@@ -71,7 +71,7 @@ fn standard_input_is_empty_whatever_brigade_is_given() {
 }
 
 #[test]
-fn the_folder_is_the_one_of_the_catalog() {
+fn the_directory_is_the_one_of_the_catalog() {
     let site = Site::script_with("pwd\n", r#"cwd = "docs/../lib""#);
     site.workspace.write("lib/tool.sh", "pwd\n");
     site.workspace.replace(".brigade/tools.toml", "sh bin/tool.sh", "sh tool.sh");
@@ -282,7 +282,7 @@ fn a_runner_that_is_killed_leaves_an_interrupted_call() {
 }
 
 #[test]
-fn the_private_folder_goes_with_its_run_also_when_the_runner_is_killed() {
+fn the_private_directory_goes_with_its_run_also_when_the_runner_is_killed() {
     let body = r#"
 mkdir -p "$TMPDIR/deep/er"; echo x > "$TMPDIR/deep/er/file"; ln -s "$PWD/kept" "$TMPDIR/link"
 echo "$TMPDIR" > where.txt

@@ -1,5 +1,5 @@
-//! What stands between a call and its run: records that contradict themselves, changes since queueing, programs and
-//! scripts that are not there, and configuration behind links.
+//! The gate before a run: inconsistent records, changes since queueing, missing programs and scripts, and configuration
+//! behind links.
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that the binary reads")]
 
@@ -51,7 +51,7 @@ fn a_record_that_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn code_that_changed_since_a_call_was_queued_is_told_before_it_is_approved() {
+fn code_that_changed_since_a_call_was_queued_is_reported_before_it_is_approved() {
     let check = |change: &dyn Fn(&Site), code: &str| {
         let site = Site::script("echo ran\n");
         let id = site.queue("tool", "{}");
@@ -64,7 +64,7 @@ fn code_that_changed_since_a_call_was_queued_is_told_before_it_is_approved() {
     };
     check(&|site| site.workspace.write("bin/tool.sh", "echo other\n"), "changed_program");
     check(&|site| site.add_to_policy("[sandbox]\nmode = \"best-effort\"\n"), "changed_policy");
-    // What changes between the two approvals is told once more.
+    // A change between the two approvals is reported again.
     let site = Site::script(MARK);
     let id = site.queue("tool", "{}");
     for body in ["echo one\n", "echo two\n"] {
@@ -72,7 +72,7 @@ fn code_that_changed_since_a_call_was_queued_is_told_before_it_is_approved() {
         site.json(["call", "approve", &id]).refused("bin/tool.sh");
     }
     site.json(["call", "approve", &id]).expect(0);
-    // What the policy says of others is none of the call.
+    // Rules about other tools do not affect the call.
     let id = site.queue("tool", r#"{"b":1}"#);
     site.add_to_policy("[sandbox.tool.other]\nmode = \"off\"\n");
     site.json(["call", "approve", &id]).expect(0);
@@ -91,7 +91,7 @@ fn a_blocked_call_is_approved_once_the_policy_allows_it() {
 }
 
 #[test]
-fn a_folder_behind_a_link_is_bound() {
+fn a_directory_behind_a_link_is_bound() {
     let site = Site::script_with(MARK, "cwd = \"d\"\n");
     for folder in ["one", "two"] {
         fs::create_dir(site.workspace.join(folder)).unwrap();
@@ -212,7 +212,7 @@ fn a_projection_never_replaces_what_a_tool_reads_or_runs() {
 }
 
 #[test]
-fn a_path_out_of_the_workspace_blocks_projections_and_is_told_once() {
+fn a_path_out_of_the_workspace_blocks_projections_and_is_reported_once() {
     for field in ["cwd", "manifest_path", "schema_path", "examples_path", "health_path", "input_schema_path"]
     {
         let site = Site::script_with(

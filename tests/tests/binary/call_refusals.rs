@@ -1,4 +1,4 @@
-//! Every way in which a call is refused: what it says, its exit code, and that nothing is stored or run.
+//! All refusals of calls: message, exit code, and that nothing is stored or run.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -97,7 +97,7 @@ fn what_is_refused_is_the_whole_document() {
 }
 
 #[test]
-fn bad_arguments_are_all_told_at_once() {
+fn bad_arguments_are_all_reported_at_once() {
     let site = Site::script_with(MARK, r#"argument_template = { path = "{path}", mode = "--mode={mode}" }"#);
     site.workspace.write(
         "schemas/tool.json",

@@ -1,4 +1,4 @@
-//! Corners of the way of a call: what is inherited, what is missing, what is of odd size.
+//! Corner cases of calls: inherited settings, missing files and odd sizes.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -94,7 +94,7 @@ fn timeouts_of_any_size() {
 }
 
 #[test]
-fn a_folder_that_vanishes_or_becomes_a_file() {
+fn a_directory_that_vanishes_or_becomes_a_file() {
     let site = Site::script_with("pwd\n", r#"cwd = "lib""#);
     site.workspace.write("lib/tool.sh", "pwd\n");
     site.workspace.replace(".brigade/tools.toml", "sh bin/tool.sh", "sh tool.sh");
@@ -122,7 +122,7 @@ fn a_workspace_behind_a_link_is_the_same_workspace() {
 }
 
 #[test]
-fn a_folder_below_finds_the_workspace() {
+fn a_directory_below_finds_the_workspace() {
     let site = Site::script("true\n");
     let id = site.queue("tool", "{}");
     let run = site.brigade.clone().current_dir("bin").run(["tools", "call", "show", &id, "--json"]);
@@ -157,7 +157,7 @@ fn a_policy_that_forbids_what_was_queued_stops_the_approval() {
 }
 
 #[test]
-fn arguments_that_are_no_text_are_a_usage_error() {
+fn arguments_that_are_not_utf8_are_a_usage_error() {
     use std::os::unix::ffi::OsStrExt;
     let site = Site::script("true\n");
     let bytes = std::ffi::OsStr::from_bytes(b"{\"a\":\"\xff\"}");

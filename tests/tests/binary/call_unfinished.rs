@@ -1,4 +1,4 @@
-//! Calls that did not end on their own, and how a person ends or repeats them: every command that is suggested works.
+//! Calls that did not finish, and how a person ends or repeats them. Every suggested command works.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Commands around the way of a call: what they print, where, and how they end.
+//! Output, streams and exit codes of the commands around calls.
 
 use brigade_testkit::{Brigade, Run, TempWorkspace};
 

@@ -39,7 +39,7 @@ fn the_demo_is_the_same_whatever_is_set_around_it() {
 }
 
 #[test]
-fn the_demo_does_not_touch_a_folder_that_holds_something() {
+fn the_demo_does_not_touch_a_directory_that_holds_something() {
     let workspace = TempWorkspace::empty();
     workspace.write("demo/mine.txt", "mine");
     let before = workspace.files("");

@@ -1,4 +1,4 @@
-//! Command lines that cannot be understood, and targets that cannot be used.
+//! Invalid command lines and unusable targets.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -71,7 +71,7 @@ fn a_run_names_a_call_or_takes_the_next_one() {
 }
 
 #[test]
-fn a_target_that_is_no_folder_is_a_usage_error() {
+fn a_target_that_is_not_a_directory_is_a_usage_error() {
     check(&["tools", "list", "--target", "nowhere"], "target");
     check(&["tools", "list", "-t", "README.md"], "target");
     check(&["--target=", "tools", "list"], "--target");
@@ -109,7 +109,7 @@ fn help_and_version_are_data() {
 }
 
 #[test]
-fn a_tilde_is_the_home_folder() {
+fn a_tilde_is_the_home_directory() {
     let workspace = TempWorkspace::empty();
     let brigade = Brigade::new(&workspace);
     let run = brigade.run(["tools", "list", "--json", "--target", "~"]);
@@ -128,7 +128,7 @@ fn the_nearest_workspace_is_the_target() {
 }
 
 #[test]
-fn words_that_are_no_text_are_usage_errors() {
+fn words_that_are_not_utf8_are_usage_errors() {
     let workspace = TempWorkspace::empty();
     let garbage = OsStr::from_bytes(b"\xff\xfe");
     let run = Brigade::new(&workspace).run([OsStr::new("tools"), OsStr::new("show"), garbage]);

@@ -1,5 +1,4 @@
-//! Every type of issue: a workspace with that fault yields it, with all that an issue has, and with a fix that can be
-//! typed.
+//! Every issue type: a workspace with the fault reports it, with all members and a fix that can be run.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests break files by hand")]
@@ -205,7 +204,7 @@ fn faults_of_contracts_are_found() {
 }
 
 #[test]
-fn an_mcp_tool_that_says_nothing_is_told_all_that_it_lacks() {
+fn all_missing_fields_of_an_mcp_tool_are_reported() {
     let kinds = |more: &str| {
         let site = healthy();
         site.workspace.write("a.md", "# M1\n");
@@ -454,7 +453,7 @@ fn older(site: &Site, file: &str) {
 }
 
 #[test]
-fn calls_that_need_somebody_are_found() {
+fn calls_that_need_someone_are_found() {
     let tool = |kind, severity| expected(kind, severity, "tool", "");
     let faults: [Fault; 6] = [
         (tool("call_stale_pending", "warning"), |site| {
@@ -515,7 +514,7 @@ fn a_call_whose_runner_was_killed_is_found() {
 }
 
 #[test]
-fn runs_that_need_somebody_are_found() {
+fn runs_that_need_someone_are_found() {
     let tool = |kind, severity| expected(kind, severity, "tool", "");
     let run = |body: &str, lines: &str| {
         let site = healthy();
@@ -574,7 +573,7 @@ fn waiting(ask: &str) -> Site {
 }
 
 #[test]
-fn checkpoints_that_need_somebody_are_found() {
+fn checkpoints_that_need_someone_are_found() {
     const ASK: &str = r#"{"id":"gate","reason":"look","choices":["yes"]}"#;
     let tool = |kind, severity| expected(kind, severity, "tool", "");
     let site = waiting(r#"{"id":"gate","reason":"look","expires_at":"2021-01-01T00:00:00Z"}"#);
@@ -619,7 +618,7 @@ fn files_that_others_can_read_are_found() {
 }
 
 #[test]
-fn a_fix_can_be_typed_in_any_folder() {
+fn a_fix_can_be_typed_in_any_directory() {
     let site = healthy();
     with_lines(&site, "source_path = \"gone.md\"");
     site.workspace.remove(POLICY);

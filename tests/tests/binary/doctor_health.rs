@@ -33,7 +33,7 @@ fn issues_fail_the_command_only_when_that_is_asked_for() {
 }
 
 #[test]
-fn the_catalog_payload_has_the_keys_of_the_python_program() {
+fn the_catalog_payload_has_the_keys_of_v030() {
     let workspace = workspace();
     let report = Brigade::new(&workspace).run(["tools", "list", "--json"]).assert_code(0).json();
     for key in [
@@ -145,7 +145,7 @@ fn doctor_changes_nothing_until_it_is_asked_to_fix() {
 }
 
 #[test]
-fn all_that_needs_no_decision_is_mended_and_a_dry_run_says_it_first() {
+fn what_needs_no_decision_is_fixed_and_a_dry_run_lists_it_first() {
     let workspace = greeting("");
     let brigade = Brigade::new(&workspace);
     let runtime = "[[runtime]]\nid = \"helper\"\nname = \"Helper\"\ncommand = \"sleep 600\"\n";

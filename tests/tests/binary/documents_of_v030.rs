@@ -1,4 +1,4 @@
-//! Documents count and name what those of v0.30 do, also when a file is broken.
+//! Documents have the counts and names of v0.30, also when a file is broken.
 
 #![allow(clippy::disallowed_methods, reason = "a test makes a link")]
 

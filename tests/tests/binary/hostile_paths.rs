@@ -1,4 +1,4 @@
-//! Paths that lead out, links in the place of directories, disks that say no, readers that go away.
+//! Paths that lead out, links in the place of directories, disk errors, and closed pipes.
 
 #![allow(clippy::disallowed_methods, reason = "tests build hostile trees and hold the binary's pipes")]
 
@@ -248,7 +248,7 @@ fn state_that_cannot_be_read_or_written_is_an_error_of_the_disk() {
 }
 
 #[test]
-fn a_folder_in_the_place_of_the_queue_is_told_and_put_aside_when_that_is_asked_for() {
+fn a_directory_in_the_place_of_the_queue_is_reported_and_moved_only_on_request() {
     let site = Site::script(MARK);
     site.workspace.write(".brigade/tools/calls.jsonl/x", "precious");
     let refused = site.json(["call", "queue", "tool"]);
@@ -262,7 +262,7 @@ fn a_folder_in_the_place_of_the_queue_is_told_and_put_aside_when_that_is_asked_f
 }
 
 #[test]
-fn lines_of_the_queue_that_are_no_calls_do_not_stop_the_others() {
+fn lines_of_the_queue_that_are_not_calls_do_not_stop_the_others() {
     let site = Site::script_with(MARK, r#"argument_template = { a = "{a}" }"#);
     let first = site.queue("tool", r#"{"a":"1"}"#);
     let path = ".brigade/tools/calls.jsonl";

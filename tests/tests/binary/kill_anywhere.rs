@@ -1,4 +1,4 @@
-//! The binary is killed at any moment, and nothing is lost, doubled or left behind.
+//! Kills the binary at any moment. Nothing may be lost, duplicated or left behind.
 
 #![allow(
     clippy::disallowed_methods,

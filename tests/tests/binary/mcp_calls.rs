@@ -1,4 +1,4 @@
-//! Calls of MCP tools through the whole way: plan, queue, approve, run.
+//! Calls of MCP tools: plan, queue, approve, run.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -218,7 +218,7 @@ fn a_large_program_of_the_system_is_read_once_and_one_of_anybody_else_always() {
     let again: Value = serde_json::from_slice(&site.workspace.read(path)).unwrap();
     assert_eq!(again, known);
 
-    // A cache with anything odd in it is none.
+    // An invalid cache is ignored.
     site.workspace.write(path, "{}");
     site.workspace.write(".brigade/tools.toml", entry);
     site.run_call(&id).expect(0);

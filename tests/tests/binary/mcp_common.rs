@@ -1,4 +1,4 @@
-//! A workspace whose tool is one of the misbehaving MCP server.
+//! A workspace with a tool of the misbehaving MCP server.
 
 #![allow(clippy::disallowed_methods, reason = "the server is copied from the fixtures")]
 

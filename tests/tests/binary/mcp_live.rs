@@ -1,4 +1,4 @@
-//! What is asked of a server outside of calls: `--live` and `import mcp`.
+//! Requests to servers outside calls: `--live` and `import mcp`.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -153,7 +153,7 @@ fn mcp_issues(document: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn tools_that_appear_or_vanish_are_issues_until_somebody_accepts_them() {
+fn tools_that_appear_or_vanish_are_issues_until_someone_accepts_them() {
     let spoken = Spoken::fickle("echo");
     let site = &spoken.site;
     assert_eq!(spoken.say(HELLO).0, 0);

@@ -1,4 +1,4 @@
-//! What was typed wrongly is said, never passed over in silence.
+//! Mistakes in requests are always reported.
 
 use brigade_tests::Site;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn rows(site: &Site, lines: &str) -> Vec<Value> {
 }
 
 #[test]
-fn lines_are_answered_in_their_order_and_strange_keys_are_told() {
+fn lines_are_answered_in_their_order_and_strange_keys_are_reported() {
     let site = Site::script("echo ran\n");
     let rows = rows(
         &site,

@@ -1,4 +1,4 @@
-//! Code that a command leads to, by a directory, a module, an option or a part of a name: each file changes after the
+//! Source files that a command loads by directory, module, option or package name. Each file changes after the
 //! approval, and the run is refused.
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]
@@ -66,7 +66,7 @@ const PYTHON: &str = "open('ran.txt', 'a').write('ran')\n";
 const SCRIPT: &str = "require('fs').appendFileSync('ran.txt', 'ran');\n";
 
 #[test]
-fn code_that_python_finds_by_a_folder_or_a_module() {
+fn code_that_python_finds_by_a_directory_or_a_module() {
     let folder = [("app/__main__.py", "import helper\n"), ("app/helper.py", PYTHON)];
     code("python3 app", &folder, "app/__main__.py", "print('evil')\n");
     code("python3 app", &folder, "app/helper.py", "print('evil')\n");
@@ -268,7 +268,7 @@ fn variables_that_name_no_code_are_no_reason() {
 }
 
 #[test]
-fn a_folder_that_is_only_an_argument_is_not_code() {
+fn a_directory_that_is_only_an_argument_is_not_code() {
     let site = site();
     site.workspace.replace(CATALOG, "sh bin/tool.sh", "sh bin/tool.sh src");
     site.workspace.write("src/data.txt", "1\n");
@@ -278,7 +278,7 @@ fn a_folder_that_is_only_an_argument_is_not_code() {
 }
 
 #[test]
-fn many_files_are_bound_by_their_folder_and_too_many_are_a_reason() {
+fn many_files_are_bound_by_their_directory_and_too_many_are_a_reason() {
     let site = site();
     site.workspace.replace(CATALOG, "sh bin/tool.sh", "python3 app");
     site.workspace.write("app/__main__.py", PYTHON);

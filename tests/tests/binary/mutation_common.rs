@@ -1,4 +1,4 @@
-//! A workspace whose tool was approved, and what a call of it must be refused for.
+//! A workspace with an approved call, and the expected refusals.
 
 use brigade_tests::Site;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
-//! What was approved is what runs: each bound input changes after the approval, and the run is refused.
+//! Each bound input changes after the approval, and the run is refused.
 //!
-//! Each row prepares a workspace, has a call approved, changes one thing, and says which names `changed` must hold.
-//! Then `call run` must end with 1, name what changed in its text too, run nothing, and leave the call approved; when
-//! the change is taken back, the call runs.
+//! Each row prepares a workspace, approves a call, changes one input, and lists the expected names in `changed`. Then
+//! `call run` must end with 1, name what changed in its text too, run nothing, and leave the call approved; when the
+//! change is taken back, the call runs.
 
 #![allow(clippy::disallowed_methods, reason = "tests change the files that an approval binds")]
 

@@ -1,4 +1,4 @@
-//! What is suggested works, and what is blamed is to blame.
+//! Suggested commands work, and errors name the right cause.
 
 #![allow(clippy::disallowed_methods, reason = "tests put folders where files should be")]
 
@@ -107,7 +107,7 @@ fn the_family_of_a_broken_entry_is_not_to_be_allowed() {
 }
 
 #[test]
-fn a_policy_that_is_a_folder_is_not_begun() {
+fn a_policy_that_is_a_directory_is_not_begun() {
     let site = Site::script("echo ran\n");
     site.workspace.remove(".brigade/tools/policy.toml");
     assert_eq!(next(&site.tools(["policy", "show"])), "brigade tools policy init");
@@ -141,7 +141,7 @@ fn a_second_entry_of_an_id_is_blamed_for_that_alone() {
 }
 
 #[test]
-fn a_receipt_that_is_a_folder_is_told() {
+fn a_receipt_that_is_a_directory_is_reported() {
     let site = Site::script("echo ran\n");
     site.receipt_of("tool", "{}");
     std::fs::create_dir(site.workspace.join(".brigade/tools/runs/run-x.json"))
@@ -177,7 +177,7 @@ fn an_exported_receipt_is_a_document_and_can_be_verified() {
 }
 
 #[test]
-fn a_checkpoint_that_is_a_folder_is_not_to_be_read() {
+fn a_checkpoint_that_is_a_directory_is_not_to_be_read() {
     let site = Site::script("echo ran\n");
     std::fs::create_dir_all(site.workspace.join(".brigade/tools/checkpoints/x.json"))
         .expect("the folder can be made");

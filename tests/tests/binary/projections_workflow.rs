@@ -118,7 +118,7 @@ fn what_is_suggested_for_a_conflict_shows_what_would_be_lost() {
 }
 
 #[test]
-fn what_was_written_anywhere_is_found_when_nobody_wants_it() {
+fn what_was_written_anywhere_is_found_when_no_tool_projects_it() {
     let workspace = sample();
     let with = |path: &str| CATALOG.replace(".claude/commands/greet.md", path);
     let plan = || {
@@ -160,7 +160,7 @@ fn the_source_of_a_summary_is_null_where_it_is_gone() {
 }
 
 #[test]
-fn what_the_python_program_wrote_is_current() {
+fn what_v030_wrote_is_current() {
     let workspace = sample();
     let header = r#"{"family":"slash-command","generated_at":"2026-11-21T20:27:14.890099+00:00","harness":"claude","projection_fingerprint":"3d023121b458e96b","source_fingerprint":"3d023121b458e96b","tool_id":"greet"}"#;
     workspace.write(
@@ -178,7 +178,7 @@ fn what_the_python_program_wrote_is_current() {
 }
 
 #[test]
-fn wrong_requests_are_told_apart() {
+fn wrong_requests_are_distinguished() {
     let workspace = sample();
     tools(&workspace, &["apply"]).assert_code(2);
     tools(&workspace, &["apply", "greet", "--all"]).assert_code(2);
@@ -356,7 +356,7 @@ fn programs_that_apply_at_once_write_each_file_once() {
 }
 
 #[test]
-fn sync_is_a_dry_run_unless_told_twice() {
+fn sync_is_a_dry_run_unless_confirmed_twice() {
     let workspace = sample();
     let plan = json(&workspace, &["sync", "plan"], 0, PLAN);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Corners that someone fell into once.
+//! Regression tests.
 
 use std::process::Stdio;
 

@@ -1,4 +1,4 @@
-//! What a stranger sees: a release that pauses in the middle, and receipts that can be checked with Python alone.
+//! A release that pauses at a checkpoint, and receipts that Python alone can verify.
 
 #![allow(clippy::disallowed_methods, reason = "tests start Python and change receipts")]
 
@@ -28,7 +28,7 @@ fn resumed(site: &Site, checkpoint: &str, choice: &str) -> Value {
 }
 
 #[test]
-fn a_release_pauses_and_goes_on_with_the_choice() {
+fn a_release_pauses_and_continues_with_the_choice() {
     for (choice, notes) in [("publish", Some("released 1.2.3\n")), ("abort", None)] {
         let site = Site::fixture("release");
         let checkpoint = paused(&site);

@@ -1,5 +1,4 @@
-//! What a run can reach: the programs behind a launcher, the limits of Brigade itself, and the time after it was
-//! killed.
+//! Isolation of runs: programs behind a launcher, limits of Brigade itself, and the time after it was killed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]

@@ -1,4 +1,4 @@
-//! The logs of runs: of those that are over, of those that are running, and on a disk that takes no more.
+//! The logs of runs: finished runs, running runs, and a full disk.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 
@@ -126,7 +126,7 @@ fn a_followed_log_ends_with_its_run() {
 }
 
 #[test]
-fn a_followed_log_ends_with_an_interrupt_and_its_run_goes_on() {
+fn a_followed_log_ends_with_an_interrupt_and_its_run_continues() {
     let mut running = Running::start();
     let (mut follower, mut lines) = running.follow(&["--follow"]);
     assert_eq!(lines.next().as_deref(), Some("first"));

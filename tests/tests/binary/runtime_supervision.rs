@@ -1,4 +1,4 @@
-//! Runtimes from start to stop through the binary: what is found, what is refused, what is left alone.
+//! Runtimes from start to stop through the binary.
 
 #![allow(clippy::disallowed_methods, reason = "tests hold ports and processes themselves")]
 
@@ -84,7 +84,7 @@ fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
-/// Returns whether a process lives; one that nobody has waited for has ended.
+/// Returns whether a process is alive; a zombie counts as ended.
 fn is_alive(pid: u64) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))

@@ -1,5 +1,4 @@
-//! Where git's directory is kept from tools that may write the workspace: behind a link, and behind a file that names
-//! it.
+//! Protection of git's directory from tools with `local-write`, also behind a link or a file that names it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests set up files and look at what the binary left")]
@@ -54,7 +53,7 @@ fn check_closed(site: &Site, folder: &str) {
 }
 
 #[test]
-fn a_file_that_names_the_folder_closes_the_folder() {
+fn a_file_that_names_the_directory_closes_the_directory() {
     let site = confined(|workspace| {
         repository(&workspace.join("real.git"));
         fs::write(workspace.join(".git"), "gitdir: ./real.git\n").unwrap();
@@ -65,7 +64,7 @@ fn a_file_that_names_the_folder_closes_the_folder() {
 }
 
 #[test]
-fn a_folder_that_lies_deeper_closes_what_is_around_it() {
+fn a_directory_that_lies_deeper_closes_what_is_around_it() {
     let site = confined(|workspace| {
         repository(&workspace.join("deep/er/real.git"));
         fs::write(workspace.join(".git"), "gitdir: deep/er/real.git").unwrap();
@@ -76,7 +75,7 @@ fn a_folder_that_lies_deeper_closes_what_is_around_it() {
 }
 
 #[test]
-fn a_link_closes_the_folder_and_stays_where_it_is() {
+fn a_link_closes_the_directory_and_stays_where_it_is() {
     let site = confined(|workspace| {
         repository(&workspace.join("real.git"));
         symlink("real.git", workspace.join(".git")).unwrap();
@@ -102,7 +101,7 @@ fn what_worktrees_share_is_closed() {
 }
 
 #[test]
-fn a_workspace_that_is_the_folder_is_closed() {
+fn a_workspace_that_is_the_directory_is_closed() {
     let site = confined(|workspace| fs::write(workspace.join(".git"), "gitdir: .\n").unwrap());
     for what in ["echo x > config", "echo x > data.txt", "echo x > sub/data.txt"] {
         site.tries(what, "failed");
@@ -175,7 +174,7 @@ fn a_submodule_and_a_worktree_are_closed() {
 }
 
 #[test]
-fn the_folder_of_hooks_that_the_settings_name_is_closed() {
+fn the_directory_of_hooks_that_the_settings_name_is_closed() {
     for (setting, there, closed) in [
         (".githooks", ".githooks", ".githooks/pre-commit"),
         ("tools/git/hooks", "tools/git/hooks", "tools/git/hooks/pre-commit"),

@@ -1,4 +1,4 @@
-//! Every document of `--json` is valid against the schema that it names, on success, refusal and misuse.
+//! Every document of `--json` is valid against its schema, on success, refusal and misuse.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests read the schemas of the repository")]

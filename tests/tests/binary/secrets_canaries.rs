@@ -1,4 +1,4 @@
-//! Secrets reach no file, no terminal and no document: canaries are planted and looked for everywhere.
+//! Secrets reach no file, terminal or document: planted canaries are searched everywhere.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 

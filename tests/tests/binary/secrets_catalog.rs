@@ -1,4 +1,4 @@
-//! Secrets that someone wrote into the catalog: refused, named with their place, and shown nowhere.
+//! Secrets in the catalog are refused, reported with their place, and shown nowhere.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 

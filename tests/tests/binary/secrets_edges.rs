@@ -1,4 +1,4 @@
-//! Places that a secret could slip into: names of files, ids, keys, choices, odd values.
+//! Secrets in unusual places: file names, ids, keys, choices and odd values.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the files that the binary wrote")]
 

@@ -1,5 +1,4 @@
-//! `state check` finds receipts that are none or that are gone, and `call plan` shows what the policy probably did not
-//! mean.
+//! `state check` finds invalid and missing receipts, and `call plan` shows warnings of the policy.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests damage what the binary wrote")]
@@ -254,7 +253,7 @@ fn segment(site: &Site) -> (String, Vec<u8>) {
 }
 
 #[test]
-fn damaged_files_of_finished_calls_are_mended() {
+fn damaged_files_of_finished_calls_are_fixed() {
     mended(
         |site| {
             let (path, bytes) = segment(site);
@@ -273,7 +272,7 @@ fn damaged_files_of_finished_calls_are_mended() {
 }
 
 #[test]
-fn lines_of_the_ledger_that_are_no_entries_are_mended() {
+fn lines_of_the_ledger_that_are_not_entries_are_fixed() {
     let garbage = |at_end: bool| {
         move |site: &Site| {
             let text = site.workspace.read_text(LEDGER);
@@ -289,7 +288,7 @@ fn lines_of_the_ledger_that_are_no_entries_are_mended() {
 }
 
 #[test]
-fn what_stands_in_the_place_of_the_calls_is_told_and_moved_only_when_that_is_asked_for() {
+fn anything_in_the_place_of_the_calls_is_reported_and_moved_only_on_request() {
     mended(
         |site| {
             let journal = site.workspace.join(JOURNAL);
@@ -331,7 +330,7 @@ fn a_file_in_the_place_of_the_runs_is_reported() {
 }
 
 #[test]
-fn unreadable_checkpoints_and_folders_that_crashes_left_are_reported() {
+fn unreadable_checkpoints_and_directories_that_crashes_left_are_reported() {
     let site = Site::script("echo done\n");
     site.receipt_of("tool", "{}");
     let receipt = site.receipt_of("tool", r#"{"n":2}"#);
@@ -349,7 +348,7 @@ fn unreadable_checkpoints_and_folders_that_crashes_left_are_reported() {
 }
 
 #[test]
-fn a_receipt_that_was_none_when_it_was_adopted_is_told_and_leads_nobody_in_circles() {
+fn an_unreadable_receipt_at_adoption_is_reported_and_leads_to_no_loop() {
     let site = Site::script("echo done\n");
     let call = "{\"id\":\"call-1\",\"status\":\"completed\",\"tool_id\":\"tool\",\"args\":{}}\n";
     site.workspace.write(JOURNAL, call);

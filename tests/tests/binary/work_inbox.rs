@@ -178,7 +178,7 @@ fn old_row(status: &str, kind: &str) -> Value {
 }
 
 #[test]
-fn rows_of_the_python_program_count_and_stay_as_they_are() {
+fn rows_of_v030_count_and_stay_as_they_are() {
     let workspace =
         greeting("manifest_path = \"gone.json\"\nschema_path = \"gone.json\"\nhealth_path = \"gone.json\"");
     let kinds =

@@ -1,4 +1,4 @@
-//! Beginning a workspace: what cannot be written stops everything before anything is written.
+//! Creating a workspace: if any file cannot be written, nothing is written.
 
 #![allow(clippy::disallowed_methods, reason = "tests make the links that are in the way, and look at modes")]
 

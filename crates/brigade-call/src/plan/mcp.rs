@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_is_needed_by_itself() {
+    fn each_field_is_needed_on_its_own() {
         for (line, code) in [
             ("runtime_id = 'voice'\n", "mcp_missing_runtime"),
             ("mcp_tool_name = 'echo'\n", "mcp_missing_tool_name"),

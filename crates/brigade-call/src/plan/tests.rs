@@ -350,7 +350,7 @@ fn a_program_must_be_there_and_readable() {
 }
 
 #[test]
-fn the_folder_must_be_there() {
+fn the_directory_must_be_there() {
     check(|case| case.directory = DirectoryFact::Missing, &[("missing_cwd", "cwd")]);
     // Nothing was looked for in a directory that is not there.
     for (directory, code) in

@@ -3,7 +3,7 @@ use crate::cases::{Case, after, json, mark};
 use crate::facts::PinFact;
 use crate::{Caller, ContractLabels, Duplicate, ProgramFact, find_duplicate};
 
-/// Checks what stands in the way of an approval when one fact changes after the call was queued, by the codes.
+/// Checks the codes that block an approval when one fact changes after the call was queued.
 #[track_caller]
 fn check(change: impl FnOnce(&mut Case), expect: &[&str]) {
     check_from(Case::new(), change, expect);
@@ -17,7 +17,7 @@ fn check_from(before: Case, change: impl FnOnce(&mut Case), expect: &[&str]) {
     assert_eq!(reasons.iter().map(|reason| &*reason.code).collect::<Vec<_>>(), expect);
 }
 
-/// Checks what a person is told of changes since the call was queued, which an approval may take.
+/// Checks the changes since the call was queued that are shown to a person and may be approved.
 #[track_caller]
 fn check_told(change: impl FnOnce(&mut Case), expect: &[Change]) {
     let mut now = Case::new();
@@ -112,7 +112,7 @@ fn a_variable_that_is_set_elsewhere_is_no_reason() {
 }
 
 #[test]
-fn code_and_policy_that_changed_are_told_and_can_be_taken() {
+fn code_and_policy_that_changed_are_reported_and_can_be_taken() {
     check_told(|_| (), &[]);
     check_told(|case| case.files.clear(), &[Change::Code]);
     check_told(|case| case.real_directory = Some("elsewhere".to_owned()), &[Change::Code]);
@@ -145,7 +145,7 @@ fn the_policy_of_a_call_that_it_blocked_is_expected_to_change() {
 }
 
 #[test]
-fn a_replan_is_what_a_person_was_told() {
+fn a_replan_is_what_a_person_was_shown() {
     let mut now = Case::new();
     now.files.clear();
     now.policy.push_str("max_output_bytes = 7\n");
@@ -188,7 +188,7 @@ fn a_record_of_v030_is_compared_by_what_it_shows() {
 }
 
 #[test]
-fn a_call_that_asks_for_the_same_is_a_duplicate_whoever_asks() {
+fn a_call_that_asks_for_the_same_is_a_duplicate_for_any_caller() {
     check_duplicate(|_| (), true);
     check_duplicate(|case| case.args(r#"{ "name": "Ada" }"#), true);
     check_duplicate(|case| case.caller = Caller::Program("agent".to_owned()), true);

@@ -63,7 +63,7 @@ fn a_command_may_be_no_risk_and_hold_no_secret() {
 }
 
 #[test]
-fn folder_and_program_must_be_there() {
+fn directory_and_program_must_be_there() {
     let missing = ("missing_cwd", "cwd is no folder in the workspace");
     check(StartFacts { directory_fact: DirectoryFact::Missing, ..facts("serve") }, &[missing]);
     let gone = || StartFacts { program: StartProgram::NotFound, ..facts("serve") };

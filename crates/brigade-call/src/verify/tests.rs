@@ -37,7 +37,7 @@ fn check_record(edit: impl FnOnce(&mut Call), expect: &[&str]) {
     assert_eq!(codes(call, &Case::new()), expect);
 }
 
-/// Checks the reasons against a run of a call that stands here.
+/// Checks the blockers of a run of a call with this status.
 #[track_caller]
 fn check_status(status: CallStatus, expect: &[&str]) {
     let call = Call { status, ..Case::new().approved() };
@@ -186,7 +186,7 @@ fn only_an_approved_call_runs() {
     check_status(CallStatus::Other("paused".to_owned()), &["status"]);
     let call = Case::new().queued();
     assert_eq!(codes(call.clone(), &Case::new()), ["status"]);
-    // A call that claims to be approved, by nobody.
+    // A call with the status approved, but without an approval.
     assert_eq!(codes(Call { status: CallStatus::Approved, ..call }, &Case::new()), ["changed_approval"]);
 }
 
@@ -276,7 +276,7 @@ fn an_approval_of_an_earlier_version_holds() {
 }
 
 #[test]
-fn a_call_goes_on_behind_all_of_its_checkpoints() {
+fn a_call_resumes_after_all_of_its_checkpoints() {
     let approved = checkpoint(CheckpointStatus::Approved);
     check_resume(resumable(), std::slice::from_ref(&approved), &[]);
     check_resume(resumable(), &[], &["checkpoint_missing"]);

@@ -189,7 +189,7 @@ fn is_name(text: &str) -> bool {
         && !text.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// Finds words in braces that are meant as names of arguments and are none, such as `{max-tokens}`.
+/// Finds words in braces that look like argument names but are invalid, such as `{max-tokens}`.
 fn bad_names(template: &str) -> Vec<&str> {
     let inside =
         template.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(inside, _)| inside);

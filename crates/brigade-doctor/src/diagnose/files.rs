@@ -117,7 +117,7 @@ enum Ending {
     ArgumentsFollow,
 }
 
-/// Describes what hides in a command line. A shell without a script is none where the script may be an argument.
+/// Describes what hides in a command line. A shell without a script is allowed if the script may be an argument.
 fn high_risk_with(argv: &Argv, ending: Ending) -> Option<(String, String)> {
     let mut risks = risk::judge(argv);
     if ending == Ending::ArgumentsFollow {

@@ -84,7 +84,7 @@ fn sandbox(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut Vec<Iss
     let Some(gaps) = snapshot.sandbox_gaps.as_ref().filter(|gaps| !gaps.is_empty()) else { return };
     let Some(policy) = facts.state.policy() else { return };
     let rules = std::iter::once(&policy.sandbox).chain(policy.tool_sandbox.values());
-    // The strictest mode counts, wherever it stands.
+    // The strictest mode counts, wherever it is configured.
     let strictest = rules
         .filter_map(|rules| rules.mode.as_ref())
         .filter(|mode| mode.value != SandboxMode::Off)

@@ -11,7 +11,7 @@ use brigade_redact::Redactor;
 use crate::snapshot::asks;
 use crate::{BrokenFile, CallState, CheckpointState, Issue, IssueType, RunState, RunnerState, Snapshot};
 
-/// Characters of the reason of a failure that are told.
+/// The most characters of a failure's reason that are shown.
 const REASON: usize = 300;
 
 /// How long a call or a checkpoint may wait for a person.
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_told_with_its_reason_and_without_secrets() {
+    fn a_decision_is_reported_with_its_reason_and_without_secrets() {
         assert_eq!(with_reason("was rejected", Some(" not\nnow ")), "was rejected: not now");
         assert_eq!(with_reason("was rejected", None), "was rejected");
         let masked = with_reason("was rejected", Some("password=hunter2"));

@@ -484,7 +484,7 @@ fn check_calls(calls: &[Call], runner: RunnerState, changes: &[&str], expect: &[
 }
 
 #[test]
-fn calls_that_need_somebody_are_found() {
+fn calls_that_need_someone_are_found() {
     let check = |call: Call, runner, expect: &[&str]| check_calls(&[call], runner, &[], expect);
     let unknown = RunnerState::NotChecked;
     check(call("a", CallStatus::Pending), unknown, &[]);
@@ -576,7 +576,7 @@ fn runs_that_went_wrong_are_found() {
 }
 
 #[test]
-fn checkpoints_that_need_somebody_are_found() {
+fn checkpoints_that_need_someone_are_found() {
     let checkpoint = |status: &str, created: i64, expires: i64| {
         let text = format!(
             r#"{{"id": "c", "status": "{status}", "call_id": "call-1", "tool_id": "greet", "run_id": "run-1",

@@ -104,7 +104,7 @@ fn an_issue_that_changes_back_and_forth_is_still_there() {
 }
 
 #[test]
-fn each_row_of_the_python_program_stands_for_one_issue() {
+fn each_row_of_v030_stands_for_one_issue() {
     let rows =
         [foreign(RowStatus::Open, "0123456789abcdef"), foreign(RowStatus::Dismissed, "fedcba9876543210")];
     let issues = [issue("a", ""), issue("b", ""), issue("c", "")];

@@ -1,4 +1,4 @@
-//! What is said, in order: begin, list every page of tools, check the tool, call it.
+//! The conversation: initialize, list every page of tools, check the tool, call it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ const PAGES: usize = 500;
 /// Tools of a list.
 const TOOLS: usize = 20_000;
 
-/// What the conversation is for.
+/// The purpose of the conversation.
 pub(super) enum Goal<'a> {
-    /// To know the tools.
+    /// To list the tools.
     List,
     /// To call one.
     Call { tool_name: &'a str, arguments: &'a Json, pin: PinRule<'a> },
 }
 
-/// How a conversation ended that was not cut short.
+/// The result of a complete conversation.
 pub(super) enum Said {
-    /// The tools are known.
+    /// The tools were listed.
     Listed,
     /// The call was answered with this result.
     Answered(Json),
@@ -53,7 +53,7 @@ impl Failure {
     }
 }
 
-/// Says everything.
+/// Runs the conversation.
 pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redactor) -> Result<Said, Failure> {
     let peer = begin(&link).await?;
     let tools = peer.list().await?;
@@ -85,14 +85,14 @@ pub(super) async fn converse(link: Arc<Link>, goal: Goal<'_>, redactor: &Redacto
     peer.call(tool_name, arguments).await.map(Said::Answered)
 }
 
-/// A server that was greeted.
+/// A server after the handshake.
 struct Greeted {
     link: Arc<Link>,
     service: RunningService<RoleClient, ClientConfig>,
     first_id: i64,
 }
 
-/// Shakes hands, or learns that the server wants none.
+/// Performs the handshake, unless the server does not support it.
 async fn begin(link: &Arc<Link>) -> Result<Greeted, Failure> {
     let handshake = ClientLifecycleMode::Initialize;
     let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
@@ -245,7 +245,7 @@ impl Greeted {
             }
             let next =
                 response.get("result").and_then(|result| result.get("nextCursor")).and_then(Json::as_str);
-            // Servers whose language has no absent texts say with an empty one that there is no further page.
+            // Some servers use an empty string for "no further page".
             match next.filter(|next| !next.is_empty()) {
                 None => return Ok(tools),
                 Some(next) if !cursors.insert(next.to_owned()) => {
@@ -320,7 +320,7 @@ impl Greeted {
     }
 }
 
-/// Tells what of a result is not what belongs there.
+/// Returns what is invalid in a result.
 fn malformed(result: &Json) -> Option<&'static str> {
     let is_block = |block: &Json| block.as_object().is_some();
     match result.get("isError") {

@@ -1,4 +1,4 @@
-//! Cuts a server's standard output into lines, without ever holding more than one of bounded length.
+//! Splits a server's standard output into lines, holding at most one line of bounded length.
 
 /// A line that was cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) struct Lines {
     dropping: bool,
 }
 
-/// How much of a line that is too long is looked at.
+/// How much of a too long line is kept.
 const BEGINNING: usize = 4096;
 
 impl Lines {
@@ -26,7 +26,7 @@ impl Lines {
         Lines { limit, held: Vec::new(), dropping: false }
     }
 
-    /// Takes bytes as they come and hands out every line that ends in them.
+    /// Adds bytes and returns every complete line.
     pub(super) fn push(&mut self, mut bytes: &[u8], mut take: impl FnMut(Line<'_>)) {
         while !bytes.is_empty() {
             let end = bytes.iter().position(|byte| *byte == b'\n');
@@ -40,7 +40,7 @@ impl Lines {
         }
     }
 
-    /// Hands out what stands behind the last line end, if anything does.
+    /// Returns the rest after the last line end, if any.
     pub(super) fn finish(&mut self, mut take: impl FnMut(Line<'_>)) {
         if !self.held.is_empty() {
             self.end_line(&mut take);

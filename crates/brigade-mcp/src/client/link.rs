@@ -1,4 +1,4 @@
-//! The way between the SDK and the server's streams: messages out, messages in, and what passed by.
+//! The link between the SDK and the server's streams, with a record of the messages.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -18,7 +18,7 @@ use crate::pin::{ListedTool, Pin};
 /// The revision of a server that does not say which it speaks.
 const UNNAMED_VERSION: &str = "2024-11-05";
 
-/// What is known of a conversation so far. It outlives one that is cut short.
+/// The state of a conversation. It outlives a conversation that is cut short.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) protocol_version: Option<String>,
@@ -123,7 +123,7 @@ impl Link {
                 members.insert("id".to_owned(), Json::from(id));
                 Some(Json::Object(members))
             }
-            // Nobody here reads notifications, however many they are.
+            // Notifications are ignored.
             Received::Other(message) if message.get("id").is_none() => None,
             Received::Other(message) => {
                 let (requests, bytes) = known.asked;
@@ -239,7 +239,7 @@ impl Link {
     }
 }
 
-/// The SDK counts ids from 0, which some servers take for none.
+/// The SDK counts ids from 0, which some servers treat as missing.
 fn shift(id: &mut RequestId, by: i64) {
     if let RequestId::Number(id) = id {
         *id = id.saturating_add(by);
@@ -261,7 +261,7 @@ fn complete_initialize(response: &mut Value) {
     };
     let server = serde_json::json!({"name": named("name"), "version": named("version")});
     result.insert("serverInfo".to_owned(), server);
-    // Only what is looked at: everything else could be of a shape that the SDK refuses.
+    // Only the members that are used: the SDK could reject others.
     result.retain(|key, _| matches!(key.as_str(), "protocolVersion" | "capabilities" | "serverInfo"));
 }
 

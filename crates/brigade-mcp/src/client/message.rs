@@ -1,4 +1,4 @@
-//! What a line of a server's standard output is: a message, a broken one, or something that was meant for a log.
+//! Parses a line of a server's standard output: a message, a broken message, or log output.
 
 use brigade_core::{Dialect, Json, Object};
 
@@ -14,9 +14,9 @@ pub(super) enum Received {
     },
     /// A request of the server, or a notification.
     Other(Json),
-    /// It claims to be a message of the protocol and is none.
+    /// It looks like a message of the protocol but is invalid.
     Broken(Broken),
-    /// No message at all.
+    /// Not a message.
     Log,
 }
 
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_from_logs() {
+    fn messages_are_distinguished_from_logs() {
         check(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#, "response Some(3)");
         check("\u{feff} {\"jsonrpc\":\"2.0\",\"id\":\"3\",\"result\":null}\r", "response Some(3)");
         check(r#"{"id":3,"error":{"code":1}}"#, "response Some(3)");

@@ -168,7 +168,7 @@ fn pass(line: Line<'_>, link: &Link, incoming: Option<&UnboundedSender<Json>>) {
         Line::Whole(line) if line.trim_ascii().is_empty() => {}
         Line::Whole(line) => read_line(line, |received| {
             if let (Some(message), Some(incoming)) = (link.note(received, line.len()), incoming) {
-                // Nobody may listen any more.
+                // The receiver may be gone.
                 let _ = incoming.send(message);
             }
         }),

@@ -1,4 +1,4 @@
-//! One server from its start to its end: supervised, spoken to, and ended.
+//! One server from its start to its end.
 
 use std::future::pending;
 use std::io;
@@ -112,7 +112,7 @@ enum Stop {
     Said(Result<Said, Failure>),
     TimedOut,
     Cancelled,
-    /// A response was lost, so nobody will ever get it.
+    /// A response was lost.
     Lost(McpErrorKind),
     Log(io::Error),
 }
@@ -221,7 +221,7 @@ async fn end(
     Ok(outcome)
 }
 
-/// Whether someone asks for the end once more, and so does not want to wait.
+/// Returns whether the user asked to end again, and so does not want to wait.
 struct Hurry<'a> {
     cancel: Option<&'a CancelToken>,
     before: u32,
@@ -274,7 +274,7 @@ async fn drain(pipes: &mut Pipes<'_>, at_most: Duration) {
     drop(tokio::time::timeout(at_most, read_all).await);
 }
 
-/// Puts together what is known.
+/// Collects the results.
 fn conclude(
     stop: Stop,
     ended: Result<Outcome, RunError>,

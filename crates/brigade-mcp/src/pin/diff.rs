@@ -17,7 +17,7 @@ const QUOTE: usize = 160;
 /// Words around a place that changed.
 const AROUND: usize = 4;
 
-/// Characters of a quoted text. So long that nobody reads it here; how much is left out is said.
+/// The most characters of a quoted text. The rest is left out, with a note on its length.
 const LONGEST: usize = 20_000;
 
 /// Words of two texts, multiplied, that are compared word by word. More than that is one change.
@@ -223,8 +223,8 @@ fn whole(text: &str) -> String {
     format!("{}... ({left_out} more characters)", escape_terminal(&told_apart(&beginning)))
 }
 
-/// Names letters that stand among Latin ones and belong to another script by their numbers, such as a Cyrillic one in
-/// an English word: a person cannot tell them apart, and a server may count on that.
+/// Shows letters of another script among Latin ones by their code points, such as a Cyrillic letter in an English word.
+/// People cannot distinguish them, and a server may exploit that.
 fn told_apart(text: &str) -> String {
     let is_in_word = |c: char| c.is_alphanumeric() || c == '_';
     let is_latin =
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_only_look_the_same_are_told_apart() {
+    fn letters_that_only_look_the_same_are_distinguished() {
         let changes = diff(&tool("Echo text", "{}"), &tool("Ech\u{43e} text", "{}"));
         assert_eq!(
             changes[0].to_string(),

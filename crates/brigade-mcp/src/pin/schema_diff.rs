@@ -84,7 +84,7 @@ impl Walk<'_> {
             }
         }
         if self.changes.found.len() == before {
-            // Different, yet in nothing that has a sentence of its own: an empty table that came or went, say.
+            // A difference without its own sentence, such as an empty table that was added or removed.
             let subject = self.subject(path);
             self.changes.add(
                 PinChangeKind::Other,

@@ -159,7 +159,7 @@ mod tests {
     use crate::pins::{PINS, rel};
 
     #[test]
-    fn plain_names_are_file_names_and_others_are_told_apart() {
+    fn plain_names_are_file_names_and_others_are_distinguished() {
         assert_eq!(file_name("voice", "say_it.v2", None), "voice--say_it.v2.json");
         assert_eq!(server_file_name("voice", None), "voice.json");
         let odd = ["a/b", "a_b", "A_b", "", "..", "-x", "x-", "a--b", "é", "a\u{0}", &"x".repeat(500)];

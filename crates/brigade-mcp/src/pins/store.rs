@@ -142,7 +142,7 @@ impl PinStore<'_> {
         let bytes = match self.fs.read(path, LIMIT) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => return Ok(None),
-            // Whatever stands there instead of a file: nothing may run past it.
+            // Anything else than a file blocks calls.
             Err(_) => return Err(PinTrouble::Unreadable),
         };
         match parse(&bytes) {

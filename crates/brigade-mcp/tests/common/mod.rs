@@ -17,7 +17,7 @@ use brigade_mcp::{Exchange, McpErrorKind, McpRequest, Pin, PinRule, ServerExit, 
 use brigade_process::{CancelToken, Control, Program, Spec, Stream};
 use brigade_redact::{Redactor, SecretValue};
 
-/// What a server may be told, and what becomes of it.
+/// Requests to a test server, and their results.
 pub struct Trial {
     pub faults: Vec<String>,
     pub tool: &'static str,

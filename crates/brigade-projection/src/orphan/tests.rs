@@ -42,7 +42,7 @@ fn check(catalog: &str, path: &str, text: &str, expect: Option<(&str, &str)>) {
 }
 
 #[test]
-fn managed_files_that_nobody_wants_are_orphans() {
+fn managed_files_that_no_tool_projects_are_orphans() {
     let written = |id: &str, harness: &str| file(id, harness, "text\n");
     check(CATALOG, ".claude/commands/kept.md", &written("kept", "claude"), None);
     check(CATALOG, ".claude/commands/kept.md", &written("gone", "claude"), None);

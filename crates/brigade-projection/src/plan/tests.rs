@@ -114,7 +114,7 @@ fn the_disk_is_not_asked_for_paths_that_may_not_be_used() {
 }
 
 #[test]
-fn files_of_the_python_program_are_current() {
+fn files_of_v030_are_current() {
     let header = |projection: &str, source: &str, harness: &str| {
         format!(
             "brigade-tool-projection: {{\"family\":\"slash-command\",\"generated_at\":\"2026-11-21T22:22:38.526939+00:00\",\
@@ -150,7 +150,7 @@ fn files_of_the_python_program_are_current() {
 }
 
 #[test]
-fn a_description_beyond_ascii_is_written_as_the_python_program_does() {
+fn a_description_beyond_ascii_is_written_as_v030_does() {
     let mut codex = tool("codex", ".codex/skills/simplify/SKILL.md");
     codex.description = Some("Grüße  \"an\"\nalle".to_owned());
     let written = projected(&codex, "x");

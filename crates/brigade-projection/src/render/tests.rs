@@ -59,7 +59,7 @@ fn a_command_whose_harness_shows_a_description_has_one() {
     for (harness, place) in places {
         let path = place.path_for("tidy-up");
         check(harness, &path, "# Tidy\n", &format!("{head}# Tidy\n"), 2, "#");
-        // Front matter that a person wrote says what that person wants.
+        // Front matter that a person wrote is kept.
         let own = "---\nmodel: small\n---\n# Tidy\n";
         check(harness, &path, own, own, 2, "#");
         names.push(harness);
@@ -92,7 +92,7 @@ fn a_skill_without_front_matter_gets_one_for_every_harness() {
 }
 
 #[test]
-fn the_name_of_a_skill_is_its_folder() {
+fn the_name_of_a_skill_is_its_directory() {
     let body = "---\nname: \"other\"\ndescription: \"Tidies \\\"everything\\\" up.\"\n---\na\n";
     check("claude", ".claude/skills/other/SKILL.md", "a\n", body, 2, "#");
     let body = "---\nname: \"tidy-up\"\ndescription: d\n---\na\n";
@@ -238,7 +238,7 @@ fn lossiness_tells_what_a_harness_makes_of_it() {
 }
 
 #[test]
-fn a_path_that_a_person_chose_and_no_harness_reads_is_told_from_what_init_proposes() {
+fn a_path_that_a_person_chose_and_no_harness_reads_is_distinguished_from_what_init_proposes() {
     let weight =
         |path: &str| lossiness(&tool(Family::Skill), "cursor", path, None).1.map(|advice| advice.weight);
     assert_eq!(weight(".cursor/rules/a.md"), Some(AdviceWeight::Remark));

@@ -16,7 +16,7 @@ pub(super) fn command(tool: &Tool, text: &str) -> String {
         Some(Value::Other) | None => description(tool),
     };
     let prompt = match front_matter::without(text).replace("$ARGUMENTS", "{{args}}") {
-        // A command without a prompt would not be read; what it is about is all that is known.
+        // A command without a prompt would not be read, so its description is used.
         prompt if prompt.trim().is_empty() => format!("{}\n", about.trim()),
         prompt => prompt,
     };

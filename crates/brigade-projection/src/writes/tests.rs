@@ -45,7 +45,7 @@ fn what_is_written_is_current_afterwards() {
 }
 
 #[test]
-fn somebodys_own_words_are_kept_unless_forced() {
+fn someones_own_words_are_kept_unless_forced() {
     let tool = tool("a", &[("claude", "a.md")]);
     let claims = Claims::of(ROOT, [&tool]);
     let facts = [ToolFacts::gather(ROOT, &tool, &source(), |_| TargetFacts::File(b"mine\n".to_vec()))];

@@ -12,7 +12,7 @@ use crate::error::RuntimeError;
 use crate::supervisor::Supervisor;
 use crate::system;
 
-/// How often a log is looked at.
+/// How often a log is polled.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Where following begins.
@@ -27,7 +27,7 @@ pub enum FollowFrom {
 impl Supervisor<'_> {
     /// Passes on what is written to these logs, in pieces cut anywhere, until the end is asked for.
     ///
-    /// Goes on when a log is rotated, cut off, not there yet, or its runtime stops and starts again.
+    /// Continues when a log is rotated, truncated or missing, and when its runtime is restarted.
     ///
     /// # Errors
     /// When a log cannot be read, a path leads out of the workspace, or `sink` fails.
@@ -63,7 +63,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// A log that is read on as it grows.
+/// A log that is read as it grows.
 struct Followed {
     path: RelPath,
     /// The open file, and how much of it was passed on.
@@ -78,7 +78,7 @@ impl Followed {
         cancel: &CancelToken,
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<(), RuntimeError> {
-        // The name first: whatever is in the old file when it has lost its name is still passed on.
+        // Check the name first, so that the rest of a renamed file is still passed on.
         let named = open_if_there(fs, &self.path)?;
         let Some(named) = named else {
             return match &mut self.open {
@@ -95,8 +95,7 @@ impl Followed {
         if known == Some(next) {
             return Ok(());
         }
-        // Where it was rotated more than once since the last look, the older part was never seen. What came before that
-        // is gone.
+        // After more than one rotation since the last read, earlier parts are lost.
         if known.is_some()
             && let Some(older) = open_if_there(fs, &older(&self.path))?
             && ![known, Some(next)].contains(&Some(older.id()?))
@@ -118,7 +117,7 @@ fn pass_rest(
     if file.len()? < *offset {
         *offset = 0;
     }
-    // One that is written faster than it is passed on must not keep the end away.
+    // A log that grows faster than it is passed on must not prevent the end.
     while !cancel.is_cancelled() {
         let bytes = file.read_range(*offset, PIECE)?;
         if bytes.is_empty() {

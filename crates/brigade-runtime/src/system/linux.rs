@@ -1,4 +1,4 @@
-//! Processes and sockets as `/proc` tells of them.
+//! Processes and sockets from `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -14,10 +14,10 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::{Holder, Holders};
 
-/// The most that is read of one file of `/proc`.
+/// The most bytes that are read of one file in `/proc`.
 const LIMIT: u64 = 16 << 20;
 
-/// How many parents are followed; only to end on a table that changes all the time.
+/// How many parents are followed, so that the search ends although the table changes.
 const MAX_PARENTS: usize = 256;
 
 fn read(path: &str) -> Option<Vec<u8>> {
@@ -86,8 +86,7 @@ pub(super) fn belongs(pid: u32, root: u32) -> bool {
     false
 }
 
-/// Finds who listens on these TCP ports. `first` are processes that probably do, so that the others need not be looked
-/// at.
+/// Finds the holders of these TCP ports. `first` are likely holders, which are checked before others.
 pub(crate) fn holders(ports: &BTreeSet<u16>, first: &[u32]) -> Holders {
     let mut sockets = BTreeMap::new();
     if ports.is_empty() {
@@ -191,7 +190,7 @@ pub(crate) fn wait(process: Option<&ProcessIdentity>, cancel: Option<&CancelToke
         let pid = Pid::from_raw(i32::try_from(process.pid()).ok()?)?;
         pidfd_open(pid, PidfdFlags::empty()).ok()
     });
-    // Held before it is looked at, so that the number cannot come to mean another one in between.
+    // Opened before it is compared, so that the pid cannot be reused meanwhile.
     if process.is_some_and(|process| !process.is_alive()) {
         return;
     }

@@ -1,4 +1,4 @@
-//! Systems without `/proc`: less is known, and what is not known is never taken for a proof.
+//! Systems without `/proc`: less is known, and unknown facts never count as verified.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -32,7 +32,7 @@ pub(super) fn belongs(pid: u32, root: u32) -> bool {
     pid == root
 }
 
-/// Finds which of these TCP ports answer on the loopback address; who listens is not told.
+/// Finds which of these TCP ports answer on the loopback address; the holders are not known.
 pub(crate) fn holders(ports: &BTreeSet<u16>, _first: &[u32]) -> Holders {
     let answers = |port: &&u16| {
         TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, **port)), CONNECT).is_ok()

@@ -71,7 +71,7 @@ fn log_writer(workspace: &Workspace) -> ProcessIdentity {
 }
 
 #[test]
-fn a_killed_log_writer_is_told_until_the_runtime_is_restarted() {
+fn a_killed_log_writer_is_reported_until_the_runtime_is_restarted() {
     let workspace = Workspace::one("python3 says.py", "");
     let script = "import os, signal, time\nprint(os.getpid(), flush=True)\n\
         signal.signal(signal.SIGUSR1, lambda *_: print('more', flush=True))\nwhile True: time.sleep(300)\n";
@@ -133,7 +133,7 @@ fn the_last_lines_go_on_in_the_older_part() {
 }
 
 #[test]
-fn following_goes_on_over_a_rotation_until_it_is_cancelled() {
+fn following_continues_over_a_rotation_until_it_is_cancelled() {
     let workspace = Workspace::one("sleep 300", "");
     workspace.write(STDOUT, "one\ntwo\n");
     let cancel = CancelToken::new().unwrap();
