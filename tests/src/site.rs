@@ -5,10 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use brigade_cli::documents;
 use brigade_testkit::{Brigade, Run, TempWorkspace};
 use serde_json::{Value, json};
-
-use crate::documents;
 
 /// The directories that programs of these tests are found in: those that every system has.
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -155,13 +154,13 @@ impl Site {
         self.brigade.run(std::iter::once(OsString::from("tools")).chain(words))
     }
 
-    /// Runs `brigade tools … --json` and checks that the document has what it promises.
+    /// Runs `brigade tools … --json` and checks that the document is what its type writes, byte by byte.
     #[track_caller]
     pub fn json<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Answer {
         let words = words.into_iter().map(|word| word.as_ref().to_owned());
         let run = self.tools(words.chain([OsString::from("--json")]));
         let json = run.json();
-        documents::check(&json).unwrap_or_else(|problems| panic!("{problems}\n{run}"));
+        documents::check(&run.stdout_text()).unwrap_or_else(|problems| panic!("{problems}\n{run}"));
         let code = run.code().unwrap_or_else(|| panic!("ended by a signal\n{run}"));
         assert!(matches!(code, 0..=3), "a code that nobody expects\n{run}");
         Answer { code, json, run }

@@ -21,7 +21,7 @@ pub struct CiArguments {}
 
 /// The schemas are behind a feature, so that other builds do not include the code that generates them.
 const SCHEMA_LINTS: &str =
-    "clippy --package brigade --features schemas --example schemas --locked --quiet -- -D warnings";
+    "clippy --package brigade-cli --features schemas --example schemas --locked --quiet -- -D warnings";
 
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 

@@ -23,7 +23,7 @@ const FOLDER: &str = "docs/schemas";
 const SOURCES: &[&str] = &["crates/brigade/src/report", "crates/brigade-cli/src"];
 
 pub fn run(repository: &Repository, arguments: &SchemasArguments) -> Result<(), Failure> {
-    let words = "run --quiet --locked --package brigade --features schemas --example schemas";
+    let words = "run --quiet --locked --package brigade-cli --features schemas --example schemas";
     let text = output(&mut cargo(repository, words.split(' ')))?;
     let schemas: Map<String, Value> = serde_json::from_str(&text)
         .map_err(|error| Failure::new(format!("the schemas are not JSON: {error}")))?;
@@ -35,7 +35,7 @@ pub fn run(repository: &Repository, arguments: &SchemasArguments) -> Result<(), 
         known.iter().map(String::as_str).filter(|id| !schemas.contains_key(*id)).collect();
     if !missing.is_empty() {
         let missing = missing.join(", ");
-        return Err(Failure::new(format!("crates/brigade/examples/schemas.rs does not know {missing}")));
+        return Err(Failure::new(format!("crates/brigade-cli/src/documents.rs does not know {missing}")));
     }
     let settle = Settle::of(arguments.check);
     let differing = generated::settle(repository, FOLDER, &tree(&schemas), settle)?;

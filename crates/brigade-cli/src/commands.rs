@@ -1,7 +1,7 @@
 //! The commands. Each file holds the arguments of one command and the call that it makes.
 
-mod completions;
-mod demo;
+pub(crate) mod completions;
+pub(crate) mod demo;
 mod tools;
 mod work;
 

@@ -12,6 +12,7 @@
 
 mod arguments;
 mod commands;
+pub mod documents;
 mod examples;
 mod lazy;
 mod logging;

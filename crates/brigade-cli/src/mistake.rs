@@ -5,8 +5,9 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, set_hook};
 use std::sync::Mutex;
 
 use brigade::Exit;
+use brigade::core::json::write_document;
 
-use crate::render::{self, failure::ErrorReport};
+use crate::render::failure::ErrorReport;
 use crate::surroundings::Streams;
 use crate::usage;
 
@@ -37,7 +38,7 @@ pub(crate) fn guard(
                 format!("this is a bug in brigade {}: {place}; please report it", env!("CARGO_PKG_VERSION"));
             if usage::wants_json(words) {
                 // The exit code reports the bug even if standard output cannot be written.
-                let _ = render::json::write(streams.output, &ErrorReport::bug(message.clone()));
+                let _ = write_document(streams.output, &ErrorReport::bug(message.clone()));
             }
             let _ = writeln!(streams.error, "error[bug]: {message}");
             Exit::Bug

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::sync::Arc;
 
+use brigade::core::json::write_document;
 use brigade::core::{Clock, Timestamp};
 use brigade::{Error, Exit, Report, SourceFiles};
 use serde::Serialize;
@@ -11,9 +12,8 @@ use serde::Serialize;
 use crate::arguments::{ColorWhen, Globals};
 use crate::render::failure::{ErrorReport, diagnosis, show_error};
 use crate::render::page::{Look, Page, Sheet};
-use crate::render::refusals::Refused;
 use crate::render::text::{Colour, Text, Tone};
-use crate::render::{View, json};
+use crate::render::{View, refusals};
 use crate::session::Session;
 use crate::surroundings::{Streams, Surroundings, Terminal};
 
@@ -128,7 +128,7 @@ impl<'a, 's> Output<'a, 's> {
     pub(crate) fn fail(&mut self, error: &Error) -> Exit {
         if self.shape.json {
             let diagnosis = diagnosis(error, self.sources(error.places().next().is_some()));
-            return match Refused::of(error, &diagnosis) {
+            return match refusals::document(error, diagnosis.clone()) {
                 Some(refused) => self.document(&refused, error.exit()),
                 None => self.document(&ErrorReport::of(error, diagnosis), error.exit()),
             };
@@ -140,7 +140,7 @@ impl<'a, 's> Output<'a, 's> {
 
     /// Writes one JSON document.
     pub(crate) fn document(&mut self, document: &impl Serialize, exit: Exit) -> Exit {
-        self.write(exit, |out| json::write(out, document))
+        self.write(exit, |out| write_document(out, document))
     }
 
     /// Writes a page: data, then errors, then notes.

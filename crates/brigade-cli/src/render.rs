@@ -9,7 +9,6 @@ pub(crate) mod calls;
 pub(crate) mod export;
 pub(crate) mod failure;
 pub(crate) mod fault;
-pub(crate) mod json;
 mod next;
 pub(crate) mod page;
 pub(crate) mod refusals;
@@ -23,6 +22,7 @@ mod words;
 
 use std::io::{self, Write};
 
+use brigade::core::json::write_document;
 use serde::Serialize;
 
 pub use next::CommandLine;
@@ -38,6 +38,6 @@ pub(crate) trait View {
     where
         Self: Serialize + Sized,
     {
-        json::write(out, self)
+        write_document(out, self)
     }
 }

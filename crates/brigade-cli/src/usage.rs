@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 
-use brigade::Exit;
 use brigade::redact::Redactor;
+use brigade::{Exit, Report, SchemaId};
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use serde::{Deserialize, Serialize};
 
 use crate::arguments::{Arguments, ColorWhen};
 use crate::output::{Output, Shape};
@@ -79,18 +80,30 @@ fn wanted_color(words: &[OsString]) -> ColorWhen {
     wanted
 }
 
-/// `--version --json`.
-#[derive(serde::Serialize)]
-struct VersionReport {
-    schema: &'static str,
-    name: &'static str,
-    version: &'static str,
+/// `--version`.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub(crate) struct VersionReport {
+    #[serde(deserialize_with = "VersionReport::read_schema")]
+    schema: SchemaId,
+    /// The program.
+    name: String,
+    /// Its version.
+    version: String,
 }
 
 impl VersionReport {
     fn new() -> VersionReport {
-        VersionReport { schema: "brigade.version.v1", name: "brigade", version: env!("CARGO_PKG_VERSION") }
+        VersionReport {
+            schema: VersionReport::SCHEMA,
+            name: "brigade".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
     }
+}
+
+impl Report for VersionReport {
+    const SCHEMA: SchemaId = "brigade.version.v1";
 }
 
 #[cfg(test)]

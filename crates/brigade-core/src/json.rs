@@ -5,16 +5,21 @@
 //! comments. Errors carry the position, never the text. [`members`] reads an object without building a value, and
 //! [`reprint`] writes one again. All three use the same tokenizer.
 //!
+//! [`write_document`] writes a document at once, and a [`DocumentWriter`] member by member. [`Rows`] are a list whose
+//! elements are made when they are written.
+//!
 //! [`to_json`] and [`from_json`] convert between values and types with a serde form. [`record!`](crate::record!) turns
 //! a type into a record, which keeps unknown members.
 
 mod canonical;
 mod de;
+mod document;
 mod number;
 mod parse;
 mod peek;
 mod record;
 mod reprint;
+mod rows;
 mod ser;
 mod token;
 mod write;
@@ -24,11 +29,13 @@ use std::collections::BTreeMap;
 #[cfg(feature = "schemas")]
 pub use crate::schemas::any_value;
 pub use de::{Mismatch, from_json};
+pub use document::{DocumentWriter, ListWriter, write_document, write_rows, write_with_lists};
 pub use number::Number;
 pub use parse::{Dialect, JsonError, JsonErrorKind};
 pub use peek::{Raw, members};
 pub use record::{Extra, RecordDeserializer, exact, from_record, present, sorted, to_record};
 pub use reprint::{Shown, reprint};
+pub use rows::Rows;
 pub use ser::to_json;
 pub use token::Text;
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{CallId, CheckpointId, Fingerprint, Place, RunId};
 
@@ -344,6 +344,13 @@ impl fmt::Display for Hint {
 impl Serialize for Hint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Hint {
+    /// Reads the words; which steps they spelled is not known any more.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Hint, D::Error> {
+        String::deserialize(deserializer).map(Hint::from)
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use brigade_core::json::from_json;
 use brigade_core::{Fingerprint, Hint, IdPrefix, Json, NextStep};
 use brigade_facts::{DOCUMENT_LIMIT, parse_json};
 use brigade_fs::{DiskFs, FileMode, Fs, FsError};
@@ -21,7 +22,9 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey, Verifier as _, Verifying
 use crate::error::{Error, ErrorKind};
 use crate::history;
 use crate::history::Runs;
-use crate::report::{EnvelopeReport, KeyReport, Report as _, Statement, Subject};
+use crate::report::{
+    Envelope, EnvelopeReport, EnvelopeSignature, KeyReport, Report as _, Statement, Subject,
+};
 use crate::room::{Room, rel};
 use crate::setup::Existing;
 
@@ -78,7 +81,7 @@ impl Runs {
     /// # Errors
     /// [`ErrorKind::Refused`] when the receipt, its logs or its entry in the ledger is not what was written; when there
     /// is no such run; when the key cannot be read, or others can read it.
-    pub fn export(&self, prefix: &IdPrefix) -> Result<Json, Error> {
+    pub fn export(&self, prefix: &IdPrefix) -> Result<Envelope, Error> {
         let stored = history::find_run(&self.room, prefix)?;
         // Nobody is to vouch for what `run verify` rejects.
         let verification = self.room.queue().read()?.verify(1)?;
@@ -102,18 +105,20 @@ impl Runs {
         let signatures = match signing_key(&self.room)? {
             Some(key) => {
                 let signature = key.sign(&signed_bytes(&payload));
-                vec![Json::object([
-                    ("keyid", Json::from(key_id(&key.verifying_key()))),
-                    ("sig", Json::from(STANDARD.encode(signature.to_bytes()))),
-                ])]
+                vec![EnvelopeSignature {
+                    keyid: Some(key_id(&key.verifying_key())),
+                    sig: STANDARD.encode(signature.to_bytes()),
+                    ..EnvelopeSignature::default()
+                }]
             }
             None => Vec::new(),
         };
-        Ok(Json::object([
-            ("payloadType", Json::from(PAYLOAD_TYPE)),
-            ("payload", Json::from(STANDARD.encode(payload))),
-            ("signatures", Json::Array(signatures)),
-        ]))
+        Ok(Envelope {
+            payload_type: PAYLOAD_TYPE.to_owned(),
+            payload: STANDARD.encode(payload),
+            signatures,
+            ..Envelope::default()
+        })
     }
 
     /// Checks an envelope against a public key; this host's own when none is named.
@@ -142,7 +147,7 @@ impl Runs {
             envelope_path: envelope_path.display().to_string(),
             valid: checked.is_ok(),
             problem: checked.as_ref().err().map(|problem| (*problem).to_owned()),
-            statement: checked.ok().and_then(statement).map(Box::new),
+            statement: checked.ok().flatten().map(Box::new),
         })
     }
 }
@@ -222,11 +227,6 @@ fn make_folder(folder: &Path) -> Result<DiskFs, Error> {
     Err(Error::new(ErrorKind::Environment, "the folder of keys cannot be made"))
 }
 
-/// Reads what an envelope says.
-fn statement(payload: Json) -> Option<Statement> {
-    Statement::from_members(payload.as_object()?.clone()).ok()
-}
-
 /// Returns the name of a key: the sha256 of its 32 bytes.
 fn key_id(key: &VerifyingKey) -> String {
     Fingerprint::of_bytes(key.as_bytes()).to_hex()
@@ -239,28 +239,27 @@ fn signed_bytes(payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn check_envelope(bytes: &[u8], key: &VerifyingKey) -> Result<Json, &'static str> {
+/// Returns what an envelope says, if it is signed with this key; nothing of a payload that is no statement.
+fn check_envelope(bytes: &[u8], key: &VerifyingKey) -> Result<Option<Statement>, &'static str> {
     let envelope = parse_json(bytes).map_err(|_| "the envelope is not JSON")?;
-    let text = |json: &Json, name: &str| json.get(name).and_then(Json::as_str).map(str::to_owned);
-    if text(&envelope, "payloadType").as_deref() != Some(PAYLOAD_TYPE) {
+    let envelope: Envelope = from_json(&envelope).unwrap_or_default();
+    if envelope.payload_type != PAYLOAD_TYPE {
         return Err("the envelope holds no in-toto statement");
     }
-    let payload = text(&envelope, "payload")
-        .and_then(|payload| STANDARD.decode(payload).ok())
-        .ok_or("the payload is not base64")?;
-    let signatures = envelope.get("signatures").and_then(Json::as_array).unwrap_or_default();
-    if signatures.is_empty() {
+    let payload = STANDARD.decode(&envelope.payload).map_err(|_| "the payload is not base64")?;
+    if envelope.signatures.is_empty() {
         return Err("the envelope is not signed");
     }
-    let is_valid = |signature: &Json| {
-        let bytes = text(signature, "sig").and_then(|signature| STANDARD.decode(signature).ok());
-        let signature = bytes.and_then(|bytes| Signature::from_slice(&bytes).ok());
+    let is_valid = |signature: &EnvelopeSignature| {
+        let signature = STANDARD.decode(&signature.sig).ok();
+        let signature = signature.and_then(|bytes| Signature::from_slice(&bytes).ok());
         signature.is_some_and(|signature| key.verify(&signed_bytes(&payload), &signature).is_ok())
     };
-    if !signatures.iter().any(is_valid) {
+    if !envelope.signatures.iter().any(is_valid) {
         return Err("no signature of the envelope is of this key and over this content");
     }
-    parse_json(&payload).map_err(|_| "the payload is not JSON")
+    let statement = parse_json(&payload).map_err(|_| "the payload is not JSON")?;
+    Ok(from_json(&statement).ok())
 }
 
 #[cfg(test)]
@@ -301,7 +300,7 @@ mod tests {
                 r#"{{"payloadType":"{PAYLOAD_TYPE}","payload":"{payload}","signatures":[{{"sig":"{signature}"}}]}}"#
             );
             let statement = check_envelope(envelope.as_bytes(), &key.verifying_key()).unwrap();
-            assert_eq!(statement.get("predicateType").and_then(Json::as_str), Some(kind));
+            assert_eq!(statement.unwrap().predicate_type, kind);
         }
     }
 }

@@ -449,7 +449,6 @@ fn record_review(room: &Room, stored: &StoredCall, review: Review) -> Result<Rev
             call: shown::shown_call(room, &stored.call),
             pin: pins::pin_beside(room, &stored.call)?.map(|pin| pins::pin_summary(room, &pin)),
             accepted_changes: Vec::new(),
-            error: Unfilled::default(),
             blockers: Unfilled::default(),
             blocker_details: Unfilled::default(),
             candidates: Unfilled::default(),
@@ -556,7 +555,6 @@ pub(crate) fn plan_report(room: &Room, config: &Config, planned: &Planned) -> Pl
         source_fingerprint: Some(plan.binding().source.clone()),
         call_fingerprint: Some(plan.call_fingerprint().to_hex()),
         argv: plan.shown_argv(),
-        error: Unfilled::default(),
     }
 }
 

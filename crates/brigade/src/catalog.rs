@@ -330,7 +330,8 @@ fn origin(tool: &Tool) -> Origin {
             Level::Project => "project",
             Level::User => "user",
             Level::Discovered => "discovered",
-        },
+        }
+        .into(),
         file: tool.origin.place.file.clone(),
         line: tool.origin.place.line,
     }

@@ -183,7 +183,6 @@ fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointR
         checkpoints_path: room.absolute(CHECKPOINTS),
         checkpoint: Box::new(shown::shown_checkpoint(room, &checkpoint)),
         call: shown::shown_call(room, &call.call),
-        error: Unfilled::default(),
     })
 }
 

@@ -166,8 +166,8 @@ fn default_sources(room: &Room, write: bool) -> Result<Vec<DefaultSource>, Error
             tool_id: source.tool_id.to_owned(),
             source_path: source.path.to_owned(),
             path: room.absolute(source.path),
-            action,
-            detail,
+            action: action.into(),
+            detail: detail.map(Into::into),
         });
     }
     Ok(sources)

@@ -126,7 +126,7 @@ impl Doctor {
         let config = gather::config(&self.room)?;
         let fixes = fix(&self.room.site(&config), dry_run)?;
         let mut worst = Vec::new();
-        let shown = |Fixed { kind, path, detail }: Fixed| Fix { kind, path, detail };
+        let shown = |Fixed { kind, path, detail }: Fixed| Fix { kind: kind.into(), path, detail };
         let failed: Vec<Fix> = fixes
             .failed
             .into_iter()

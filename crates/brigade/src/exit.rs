@@ -1,10 +1,12 @@
 //! What a command's exit code means.
 
 /// How an operation ended, as its process reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 #[repr(u8)]
 pub enum Exit {
     /// Done.
+    #[default]
     Done = 0,
     /// Refused, blocked, not found, or the run failed.
     Refused = 1,

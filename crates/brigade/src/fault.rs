@@ -9,7 +9,7 @@ use brigade_redact::Excerpt;
 use miette::{
     Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents,
 };
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::codes;
 use crate::error::Error;
@@ -160,7 +160,7 @@ impl From<&ConfigIssue> for Fault {
 }
 
 /// What the document of a failure has besides the keys of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
     /// What went wrong: a code of docs/errors.md or docs/issues.md.
@@ -172,7 +172,7 @@ pub struct Diagnosis {
 }
 
 /// A place that a failure is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
 pub struct Label {
     /// The file, relative to the workspace where it is inside.
@@ -227,6 +227,14 @@ impl From<&ConfigIssue> for ErrorLine {
 impl Serialize for ErrorLine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for ErrorLine {
+    /// Reads the text; its parts are not known any more.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ErrorLine, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(ErrorLine::new(codes::CONFIG_INVALID.as_str(), text))
     }
 }
 

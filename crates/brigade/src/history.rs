@@ -229,7 +229,6 @@ impl Runs {
             created: 1,
             executed: 0,
             call: Box::new(shown::shown_call(room, &call.call)),
-            error: Unfilled::default(),
         })
     }
 
@@ -253,8 +252,8 @@ impl Runs {
                 sequence: finding.sequence,
                 line: finding.line,
                 run_id: finding.run_id.clone(),
-                problem: finding.tampering.as_str(),
-                detail: finding.detail,
+                problem: finding.tampering.as_str().into(),
+                detail: finding.detail.into(),
             })
             .collect();
         Ok(LedgerReport {

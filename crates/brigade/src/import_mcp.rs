@@ -254,7 +254,8 @@ impl Line {
                 (Some(_), _) => "skip",
                 (None, true) => "would-add",
                 (None, false) => "add",
-            },
+            }
+            .into(),
             detail: self.skipped,
             input_schema_path: absolute(&self.schema_path),
             schema_problems: self.schema_problems,

@@ -121,7 +121,7 @@ impl Runs {
             target: self.room.target(),
             run_id: run.id().to_owned(),
             running: matches!(run, MeantRun::Running(_)),
-            stream: stream.as_str(),
+            stream: stream.as_str().into(),
             path: self.room.absolute(path.as_str()),
             bytes,
             text: redacted_end(&*file, bytes, Redactor::new(&gather::secrets(&self.room)))?,

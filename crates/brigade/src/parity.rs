@@ -86,7 +86,7 @@ impl Parity {
             target: self.room.target(),
             closeout_id: stored.closeout_id,
             created_at: stored.created_at,
-            status,
+            status: status.into(),
             reason,
             issue_count: issues.len(),
             source_fingerprints,

@@ -185,7 +185,7 @@ fn server_summary(room: &Room, state: &ServerState) -> ServerSummary {
     ServerSummary {
         id: listing.id(),
         server: listing.server.clone(),
-        state: if state.is_changed() { "changed" } else { "known" },
+        state: if state.is_changed() { "changed" } else { "known" }.into(),
         tool_count: listing.listed.len(),
         appeared: state.appeared.clone(),
         vanished: state.vanished.clone(),
@@ -250,7 +250,8 @@ pub(crate) fn pin_summary(room: &Room, record: &PinRecord) -> PinSummary {
             (Some(_), _) => "vanished",
             (None, true) => "changed",
             (None, false) => "pinned",
-        },
+        }
+        .into(),
         fingerprint: record.pin.fingerprint().to_hex(),
         pinned_at: record.pin.pinned_at().to_string(),
         offered_at: record.offered.as_ref().map(|offered| offered.pinned_at().to_string()),
@@ -288,8 +289,8 @@ fn pin_report(room: &Room, record: &PinRecord) -> PinReport {
 pub(crate) fn server_issues(state: &ServerState) -> Vec<LiveIssue> {
     let issue = |code: &'static str, names: &[String], what: &str| {
         (!names.is_empty()).then(|| LiveIssue {
-            code,
-            severity: "warning",
+            code: code.into(),
+            severity: "warning".into(),
             server: state.listing.server.clone(),
             tool: if let [name] = names { Some(name.clone()) } else { None },
             message: sentence(names, what),

@@ -51,7 +51,7 @@ impl Projections {
             errors: selected.errors,
             tool_id: id.map(shown_id),
             tools: tools.iter().map(|tool| tool.id.as_str().to_owned()).collect(),
-            counts: counts(projections.iter().map(|item| item.status)),
+            counts: counts(projections.iter().map(|item| &*item.status)),
             projections,
             orphan_count: orphans.len(),
             orphans,
@@ -67,7 +67,7 @@ impl Projections {
         let plan = self.plan(id)?;
         Ok(SyncPlanReport {
             plan: ProjectionPlanReport { schema: SyncPlanReport::SCHEMA, ..plan },
-            mode: "sync-plan",
+            mode: "sync-plan".into(),
             dry_run_default: true,
             delete_supported: false,
             add_only: true,

@@ -12,13 +12,13 @@ mod logs;
 mod mcp;
 mod policy;
 mod projections;
-mod rows;
 mod runs;
 mod runtimes;
 mod setup;
 mod state;
 mod work;
 
+pub use brigade_core::json::Rows;
 pub use calls::*;
 pub use catalog::*;
 pub use checkpoints::*;
@@ -28,7 +28,6 @@ pub use logs::*;
 pub use mcp::*;
 pub use policy::*;
 pub use projections::*;
-pub use rows::*;
 pub use runs::*;
 pub use runtimes::*;
 pub use setup::*;
@@ -37,20 +36,14 @@ pub use work::*;
 
 use std::marker::PhantomData;
 
-use serde::{Serialize, Serializer};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::exit::Exit;
 
 /// A member that only the document of a refusal fills; beside a report it is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unfilled<T>(PhantomData<T>);
-
-impl<T> Unfilled<T> {
-    /// Leaves the member out of the document.
-    fn is_left_out(&self) -> bool {
-        true
-    }
-}
 
 impl<T> Default for Unfilled<T> {
     fn default() -> Unfilled<T> {
@@ -61,6 +54,13 @@ impl<T> Default for Unfilled<T> {
 impl<T: Default + Serialize> Serialize for Unfilled<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         T::default().serialize(serializer)
+    }
+}
+
+impl<'de, T: Default + PartialEq + Deserialize<'de>> Deserialize<'de> for Unfilled<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unfilled<T>, D::Error> {
+        let is_empty = T::deserialize(deserializer)? == T::default();
+        is_empty.then(Unfilled::default).ok_or_else(|| D::Error::custom("this is the document of a refusal"))
     }
 }
 
@@ -83,13 +83,27 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Unfilled<T> {
     }
 }
 
+/// The schema id of a document: `brigade.<name>.v1`.
+pub type SchemaId = &'static str;
+
 /// A document that an operation returns.
-pub trait Report: Serialize {
+///
+/// It can be read again: what is not part of the document has its default then.
+pub trait Report: Serialize + DeserializeOwned {
     /// The schema id, `brigade.<name>.v1`.
-    const SCHEMA: &'static str;
+    const SCHEMA: SchemaId;
 
     /// Returns how the operation ended.
     fn exit(&self) -> Exit {
         Exit::Done
+    }
+
+    /// Reads the schema id: `#[serde(deserialize_with = "CallReport::read_schema")]`.
+    ///
+    /// # Errors
+    /// When it is that of another document.
+    fn read_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SchemaId, D::Error> {
+        let is_ours = String::deserialize(deserializer)? == Self::SCHEMA;
+        is_ours.then_some(Self::SCHEMA).ok_or_else(|| D::Error::custom("the schema is another one"))
     }
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use brigade_cli::documents;
 use brigade_schema::Schema;
 use brigade_testkit::Run;
 use brigade_tests::Site;
@@ -39,6 +40,7 @@ impl Schemas {
     #[track_caller]
     fn check(&self, run: &Run) -> Value {
         let document = run.json();
+        documents::check(&run.stdout_text()).unwrap_or_else(|problems| panic!("{problems}\n{run}"));
         let id = document["schema"].as_str().unwrap_or_else(|| panic!("no schema is named\n{run}"));
         let (schema, keys) =
             self.all.get(id).unwrap_or_else(|| panic!("there is no docs/schemas/{id}.json\n{run}"));

@@ -1,9 +1,9 @@
 //! `brigade completions`
 
-use brigade::Exit;
+use brigade::{Exit, Report, SchemaId};
 use clap::Args;
 use clap_complete::Shell;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::examples;
 use crate::output::Output;
@@ -24,15 +24,26 @@ pub(crate) fn run(arguments: &CompletionsArgs, output: &mut Output<'_, '_>) -> E
     if !output.is_json() {
         return output.text(&script);
     }
-    let shell = arguments.shell.to_string();
-    output
-        .document(&CompletionsReport { schema: "brigade.completions.v1", shell, script: &script }, Exit::Done)
+    let report = CompletionsReport {
+        schema: CompletionsReport::SCHEMA,
+        shell: arguments.shell.to_string(),
+        script: script.into_owned(),
+    };
+    output.document(&report, Exit::Done)
 }
 
-/// `completions --json`.
-#[derive(Serialize)]
-struct CompletionsReport<'a> {
-    schema: &'static str,
+/// `completions`: the script that a shell reads.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub(crate) struct CompletionsReport {
+    #[serde(deserialize_with = "CompletionsReport::read_schema")]
+    schema: SchemaId,
+    /// The shell.
     shell: String,
-    script: &'a str,
+    /// Its text.
+    script: String,
+}
+
+impl Report for CompletionsReport {
+    const SCHEMA: SchemaId = "brigade.completions.v1";
 }

@@ -1,7 +1,7 @@
 //! `brigade demo`
 
 mod sample;
-mod stage;
+pub(crate) mod stage;
 
 use std::path::PathBuf;
 

@@ -1,12 +1,11 @@
 //! Batches of calls: each call is answered while the next ones are read.
 
-use std::cell::RefCell;
 use std::io::{self, BufRead, Write};
 
-use brigade::{BatchReport, BatchRow, Blocked, Error, Workspace};
-use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
+use brigade::core::json::DocumentWriter;
+use brigade::{BatchReport, BatchRow, Blocked, Error, Report, SchemaId, Workspace};
+use serde::{Deserialize, Serialize};
 
-use super::json;
 use super::text::{Colour, Text, Tone};
 use super::words;
 
@@ -14,53 +13,59 @@ use super::words;
 pub(crate) struct Batch<'a> {
     workspace: &'a Workspace,
     blocked: Blocked,
-    input: RefCell<&'a mut dyn BufRead>,
-    result: RefCell<Option<Result<BatchReport, Error>>>,
+    input: &'a mut dyn BufRead,
 }
+
+/// What became of a batch.
+pub(crate) type Queued = Result<BatchReport, Error>;
 
 impl<'a> Batch<'a> {
     pub(crate) fn new(workspace: &'a Workspace, blocked: Blocked, input: &'a mut dyn BufRead) -> Batch<'a> {
-        Batch { workspace, blocked, input: RefCell::new(input), result: RefCell::new(None) }
-    }
-
-    /// Returns the result, once the batch is written.
-    pub(crate) fn result(self) -> Option<Result<BatchReport, Error>> {
-        self.result.into_inner()
+        Batch { workspace, blocked, input }
     }
 
     /// Writes one JSON document.
-    pub(crate) fn write_document(&self, out: &mut dyn Write) -> io::Result<()> {
-        json::write(out, self)
+    pub(crate) fn write_document(&mut self, out: &mut dyn Write) -> io::Result<Queued> {
+        let mut document = DocumentWriter::new(out);
+        document.member("schema", BatchReport::SCHEMA)?;
+        document.member("target", &self.workspace.root().display().to_string())?;
+        document.member("calls_path", &self.workspace.calls().path())?;
+        let queued = document.list("rows", |rows| self.for_each(|row| rows.element(row)))?;
+        match &queued {
+            Ok(report) => {
+                document.member("created", &report.created)?;
+                document.member("skipped", &report.skipped)?;
+                document.member("refused", &report.refused)?;
+            }
+            Err(error) => document.member("error", &error.to_string())?,
+        }
+        document.end()?;
+        Ok(queued)
     }
 
     /// Writes a line for each call, then the counts.
-    pub(crate) fn write_lines(&self, colour: Colour, out: &mut dyn Write) -> io::Result<()> {
-        self.for_each(|row| {
+    pub(crate) fn write_lines(&mut self, colour: Colour, out: &mut dyn Write) -> io::Result<Queued> {
+        let queued = self.for_each(|row| {
             let mut text = String::new();
             line(row).write(colour, &mut text);
             writeln!(out, "{text}")
         })?;
-        match &*self.result.borrow() {
-            Some(Ok(report)) => writeln!(
-                out,
-                "{} queued, {} already queued, {} refused",
-                report.created, report.skipped, report.refused
-            ),
-            Some(Err(_)) | None => Ok(()),
+        if let Ok(report) = &queued {
+            let BatchReport { created, skipped, refused, .. } = report;
+            writeln!(out, "{created} queued, {skipped} already queued, {refused} refused")?;
         }
+        Ok(queued)
     }
 
     /// Queues every line of the input, even after `take` has failed.
-    fn for_each<E>(&self, mut take: impl FnMut(&BatchRow) -> Result<(), E>) -> Result<(), E> {
+    fn for_each(&mut self, mut take: impl FnMut(&BatchRow) -> io::Result<()>) -> io::Result<Queued> {
         let mut taken = Ok(());
-        let result =
-            self.workspace.calls().queue_lines(&mut **self.input.borrow_mut(), self.blocked, &mut |row| {
-                if taken.is_ok() {
-                    taken = take(row);
-                }
-            });
-        *self.result.borrow_mut() = Some(result);
-        taken
+        let queued = self.workspace.calls().queue_lines(self.input, self.blocked, &mut |row| {
+            if taken.is_ok() {
+                taken = take(row);
+            }
+        });
+        taken.map(|()| queued)
     }
 }
 
@@ -81,32 +86,32 @@ fn line(row: &BatchRow) -> Text {
     }
 }
 
-impl Serialize for Batch<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut document = serializer.serialize_map(None)?;
-        document.serialize_entry("schema", <BatchReport as brigade::Report>::SCHEMA)?;
-        document.serialize_entry("target", &self.workspace.root().display().to_string())?;
-        document.serialize_entry("calls_path", &self.workspace.calls().path())?;
-        document.serialize_entry("rows", &Rows(self))?;
-        match &*self.result.borrow() {
-            Some(Ok(report)) => {
-                document.serialize_entry("created", &report.created)?;
-                document.serialize_entry("skipped", &report.skipped)?;
-                document.serialize_entry("refused", &report.refused)?;
-            }
-            Some(Err(error)) => document.serialize_entry("error", &error.to_string())?,
-            None => {}
-        }
-        document.end()
-    }
+/// `call queue --stdin`: what became of each line, written while the lines are read.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub(crate) struct BatchDocument {
+    #[serde(deserialize_with = "BatchReport::read_schema")]
+    schema: SchemaId,
+    /// The workspace.
+    target: String,
+    /// The queue's file.
+    calls_path: String,
+    /// The lines that are not empty, in order.
+    rows: Vec<BatchRow>,
+    /// Calls that were stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<usize>,
+    /// Calls that were there, or were rejected before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<usize>,
+    /// Lines that are no call, or whose call is blocked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<usize>,
+    /// Why it stopped early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
-struct Rows<'a, 'b>(&'a Batch<'b>);
-
-impl Serialize for Rows<'_, '_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(None)?;
-        self.0.for_each(|row| rows.serialize_element(row))?;
-        rows.end()
-    }
+impl Report for BatchDocument {
+    const SCHEMA: SchemaId = BatchReport::SCHEMA;
 }

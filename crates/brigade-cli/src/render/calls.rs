@@ -1,88 +1,117 @@
 //! Lists of calls, printed as they are read, because there may be many.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use brigade::core::Timestamp;
-use brigade::{Call, CallFilter, CallStatus, Error, Workspace};
-use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
+use brigade::core::json::DocumentWriter;
+use brigade::{Call, CallFilter, CallStatus, Error, Report, SchemaId, Workspace};
+use serde::{Deserialize, Serialize};
 
 use super::page::Page;
 use super::table::{Fit, Table};
 use super::text::{Text, Tone};
 use super::{when, words};
 
-/// The schema id of the list of calls.
-pub(crate) const CALL_LIST: &str = "brigade.call-list.v1";
-
-/// The document of `call list`; its calls are read while it is written.
-pub(crate) struct CallList<'a> {
-    workspace: &'a Workspace,
-    filter: &'a CallFilter,
-    counts: &'a BTreeMap<String, u64>,
-    failure: RefCell<Option<Error>>,
-    found: Cell<bool>,
+/// `call list`: the calls, written while they are read.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub(crate) struct CallListReport {
+    #[serde(deserialize_with = "CallListReport::read_schema")]
+    schema: SchemaId,
+    /// The workspace.
+    target: String,
+    /// The queue's file.
+    calls_path: String,
+    /// How many calls of each status the queue has, listed or not.
+    counts: BTreeMap<String, u64>,
+    /// The calls, oldest first.
+    calls: Vec<Call>,
+    /// Why nothing may be listed, such as a tool that is not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Option<Vec<String>>,
+    /// Why reading stopped early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
-impl<'a> CallList<'a> {
-    pub(crate) fn new(
-        workspace: &'a Workspace,
-        filter: &'a CallFilter,
-        counts: &'a BTreeMap<String, u64>,
-    ) -> CallList<'a> {
-        CallList { workspace, filter, counts, failure: RefCell::new(None), found: Cell::new(false) }
-    }
-
-    /// Returns why reading stopped early, after the document was written.
-    pub(crate) fn failure(self) -> Option<Error> {
-        self.failure.into_inner()
-    }
+impl Report for CallListReport {
+    const SCHEMA: SchemaId = "brigade.call-list.v1";
 }
 
-impl Serialize for CallList<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut document = serializer.serialize_map(None)?;
-        document.serialize_entry("schema", CALL_LIST)?;
-        document.serialize_entry("target", &self.workspace.root().display().to_string())?;
-        document.serialize_entry("calls_path", &self.workspace.calls().path())?;
-        document.serialize_entry("counts", self.counts)?;
-        document.serialize_entry("calls", &Calls(self))?;
-        if let Some(tool) = self.filter.tool.as_ref().filter(|_| !self.found.get())
-            && let Ok(Some(note)) = self.workspace.calls().note_on_tool(tool)
-        {
-            document.serialize_entry("notes", &[note])?;
-        }
-        if let Some(error) = &*self.failure.borrow() {
-            document.serialize_entry("error", &error.to_string())?;
-        }
-        document.end()
-    }
+/// The document of all calls, which has its members in another order.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub(crate) struct AllCallsReport {
+    calls_path: String,
+    counts: BTreeMap<String, u64>,
+    #[serde(deserialize_with = "CallListReport::read_schema")]
+    schema: SchemaId,
+    target: String,
+    calls: Vec<Call>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
-struct Calls<'a>(&'a CallList<'a>);
-
-impl Serialize for Calls<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let list = self.0;
-        let mut elements = serializer.serialize_seq(None)?;
-        let mut unwritten = None;
-        let read = list.workspace.calls().for_each(list.filter, &mut |call| {
-            list.found.set(true);
-            match elements.serialize_element(&list.workspace.calls().shown(call)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    unwritten = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        });
-        if let Some(error) = unwritten {
-            return Err(error);
-        }
-        *list.failure.borrow_mut() = read.err();
-        elements.end()
+/// Writes the document of `call list` while the calls are read. Returns why reading stopped early.
+pub(crate) fn write_list(
+    workspace: &Workspace,
+    filter: &CallFilter,
+    counts: &BTreeMap<String, u64>,
+    out: &mut dyn Write,
+) -> io::Result<Option<Error>> {
+    let calls = workspace.calls();
+    let (target, path) = (workspace.root().display().to_string(), calls.path());
+    let mut document = DocumentWriter::new(out);
+    if *filter == CallFilter::default() {
+        document.member("calls_path", &path)?;
+        document.member("counts", counts)?;
+        document.member("schema", CallListReport::SCHEMA)?;
+        document.member("target", &target)?;
+        let read = document
+            .list("calls", |list| stream(|write| calls.for_each_text(&mut |call| write(list.text(call)))))?;
+        return end(document, read);
     }
+    document.member("schema", CallListReport::SCHEMA)?;
+    document.member("target", &target)?;
+    document.member("calls_path", &path)?;
+    document.member("counts", counts)?;
+    let mut is_found = false;
+    let read = document.list("calls", |list| {
+        stream(|write| {
+            calls.for_each(filter, &mut |call| {
+                is_found = true;
+                write(list.element(&calls.shown(call)))
+            })
+        })
+    })?;
+    if let Some(tool) = filter.tool.as_ref().filter(|_| !is_found)
+        && let Ok(Some(note)) = calls.note_on_tool(tool)
+    {
+        document.member("notes", &[note])?;
+    }
+    end(document, read)
+}
+
+/// Writes what is read piece by piece. What cannot be written ends the reading.
+fn stream(
+    read: impl FnOnce(&mut dyn FnMut(io::Result<()>) -> ControlFlow<()>) -> Result<(), Error>,
+) -> io::Result<Result<(), Error>> {
+    let mut unwritten = Ok(());
+    let read = read(&mut |written| {
+        unwritten = written;
+        if unwritten.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    unwritten.map(|()| read)
+}
+
+fn end(mut document: DocumentWriter<'_>, read: Result<(), Error>) -> io::Result<Option<Error>> {
+    if let Err(error) = &read {
+        document.member("error", &error.to_string())?;
+    }
+    document.end()?;
+    Ok(read.err())
 }
 
 /// How many rows are printed at a time.

@@ -1,8 +1,8 @@
 //! Errors, with their blockers and next steps.
 
 use brigade::redact::Redactor;
-use brigade::{BlockerDetail, Diagnosis, Error, ErrorKind, Exit, Fault, SourceFiles};
-use serde::Serialize;
+use brigade::{BlockerDetail, Diagnosis, Error, ErrorKind, Exit, Fault, Report, SchemaId, SourceFiles};
+use serde::{Deserialize, Serialize};
 
 use super::blockers;
 use super::fault;
@@ -11,19 +11,32 @@ use super::page::Page;
 use super::refusals;
 use super::text::{Text, Tone};
 
-/// The document of a failed command.
-#[derive(Debug, Serialize)]
+/// Any command that could not do its job, and a command line that is not understood.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub(crate) struct ErrorReport {
-    schema: &'static str,
+    #[serde(deserialize_with = "ErrorReport::read_schema")]
+    schema: SchemaId,
+    /// What went wrong, in one sentence.
     error: String,
-    kind: &'static str,
+    /// `not-found`, `ambiguous`, `refused`, `invalid-config`, `usage`, `environment` or `bug`.
+    kind: String,
+    /// The exit code.
     exit_code: u8,
+    /// Every reason, as sentences.
     blockers: Vec<String>,
+    /// The same reasons with code, place and the way to change them.
     blocker_details: Vec<BlockerDetail>,
+    /// What could be meant, when more than one thing could.
     candidates: Vec<String>,
+    /// What to do next.
     hints: Vec<String>,
     #[serde(flatten)]
     diagnosis: Diagnosis,
+}
+
+impl Report for ErrorReport {
+    const SCHEMA: SchemaId = "brigade.error.v1";
 }
 
 /// Returns the members that every document of a failure has.
@@ -71,9 +84,9 @@ impl ErrorReport {
         let help = (!hints.is_empty()).then(|| hints.join("\n"));
         let diagnosis = Diagnosis { code: kind.to_owned(), labels: Vec::new(), help };
         ErrorReport {
-            schema: "brigade.error.v1",
+            schema: ErrorReport::SCHEMA,
             error,
-            kind,
+            kind: kind.to_owned(),
             exit_code: exit.code(),
             blockers: Vec::new(),
             blocker_details: Vec::new(),

@@ -1,214 +1,301 @@
 //! Refusals: their JSON documents, and the text before and after the error.
-//!
-//! Each document has the keys of the command's report, in the same order.
+
+pub(crate) mod forms;
 
 use std::path::Path;
 
-use brigade::core::json::to_json;
+use brigade::core::Json;
 use brigade::paths::{CALLS, CATALOG, CHECKPOINTS, INBOX, PINS, RUNS};
-use brigade::{
-    CallReport, CheckpointReport, CheckpointReviewReport, DescribeReport, Diagnosis, Error, InboxItemReport,
-    PinReport, PlanReport, QueueReport, Refusal, ReplayReport, Report, ResumeReport, ReviewReport, RunReport,
-    RunShowReport, RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStopReport, ShowReport,
-};
-use serde::Serialize;
-use serde::ser::{Error as _, SerializeMap, Serializer};
+use brigade::{BlockerDetail, Call, Diagnosis, Error, PlanReport, Refusal, RuntimesSummary};
 
+use self::forms::*;
 use super::next::CommandLine;
 use super::page::Page;
 use super::text::{Text, Tone};
 use super::views::{logs_command, numbers};
 use super::{View as _, blockers};
 
-/// The document of a refusal.
-pub(crate) struct Refused<'e> {
+/// Returns the document of an error that is a refusal.
+pub(crate) fn document(error: &Error, diagnosis: Diagnosis) -> Option<Refused> {
+    let parts = Parts {
+        error,
+        target: error.target()?.to_owned(),
+        text: error.with_hints(&CommandLine::default()),
+        blockers: error.blockers().iter().map(ToString::to_string).collect(),
+        blocker_details: error.blockers().iter().map(blockers::detail).collect(),
+        diagnosis,
+    };
+    parts.document(error.refusal()?)
+}
+
+/// What the documents of refusals have in common.
+#[derive(Clone)]
+struct Parts<'e> {
     error: &'e Error,
-    target: &'e str,
-    refusal: &'e Refusal,
-    diagnosis: &'e Diagnosis,
+    target: String,
+    /// The error with its hints.
+    text: String,
+    blockers: Vec<String>,
+    blocker_details: Vec<BlockerDetail>,
+    diagnosis: Diagnosis,
 }
 
-impl<'e> Refused<'e> {
-    /// Returns the document of an error that is a refusal.
-    pub(crate) fn of(error: &'e Error, diagnosis: &'e Diagnosis) -> Option<Refused<'e>> {
-        Some(Refused { error, target: error.target()?, refusal: error.refusal()?, diagnosis })
-    }
-
-    fn path(&self, file: &str) -> String {
-        Path::new(self.target).join(file).display().to_string()
-    }
-
-    fn reasons(&self) -> Vec<String> {
-        self.error.blockers().iter().map(ToString::to_string).collect()
-    }
+fn owned<T: Clone>(value: &Option<Box<T>>) -> Option<T> {
+    value.as_deref().cloned()
 }
 
-/// The plan for a tool that does not exist.
-#[derive(Serialize)]
-struct PlanRefused<'e> {
-    #[serde(flatten)]
-    report: &'e PlanReport,
-    error: String,
-    #[serde(flatten)]
-    diagnosis: &'e Diagnosis,
-}
-
-/// Writes members in this order.
-macro_rules! members {
-    ($map:ident: $($key:literal: $value:expr),* $(,)?) => {{ $($map.serialize_entry($key, &$value)?;)* }};
-}
-
-/// An empty list, and null.
-const NONE: [(); 0] = [];
-const NULL: () = ();
-
-impl Serialize for Refused<'_> {
+impl Parts<'_> {
     #[allow(clippy::too_many_lines, reason = "one arm for each document, and nothing else")]
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Refused { error, target, .. } = self;
-        if let Refusal::Plan(report) = self.refusal {
-            let error = error.with_hints(&CommandLine::default());
-            return PlanRefused { report, error, diagnosis: self.diagnosis }.serialize(serializer);
-        }
-        let mut map = serializer.serialize_map(None)?;
-        let message = error.to_string();
-        let (text, could_be, reasons) =
-            (error.with_hints(&CommandLine::default()), error.could_be(), self.reasons());
-        let details: Vec<_> = error.blockers().iter().map(blockers::detail).collect();
-        match self.refusal {
-            Refusal::Queue { call } => members!(map:
-                "schema": QueueReport::SCHEMA, "target": target, "calls_path": self.path(CALLS),
-                "created": 0, "skipped": 0, "blocked": u8::from(!reasons.is_empty()), "call": call,
-                "reason": text, "blockers": reasons, "blocker_details": details,
-            ),
-            Refusal::Call => members!(map:
-                "schema": CallReport::SCHEMA, "target": target, "calls_path": self.path(CALLS),
-                "call": NULL, "changed": NONE, "pin": NULL, "error": message, "candidates": could_be,
-            ),
-            Refusal::Review { call, pin } => members!(map:
-                "schema": ReviewReport::SCHEMA, "target": target, "calls_path": self.path(CALLS),
-                "call": call, "pin": pin, "accepted_changes": NONE,
-                "error": text, "blockers": reasons, "blocker_details": details, "candidates": could_be,
-            ),
-            Refusal::Run(run) => members!(map:
-                "schema": RunReport::SCHEMA, "target": target, "calls_path": self.path(CALLS),
-                "runs_path": self.path(RUNS), "call": run.call, "receipt": NULL,
-                "blockers": reasons, "blocker_details": details,
-                "changed": run.changed, "passed_over": run.passed_over, "warnings": NONE,
-                "error": text, "candidates": could_be,
-            ),
-            Refusal::RunShow => members!(map:
-                "schema": RunShowReport::SCHEMA, "target": target, "runs_path": self.path(RUNS),
-                "run": NULL, "error": text, "candidates": could_be,
-            ),
-            Refusal::Replay { run, plan } => members!(map:
-                "schema": ReplayReport::SCHEMA, "target": target, "runs_path": self.path(RUNS),
-                "calls_path": self.path(CALLS), "run": run, "plan": to_json(plan).map_err(S::Error::custom)?,
-                "blockers": reasons, "blocker_details": details, "created": 0, "executed": 0, "error": text,
-            ),
-            Refusal::Checkpoint => members!(map:
-                "schema": CheckpointReport::SCHEMA, "target": target,
-                "checkpoints_path": self.path(CHECKPOINTS), "checkpoint": NULL, "call_status": NULL,
-                "error": text, "candidates": could_be,
-            ),
-            Refusal::CheckpointReview { checkpoint } => members!(map:
-                "schema": CheckpointReviewReport::SCHEMA, "target": target,
-                "checkpoints_path": self.path(CHECKPOINTS), "checkpoint": checkpoint, "call": NULL, "error": text,
-            ),
+    fn document(&self, refusal: &Refusal) -> Option<Refused> {
+        let path = |file: &str| Path::new(&self.target).join(file).display().to_string();
+        let [calls_path, runs_path, checkpoints_path] = [CALLS, RUNS, CHECKPOINTS].map(path);
+        let (message, candidates) = (self.error.to_string(), self.error.could_be().to_vec());
+        let Parts { error, target, text, blockers, blocker_details, diagnosis } = self.clone();
+        Some(match refusal {
+            Refusal::Plan(report) => {
+                let report = PlanReport::clone(report);
+                Refused::Plan(Box::new(PlanRefused { report, error: text, diagnosis }))
+            }
+            Refusal::Queue { call } => Refused::Queue(Box::new(QueueRefused {
+                schema: Id::default(),
+                target,
+                calls_path,
+                created: 0,
+                skipped: 0,
+                blocked: u8::from(!blockers.is_empty()),
+                call: Call::clone(call),
+                reason: Some(text),
+                blockers,
+                blocker_details,
+                diagnosis,
+            })),
+            Refusal::Call => Refused::Call(Box::new(CallRefused {
+                schema: Id::default(),
+                target,
+                calls_path,
+                call: None,
+                changed: Vec::new(),
+                pin: None,
+                error: message,
+                candidates,
+                diagnosis,
+            })),
+            Refusal::Review { call, pin } => Refused::Review(Box::new(ReviewRefused {
+                schema: Id::default(),
+                target,
+                calls_path,
+                call: owned(call),
+                pin: pin.clone(),
+                accepted_changes: Vec::new(),
+                error: text,
+                blockers,
+                blocker_details,
+                candidates,
+                diagnosis,
+            })),
+            Refusal::Run(run) => Refused::Run(Box::new(RunRefused {
+                schema: Id::default(),
+                target,
+                calls_path,
+                runs_path,
+                call: owned(&run.call),
+                receipt: None,
+                blockers,
+                blocker_details,
+                changed: run.changed.clone(),
+                passed_over: run.passed_over.clone(),
+                warnings: Vec::new(),
+                error: text,
+                candidates,
+                diagnosis,
+            })),
+            Refusal::RunShow => Refused::RunShow(Box::new(RunShowRefused {
+                schema: Id::default(),
+                target,
+                runs_path,
+                run: None,
+                error: text,
+                candidates,
+                diagnosis,
+            })),
+            Refusal::Replay { run, plan } => Refused::Replay(Box::new(ReplayRefused {
+                schema: Id::default(),
+                target,
+                runs_path,
+                calls_path,
+                run: owned(run),
+                plan: owned(plan),
+                blockers,
+                blocker_details,
+                created: 0,
+                executed: 0,
+                error: text,
+                diagnosis,
+            })),
+            Refusal::Checkpoint => Refused::Checkpoint(Box::new(CheckpointRefused {
+                schema: Id::default(),
+                target,
+                checkpoints_path,
+                checkpoint: None,
+                call_status: None,
+                error: text,
+                candidates,
+                diagnosis,
+            })),
+            Refusal::CheckpointReview { checkpoint } => {
+                Refused::CheckpointReview(Box::new(CheckpointReviewRefused {
+                    schema: Id::default(),
+                    target,
+                    checkpoints_path,
+                    checkpoint: owned(checkpoint),
+                    call: None,
+                    error: text,
+                    diagnosis,
+                }))
+            }
             Refusal::Resume { checkpoint, run } => {
                 // The state of the checkpoint is the only blocker.
-                let is_checkpoint = run.call.is_none() && std::error::Error::source(*error).is_some();
-                let reasons = if is_checkpoint { vec![message] } else { reasons };
-                members!(map:
-                    "schema": ResumeReport::SCHEMA, "target": target, "calls_path": self.path(CALLS),
-                    "checkpoints_path": self.path(CHECKPOINTS), "runs_path": self.path(RUNS),
-                    "checkpoint": checkpoint, "call": run.call, "receipt": NULL,
-                    "blockers": reasons, "blocker_details": details, "changed": run.changed, "error": text,
-                );
+                let is_checkpoint = run.call.is_none() && std::error::Error::source(error).is_some();
+                Refused::Resume(Box::new(ResumeRefused {
+                    schema: Id::default(),
+                    target,
+                    calls_path,
+                    checkpoints_path,
+                    runs_path,
+                    checkpoint: owned(checkpoint),
+                    call: owned(&run.call),
+                    receipt: None,
+                    blockers: if is_checkpoint { vec![message] } else { blockers },
+                    blocker_details,
+                    changed: run.changed.clone(),
+                    error: text,
+                    diagnosis,
+                }))
             }
             Refusal::Pin(report) => {
                 let report = report.as_deref();
-                members!(map:
-                    "schema": PinReport::SCHEMA, "target": target, "pins_path": self.path(PINS),
-                    "pin": report.and_then(|report| report.pin.as_ref()),
-                    "server": report.and_then(|report| report.server.as_ref()),
-                    "description": report.and_then(|report| report.description.as_ref()),
-                    "input_schema": report.map(|report| &report.input_schema),
-                    "offered": report.and_then(|report| report.offered.as_ref()),
-                    "changes": report.map_or(&[][..], |report| &report.changes),
-                    "accepted": false, "error": text, "candidates": could_be,
-                );
+                Refused::Pin(Box::new(PinRefused {
+                    schema: Id::default(),
+                    target,
+                    pins_path: path(PINS),
+                    pin: report.and_then(|report| report.pin.clone()),
+                    server: report.and_then(|report| report.server.clone()),
+                    description: report.and_then(|report| report.description.clone()),
+                    input_schema: report.map(|report| report.input_schema.clone()).unwrap_or_default(),
+                    offered: report.and_then(|report| report.offered.clone()),
+                    changes: report.map(|report| report.changes.clone()).unwrap_or_default(),
+                    accepted: false,
+                    error: text,
+                    candidates,
+                    diagnosis,
+                }))
             }
-            Refusal::InboxItem { item } => members!(map:
-                "schema": InboxItemReport::SCHEMA, "target": target, "imports_path": self.path(INBOX),
-                "item": item, "error": text, "candidates": could_be,
-            ),
-            Refusal::Tool => members!(map:
-                "schema": ShowReport::SCHEMA, "target": target, "config_path": self.path(CATALOG),
-                "tool": NULL, "error": text,
-            ),
-            Refusal::Contract { errors } => members!(map:
-                "schema": DescribeReport::SCHEMA, "target": target, "config_path": self.path(CATALOG),
-                "valid": false, "errors": errors, "tool": NULL, "arguments": NONE, "examples": NULL,
-                "issues": NONE, "issue_count": 0, "error": text,
-            ),
-            Refusal::Runtime(summary) => members!(map:
-                "schema": RuntimeReport::SCHEMA, "target": summary.target, "config_path": summary.config_path,
-                "state_path": summary.state_path, "valid": summary.valid, "errors": summary.errors,
-                "runtimes": summary.runtimes, "runtime_count": summary.runtime_count, "counts": summary.counts,
-                "issues": summary.issues, "issue_count": summary.issue_count, "top_issue": summary.top_issue,
-                "runtime": NULL, "error": text,
-            ),
-            Refusal::RuntimeStart { runtime_id, runtime, stdout, stderr, survivors } => {
-                members!(map:
-                    "schema": RuntimeStartReport::SCHEMA, "target": target, "runtime_id": runtime_id,
-                    "runtime": runtime, "started": 0, "skipped": 0, "health": NULL,
-                    "blockers": reasons, "blocker_details": details, "error": text,
-                );
-                for (key, log) in [("stdout", stdout), ("stderr", stderr)] {
-                    if !log.is_empty() {
-                        map.serialize_entry(key, log)?;
-                    }
-                }
-                if !survivors.is_empty() {
-                    map.serialize_entry("survivors", survivors)?;
-                }
-            }
-            Refusal::RuntimeStop { runtime_id, runtime, pid, fix, survivors } => {
-                members!(map:
-                    "schema": RuntimeStopReport::SCHEMA, "target": target, "runtime_id": runtime_id,
-                    "runtime": runtime, "stopped": 0,
-                );
-                if let Some(pid) = pid {
-                    map.serialize_entry("pid", pid)?;
-                }
-                map.serialize_entry("error", &text)?;
-                if let Some(fix) = fix {
-                    map.serialize_entry("fix", fix)?;
-                }
-                if !survivors.is_empty() {
-                    map.serialize_entry("survivors", survivors)?;
-                }
-            }
+            Refusal::InboxItem { item } => Refused::InboxItem(Box::new(InboxItemRefused {
+                schema: Id::default(),
+                imports_path: path(INBOX),
+                target,
+                item: owned(item),
+                error: text,
+                candidates,
+                diagnosis,
+            })),
+            Refusal::Tool => Refused::Tool(Box::new(ToolRefused {
+                schema: Id::default(),
+                config_path: path(CATALOG),
+                target,
+                tool: None,
+                error: text,
+                diagnosis,
+            })),
+            Refusal::Contract { errors } => Refused::Contract(Box::new(ContractRefused {
+                schema: Id::default(),
+                config_path: path(CATALOG),
+                target,
+                valid: false,
+                errors: errors.clone(),
+                tool: None,
+                arguments: Vec::new(),
+                examples: Json::Null,
+                issues: Vec::new(),
+                issue_count: 0,
+                error: text,
+                diagnosis,
+            })),
+            Refusal::Runtime(summary) => Refused::Runtime(Box::new(RuntimeRefused {
+                schema: Id::default(),
+                summary: RuntimesSummary::clone(summary),
+                runtime: None,
+                error: text,
+                diagnosis,
+            })),
+            Refusal::RuntimeStart { .. } => Refused::RuntimeStart(Box::new(self.start(refusal)?)),
+            Refusal::RuntimeStop { .. } => Refused::RuntimeStop(Box::new(self.stop(refusal)?)),
             Refusal::RuntimeRestart { runtime_id, stop, step } => {
-                let refused = step.as_deref().map(|refusal| Refused { refusal, ..*self });
-                let (stopped, started, runtime) = match step.as_deref() {
-                    Some(Refusal::RuntimeStop { runtime, .. }) => (refused, None, runtime.as_ref()),
-                    Some(Refusal::RuntimeStart { runtime, .. }) => (None, refused, runtime.as_ref()),
-                    Some(_) | None => (None, None, None),
+                let (failed_stop, start) = match step.as_deref() {
+                    Some(step) => (self.stop(step), self.start(step)),
+                    None => (None, None),
                 };
-                members!(map: "schema": RuntimeRestartReport::SCHEMA, "target": target, "runtime_id": runtime_id);
-                match stop {
-                    Some(stop) => map.serialize_entry("stop", stop)?,
-                    None => map.serialize_entry("stop", &stopped)?,
-                }
-                members!(map: "start": started, "runtime": runtime, "error": text);
+                let runtime = match (&failed_stop, &start) {
+                    (Some(stop), _) => stop.runtime.clone(),
+                    (_, Some(start)) => start.runtime.clone(),
+                    (None, None) => None,
+                };
+                let stopped = stop.as_deref().cloned().map(|stop| Stopped::Done(Box::new(stop)));
+                Refused::RuntimeRestart(Box::new(RuntimeRestartRefused {
+                    schema: Id::default(),
+                    target,
+                    runtime_id: runtime_id.clone(),
+                    stop: stopped.or_else(|| failed_stop.map(|stop| Stopped::Refused(Box::new(stop)))),
+                    start,
+                    runtime,
+                    error: text,
+                    diagnosis,
+                }))
             }
-            _ => members!(map: "target": target, "error": text),
-        }
-        let Diagnosis { code, labels, help } = self.diagnosis;
-        members!(map: "code": code, "labels": labels, "help": help);
-        map.end()
+            _ => return None,
+        })
+    }
+
+    /// Makes the document of a runtime that was not started.
+    fn start(&self, refusal: &Refusal) -> Option<RuntimeStartRefused> {
+        let Refusal::RuntimeStart { runtime_id, runtime, stdout, stderr, survivors } = refusal else {
+            return None;
+        };
+        Some(RuntimeStartRefused {
+            schema: Id::default(),
+            target: self.target.clone(),
+            runtime_id: runtime_id.clone(),
+            runtime: owned(runtime),
+            started: 0,
+            skipped: 0,
+            health: None,
+            blockers: self.blockers.clone(),
+            blocker_details: self.blocker_details.clone(),
+            error: self.text.clone(),
+            stdout: stdout.clone(),
+            stderr: stderr.clone(),
+            survivors: survivors.clone(),
+            diagnosis: self.diagnosis.clone(),
+        })
+    }
+
+    /// Makes the document of a runtime that was not stopped.
+    fn stop(&self, refusal: &Refusal) -> Option<RuntimeStopRefused> {
+        let Refusal::RuntimeStop { runtime_id, runtime, pid, fix, survivors } = refusal else {
+            return None;
+        };
+        Some(RuntimeStopRefused {
+            schema: Id::default(),
+            target: self.target.clone(),
+            runtime_id: runtime_id.clone(),
+            runtime: owned(runtime),
+            stopped: 0,
+            pid: *pid,
+            error: self.text.clone(),
+            fix: fix.clone(),
+            survivors: survivors.clone(),
+            diagnosis: self.diagnosis.clone(),
+        })
     }
 }
 

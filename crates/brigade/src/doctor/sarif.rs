@@ -80,7 +80,7 @@ fn result(issue: &IssueReport) -> Json {
         Some(tool) => format!("{tool}: {}", issue.detail),
         None => issue.detail.clone(),
     };
-    let level = match issue.severity {
+    let level = match &*issue.severity {
         "error" => level(Severity::Error),
         "info" => level(Severity::Info),
         _ => level(Severity::Warning),
@@ -88,7 +88,7 @@ fn result(issue: &IssueReport) -> Json {
     let index = IssueType::all().iter().position(|kind| kind.code() == issue.issue_type);
     let fingerprints = [("brigadeIssue/v1", Json::from(issue.fingerprint.as_str()))];
     let mut members = vec![
-        ("ruleId", Json::from(issue.issue_type)),
+        ("ruleId", Json::from(&*issue.issue_type)),
         ("ruleIndex", Json::from(index)),
         ("level", Json::from(level)),
         ("message", text(message)),

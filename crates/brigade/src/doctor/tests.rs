@@ -132,7 +132,7 @@ fn wide_modes_and_lines_that_cannot_be_read_are_mended() {
     let mode = |path| workspace.room.fs.metadata(path).unwrap().mode;
     check(&workspace, &["policy policy_missing", "- unreadable_lines", "- wide_modes"]);
 
-    let kinds = |report: &FixReport| report.fixed.iter().map(|fix| fix.kind).collect::<Vec<_>>();
+    let kinds = |report: &FixReport| report.fixed.iter().map(|fix| fix.kind.clone()).collect::<Vec<_>>();
     let planned = workspace.doctor().fix(true).unwrap();
     assert_eq!(kinds(&planned), ["mode", "queue"]);
     assert_eq!(mode(&calls), 0o644);
@@ -150,7 +150,7 @@ fn the_policys_doctor_speaks_of_the_policy_alone() {
     workspace.write_files(&[policy]).unwrap();
     let report = workspace.policy().doctor().unwrap();
     assert!(report.enabled && report.valid);
-    let types: Vec<_> = report.issues.iter().map(|issue| issue.issue_type).collect();
+    let types: Vec<_> = report.issues.iter().map(|issue| issue.issue_type.clone()).collect();
     assert_eq!(types, ["policy_blocker"]);
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn compare(
         for pin in pins.iter().filter(|pin| !reached.contains(pin.tool.server.as_str())) {
             let message = "no enabled tool of the catalog says how the server is started".to_owned();
             report.issues.push(LiveIssue {
-                severity: "info",
+                severity: "info".into(),
                 hint: Some(NextStep::ShowPin(pin.id()).into()),
                 ..issue("mcp_no_server", &pin.tool.server, Some(&pin.tool.tool), message)
             });
@@ -158,7 +158,7 @@ fn live_tool(
         tool: mcp.tool.clone(),
         is_listed: found.len() == 1,
         description: found.first().and_then(|listed| listed.description.clone()),
-        pin: "none",
+        pin: "none".into(),
         contract_changes: Vec::new(),
     };
     if 1 < found.len() {
@@ -171,7 +171,7 @@ fn live_tool(
     }
     if let Some(pin) = pin {
         let of_pin = pin_issue(pin, found.first().copied(), against);
-        line.pin = if of_pin.is_some() { "changed" } else { "holds" };
+        line.pin = if of_pin.is_some() { "changed" } else { "holds" }.into();
         issues.extend(of_pin);
     } else if found.is_empty() {
         let message = "the server lists no tool of this name".to_owned();
@@ -295,7 +295,7 @@ fn new_tools(
     };
     let runtime = asked.tools.first().and_then(|tool| tool.runtime_id.as_deref());
     Some(LiveIssue {
-        severity: "info",
+        severity: "info".into(),
         hint: runtime.map(|runtime| NextStep::TryImportMcp(runtime.to_owned()).into()),
         ..issue("mcp_tool_new", &asked.server, None, message)
     })
@@ -317,8 +317,8 @@ fn summary(asked: &Asked<'_>) -> LiveServerReport {
 
 fn issue(code: &'static str, server: &str, tool: Option<&str>, message: String) -> LiveIssue {
     LiveIssue {
-        code,
-        severity: "warning",
+        code: code.into(),
+        severity: "warning".into(),
         server: server.to_owned(),
         tool: tool.map(str::to_owned),
         message,

@@ -115,7 +115,12 @@ fn prune(room: &Room, request: &ApplyRequest, orphans: &[Orphan]) -> Result<Prun
                 Ok(Removed::Gone) => pruning.pruned.push(report),
                 Ok(Removed::Changed) => {
                     let detail = "the file changed while it was to be removed; try again".to_owned();
-                    pruning.kept.push(OrphanReport { action: "keep", prunable: "edited", detail, ..report });
+                    pruning.kept.push(OrphanReport {
+                        action: "keep".into(),
+                        prunable: "edited".into(),
+                        detail,
+                        ..report
+                    });
                 }
                 Err(error) => pruning.failed.push(FailedProjection {
                     tool_id: report.tool_id,

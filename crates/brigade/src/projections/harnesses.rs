@@ -33,8 +33,8 @@ impl Projections {
             title: harness.title.to_owned(),
             known: true,
             tool_count: supported.remove(harness.name).unwrap_or_default(),
-            folders: folders(harness),
-            note: harness.note,
+            folders: folders(harness).into_iter().map(Into::into).collect(),
+            note: harness.note.map(Into::into),
         };
         let mut lines: Vec<HarnessLine> = harnesses().iter().map(line).collect();
         lines.extend(supported.into_iter().map(|(name, tool_count)| HarnessLine {
@@ -76,9 +76,9 @@ impl Projections {
             schema: HarnessReport::SCHEMA,
             target: self.room.target(),
             name: found.name.to_owned(),
-            title: found.title,
+            title: found.title.into(),
             places: found.places.iter().map(place).collect(),
-            note: found.note,
+            note: found.note.map(Into::into),
             tool_count: tools.len(),
             tools,
         })
@@ -104,14 +104,14 @@ fn folders(harness: &Harness) -> Vec<&'static str> {
 
 fn place(place: &HarnessPlace) -> HarnessPlaceReport {
     let field = |field: &brigade_projection::FrontMatterField| FrontMatterReport {
-        key: field.key,
+        key: field.key.into(),
         required: field.is_required(),
     };
     HarnessPlaceReport {
-        path: place.path,
-        format: place.format.as_str(),
-        families: place.families.iter().map(|family| family.as_str()).collect(),
+        path: place.path.into(),
+        format: place.format.as_str().into(),
+        families: place.families.iter().map(|family| family.as_str().into()).collect(),
         front_matter: place.front_matter.iter().map(field).collect(),
-        lossiness: place.lossiness.as_str(),
+        lossiness: place.lossiness.as_str().into(),
     }
 }

@@ -5,17 +5,19 @@ use brigade_core::NextStep;
 use brigade_core::json::sorted;
 use brigade_policy::{BlockerDetail, PolicyDecision};
 use brigade_projection::ProjectionSummary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{PinSummary, ProjectionReport, Report, Unfilled};
+use super::{PinSummary, ProjectionReport, Report, SchemaId, Unfilled};
 use crate::exit::Exit;
 
 /// `call plan`: what a call would be, and every reason why it may not run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PlanReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "PlanReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The catalog file.
@@ -50,9 +52,6 @@ pub struct PlanReport {
     pub call_fingerprint: Option<String>,
     /// The words of the command line, without secrets; empty when it cannot be put together.
     pub argv: Vec<String>,
-    /// Why there is no such tool, and what could be meant.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) error: Unfilled<Option<String>>,
 }
 
 impl Report for PlanReport {
@@ -64,11 +63,13 @@ impl Report for PlanReport {
 }
 
 /// `call queue`: what became of a planned call.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct QueueReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "QueueReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The queue's file.
@@ -95,17 +96,18 @@ impl Report for QueueReport {
 }
 
 /// `call show`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CallReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "CallReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The queue's file.
     pub calls_path: String,
     /// The call; `null` when there is none.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Call>"))]
     pub call: Call,
     /// What changed since the call was approved, so that it cannot run; empty when nothing did.
     pub changed: Vec<String>,
@@ -125,25 +127,23 @@ impl Report for CallReport {
 }
 
 /// `call approve`, `call reject`, `call hold`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ReviewReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "ReviewReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The queue's file.
     pub calls_path: String,
     /// The call as it stands now; `null` when there is none.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Call>"))]
     pub call: Call,
     /// The pin of the MCP tool that it asks for, as it is now; `null` without one.
     pub pin: Option<PinSummary>,
     /// What the server changed of that tool and this approval took, in sentences: the pin was renewed to exactly that.
     pub accepted_changes: Vec<String>,
-    /// Why the decision was not taken.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) error: Unfilled<Option<String>>,
     /// Every reason against it, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same reasons with code, place and the way to change them.
@@ -157,11 +157,13 @@ impl Report for ReviewReport {
 }
 
 /// `call run`: what came of a run, or why there was none.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RunReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RunReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The queue's file.
@@ -169,10 +171,8 @@ pub struct RunReport {
     /// The folder of receipts and logs.
     pub runs_path: String,
     /// The call as it stands now; `null` when there is none.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Call>"))]
     pub call: Call,
     /// The receipt; `null` when nothing ran.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Receipt>"))]
     pub receipt: Box<Receipt>,
     /// Every reason why nothing ran, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,
@@ -203,8 +203,9 @@ impl Report for RunReport {
 }
 
 /// An approved call that could not run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PassedOver {
     /// The call.
     pub call_id: String,
@@ -213,8 +214,9 @@ pub struct PassedOver {
 }
 
 /// One line of `call queue --stdin`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct BatchRow {
     /// The line of the input, from 1.
     pub line: usize,
@@ -233,11 +235,13 @@ pub struct BatchRow {
 }
 
 /// `call queue --stdin`: how many calls were stored.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct BatchReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "BatchReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The queue's file.

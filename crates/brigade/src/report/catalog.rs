@@ -1,22 +1,24 @@
 //! Documents about the catalog.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_call::Checkpoint;
-use brigade_core::json::sorted;
-use brigade_core::{Json, NextStep};
+use brigade_core::json::{Mismatch, from_json, present, sorted, to_json};
+use brigade_core::{Json, NextStep, Object};
 use brigade_doctor::Closeout;
-use serde::Serialize;
-use serde::ser::{Error as _, Serializer};
-use serde_json::Value;
+use serde::de::Error as _;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{IssueReport, LiveReport, Report, Rows, RunSummary, Unfilled};
+use super::{IssueReport, LiveReport, Report, Rows, RunSummary, SchemaId, Unfilled};
 use crate::exit::Exit;
 use crate::fault::ErrorLine;
 
 /// One tool, as lists show it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ToolSummary {
     /// The id.
     pub id: String,
@@ -51,7 +53,7 @@ pub struct ToolSummary {
     pub source_path: Option<String>,
     /// The sha256 of the source, or what the catalog says in its place; `null` when a source is configured and is not
     /// there.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub source_fingerprint: Option<Option<String>>,
     /// The manifest, when configured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,8 +76,9 @@ pub struct ToolSummary {
 }
 
 /// The MCP servers of a local config.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct McpSummary {
     /// How many.
     pub server_count: usize,
@@ -84,11 +87,12 @@ pub struct McpSummary {
 }
 
 /// Where an entry stands.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Origin {
     /// Whose catalog: `project`, `user` or `discovered`.
-    pub level: &'static str,
+    pub level: Cow<'static, str>,
     /// The file, relative to the workspace.
     pub file: String,
     /// The line, from 1.
@@ -96,8 +100,9 @@ pub struct Origin {
 }
 
 /// How a tool is called.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Contract {
     /// The tool.
     pub tool_id: String,
@@ -146,11 +151,13 @@ pub struct Contract {
 }
 
 /// `tools list` and `tools doctor`: the catalog, its health and counts of everything around it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CatalogReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "CatalogReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The catalog file.
@@ -209,8 +216,9 @@ impl Report for CatalogReport {
 }
 
 /// What the last parity closeout quiets.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ParitySection {
     /// The last closeout, with its `path`.
     pub latest_closeout: Option<Closeout>,
@@ -225,8 +233,9 @@ pub struct ParitySection {
 }
 
 /// Counts of the queue.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CallSection {
     /// The queue's file.
     pub calls_path: String,
@@ -241,8 +250,9 @@ pub struct CallSection {
 }
 
 /// Counts of the runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RunSection {
     /// The folder of receipts and logs.
     pub runs_path: String,
@@ -259,8 +269,9 @@ pub struct RunSection {
 }
 
 /// Counts of the checkpoints.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CheckpointSection {
     /// The folder of checkpoints.
     pub checkpoints_path: String,
@@ -277,8 +288,9 @@ pub struct CheckpointSection {
 }
 
 /// Counts of the runtimes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuntimeSection {
     /// The file of the runtimes.
     pub config_path: String,
@@ -295,8 +307,9 @@ pub struct RuntimeSection {
 }
 
 /// State of the policy.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PolicySection {
     /// The policy's file.
     pub policy_path: String,
@@ -311,11 +324,13 @@ pub struct PolicySection {
 }
 
 /// `tools list` for people: what the catalog alone says.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ToolLinesReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "ToolLinesReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The catalog file.
@@ -327,7 +342,7 @@ pub struct ToolLinesReport {
     /// The enabled tools.
     pub tools: Vec<ToolLine>,
     /// What to do about a catalog without tools; not part of the document.
-    #[serde(skip)]
+    #[serde(skip, default = "first_step")]
     pub next: NextStep,
 }
 
@@ -339,9 +354,15 @@ impl Report for ToolLinesReport {
     }
 }
 
+/// What to do about a catalog of which nothing else is known.
+fn first_step() -> NextStep {
+    NextStep::Init
+}
+
 /// One tool on one line.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ToolLine {
     /// The id.
     pub id: String,
@@ -358,17 +379,18 @@ pub struct ToolLine {
 }
 
 /// `tools show`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ShowReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "ShowReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The catalog file.
     pub config_path: String,
     /// The tool; absent when there is none of that id.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<ToolSummary>"))]
     pub tool: ToolSummary,
     /// Why there is no tool, and what may have been meant.
     pub(crate) error: Unfilled<Option<String>>,
@@ -379,11 +401,13 @@ impl Report for ShowReport {
 }
 
 /// `tools search`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct SearchReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "SearchReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// What was searched for.
@@ -399,11 +423,13 @@ impl Report for SearchReport {
 }
 
 /// `tools describe`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct DescribeReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "DescribeReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The catalog file.
@@ -413,7 +439,6 @@ pub struct DescribeReport {
     /// The errors of the catalog.
     pub errors: Vec<ErrorLine>,
     /// The tool; absent when there is none of that id.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<DescribedTool>"))]
     pub tool: DescribedTool,
     /// The arguments, as the input schema has them.
     pub arguments: Vec<ArgumentDescription>,
@@ -453,21 +478,32 @@ pub struct DescribedTool {
 
 impl Serialize for DescribedTool {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let object = |value: Result<Value, serde_json::Error>| match value {
-            Ok(Value::Object(members)) => Ok(members),
+        let members = |value: Result<Json, Mismatch>| match value {
+            Ok(Json::Object(members)) => Ok(members),
             Ok(_) => Err(S::Error::custom("a tool is an object")),
             Err(error) => Err(S::Error::custom(error)),
         };
         // Keys that both have say the same.
-        let mut members = object(serde_json::to_value(&self.contract))?;
-        members.extend(object(serde_json::to_value(&self.summary))?);
-        members.serialize(serializer)
+        let mut tool = members(to_json(&self.contract))?;
+        tool.extend(members(to_json(&self.summary))?);
+        tool.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for DescribedTool {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DescribedTool, D::Error> {
+        let tool = Json::Object(Object::deserialize(deserializer)?);
+        Ok(DescribedTool {
+            summary: from_json(&tool).map_err(D::Error::custom)?,
+            contract: from_json(&tool).map_err(D::Error::custom)?,
+        })
     }
 }
 
 /// One argument of a tool.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ArgumentDescription {
     /// Its name.
     pub name: String,
@@ -480,11 +516,13 @@ pub struct ArgumentDescription {
 }
 
 /// `tools contracts`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ContractsReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "ContractsReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The catalog file.
@@ -520,8 +558,9 @@ impl Report for ContractsReport {
 }
 
 /// A contract and what is wrong with it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ContractHealth {
     /// The contract.
     #[serde(flatten)]

@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 
 use brigade_call::{Call, Checkpoint, Receipt};
 use brigade_policy::BlockerDetail;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Report, Unfilled};
+use super::{Report, SchemaId, Unfilled};
 use crate::exit::Exit;
 
 /// `checkpoint list`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CheckpointListReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "CheckpointListReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The folder of checkpoints.
@@ -36,8 +38,9 @@ impl Report for CheckpointListReport {
 }
 
 /// A checkpoint that cannot be read.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct BrokenCheckpoint {
     /// The file.
     pub checkpoint_path: String,
@@ -46,17 +49,18 @@ pub struct BrokenCheckpoint {
 }
 
 /// `checkpoint show`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CheckpointReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "CheckpointReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The folder of checkpoints.
     pub checkpoints_path: String,
     /// The checkpoint; `null` when there is none.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Checkpoint>"))]
     pub checkpoint: Box<Checkpoint>,
     /// Where its call stands; `null` when there is none.
     pub call_status: Option<String>,
@@ -71,24 +75,21 @@ impl Report for CheckpointReport {
 }
 
 /// `checkpoint approve` and `checkpoint reject`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CheckpointReviewReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "CheckpointReviewReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The folder of checkpoints.
     pub checkpoints_path: String,
     /// The checkpoint as it stands now; `null` when there is none.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Checkpoint>"))]
     pub checkpoint: Box<Checkpoint>,
     /// Its call as it stands now; `null` when nothing was decided.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Call>"))]
     pub call: Call,
-    /// Why nothing was decided.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) error: Unfilled<Option<String>>,
 }
 
 impl Report for CheckpointReviewReport {
@@ -96,11 +97,13 @@ impl Report for CheckpointReviewReport {
 }
 
 /// `checkpoint resume`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ResumeReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "ResumeReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The queue's file.
@@ -110,13 +113,10 @@ pub struct ResumeReport {
     /// The folder of receipts and logs.
     pub runs_path: String,
     /// The checkpoint as it stands now; `null` when there is none.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Checkpoint>"))]
     pub checkpoint: Box<Checkpoint>,
     /// Its call as it stands now.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Call>"))]
     pub call: Call,
     /// The receipt; `null` when nothing ran.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Receipt>"))]
     pub receipt: Box<Receipt>,
     /// Every reason why nothing ran, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,

@@ -2,17 +2,20 @@
 
 use brigade_core::Hint;
 use brigade_doctor::InboxItem;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
-use super::Report;
+use super::{Report, SchemaId};
 use crate::exit::Exit;
 
 /// `doctor --fix`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct FixReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "FixReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// Whether it was only looked at what would be done.
@@ -41,11 +44,12 @@ impl Report for FixReport {
 }
 
 /// One thing that was mended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Fix {
     /// `mode`, `pid-file`, `lock` or `queue`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The file or folder, relative to the workspace.
     pub path: String,
     /// What is done, or why it could not be, in a sentence without a final stop.
@@ -53,11 +57,13 @@ pub struct Fix {
 }
 
 /// `import-issues`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ImportReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "ImportReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The inbox.

@@ -2,14 +2,16 @@
 
 use brigade_core::{Fingerprint, NextStep};
 use brigade_doctor::Issue;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// One issue, as documents have it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct IssueReport {
     /// `warn`, as the Python program has it for every issue; `severity` tells more.
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
     /// `tool_` and the type.
     pub name: String,
     /// The tool or runtime that it concerns.
@@ -17,7 +19,7 @@ pub struct IssueReport {
     /// The family of that.
     pub family: Option<String>,
     /// The type: `missing_source`, `policy_blocker` and so on.
-    pub issue_type: &'static str,
+    pub issue_type: Cow<'static, str>,
     /// The harness, for an issue of a projection.
     pub harness: Option<String>,
     /// The projected file, for an issue of a projection.
@@ -27,7 +29,7 @@ pub struct IssueReport {
     /// What is wrong, in a sentence without a final stop.
     pub detail: String,
     /// `error`, `warning` or `info`.
-    pub severity: &'static str,
+    pub severity: Cow<'static, str>,
     /// Stays the same as long as the issue is the same one.
     pub fingerprint: String,
     /// The command that mends it or shows more.
@@ -53,11 +55,12 @@ pub struct IssueReport {
 }
 
 /// What an issue says of a projection.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ProjectionMarks {
     /// How it stands.
-    pub projection_status: Option<&'static str>,
+    pub projection_status: Option<Cow<'static, str>>,
     /// The fingerprint of the source's text.
     pub tool_source_fingerprint: Option<String>,
     /// The fingerprint of what would be written.
@@ -80,16 +83,16 @@ impl IssueReport {
         let place = issue.place.as_ref();
         let mark = issue.projection.as_ref();
         IssueReport {
-            status: "warn",
+            status: "warn".into(),
             name: issue.kind.name(),
             tool_id: issue.tool_id.clone(),
             family: issue.family.clone(),
-            issue_type: issue.kind.code(),
+            issue_type: issue.kind.code().into(),
             harness: mark.map(|mark| mark.harness.clone()),
             projection_target: mark.and_then(|mark| mark.target.as_deref()).map(absolute),
             description: issue.description.clone(),
             detail: issue.detail.clone(),
-            severity: issue.severity.as_str(),
+            severity: issue.severity.as_str().into(),
             fix: words(&issue.next_step()),
             file: place.map(|place| place.file.clone()),
             line: place.and_then(|place| place.line),
@@ -99,7 +102,7 @@ impl IssueReport {
             checkpoint_id: issue.checkpoint_id.clone(),
             projection: mark.map(|mark| {
                 Box::new(ProjectionMarks {
-                    projection_status: mark.status.map(|status| status.as_str()),
+                    projection_status: mark.status.map(|status| status.as_str().into()),
                     tool_source_fingerprint: hex(mark.source),
                     expected_projection_fingerprint: hex(mark.expected),
                     actual_projection_fingerprint: hex(mark.actual),

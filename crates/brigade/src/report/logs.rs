@@ -1,15 +1,18 @@
 //! Documents about the logs of runs.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
-use super::Report;
+use super::{Report, SchemaId};
 
 /// `run show --log`: the end of a log.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RunLogReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RunLogReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The run.
@@ -17,7 +20,7 @@ pub struct RunLogReport {
     /// Whether it is still running, so that the log may grow.
     pub running: bool,
     /// Which log: `stdout` or `stderr`.
-    pub stream: &'static str,
+    pub stream: Cow<'static, str>,
     /// The log.
     pub path: String,
     /// How long the log is, in bytes.

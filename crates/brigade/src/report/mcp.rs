@@ -1,17 +1,20 @@
 //! Documents about the tools of MCP servers: their pins, what they list now, and what is imported.
 
 use brigade_core::{Hint, Json, Spell};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
-use super::{Report, Unfilled};
+use super::{Report, SchemaId, Unfilled};
 use crate::exit::Exit;
 
 /// `pins list`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PinListReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "PinListReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The folder of the pins.
@@ -50,8 +53,9 @@ impl Report for PinListReport {
 }
 
 /// One pin.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PinSummary {
     /// The id: the file's name without its ending.
     pub id: String,
@@ -61,7 +65,7 @@ pub struct PinSummary {
     pub tool: String,
     /// `pinned`; `changed` when the server listed it differently since, so that calls are refused until one is approved
     /// anew; `vanished` when it did not list it at all.
-    pub state: &'static str,
+    pub state: Cow<'static, str>,
     /// The fingerprint of what the server said.
     pub fingerprint: String,
     /// When that was, or when it was accepted.
@@ -79,15 +83,16 @@ pub struct PinSummary {
 }
 
 /// What a server lists, beside what is known of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ServerSummary {
     /// The id for `pins show` and `pins accept`: the file below the folder of the pins, without its ending.
     pub id: String,
     /// The server.
     pub server: String,
     /// `known`; `changed` when tools appeared or vanished.
-    pub state: &'static str,
+    pub state: Cow<'static, str>,
     /// How many tools it lists.
     pub tool_count: usize,
     /// The tools that appeared since the list was known, and that the catalog does not have.
@@ -103,8 +108,9 @@ pub struct ServerSummary {
 }
 
 /// A file that is no pin.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct BrokenPin {
     /// The file.
     pub pin_path: String,
@@ -113,8 +119,9 @@ pub struct BrokenPin {
 }
 
 /// A tool as its server lists it since it was pinned, without secrets.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct OfferedTool {
     /// The name.
     pub name: String,
@@ -127,11 +134,13 @@ pub struct OfferedTool {
 }
 
 /// `pins show` and `pins accept`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PinReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "PinReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The folder of the pins.
@@ -161,14 +170,15 @@ impl Report for PinReport {
 }
 
 /// Something that a server says now and that does not fit what is stored.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct LiveIssue {
     /// `mcp_server_failed`, `mcp_tool_vanished`, `mcp_tool_appeared`, `mcp_tool_changed`, `mcp_tool_duplicate`,
     /// `mcp_tool_new`, `mcp_contract_differs` or `mcp_no_server`.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// `warning`, or `info` for what is only worth knowing.
-    pub severity: &'static str,
+    pub severity: Cow<'static, str>,
     /// The server.
     pub server: String,
     /// The tool's name at that server.
@@ -193,8 +203,9 @@ impl LiveIssue {
 }
 
 /// What servers said, on explicit request: part of `describe --live` and `contracts --live`.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct LiveReport {
     /// The servers that were asked.
     pub servers: Vec<LiveServerReport>,
@@ -214,8 +225,9 @@ impl LiveReport {
 }
 
 /// One server that was asked.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct LiveServerReport {
     /// The server.
     pub server: String,
@@ -232,8 +244,9 @@ pub struct LiveServerReport {
 }
 
 /// One tool of the catalog, as its server lists it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct LiveToolReport {
     /// The tool in the catalog.
     pub tool_id: String,
@@ -246,17 +259,19 @@ pub struct LiveToolReport {
     /// What the server says that it does.
     pub description: Option<String>,
     /// `none`, `holds` or `changed`.
-    pub pin: &'static str,
+    pub pin: Cow<'static, str>,
     /// How the input schema that the server lists differs from the stored one, in sentences.
     pub contract_changes: Vec<String>,
 }
 
 /// `import mcp`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ImportMcpReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "ImportMcpReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The catalog file.
@@ -284,8 +299,9 @@ impl Report for ImportMcpReport {
 }
 
 /// One tool of a server, and what became of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ImportedTool {
     /// The id in the catalog.
     pub tool_id: String,
@@ -294,7 +310,7 @@ pub struct ImportedTool {
     /// What the server says that it does, shortened.
     pub description: Option<String>,
     /// `add`, `would-add` or `skip`.
-    pub action: &'static str,
+    pub action: Cow<'static, str>,
     /// Why it was skipped.
     pub detail: Option<String>,
     /// The input schema.

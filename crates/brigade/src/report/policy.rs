@@ -2,18 +2,20 @@
 
 use brigade_core::json::sorted;
 use brigade_policy::{PolicyDecision, PolicyRules};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{IssueReport, Report};
+use super::{IssueReport, Report, SchemaId};
 use crate::exit::Exit;
 use crate::fault::ErrorLine;
 
 /// `policy show`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PolicyReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "PolicyReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The policy's file.
@@ -36,11 +38,13 @@ impl Report for PolicyReport {
 }
 
 /// `policy doctor`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PolicyHealthReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "PolicyHealthReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The policy's file.
@@ -75,11 +79,13 @@ impl Report for PolicyHealthReport {
 }
 
 /// `policy explain`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ExplainReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "ExplainReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The policy's file.
@@ -99,8 +105,9 @@ impl Report for ExplainReport {
 }
 
 /// What one rule says.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RulingReport {
     /// What it is about: `family`, `effect`, `environment`, `files`, `network`, `limits` and so on.
     pub topic: String,

@@ -9,22 +9,24 @@ use std::collections::BTreeMap;
 
 use brigade_core::Fingerprint;
 use brigade_projection::{Header, Orphan, OrphanCause, ProjectionItem, Prunable};
-use serde::Serialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Report;
+use super::{Report, SchemaId};
 use crate::exit::Exit;
 use crate::fault::ErrorLine;
 
 /// One projection of one tool for one harness.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ProjectionReport {
     /// The tool.
     pub tool_id: String,
     /// The tool's name for people.
     pub name: String,
     /// The tool's family; absent when the entry is broken.
-    pub family: Option<&'static str>,
+    pub family: Option<Cow<'static, str>>,
     /// The harness.
     pub harness: String,
     /// The source.
@@ -36,15 +38,15 @@ pub struct ProjectionReport {
     /// The header of the file.
     pub metadata: Option<Header>,
     /// How it stands: `missing`, `current`, `stale`, `unmanaged`, `conflicted`, `missing_source` or `invalid`.
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
     /// What applying does: `create`, `update`, `skip` or `conflict`.
-    pub action: &'static str,
+    pub action: Cow<'static, str>,
     /// A stable word for why, where one status has several reasons.
-    pub reason: Option<&'static str>,
+    pub reason: Option<Cow<'static, str>>,
     /// Why, in a sentence.
     pub detail: Cow<'static, str>,
     /// What the harness makes of the file: `native`, `adapted` or `reference-only`; absent when it is not known.
-    pub lossiness: Option<&'static str>,
+    pub lossiness: Option<Cow<'static, str>>,
     /// What else is worth knowing.
     pub advice: Vec<AdviceReport>,
     /// The sha256 of the source's text.
@@ -68,11 +70,12 @@ pub struct ProjectionReport {
 }
 
 /// Something worth knowing about a projection that does not change its status.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct AdviceReport {
     /// A stable word for it.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// What it is and what to do.
     pub message: String,
 }
@@ -80,19 +83,21 @@ pub struct AdviceReport {
 impl ProjectionReport {
     /// Takes what was found out; `absolute` makes a path as reports have it.
     pub(crate) fn of(item: ProjectionItem, absolute: impl Fn(&str) -> String) -> ProjectionReport {
-        let advice =
-            |advice: brigade_projection::Advice| AdviceReport { code: advice.code, message: advice.message };
+        let advice = |advice: brigade_projection::Advice| AdviceReport {
+            code: advice.code.into(),
+            message: advice.message,
+        };
         ProjectionReport {
             tool_id: item.tool_id.as_str().to_owned(),
-            family: item.family.map(|family| family.as_str()),
+            family: item.family.map(|family| family.as_str().into()),
             source_path: item.source_path.as_deref().map(&absolute),
             projection_path: item.projection_path.as_deref().map(&absolute),
             managed: item.is_managed(),
             metadata: item.header.clone(),
-            status: item.status.as_str(),
-            action: item.action.as_str(),
-            reason: item.reason,
-            lossiness: item.lossiness.map(|lossiness| lossiness.as_str()),
+            status: item.status.as_str().into(),
+            action: item.action.as_str().into(),
+            reason: item.reason.map(Into::into),
+            lossiness: item.lossiness.map(|lossiness| lossiness.as_str().into()),
             advice: item.advice.into_iter().map(advice).collect(),
             source_fingerprint: item.source_fingerprint,
             expected_fingerprint: item.expected_fingerprint,
@@ -108,8 +113,9 @@ impl ProjectionReport {
 }
 
 /// A managed file that no entry wants any more.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct OrphanReport {
     /// The tool that it was written for.
     pub tool_id: String,
@@ -124,13 +130,13 @@ pub struct OrphanReport {
     /// Its header.
     pub metadata: Header,
     /// `orphaned`.
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
     /// What `apply --prune` does: `prune` or `keep`.
-    pub action: &'static str,
+    pub action: Cow<'static, str>,
     /// Why nobody wants it: `tool-gone`, `tool-disabled`, `harness-dropped` or `moved`.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// Whether it may be removed: `yes`, `edited` or `catalog-broken`.
-    pub prunable: &'static str,
+    pub prunable: Cow<'static, str>,
     /// Where the tool projects to instead, as configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
@@ -166,10 +172,10 @@ impl OrphanReport {
             projection_path: absolute(&orphan.path),
             managed: true,
             metadata: orphan.header.clone(),
-            status: "orphaned",
-            action,
-            reason: orphan.cause.code(),
-            prunable: orphan.prunable.code(),
+            status: "orphaned".into(),
+            action: action.into(),
+            reason: orphan.cause.code().into(),
+            prunable: orphan.prunable.code().into(),
             moved_to,
             detail: format!("{why}; {then}"),
             dry_run: None,
@@ -178,11 +184,13 @@ impl OrphanReport {
 }
 
 /// `tools plan`: how every projection stands and what applying would do.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ProjectionPlanReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "plan_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The catalog file.
@@ -215,15 +223,23 @@ impl Report for ProjectionPlanReport {
     }
 }
 
+/// Reads the schema id of either document of a plan.
+fn plan_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SchemaId, D::Error> {
+    let schema = String::deserialize(deserializer)?;
+    let ids = [ProjectionPlanReport::SCHEMA, SyncPlanReport::SCHEMA];
+    ids.into_iter().find(|id| *id == schema).ok_or_else(|| D::Error::custom("the schema is another one"))
+}
+
 /// `tools sync plan`: the same, for `tools sync apply`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct SyncPlanReport {
     /// The plan, with the schema id of this document.
     #[serde(flatten)]
     pub plan: ProjectionPlanReport,
     /// `sync-plan`.
-    pub mode: &'static str,
+    pub mode: Cow<'static, str>,
     /// True: `sync apply` writes nothing unless it is told to.
     pub dry_run_default: bool,
     /// False: `sync apply` removes nothing.
@@ -241,11 +257,13 @@ impl Report for SyncPlanReport {
 }
 
 /// `tools apply` and `tools sync apply`: what was written, and what was left.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ApplyReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "ApplyReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The catalog file.
@@ -309,8 +327,9 @@ impl Report for ApplyReport {
 }
 
 /// A file that the disk did not let be written or removed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct FailedProjection {
     /// The tool.
     pub tool_id: String,

@@ -1,5 +1,6 @@
 //! Documents about runs.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_call::{Call, McpRequestId, OutputCompaction, Receipt, RuntimeStatus};
@@ -8,15 +9,17 @@ use brigade_core::{Extra, NextStep, Number, Object, Timestamp, record};
 use brigade_policy::{BlockerDetail, PolicyDecision};
 use serde::{Deserialize, Serialize};
 
-use super::{PlanReport, Report, Rows, Unfilled};
+use super::{PlanReport, Report, Rows, SchemaId, Unfilled};
 use crate::exit::Exit;
 
 /// `run list`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RunListReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RunListReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The folder of receipts and logs.
@@ -170,8 +173,9 @@ impl RunSummary {
 }
 
 /// A receipt that cannot be read.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct BrokenReceipt {
     /// What is wrong.
     pub error: String,
@@ -180,17 +184,18 @@ pub struct BrokenReceipt {
 }
 
 /// `run show` and `run latest`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RunShowReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RunShowReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The folder of receipts and logs.
     pub runs_path: String,
     /// The receipt; `null` when there is none.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Receipt>"))]
     pub run: Box<Receipt>,
     /// Why there is none.
     pub(crate) error: Unfilled<Option<String>>,
@@ -206,11 +211,13 @@ impl Report for RunShowReport {
 }
 
 /// `run replay`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ReplayReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "ReplayReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The folder of receipts and logs.
@@ -218,11 +225,9 @@ pub struct ReplayReport {
     /// The queue's file.
     pub calls_path: String,
     /// The run that is replayed; `null` when there is none.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<RunSummary>"))]
     pub run: RunSummary,
     /// The plan of the new call; `null` when there is none.
     #[serde(serialize_with = "sorted::serialize")]
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<PlanReport>"))]
     pub plan: Box<PlanReport>,
     /// Every reason against the new call, as sentences.
     pub(crate) blockers: Unfilled<Vec<String>>,
@@ -233,11 +238,7 @@ pub struct ReplayReport {
     /// Always 0: a replay never runs by itself.
     pub executed: u8,
     /// The stored call.
-    #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub call: Box<Call>,
-    /// Why nothing was stored.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) error: Unfilled<Option<String>>,
 }
 
 impl Report for ReplayReport {
@@ -245,11 +246,13 @@ impl Report for ReplayReport {
 }
 
 /// `run verify`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct LedgerReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "LedgerReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The folder of receipts and logs.
@@ -273,8 +276,9 @@ impl Report for LedgerReport {
 }
 
 /// One thing that does not fit.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct LedgerFinding {
     /// The place in the ledger, from 1.
     pub sequence: Option<u64>,
@@ -283,7 +287,7 @@ pub struct LedgerFinding {
     /// The run; empty where none is meant.
     pub run_id: String,
     /// `changed`, `removed`, `reordered`, `added`, `cut-off` or `forgotten`.
-    pub problem: &'static str,
+    pub problem: Cow<'static, str>,
     /// What was found.
-    pub detail: &'static str,
+    pub detail: Cow<'static, str>,
 }

@@ -1,18 +1,20 @@
 //! Documents about runtimes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_call::{RuntimeHealth, RuntimeIssueRecord, RuntimeStatus};
 use brigade_policy::BlockerDetail;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Report, Unfilled};
+use super::{Report, SchemaId, Unfilled};
 use crate::exit::Exit;
 use crate::fault::ErrorLine;
 
 /// What every look at the runtimes tells.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuntimesSummary {
     /// The workspace.
     pub target: String,
@@ -45,11 +47,13 @@ impl RuntimesSummary {
 }
 
 /// `runtime list`: the runtimes and whether they run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuntimeListReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RuntimeListReport::read_schema")]
+    pub schema: SchemaId,
     /// The runtimes.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
@@ -64,11 +68,13 @@ impl Report for RuntimeListReport {
 }
 
 /// `runtime status`: the runtimes, whether they run and are healthy.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuntimeStatusReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RuntimeStatusReport::read_schema")]
+    pub schema: SchemaId,
     /// The runtimes.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
@@ -93,11 +99,13 @@ pub enum Strictness {
 }
 
 /// `runtime doctor`: what is wrong with the runtimes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuntimeHealthReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RuntimeHealthReport::read_schema")]
+    pub schema: SchemaId,
     /// The runtimes and their issues.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
@@ -118,16 +126,17 @@ impl Report for RuntimeHealthReport {
 }
 
 /// `runtime show`: one runtime, and what a list tells that has no other.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuntimeReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RuntimeReport::read_schema")]
+    pub schema: SchemaId,
     /// The runtime alone.
     #[serde(flatten)]
     pub summary: RuntimesSummary,
     /// The runtime; `null` when there is none of that id.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<RuntimeStatus>"))]
     pub runtime: Box<RuntimeStatus>,
     /// Why there is no runtime, and what may have been meant.
     pub(crate) error: Unfilled<Option<String>>,
@@ -142,24 +151,26 @@ impl Report for RuntimeReport {
 }
 
 /// `runtime start`: what came of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuntimeStartReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RuntimeStartReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The id that was asked for.
     pub runtime_id: String,
     /// The runtime as it is now; `null` when there is none of that id.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<RuntimeStatus>"))]
     pub runtime: Box<RuntimeStatus>,
     /// 1 when it was started, else 0.
     pub started: u8,
     /// 1 when it was running already, else 0.
     pub skipped: u8,
-    /// How far it got, when it was started.
+    /// How far it got, when it was started: `ready` or `starting`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub state: Option<StartState>,
     /// How many seconds the caller asked to wait for readiness.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,18 +196,6 @@ pub struct RuntimeStartReport {
     pub(crate) blockers: Unfilled<Vec<String>>,
     /// The same with code, place and the way to change them.
     pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
-    /// Why it does not run.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) error: Unfilled<Option<String>>,
-    /// The end of what it wrote to standard output before it failed, without secrets.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) stdout: Unfilled<String>,
-    /// The same of standard error.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) stderr: Unfilled<String>,
-    /// Processes of a failed start that could not be ended.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) survivors: Unfilled<Vec<u32>>,
 }
 
 impl Report for RuntimeStartReport {
@@ -212,8 +211,7 @@ impl Report for RuntimeStartReport {
 }
 
 /// How far a runtime got while its start looked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum StartState {
@@ -224,17 +222,18 @@ pub enum StartState {
 }
 
 /// `runtime stop`: what came of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuntimeStopReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RuntimeStopReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The id that was asked for.
     pub runtime_id: String,
     /// The runtime as it is now; `null` when there is none of that id.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<RuntimeStatus>"))]
     pub runtime: Box<RuntimeStatus>,
     /// 1 when it was stopped, else 0.
     pub stopped: u8,
@@ -249,19 +248,10 @@ pub struct RuntimeStopReport {
     pub killed: Option<u32>,
     /// How far ending them reaches on this system.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub method: Option<&'static str>,
+    pub method: Option<Cow<'static, str>>,
     /// Why there was nothing to stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why it was not stopped.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) error: Unfilled<Option<String>>,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) fix: Unfilled<Option<String>>,
-    /// Processes that could not be ended.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) survivors: Unfilled<Vec<u32>>,
 }
 
 impl Report for RuntimeStopReport {
@@ -269,11 +259,13 @@ impl Report for RuntimeStopReport {
 }
 
 /// `runtime restart`: what came of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuntimeRestartReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RuntimeRestartReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The id that was asked for.
@@ -283,11 +275,7 @@ pub struct RuntimeRestartReport {
     /// What came of the start; `null` when the stop failed.
     pub start: Option<RuntimeStartReport>,
     /// The runtime as it is now; `null` when there is none of that id.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<RuntimeStatus>"))]
     pub runtime: Box<RuntimeStatus>,
-    /// Why it does not run, or still runs as before.
-    #[serde(skip_serializing_if = "Unfilled::is_left_out")]
-    pub(crate) error: Unfilled<Option<String>>,
 }
 
 impl Report for RuntimeRestartReport {
@@ -299,17 +287,19 @@ impl Report for RuntimeRestartReport {
 }
 
 /// `runtime logs`: the last lines of a log.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuntimeLogsReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "RuntimeLogsReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The runtime.
     pub runtime_id: String,
     /// Which log: `stdout` or `stderr`.
-    pub stream: &'static str,
+    pub stream: Cow<'static, str>,
     /// The log.
     pub log_path: String,
     /// The last lines, without secrets.
@@ -319,7 +309,7 @@ pub struct RuntimeLogsReport {
     /// Whether there is more before them.
     pub has_earlier: bool,
     /// The other log.
-    pub other_stream: &'static str,
+    pub other_stream: Cow<'static, str>,
     /// Whether the other log has lines.
     pub other_has_lines: bool,
 }

@@ -1,16 +1,18 @@
 //! Documents about setting a workspace up.
 
 use brigade_core::Hint;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Report;
+use super::{Report, SchemaId};
 
 /// `tools init` and `policy init`: what was written.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct InitReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "InitReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The configuration file that was written.

@@ -6,15 +6,17 @@ use brigade_call::Receipt;
 use brigade_core::{Extra, Hint, record};
 use serde::{Deserialize, Serialize};
 
-use super::Report;
+use super::{Report, SchemaId};
 use crate::exit::Exit;
 
 /// `state check`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct StateReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "StateReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// Whether everything can be read and nothing is missing.
@@ -48,8 +50,9 @@ impl Report for StateReport {
 }
 
 /// A file of what could not be read.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Quarantine {
     /// The file.
     pub file: String,
@@ -58,8 +61,9 @@ pub struct Quarantine {
 }
 
 /// One thing that cannot be read.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct DamageReport {
     /// The file.
     pub file: String,
@@ -73,11 +77,13 @@ pub struct DamageReport {
 }
 
 /// `state compact`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CompactReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "CompactReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// Whether the state of the Python program was taken over.
@@ -100,11 +106,13 @@ impl Report for CompactReport {
 }
 
 /// `keys init`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct KeyReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "KeyReport::read_schema")]
+    pub schema: SchemaId,
     /// The private key's file, which stays on this host.
     pub private_key_path: String,
     /// The public key's file, which may be given away.
@@ -154,12 +162,57 @@ pub struct Subject {
 
 record!(Subject);
 
-/// `run verify --envelope`.
-#[derive(Clone, Debug, Serialize)]
+/// `run export`: the receipt of a run as a DSSE envelope. Without `--json` the envelope has no `schema`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct Envelope {
+    /// The schema id; absent in the envelope alone, which is for other programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// What the payload is.
+    #[serde(rename = "payloadType")]
+    pub payload_type: String,
+    /// The statement, as base64.
+    pub payload: String,
+    /// The signatures; empty without a key.
+    pub signatures: Vec<EnvelopeSignature>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(Envelope);
+
+impl Report for Envelope {
+    const SCHEMA: SchemaId = "brigade.run-export.v1";
+}
+
+/// A signature of an envelope.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct EnvelopeSignature {
+    /// The sha256 of the public key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyid: Option<String>,
+    /// The signature, as base64.
+    pub sig: String,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(EnvelopeSignature);
+
+/// `run verify --envelope`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct EnvelopeReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "EnvelopeReport::read_schema")]
+    pub schema: SchemaId,
     /// The envelope's file.
     pub envelope_path: String,
     /// Whether the signature is of this key and over this content.

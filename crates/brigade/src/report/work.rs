@@ -6,16 +6,18 @@ use brigade_call::Call;
 use brigade_core::Hint;
 use brigade_core::json::sorted;
 use brigade_doctor::InboxItem;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{IssueReport, Report, Unfilled};
+use super::{IssueReport, Report, SchemaId, Unfilled};
 
 /// `work inbox list`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct InboxReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "InboxReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The inbox.
@@ -35,17 +37,18 @@ impl Report for InboxReport {
 }
 
 /// `work inbox show`, `promote`, `dismiss` and `done`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct InboxItemReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "InboxItemReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The inbox.
     pub imports_path: String,
     /// The row as it stands now; `null` when there is none.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<InboxItem>"))]
     pub item: InboxItem,
     /// Why there is none, or why it was not changed.
     pub(crate) error: Unfilled<Option<String>>,
@@ -58,11 +61,13 @@ impl Report for InboxItemReport {
 }
 
 /// `work brief`: what waits for a person, and the next command to type.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct BriefReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "BriefReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// Whether the catalog has no error.

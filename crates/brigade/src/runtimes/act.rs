@@ -113,7 +113,6 @@ impl Runtimes {
             stop,
             start,
             runtime,
-            error: Unfilled::default(),
         })
     }
 }
@@ -151,10 +150,6 @@ fn start_report(
         reason: None,
         blockers: Unfilled::default(),
         blocker_details: Unfilled::default(),
-        error: Unfilled::default(),
-        stdout: Unfilled::default(),
-        stderr: Unfilled::default(),
-        survivors: Unfilled::default(),
     };
     Ok(match outcome {
         StartOutcome::Started { process, health, ready_after } => RuntimeStartReport {
@@ -229,9 +224,6 @@ fn stop_report(
         killed: None,
         method: None,
         reason: None,
-        error: Unfilled::default(),
-        fix: Unfilled::default(),
-        survivors: Unfilled::default(),
     };
     let refused = |message: String, pid: Option<u32>, fix: Option<String>, survivors: Vec<u32>| {
         Error::new(ErrorKind::Refused, message).refusing(
@@ -251,7 +243,7 @@ fn stop_report(
             pid: Some(process.pid()),
             processes: Some(processes),
             killed: Some(killed),
-            method: Some(method.name()),
+            method: Some(method.name().into()),
             ..report
         }),
         StopOutcome::NotRunning { reason } => Ok(RuntimeStopReport { reason: Some(reason), ..report }),

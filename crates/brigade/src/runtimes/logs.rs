@@ -45,12 +45,12 @@ impl Runtimes {
             schema: RuntimeLogsReport::SCHEMA,
             target: self.room.target(),
             runtime_id: runtime.id.as_str().to_owned(),
-            stream: stream.as_str(),
+            stream: stream.as_str().into(),
             log_path: self.room.absolute(log_path),
             line_count: lines.len(),
             lines,
             has_earlier: tail.is_cut,
-            other_stream: other.as_str(),
+            other_stream: other.as_str().into(),
             other_has_lines,
         })
     }

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::io;
 
-use brigade::{Exit, Workspace};
-use serde::Serialize;
+use brigade::{Exit, Report, SchemaId, Workspace};
+use serde::{Deserialize, Serialize};
 
 use crate::output::Output;
 use crate::render::page::{Page, Sheet};
@@ -20,11 +20,16 @@ pub(super) enum Expect {
 }
 
 /// A command that was run, and its output.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub(super) struct Answer {
+    /// The command.
     command: String,
+    /// Its exit code.
     exit_code: u8,
+    /// What it wrote to standard output.
     stdout: String,
+    /// What it wrote to standard error.
     stderr: String,
 }
 
@@ -35,12 +40,20 @@ impl Answer {
     }
 }
 
-/// The document of `demo --json`.
-#[derive(Serialize)]
-struct DemoReport<'a> {
-    schema: &'static str,
+/// `demo`: the commands that were run, and what they said.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub(crate) struct DemoReport {
+    #[serde(deserialize_with = "DemoReport::read_schema")]
+    schema: SchemaId,
+    /// The folder of the demo.
     target: String,
-    steps: &'a [Answer],
+    /// The commands.
+    steps: Vec<Answer>,
+}
+
+impl Report for DemoReport {
+    const SCHEMA: SchemaId = "brigade.demo.v1";
 }
 
 /// Runs and prints the steps of the demo.
@@ -134,7 +147,7 @@ impl<'w, 'o, 's> Stage<'w, 'o, 's> {
     pub(super) fn end(self) -> Exit {
         let exit = if self.unexpected { Exit::Refused } else { Exit::Done };
         if self.output.is_json() {
-            let report = DemoReport { schema: "brigade.demo.v1", target: self.folder, steps: &self.answers };
+            let report = DemoReport { schema: DemoReport::SCHEMA, target: self.folder, steps: self.answers };
             return self.output.document(&report, exit);
         }
         let mut page = Page::new(self.output.now());

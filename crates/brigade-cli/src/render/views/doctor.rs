@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use brigade::core::json;
 use brigade::core::{Hint, Place, Severity};
 use brigade::{
     CatalogReport, Fault, Fix, FixReport, ImportReport, IssueReport, PolicyHealthReport, Rows,
@@ -12,7 +13,7 @@ use brigade::{
 use super::catalog::config_errors;
 use crate::render::page::Page;
 use crate::render::text::{Text, Tone};
-use crate::render::{View, json, words};
+use crate::render::{View, words};
 
 impl View for CatalogReport {
     fn show(&self, page: &mut Page) {
@@ -41,21 +42,18 @@ impl View for CatalogReport {
     }
 
     fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let bare = CatalogReport {
-            tools: Rows::none(),
-            raw_issues: Rows::none(),
-            issues: Rows::none(),
-            ..self.clone()
-        };
+        let mut bare: CatalogReport = self.clone();
+        bare.tools = Rows::none();
+        (bare.raw_issues, bare.issues) = (Rows::none(), Rows::none());
         // Without a closeout both lists are the same, so they are formatted once.
         let are_all = self.issues.is(&self.raw_issues);
         let mut written = Vec::new();
         json::write_with_lists(out, &bare, &["tools", "raw_issues", "issues"], |key, out| match key {
-            "tools" => json::write_list(out, &self.tools, drop),
-            "raw_issues" if are_all => json::write_list(out, &self.issues, |piece| written.push(piece)),
-            "raw_issues" => json::write_list(out, &self.raw_issues, drop),
+            "tools" => json::write_rows(out, &self.tools, drop),
+            "raw_issues" if are_all => json::write_rows(out, &self.issues, |piece| written.push(piece)),
+            "raw_issues" => json::write_rows(out, &self.raw_issues, drop),
             _ if are_all => written.iter().try_for_each(|piece| out.write_all(piece)),
-            _ => json::write_list(out, &self.issues, drop),
+            _ => json::write_rows(out, &self.issues, drop),
         })
     }
 }
@@ -83,8 +81,8 @@ pub(super) struct IssueLine<'a> {
 impl<'a> From<&'a IssueReport> for IssueLine<'a> {
     fn from(issue: &'a IssueReport) -> IssueLine<'a> {
         IssueLine {
-            severity: issue.severity,
-            issue_type: issue.issue_type,
+            severity: &issue.severity,
+            issue_type: &issue.issue_type,
             tool_id: issue.tool_id.as_deref().unwrap_or_default(),
             harness: issue.harness.as_deref().unwrap_or_default(),
             detail: &issue.detail,

@@ -28,7 +28,7 @@ fn live_issues(issues: &[LiveIssue], page: &mut Page) {
         };
         let tone = if issue.severity == "info" { Tone::Faint } else { Tone::Warning };
         page.data.line(
-            Text::new(tone, issue.code)
+            Text::new(tone, &issue.code)
                 .then(Tone::Strong, &format!(" {about}"))
                 .then(Tone::Plain, &format!(": {}", issue.message)),
         );
@@ -59,7 +59,7 @@ impl View for PinListReport {
                     Text::new(Tone::Accent, &pin.id),
                     Text::from(&pin.server),
                     Text::new(Tone::Strong, &pin.tool),
-                    state(pin.state),
+                    state(&pin.state),
                     when::moment(
                         pin.missing_since.as_ref().or(pin.offered_at.as_ref()).unwrap_or(&pin.pinned_at),
                         page.now,
@@ -82,7 +82,7 @@ impl View for PinListReport {
                     Text::new(Tone::Accent, &server.id),
                     Text::from(&server.server),
                     Text::from(server.tool_count.to_string()),
-                    state(server.state),
+                    state(&server.state),
                     when::moment(since, page.now),
                 ]);
             }
@@ -111,8 +111,10 @@ impl View for PinReport {
         sheet.field("pin", Text::new(Tone::Accent, &pin.id));
         sheet.field("server", &pin.server);
         sheet.field("tool", Text::new(Tone::Strong, &pin.tool));
-        sheet
-            .field("state", if self.accepted { Text::new(Tone::Good, "accepted") } else { state(pin.state) });
+        sheet.field(
+            "state",
+            if self.accepted { Text::new(Tone::Good, "accepted") } else { state(&pin.state) },
+        );
         sheet.field("pinned", when::moment(&pin.pinned_at, now));
         sheet.field_if("changed", pin.offered_at.as_ref().map(|at| when::moment(at, now)));
         sheet.field_if("not listed", pin.missing_since.as_ref().map(|at| when::moment(at, now)));
@@ -123,7 +125,7 @@ impl View for PinReport {
             page.data.line(if self.accepted { "accepted:" } else { "changes at the server:" });
             changes(&self.changes, page);
         }
-        if let (false, "changed", Some(offered)) = (self.accepted, pin.state, &self.offered) {
+        if let (false, "changed", Some(offered)) = (self.accepted, &*pin.state, &self.offered) {
             // With the fingerprint, only the changes shown here are accepted.
             let fingerprint: String = offered.fingerprint.chars().take(16).collect();
             page.next(&format!("brigade tools pins accept {} --fingerprint {fingerprint}", pin.id));
@@ -138,7 +140,7 @@ fn listed(server: &ServerSummary, changed: &[String], accepted: bool, page: &mut
     sheet.field("list of tools", Text::new(Tone::Accent, &server.id));
     sheet.field("server", Text::new(Tone::Strong, &server.server));
     sheet.field("tools", server.tool_count.to_string());
-    sheet.field("state", if accepted { Text::new(Tone::Good, "accepted") } else { state(server.state) });
+    sheet.field("state", if accepted { Text::new(Tone::Good, "accepted") } else { state(&server.state) });
     sheet.field("known", when::moment(&server.known_at, now));
     sheet.field("listed", when::moment(&server.listed_at, now));
     sheet.field("file", Text::new(Tone::Accent, &server.listing_path));
@@ -217,7 +219,7 @@ impl View for ImportMcpReport {
                 table.row([
                     Text::new(Tone::Strong, &tool.tool_id),
                     Text::from(&tool.mcp_tool_name),
-                    Text::from(tool.action),
+                    Text::from(&*tool.action),
                     Text::from(what.map_or("", String::as_str)),
                 ]);
             }

@@ -28,7 +28,7 @@ impl View for ProjectionPlanReport {
         }
         page.data.gap();
         page.data.field_if("status", words::counts(&self.counts));
-        let is_due = self.projections.iter().any(|item| matches!(item.action, "create" | "update"));
+        let is_due = self.projections.iter().any(|item| matches!(&*item.action, "create" | "update"));
         let which = which(self.tool_id.as_deref());
         if is_due {
             page.next(&format!("brigade tools apply --dry-run {which}"));
@@ -72,9 +72,9 @@ fn table(items: &[ProjectionReport], target: &str) -> Table {
         table.row([
             Text::new(Tone::Strong, &item.tool_id),
             Text::from(&item.harness),
-            words::status(item.status),
-            action(item.action),
-            lossiness(item.lossiness),
+            words::status(&item.status),
+            action(&item.action),
+            lossiness(item.lossiness.as_deref()),
             Text::from(relative(item.projection_path.as_deref().unwrap_or(""), target)),
         ]);
     }
@@ -107,7 +107,7 @@ fn relative<'p>(path: &'p str, target: &str) -> &'p str {
 fn show_details(items: &[ProjectionReport], target: &str, sheet: &mut Sheet) {
     let is_trouble = |item: &&ProjectionReport| {
         item.action == "conflict"
-            || matches!(item.status, "invalid" | "missing_source")
+            || matches!(&*item.status, "invalid" | "missing_source")
             || !item.advice.is_empty()
     };
     let mut troubled = items.iter().filter(is_trouble).peekable();
@@ -190,7 +190,7 @@ impl View for ApplyReport {
 
 /// Shows files that were not written.
 fn show_trouble(report: &ApplyReport, page: &mut Page) {
-    let refused = report.skipped.iter().filter(|item| matches!(item.status, "invalid" | "missing_source"));
+    let refused = report.skipped.iter().filter(|item| matches!(&*item.status, "invalid" | "missing_source"));
     for item in report.conflicts.iter().chain(refused) {
         let path = relative(item.projection_path.as_deref().unwrap_or(&item.harness), &report.target);
         page.trouble.line(

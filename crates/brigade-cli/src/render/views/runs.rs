@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use brigade::core::json;
 use brigade::{
     CallStatus, LedgerReport, Receipt, ReplayReport, Rows, RunListReport, RunShowReport, RunSummary,
 };
@@ -10,7 +11,7 @@ use crate::render::next::step_text;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
-use crate::render::{View, json, when, words};
+use crate::render::{View, when, words};
 
 impl View for RunListReport {
     fn show(&self, page: &mut Page) {
@@ -40,8 +41,9 @@ impl View for RunListReport {
     }
 
     fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let bare = RunListReport { runs: Rows::none(), ..self.clone() };
-        json::write_with_lists(out, &bare, &["runs"], |_, out| json::write_list(out, &self.runs, drop))
+        let mut bare: RunListReport = self.clone();
+        bare.runs = Rows::none();
+        json::write_with_lists(out, &bare, &["runs"], |_, out| json::write_rows(out, &self.runs, drop))
     }
 }
 
@@ -168,7 +170,7 @@ impl View for LedgerReport {
             };
             page.data.indented(
                 2,
-                Text::new(Tone::Bad, finding.problem)
+                Text::new(Tone::Bad, &finding.problem)
                     .then(Tone::Plain, &format!(" {place}"))
                     .then(Tone::Accent, &finding.run_id)
                     .then(Tone::Plain, &format!(": {}", finding.detail)),

@@ -120,67 +120,63 @@ impl View for BriefReport {
 mod tests {
     use std::collections::BTreeMap;
 
-    use brigade::IssueReport;
-    use brigade::core::{Hint, Timestamp};
+    use brigade::Report as _;
+    use brigade::core::Timestamp;
+    use serde_json::{Value, json};
     use unicode_width::UnicodeWidthStr as _;
 
     use super::*;
     use crate::render::page::Look;
     use crate::render::text::Colour;
 
-    fn issue(kind: &'static str) -> Option<IssueReport> {
-        Some(IssueReport {
-            status: "warn",
-            name: format!("tool_{kind}"),
-            tool_id: Some("a-tool-with-a-long-name".to_owned()),
-            family: None,
-            issue_type: kind,
-            harness: None,
-            projection_target: None,
-            description: None,
-            detail: "something is wrong, and it takes many words to say what it is: ".repeat(5),
-            severity: "warning",
-            fingerprint: String::new(),
-            fix: String::new(),
-            file: None,
-            line: None,
-            column: None,
-            call_id: None,
-            run_id: None,
-            checkpoint_id: None,
-            projection: None,
+    fn issue(kind: &str) -> Value {
+        json!({
+            "status": "warn",
+            "name": format!("tool_{kind}"),
+            "tool_id": "a-tool-with-a-long-name",
+            "issue_type": kind,
+            "detail": "something is wrong, and it takes many words to say what it is: ".repeat(5),
+            "severity": "warning",
+            "fingerprint": "",
+            "fix": "",
         })
     }
 
     /// A brief of a workspace with many items of every kind.
     fn full() -> BriefReport {
-        let counts = |words: &[&str]| words.iter().map(|word| ((*word).to_owned(), 12_345)).collect();
-        let call = r#"{"id":"call-0123456789abcdef","status":"pending","tool_id":"t",
-            "created_at":"2026-01-01T00:00:00+00:00"}"#;
-        BriefReport {
-            schema: "",
-            target: format!("/home/someone/{}", "a-long-folder/".repeat(12)),
-            valid: true,
-            tool_count: 10_000,
-            pending_approval_count: 10_000,
-            oldest_pending_call: Some(serde_json::from_str(call).unwrap()),
-            approved_count: 10_000,
-            stale_approval_count: 10_000,
-            pending_checkpoint_count: 10_000,
-            call_counts: BTreeMap::new(),
-            top_tool_issue: issue("invalid_output_schema"),
-            top_projection_issue: issue("conflicted_projection"),
-            top_policy_issue: issue("policy_denied_effect"),
-            top_runtime_issue: issue("runtime_high_risk_command"),
-            top_call_issue: issue("call_stale_approved"),
-            top_run_issue: issue("run_replay_blocked"),
-            top_checkpoint_issue: issue("checkpoint_rejected"),
-            issue_count: 10_000,
-            runtimes_down: (0..50).map(|number| format!("runtime-{number}")).collect(),
-            inbox: counts(&["pending", "promoted", "dismissed", "done", "total", "unreadable"]),
-            next_command: Hint::from("brigade tools call show call-0123456789abcdef"),
-            next_reason: "a call waits for a decision ".repeat(10),
-        }
+        let words = ["pending", "promoted", "dismissed", "done", "total", "unreadable"];
+        let counts: BTreeMap<&str, u64> = words.into_iter().map(|word| (word, 12_345)).collect();
+        let runtimes: Vec<String> = (0..50).map(|number| format!("runtime-{number}")).collect();
+        let brief = json!({
+            "schema": BriefReport::SCHEMA,
+            "target": format!("/home/someone/{}", "a-long-folder/".repeat(12)),
+            "valid": true,
+            "tool_count": 10_000,
+            "pending_approval_count": 10_000,
+            "oldest_pending_call": {
+                "id": "call-0123456789abcdef",
+                "status": "pending",
+                "tool_id": "t",
+                "created_at": "2026-01-01T00:00:00+00:00",
+            },
+            "approved_count": 10_000,
+            "stale_approval_count": 10_000,
+            "pending_checkpoint_count": 10_000,
+            "call_counts": {},
+            "top_tool_issue": issue("invalid_output_schema"),
+            "top_projection_issue": issue("conflicted_projection"),
+            "top_policy_issue": issue("policy_denied_effect"),
+            "top_runtime_issue": issue("runtime_high_risk_command"),
+            "top_call_issue": issue("call_stale_approved"),
+            "top_run_issue": issue("run_replay_blocked"),
+            "top_checkpoint_issue": issue("checkpoint_rejected"),
+            "issue_count": 10_000,
+            "runtimes_down": runtimes,
+            "inbox": counts,
+            "next_command": "brigade tools call show call-0123456789abcdef",
+            "next_reason": "a call waits for a decision ".repeat(10),
+        });
+        serde_json::from_value(brief).unwrap()
     }
 
     #[test]

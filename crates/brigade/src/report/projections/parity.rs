@@ -3,18 +3,21 @@
 use brigade_core::Hint;
 use brigade_core::json::sorted;
 use brigade_doctor::Closeout;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 use crate::exit::Exit;
 use crate::fault::ErrorLine;
-use crate::report::{IssueReport, Report};
+use crate::report::{IssueReport, Report, SchemaId};
 
 /// `tools parity status`: the issues of projections, divided by the last closeout.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ParityReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "ParityReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The folder of closeouts.
@@ -45,11 +48,13 @@ impl Report for ParityReport {
 }
 
 /// `tools parity closeout`: the closeout that was written.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CloseoutReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "CloseoutReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The name of its folder.
@@ -57,7 +62,7 @@ pub struct CloseoutReport {
     /// When it was made.
     pub created_at: String,
     /// `reviewed` or `deferred`.
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
     /// Why the issues are accepted, in the person's words; may be empty.
     pub reason: String,
     /// How many issues it lists.
@@ -75,11 +80,13 @@ impl Report for CloseoutReport {
 }
 
 /// `tools defaults`: the built-in tools that were brought into the catalog.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct DefaultsReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "DefaultsReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The catalog file.
@@ -129,8 +136,9 @@ impl Report for DefaultsReport {
 }
 
 /// A tool of the catalog that has the id of a built-in one, and another source.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct DefaultConflict {
     /// The id.
     pub tool_id: String,
@@ -143,8 +151,9 @@ pub struct DefaultConflict {
 }
 
 /// The source of a built-in tool.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct DefaultSource {
     /// The tool.
     pub tool_id: String,
@@ -153,18 +162,20 @@ pub struct DefaultSource {
     /// The file.
     pub path: String,
     /// What became of it: `create`, `would_create` or `skip`.
-    pub action: &'static str,
+    pub action: Cow<'static, str>,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<&'static str>,
+    pub detail: Option<Cow<'static, str>>,
 }
 
 /// `tools harness list`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct HarnessListReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "HarnessListReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The harnesses that are known, and those that only the catalog names.
@@ -178,8 +189,9 @@ impl Report for HarnessListReport {
 }
 
 /// One harness on one line.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct HarnessLine {
     /// The name in tools.toml.
     pub name: String,
@@ -190,27 +202,29 @@ pub struct HarnessLine {
     /// How many enabled tools support it.
     pub tool_count: usize,
     /// The folders that it reads in a workspace.
-    pub folders: Vec<&'static str>,
+    pub folders: Vec<Cow<'static, str>>,
     /// What else there is to know.
-    pub note: Option<&'static str>,
+    pub note: Option<Cow<'static, str>>,
 }
 
 /// `tools harness show`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct HarnessReport {
     /// The schema id.
-    pub schema: &'static str,
+    #[serde(deserialize_with = "HarnessReport::read_schema")]
+    pub schema: SchemaId,
     /// The workspace.
     pub target: String,
     /// The name in tools.toml.
     pub name: String,
     /// The name for people.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// What it reads in a workspace, the preferred kind first.
     pub places: Vec<HarnessPlaceReport>,
     /// What else there is to know.
-    pub note: Option<&'static str>,
+    pub note: Option<Cow<'static, str>>,
     /// The enabled tools that support it, and where they are projected to.
     pub tools: Vec<HarnessTool>,
     /// How many.
@@ -222,34 +236,37 @@ impl Report for HarnessReport {
 }
 
 /// A kind of file that a harness reads.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct HarnessPlaceReport {
     /// The path in the workspace, with `{id}` for the tool.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
     /// The form of the file.
-    pub format: &'static str,
+    pub format: Cow<'static, str>,
     /// The families of tools that belong there by default.
-    pub families: Vec<&'static str>,
+    pub families: Vec<Cow<'static, str>>,
     /// The front matter that the harness reads there.
     pub front_matter: Vec<FrontMatterReport>,
     /// What the harness makes of such a tool at best: `native`, `adapted` or `reference-only`.
-    pub lossiness: &'static str,
+    pub lossiness: Cow<'static, str>,
 }
 
 /// A field of front matter.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct FrontMatterReport {
     /// The key.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// Whether the harness needs it; then it is added where the source has none.
     pub required: bool,
 }
 
 /// A tool that supports a harness.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct HarnessTool {
     /// The tool.
     pub tool_id: String,

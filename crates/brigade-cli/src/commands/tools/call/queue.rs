@@ -61,10 +61,9 @@ fn many(session: &Session<'_>, arguments: &QueueArgs, output: &mut Output<'_, '_
     let (is_json, colour) = (output.is_json(), output.colour());
     let mut result = None;
     let written = output.exchange(|input, out| {
-        let batch = Batch::new(&workspace, arguments.blocked(), input);
-        let written = if is_json { batch.write_document(out) } else { batch.write_lines(colour, out) };
-        result = batch.result();
-        written
+        let mut batch = Batch::new(&workspace, arguments.blocked(), input);
+        result = Some(if is_json { batch.write_document(out) } else { batch.write_lines(colour, out) }?);
+        Ok(())
     });
     match result {
         Some(Ok(report)) => Ok(written.max(brigade::Report::exit(&report))),

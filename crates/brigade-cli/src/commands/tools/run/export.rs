@@ -1,7 +1,7 @@
 //! `brigade tools run export`
 
-use brigade::Exit;
-use brigade::core::{IdPrefix, Json};
+use brigade::core::IdPrefix;
+use brigade::{Envelope, Exit, Report as _};
 use clap::{Args, ValueEnum};
 
 use crate::output::Output;
@@ -27,25 +27,18 @@ enum Format {
     Dsse,
 }
 
-/// The schema id of an envelope.
-const ENVELOPE: &str = "brigade.run-export.v1";
-
 pub(crate) fn run(session: &Session<'_>, arguments: &ExportArgs, output: &mut Output<'_, '_>) -> Exit {
     let exported = session.workspace().and_then(|workspace| match arguments.format {
         Format::Dsse => workspace.runs().export(&arguments.run),
     });
     match exported {
         Ok(mut envelope) => {
-            let signatures = envelope.get("signatures").and_then(Json::as_array).unwrap_or_default();
-            let is_signed = !signatures.is_empty();
             // Other programs read the plain envelope; `--json` adds the schema id.
-            if output.is_json()
-                && let Json::Object(members) = &mut envelope
-            {
-                members.insert("schema".to_owned(), Json::from(ENVELOPE));
+            if output.is_json() {
+                envelope.schema = Some(Envelope::SCHEMA.to_owned());
             }
             let exit = output.document(&envelope, Exit::Done);
-            if !is_signed {
+            if envelope.signatures.is_empty() {
                 output.note(
                     "the envelope is not signed: this host has no key; create one with `brigade tools keys init`",
                 );

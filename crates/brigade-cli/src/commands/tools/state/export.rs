@@ -4,7 +4,7 @@ use brigade::{Error, Exit, Workspace};
 use clap::Args;
 
 use crate::output::Output;
-use crate::render::export::Export;
+use crate::render::export;
 use crate::session::Session;
 
 /// Print every call and receipt as JSON, one per line
@@ -21,17 +21,16 @@ pub(crate) fn run(session: &Session<'_>, _arguments: &ExportArgs, output: &mut O
 fn show(workspace: &Workspace, output: &mut Output<'_, '_>) -> Result<Exit, Error> {
     // An unreadable queue fails here, before anything is written.
     workspace.calls().counts()?;
-    let export = Export::new(workspace);
     let is_json = output.is_json();
-    let exit = if is_json {
-        output.document(&export, Exit::Done)
-    } else {
-        output.write(Exit::Done, |out| export.write_lines(out))
-    };
-    match export.failure() {
+    let mut read = Ok(());
+    let exit = output.write(Exit::Done, |out| {
+        let write = if is_json { export::write_document } else { export::write_lines };
+        read = write(workspace, out)?;
+        Ok(())
+    });
+    match read {
         // The document already reports the error.
-        Some(error) if is_json => Ok(exit.max(error.exit())),
-        Some(error) => Err(error),
-        None => Ok(exit),
+        Err(error) if is_json => Ok(exit.max(error.exit())),
+        read => read.map(|()| exit),
     }
 }

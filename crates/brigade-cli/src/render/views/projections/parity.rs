@@ -32,7 +32,7 @@ impl View for CloseoutReport {
     fn show(&self, page: &mut Page) {
         let now = page.now;
         page.data.field("closeout", Text::new(Tone::Accent, &self.closeout_id));
-        page.data.field("status", self.status);
+        page.data.field("status", &*self.status);
         page.data.field("created", when::moment(&self.created_at, now));
         page.data.field_if("reason", Some(&self.reason));
         page.data.field("issues", self.issue_count.to_string());
@@ -59,7 +59,7 @@ impl View for DefaultsReport {
         sheet.field("unchanged", listed(&self.skipped));
         sheet.field_if("harnesses", self.projection_scope.as_ref().map(|scope| scope.join(", ")));
         for source in &self.sources {
-            let detail = source.detail.map(|detail| format!(": {detail}")).unwrap_or_default();
+            let detail = source.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
             let path = relative(&source.path, &self.target);
             sheet.field("source", format!("{path} ({}{detail})", source.action.replace('_', " ")));
         }
@@ -82,7 +82,7 @@ impl View for HarnessListReport {
             ("note", Fit::Cut),
         ]);
         for harness in &self.harnesses {
-            let note = if harness.known { harness.note.unwrap_or("") } else { "unknown" };
+            let note = if harness.known { harness.note.as_deref().unwrap_or("") } else { "unknown" };
             table.row([
                 Text::new(Tone::Strong, &harness.name),
                 Text::from(&harness.title),
@@ -99,8 +99,8 @@ impl View for HarnessListReport {
 impl View for HarnessReport {
     fn show(&self, page: &mut Page) {
         page.data.field("harness", Text::new(Tone::Strong, &self.name));
-        page.data.field("name", self.title);
-        page.data.field_if("note", self.note);
+        page.data.field("name", &*self.title);
+        page.data.field_if("note", self.note.as_deref());
         page.data.gap();
         let mut places = Table::new([
             ("path", Fit::Whole),
@@ -111,14 +111,16 @@ impl View for HarnessReport {
         ]);
         for place in &self.places {
             let keys = place.front_matter.iter();
-            let keys = keys
-                .map(|key| if key.required { format!("{} (required)", key.key) } else { key.key.to_owned() });
+            let keys =
+                keys.map(
+                    |key| if key.required { format!("{} (required)", key.key) } else { key.key.to_string() },
+                );
             places.row([
-                Text::new(Tone::Accent, place.path),
-                Text::from(place.format),
+                Text::new(Tone::Accent, &place.path),
+                Text::from(&*place.format),
                 Text::from(place.families.join(", ")),
                 Text::from(keys.collect::<Vec<_>>().join(", ")),
-                Text::from(place.lossiness),
+                Text::from(&*place.lossiness),
             ]);
         }
         page.data.table(places);

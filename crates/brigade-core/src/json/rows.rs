@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use brigade_core::parallel::try_in_parts;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::parallel::try_in_parts;
 
 /// A list in a document whose rows are made one at a time, when they are asked for: thousands of them need not stand in
 /// memory beside what they are made of.
@@ -77,6 +78,17 @@ impl<T: fmt::Debug> fmt::Debug for Rows<T> {
 impl<T: Serialize> Serialize for Rows<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Rows<T>
+where
+    T: Deserialize<'de> + Clone + Send + Sync + 'static,
+{
+    /// Reads all rows into memory.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rows<T>, D::Error> {
+        let rows = Vec::<T>::deserialize(deserializer)?;
+        Ok(Rows::new(rows.len(), move |index| rows[index].clone()))
     }
 }
 

@@ -1,0 +1,249 @@
+//! Every document of `--json`: which type it has, in each form that it takes.
+//!
+//! A command that is refused writes the document of its report in another form. The schemas in `docs/schemas` are made
+//! of these types, and tests read what the program wrote as them.
+
+use brigade::core::Json;
+use brigade::core::json::{Mismatch, from_json, write_document};
+use brigade::*;
+
+use crate::commands::completions::CompletionsReport;
+use crate::commands::demo::stage::DemoReport;
+use crate::render::batch::BatchDocument;
+use crate::render::calls::{AllCallsReport, CallListReport};
+use crate::render::export::ExportReport;
+use crate::render::failure::ErrorReport;
+use crate::render::refusals::forms::*;
+use crate::usage::VersionReport;
+
+/// A document of `--json`.
+pub struct Document {
+    id: SchemaId,
+    forms: Vec<Form>,
+}
+
+/// One form of a document: a type.
+struct Form {
+    rewritten: fn(&Json) -> Result<String, Mismatch>,
+    #[cfg(feature = "schemas")]
+    schema: fn() -> schemars::Schema,
+}
+
+impl Document {
+    /// Returns the schema id.
+    pub fn id(&self) -> SchemaId {
+        self.id
+    }
+
+    /// Checks that a text is exactly what one form of this document writes.
+    fn check(&self, text: &str, json: &Json) -> Result<(), String> {
+        let mut problems = Vec::new();
+        for form in &self.forms {
+            match (form.rewritten)(json) {
+                Ok(rewritten) if rewritten == text => return Ok(()),
+                Ok(rewritten) => problems.push(first_difference(&rewritten, text)),
+                Err(mismatch) => problems.push(mismatch.to_string()),
+            }
+        }
+        Err(format!("{} is written in another way than its type says:\n{}", self.id, problems.join("\n")))
+    }
+}
+
+/// Checks that a text is a document of ours as its type writes it: every member that the type has, no other, in the
+/// same order.
+///
+/// # Errors
+/// When it is not, with what differs.
+pub fn check(text: &str) -> Result<(), String> {
+    let json = Json::parse(text).map_err(|error| error.to_string())?;
+    let id = json.get("schema").and_then(Json::as_str).ok_or("the document names no schema")?;
+    let document = all().into_iter().find(|document| document.id == id);
+    document.ok_or_else(|| format!("there is no document {id}"))?.check(text, &json)
+}
+
+fn first_difference(rewritten: &str, text: &str) -> String {
+    let mut lines = rewritten.lines().zip(text.lines()).enumerate();
+    match lines.find(|(_, (rewritten, text))| rewritten != text) {
+        Some((index, (rewritten, text))) => {
+            format!("line {}: `{}` instead of `{}`", index + 1, text.trim(), rewritten.trim())
+        }
+        None => "one ends before the other".to_owned(),
+    }
+}
+
+fn rewritten<T: serde::Serialize + serde::de::DeserializeOwned>(json: &Json) -> Result<String, Mismatch> {
+    let mut text = Vec::new();
+    let document: T = from_json(json)?;
+    write_document(&mut text, &document).map_err(<Mismatch as serde::de::Error>::custom)?;
+    Ok(String::from_utf8(text).expect("documents are UTF-8"))
+}
+
+macro_rules! documents {
+    ($($report:ident $(or $form:ident)*,)*) => {
+        /// Returns every document.
+        pub fn all() -> Vec<Document> {
+            vec![$(Document { id: $report::SCHEMA, forms: vec![form!($report), $(form!($form)),*] },)*]
+        }
+    };
+}
+
+macro_rules! form {
+    ($form:ident) => {
+        Form {
+            rewritten: rewritten::<$form>,
+            #[cfg(feature = "schemas")]
+            schema: || schema::generator().into_root_schema_for::<$form>(),
+        }
+    };
+}
+
+documents! {
+    ApplyReport,
+    BatchDocument,
+    BriefReport,
+    CallListReport or AllCallsReport,
+    CallReport or CallRefused,
+    CatalogReport,
+    CheckpointListReport,
+    CheckpointReport or CheckpointRefused,
+    CheckpointReviewReport or CheckpointReviewRefused,
+    CloseoutReport,
+    CompactReport,
+    CompletionsReport,
+    ContractsReport,
+    DefaultsReport,
+    DemoReport,
+    DescribeReport or ContractRefused,
+    Envelope,
+    EnvelopeReport,
+    ErrorReport,
+    ExplainReport,
+    ExportReport,
+    FixReport,
+    HarnessListReport,
+    HarnessReport,
+    ImportMcpReport,
+    ImportReport,
+    InboxItemReport or InboxItemRefused,
+    InboxReport,
+    InitReport,
+    KeyReport,
+    LedgerReport,
+    ParityReport,
+    PinListReport,
+    PinReport or PinRefused,
+    PlanReport or PlanRefused,
+    PolicyHealthReport,
+    PolicyReport,
+    ProjectionPlanReport,
+    QueueReport or QueueRefused,
+    ReplayReport or ReplayRefused,
+    ResumeReport or ResumeRefused,
+    ReviewReport or ReviewRefused,
+    RunListReport,
+    RunLogReport,
+    RunReport or RunRefused,
+    RunShowReport or RunShowRefused,
+    RuntimeHealthReport,
+    RuntimeListReport,
+    RuntimeLogsReport,
+    RuntimeReport or RuntimeRefused,
+    RuntimeRestartReport or RuntimeRestartRefused,
+    RuntimeStartReport or RuntimeStartRefused,
+    RuntimeStatusReport,
+    RuntimeStopReport or RuntimeStopRefused,
+    SearchReport,
+    ShowReport or ToolRefused,
+    StateReport,
+    SyncPlanReport,
+    ToolLinesReport,
+    VersionReport,
+}
+
+/// The JSON Schemas of the documents.
+#[cfg(feature = "schemas")]
+mod schema {
+    use schemars::SchemaGenerator;
+    use schemars::generate::SchemaSettings;
+    use serde_json::{Map, Value, json};
+
+    use super::Document;
+
+    pub(super) fn generator() -> SchemaGenerator {
+        SchemaSettings::draft2020_12().for_serialize().into_generator()
+    }
+
+    impl Document {
+        /// Returns the schema of the document: of all its forms in one, since a reader does not know which one comes.
+        pub fn schema(&self) -> Value {
+            let mut forms = self.forms.iter().map(|form| (form.schema)().to_value());
+            let mut schema = forms.next().expect("a document has a form");
+            for form in forms {
+                merge(&mut schema, form);
+            }
+            schema["title"] = json!(self.id);
+            schema["properties"]["schema"] = json!({"description": "The schema id.", "const": self.id});
+            let required = schema["required"].as_array_mut().expect("members are required");
+            if !required.iter().any(|name| name == "schema") {
+                required.insert(0, json!("schema"));
+            }
+            schema
+        }
+    }
+
+    /// Adds another form to the schema of a document.
+    fn merge(schema: &mut Value, mut form: Value) {
+        let required = form["required"].take();
+        let is_required = |name: &Value| required.as_array().is_some_and(|names| names.contains(name));
+        schema["required"].as_array_mut().expect("members are required").retain(is_required);
+        for (name, of_form) in members(&mut form, "properties") {
+            match schema["properties"].get_mut(&name) {
+                Some(known) => widen(known, of_form),
+                None => schema["properties"][name] = of_form,
+            }
+        }
+        let definitions = members(&mut form, "$defs");
+        if !definitions.is_empty() && schema.get("$defs").is_none() {
+            schema["$defs"] = json!({});
+        }
+        for (name, definition) in definitions {
+            let known = schema["$defs"].get(&name);
+            assert!(known.is_none_or(|known| *known == definition), "two types are named {name}");
+            schema["$defs"][name] = definition;
+        }
+    }
+
+    fn members(schema: &mut Value, key: &str) -> Map<String, Value> {
+        schema.get_mut(key).and_then(Value::as_object_mut).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Lets a member be what it is in another form, too.
+    fn widen(known: &mut Value, mut other: Value) {
+        let description = known.get("description").cloned();
+        for schema in [&mut *known, &mut other] {
+            schema.as_object_mut().expect("a schema is an object").remove("description");
+        }
+        if *known != other && !permits(known, &other) {
+            if let (Some(known), Some(others)) =
+                (known.get_mut("anyOf").and_then(Value::as_array_mut), other["anyOf"].as_array())
+            {
+                let new: Vec<Value> = others.iter().filter(|other| !known.contains(other)).cloned().collect();
+                known.splice(0..0, new);
+            } else {
+                assert!(permits(&other, known), "{known} and {other} have nothing in common");
+                *known = other;
+            }
+        }
+        if let Some(description) = description {
+            known["description"] = description;
+        }
+    }
+
+    /// Tells whether a schema is another one, or `null`.
+    fn permits(schema: &Value, other: &Value) -> bool {
+        let is_any = schema.as_object().is_some_and(Map::is_empty);
+        let is_one = schema["anyOf"].as_array().is_some_and(|some| some.contains(other));
+        let types = schema["type"].as_array();
+        is_any || is_one || types.is_some_and(|types| types.contains(&other["type"]))
+    }
+}

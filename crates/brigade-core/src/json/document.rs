@@ -1,0 +1,294 @@
+//! Writing documents: at once, with long lists, or member by member while they are found out.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::{Formatter as _, PrettyFormatter};
+
+use super::Rows;
+
+/// How many bytes are collected before a write.
+const CHUNK: usize = 1 << 16;
+
+/// Writes one document: indented by two spaces, UTF-8, keys in the order of its type, with a final newline.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_document(out: &mut (impl Write + ?Sized), document: &impl Serialize) -> io::Result<()> {
+    let mut chunks = Chunks { out, waiting: Vec::with_capacity(CHUNK + CHUNK / 8) };
+    serde_json::to_writer_pretty(&mut chunks, document)?;
+    chunks.write_all(b"\n")?;
+    chunks.flush()
+}
+
+/// Writes a document with long lists, which are formatted in parallel.
+///
+/// `bare` is the document with these lists empty, and `keys` names them in order; `list` writes one list.
+///
+/// # Errors
+/// When it cannot be written.
+///
+/// # Panics
+/// When the document has no empty list of such a name.
+pub fn write_with_lists<'k>(
+    out: &mut dyn Write,
+    bare: &impl Serialize,
+    keys: &[&'k str],
+    mut list: impl FnMut(&'k str, &mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(bare)?;
+    let mut rest = text.as_str();
+    for key in keys {
+        // Only top-level keys are indented by two spaces, and JSON strings contain no line ends.
+        let member = format!("\n  \"{key}\": ");
+        let place = rest.find(&format!("{member}[]")).expect("the document has the list, without rows");
+        let (before, after) = rest.split_at(place + member.len());
+        out.write_all(before.as_bytes())?;
+        list(key, out)?;
+        rest = &after["[]".len()..];
+    }
+    out.write_all(rest.as_bytes())?;
+    out.write_all(b"\n")
+}
+
+/// Writes a list of a document in pieces, and passes each piece to `keep`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_rows<T: Serialize>(
+    out: &mut dyn Write,
+    rows: &Rows<T>,
+    mut keep: impl FnMut(Vec<u8>),
+) -> io::Result<()> {
+    let mut hand_on = |piece: Vec<u8>| {
+        out.write_all(&piece)?;
+        keep(piece);
+        Ok::<(), io::Error>(())
+    };
+    let mut is_first = true;
+    rows.in_parts(written, |part| {
+        let mut part = part?;
+        if is_first {
+            part[0] = b'[';
+            is_first = false;
+        }
+        hand_on(part)
+    })?;
+    hand_on(if is_first { b"[]".to_vec() } else { b"\n  ]".to_vec() })
+}
+
+/// Writes rows of such a list, each after a comma.
+fn written<T: Serialize>(rows: &mut dyn Iterator<Item = T>) -> io::Result<Vec<u8>> {
+    let mut text = Vec::with_capacity(CHUNK);
+    for row in rows {
+        text.extend_from_slice(b",\n    ");
+        write_at(2, &row, &mut text)?;
+    }
+    Ok(text)
+}
+
+/// Writes a value that stands so deep in a document.
+fn write_at(depth: usize, value: &(impl Serialize + ?Sized), out: &mut impl Write) -> io::Result<()> {
+    let mut formatter = PrettyFormatter::new();
+    for _ in 0..depth {
+        formatter.begin_object(&mut io::sink())?;
+    }
+    value.serialize(&mut Serializer::with_formatter(out, formatter))?;
+    Ok(())
+}
+
+/// Writes a document member by member, for one that is longer than memory, or whose end is not known yet.
+pub struct DocumentWriter<'o> {
+    out: &'o mut dyn Write,
+    is_empty: bool,
+}
+
+impl<'o> DocumentWriter<'o> {
+    /// Begins a document.
+    pub fn new(out: &'o mut dyn Write) -> DocumentWriter<'o> {
+        DocumentWriter { out, is_empty: true }
+    }
+
+    /// Writes a member.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+        self.name(name)?;
+        let mut text = Vec::new();
+        write_at(1, value, &mut text)?;
+        self.out.write_all(&text)
+    }
+
+    /// Writes a member that is a list, whose elements `fill` writes.
+    ///
+    /// # Errors
+    /// Those of `fill`, and when it cannot be written.
+    pub fn list<T>(
+        &mut self,
+        name: &str,
+        fill: impl FnOnce(&mut ListWriter<'_>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.name(name)?;
+        let mut list = ListWriter { out: &mut *self.out, text: Vec::new(), is_empty: true };
+        let filled = fill(&mut list)?;
+        let end: &[u8] = if list.is_empty { b"[]" } else { b"\n  ]" };
+        self.out.write_all(end)?;
+        Ok(filled)
+    }
+
+    /// Ends the document.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn end(self) -> io::Result<()> {
+        self.out.write_all(if self.is_empty { b"{}\n" } else { b"\n}\n" })
+    }
+
+    fn name(&mut self, name: &str) -> io::Result<()> {
+        self.out.write_all(if self.is_empty { b"{\n  " } else { b",\n  " })?;
+        self.is_empty = false;
+        serde_json::to_writer(&mut *self.out, name)?;
+        self.out.write_all(b": ")
+    }
+}
+
+/// Writes the elements of a list that is a member of a document.
+pub struct ListWriter<'o> {
+    out: &'o mut dyn Write,
+    text: Vec<u8>,
+    is_empty: bool,
+}
+
+impl ListWriter<'_> {
+    /// How deep an element stands in the document.
+    pub const DEPTH: usize = 2;
+
+    /// Writes an element.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn element(&mut self, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        write_at(ListWriter::DEPTH, value, &mut text)?;
+        let written = self.text(&text);
+        self.text = text;
+        written
+    }
+
+    /// Writes an element that is JSON already, indented for [`ListWriter::DEPTH`].
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn text(&mut self, json: &[u8]) -> io::Result<()> {
+        self.out.write_all(if self.is_empty { b"[\n    " } else { b",\n    " })?;
+        self.is_empty = false;
+        self.out.write_all(json)
+    }
+}
+
+/// Puts the many small pieces of a document together where the compiler can see it, unlike behind a `dyn Write`.
+struct Chunks<'o, W: ?Sized> {
+    out: &'o mut W,
+    waiting: Vec<u8>,
+}
+
+impl<W: Write + ?Sized> Write for Chunks<'_, W> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() < CHUNK { Ok(()) } else { self.flush() }
+    }
+
+    #[cold]
+    fn flush(&mut self) -> io::Result<()> {
+        let written = self.out.write_all(&self.waiting);
+        self.waiting.clear();
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Document {
+        name: &'static str,
+        rows: Rows<Vec<usize>>,
+        count: usize,
+        again: Rows<Vec<usize>>,
+    }
+
+    #[track_caller]
+    fn check(count: usize) {
+        let rows = Rows::new(count, |index| vec![index; index % 3]);
+        let name = "\n  \"rows\": []";
+        let document = Document { name, rows: rows.clone(), count, again: rows.clone() };
+        let mut expect = Vec::new();
+        write_document(&mut expect, &document).unwrap();
+        let bare = Document { rows: Rows::none(), again: Rows::none(), ..document };
+        let (mut found, mut kept) = (Vec::new(), Vec::new());
+        let list = |key: &str, out: &mut dyn Write| match key {
+            "rows" => write_rows(out, &rows, |piece| kept.push(piece)),
+            _ => kept.iter().try_for_each(|piece| out.write_all(piece)),
+        };
+        write_with_lists(&mut found, &bare, &["rows", "again"], list).unwrap();
+        assert_eq!(String::from_utf8(found), String::from_utf8(expect));
+    }
+
+    #[test]
+    fn long_lists_are_written_like_short_ones() {
+        for count in [0, 1, 2, 63, 64, 1_000] {
+            check(count);
+        }
+    }
+
+    #[track_caller]
+    fn member_by_member(rows: &[Vec<usize>]) {
+        let document = Document {
+            name: "a\"b",
+            rows: Rows::new(rows.len(), {
+                let rows = rows.to_vec();
+                move |index| rows[index].clone()
+            }),
+            count: rows.len(),
+            again: Rows::none(),
+        };
+        let (mut expect, mut found) = (Vec::new(), Vec::new());
+        write_document(&mut expect, &document).unwrap();
+        let mut writer = DocumentWriter::new(&mut found);
+        writer.member("name", document.name).unwrap();
+        writer.list("rows", |list| rows.iter().try_for_each(|row| list.element(row))).unwrap();
+        writer.member("count", &document.count).unwrap();
+        writer.list("again", |_| Ok(())).unwrap();
+        writer.end().unwrap();
+        assert_eq!(String::from_utf8(found), String::from_utf8(expect));
+    }
+
+    #[test]
+    fn a_document_is_the_same_member_by_member() {
+        member_by_member(&[]);
+        member_by_member(&[vec![1, 2], vec![], vec![3]]);
+        let mut empty = Vec::new();
+        DocumentWriter::new(&mut empty).end().unwrap();
+        assert_eq!(empty, b"{}\n");
+    }
+
+    #[test]
+    fn an_element_that_is_json_already_stands_as_it_is() {
+        let mut found = Vec::new();
+        let mut writer = DocumentWriter::new(&mut found);
+        writer.list("a", |list| list.text(b"1").and_then(|()| list.element(&2))).unwrap();
+        writer.end().unwrap();
+        assert_eq!(found, b"{\n  \"a\": [\n    1,\n    2\n  ]\n}\n");
+    }
+}
