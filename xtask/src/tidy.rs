@@ -3,13 +3,14 @@
 mod documents;
 mod manifests;
 mod rust_text;
+mod schemas;
 mod sources;
 mod width;
 mod words;
 
 use crate::repository::{Failure, Repository, Tree};
 
-/// Check the rules of the workspace: dependencies between crates, manifests, sources, documents
+/// Check the rules of the workspace: dependencies between crates, manifests, sources, schemas, documents
 #[derive(Debug, clap::Args)]
 pub struct TidyArguments {
     /// First wrap comments that are too wide
@@ -64,6 +65,7 @@ fn findings(tree: &Tree) -> Vec<Finding> {
     let mut found = manifests.findings();
     found.extend(sources::findings(tree));
     found.extend(words::findings(tree));
+    found.extend(schemas::findings(tree));
     found.extend(documents::findings(tree, &manifests));
     found.sort();
     found.dedup();

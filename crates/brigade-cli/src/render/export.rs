@@ -26,15 +26,16 @@ impl Report for ExportReport {
     const SCHEMA: SchemaId = "brigade.state-export.v1";
 }
 
-/// One record of an export.
-#[derive(Serialize, Deserialize)]
+/// One record of an export: one of these.
+#[derive(Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-enum Record {
+struct Record {
     /// A call.
-    Call(Box<Call>),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<Box<Call>>,
     /// The receipt of a run.
-    Receipt(Box<Receipt>),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receipt: Option<Box<Receipt>>,
 }
 
 /// Writes the document. Returns why reading stopped early.
@@ -63,8 +64,10 @@ fn for_each(
     let mut taken = Ok(());
     let read = workspace.state().export(&mut |exported| {
         taken = take(match exported {
-            Exported::Call(call) => Record::Call(Box::new(workspace.calls().shown(call))),
-            Exported::Receipt(receipt) => Record::Receipt(receipt),
+            Exported::Call(call) => {
+                Record { call: Some(Box::new(workspace.calls().shown(call))), ..Record::default() }
+            }
+            Exported::Receipt(receipt) => Record { receipt: Some(receipt), ..Record::default() },
         });
         if taken.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
