@@ -53,7 +53,7 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
 /// Crates that may depend only on the listed crates of the workspace.
 const ONLY: &[(&str, &[&str], &str)] = &[
     ("brigade-cli", &["brigade"], "a frontend uses only the façade"),
-    ("brigade-testkit", &["brigade-core", "brigade-fs"], "test helpers know nothing of what they test"),
+    ("brigade-testkit", &["brigade-core", "brigade-fs"], "test helpers do not depend on the code under test"),
 ];
 
 /// Crates outside the floors: no other crate is built from them.

@@ -61,7 +61,7 @@ impl RelPath {
         })
     }
 
-    /// Returns whether this is `folder` or lies beneath it.
+    /// Returns whether this is `folder` or a path beneath it.
     pub fn is_in(&self, folder: &RelPath) -> bool {
         folder.is_root()
             || self.0.strip_prefix(&folder.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

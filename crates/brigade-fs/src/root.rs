@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_agree_on_what_is_beneath() {
+    fn both_implementations_agree_on_paths_beneath() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::create_dir_all(at("root/a/b")).unwrap();

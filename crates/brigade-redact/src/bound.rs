@@ -100,7 +100,7 @@ fn escapable(value: &[u8]) -> Vec<Vec<u8>> {
     whole.into_iter().chain(lines).map(|text| text.to_vec()).collect()
 }
 
-/// Returns whether a match lies inside a mark that the text already contains.
+/// Returns whether a match is inside a mark that the text already contains.
 fn is_within_mark(bytes: &[u8], found: Range<usize>) -> bool {
     let earliest = found.end.saturating_sub(MARK.len());
     (earliest..=found.start).any(|start| bytes[start..].starts_with(MARK.as_bytes()))
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_cores_are_what_an_encoder_writes() {
+    fn base64_cores_agree_with_an_encoder() {
         // The output of `printf 'EXAMPLE' | base64`, and with one and two bytes before it.
         assert_eq!(base64_core(b"EXAMPLE", 0, STANDARD), b"RVhBTVBMR");
         assert_eq!(base64_core(b"EXAMPLE", 1, STANDARD), b"VYQU1QTE");

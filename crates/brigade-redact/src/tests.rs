@@ -369,7 +369,7 @@ fn messy() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_stream_gives_what_the_whole_text_gives(
+    fn a_stream_gives_the_same_as_the_whole_text(
         text in messy(),
         cuts in prop::collection::vec(0usize..40, 0..12),
     ) {

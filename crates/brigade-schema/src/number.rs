@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_compare_equal_whatever_their_form() {
+    fn equal_values_compare_equal_in_any_form() {
         check_order("1", "1.0", Ordering::Equal);
         check_order("0", "-0.0", Ordering::Equal);
         check_order("100", "1e2", Ordering::Equal);

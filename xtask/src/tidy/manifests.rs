@@ -291,7 +291,7 @@ license.workspace = true
     }
 
     #[test]
-    fn what_tests_use_is_free() {
+    fn dev_dependencies_are_not_checked() {
         check(
             "brigade-core",
             HEAD,
@@ -311,13 +311,13 @@ license.workspace = true
     }
 
     #[test]
-    fn what_is_not_inherited_is_found() {
+    fn keys_that_are_not_inherited_are_found() {
         let head = HEAD.replace("edition.workspace = true", "edition = \"2024\"");
         check("brigade-core", &head, "", &[(1, "inherit its edition"), (1, "inherit the lints")]);
     }
 
     #[test]
-    fn a_crate_that_can_be_published_says_what_it_is() {
+    fn a_publishable_crate_describes_itself() {
         let bare = HEAD.replace("readme = \"README.md\"\nkeywords = []\n", "");
         check("brigade-core", &bare, LINTS, &[(1, "has no readme"), (1, "has no keywords")]);
         check("brigade-core", &format!("publish = false\n{bare}"), LINTS, &[]);

@@ -17,16 +17,16 @@ pub struct Catalog {
     by_id: Vec<u32>,
 }
 
-/// Why there is no tool to call.
+/// Why [`Catalog::find`] returns no tool.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoTool {
-    /// The catalog has no entry that can be read; its first issue.
+    /// The catalog has no readable entry. Contains its first issue.
     #[error("{0}")]
     Unreadable(Box<ConfigIssue>),
-    /// It is disabled.
+    /// The tool is disabled.
     #[error("tool `{id}` is disabled")]
     Disabled {
-        /// The id as it can be shown.
+        /// The id, safe to show.
         id: String,
         /// The line of its entry.
         line: Option<usize>,
@@ -34,14 +34,14 @@ pub enum NoTool {
     /// No tool has this id.
     #[error("no tool has the id `{id}`")]
     Unknown {
-        /// The id as it can be shown.
+        /// The id, safe to show.
         id: String,
-        /// The enabled tool that was probably meant.
+        /// The enabled tool with the most similar id.
         near: Option<String>,
     },
 }
 
-/// Shows an id that was typed: it may be anything, a secret that went astray included.
+/// Makes a typed id safe to show. It may be anything, even a misplaced secret.
 fn shown(id: &str) -> String {
     escape_terminal(&Redactor::new(&[]).redact_str(id)).into_owned()
 }
@@ -70,10 +70,10 @@ impl Catalog {
         self.by_id.get(at).map(|at| &self.tools[*at as usize]).filter(|tool| tool.id == id)
     }
 
-    /// Finds the enabled tool that a person or a record means.
+    /// Finds an enabled tool by the id that a user or a record gives.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Returns why there is no such tool.
     pub fn find(&self, id: &str) -> Result<&Tool, NoTool> {
         let id = id.trim();
         match (self.tool(id), self.issues.first()) {
