@@ -25,6 +25,7 @@ mod cases;
 mod checkpoint;
 mod contract;
 mod facts;
+mod inputs;
 mod plan;
 mod queueing;
 mod receipt;
@@ -54,10 +55,12 @@ pub use facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact,
     SchemaFact,
 };
+pub use inputs::{RunInput, RunInputs, group_inputs};
 pub use plan::{Plan, PlanSummary, SHORTEST_BOUND, plan};
 pub use receipt::{
-    LogWriter, McpPinState, McpRequestId, NotAReceipt, OutputCompaction, Receipt, RunOutput, RunProcess,
-    RunReview, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed, StreamOutput,
+    LogWriter, McpPinState, McpRequestId, NotAReceipt, ObservedAddress, ObservedCounts, ObservedDenial,
+    ObservedFile, ObservedState, OutputCompaction, Receipt, RunObserved, RunOutput, RunProcess, RunReview,
+    RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed, StreamOutput,
 };
 pub use record::{NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
 pub use start::{NO_HOME, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};

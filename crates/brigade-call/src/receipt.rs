@@ -1,5 +1,6 @@
 //! The receipt of a run: what ran, who approved it, and the result.
 
+mod observed;
 mod runtime;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,9 @@ use brigade_projection::ProjectionSummary;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use observed::{
+    ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, RunObserved,
+};
 pub use runtime::{LogWriter, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus};
 
 use crate::binding::Binding;
@@ -93,6 +97,9 @@ pub struct Receipt {
     /// How the run was confined.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub sandbox: Option<SandboxUsed>,
+    /// What the run really used, as the kernel told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed: Option<RunObserved>,
     /// The binding that was verified when the run started.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub binding: Option<Binding>,

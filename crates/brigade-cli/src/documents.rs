@@ -140,6 +140,7 @@ documents! {
     ReplayReport or ReplayRefused,
     ResumeReport or ResumeRefused,
     ReviewReport or ReviewRefused,
+    RunInputsReport,
     RunListReport,
     RunLogReport,
     RunReport or RunRefused,

@@ -13,6 +13,11 @@ use crate::{InvalidId, Json};
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
+    /// Takes a sha256 that somebody else computed.
+    pub const fn from_sha256(sha256: [u8; 32]) -> Fingerprint {
+        Fingerprint(sha256)
+    }
+
     /// Returns the sha256 of bytes.
     pub fn of_bytes(bytes: &[u8]) -> Fingerprint {
         Fingerprint(Sha256::digest(bytes).into())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brigade_call::{CallStatus, Checkpoint, Receipt, SandboxUsed, VerifiedCall};
+use brigade_call::{CallStatus, Checkpoint, Receipt, RunObserved, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
@@ -13,6 +13,7 @@ use crate::confinement::{self, RunFolders};
 use crate::dropped::{Dropped, Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
+use crate::observed::{Watch, observed};
 use crate::output::{Channel, Output, Summary};
 use crate::peer::{Peer, Spoken};
 use crate::program::OpenedProgram;
@@ -41,6 +42,8 @@ pub struct Execution<'a> {
     pub secrets: &'a [SecretValue],
     /// Where the run's files are.
     pub paths: RunPaths,
+    /// Whether the run is observed.
+    pub watch: &'a Watch,
     /// The folder that the script drops checkpoints into; it exists and is empty.
     pub checkpoint_dir: &'a RelPath,
     /// Ends the run early.
@@ -91,7 +94,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         Output { stdout: Channel::new(logs.stdout, &secrets), stderr: Channel::new(logs.stderr, &secrets) };
     let mut failures: Vec<String> = Vec::new();
     let mut peer = peer;
-    let Started { outcome, spoken, sandbox, problem } =
+    let Started { outcome, spoken, sandbox, observed, problem } =
         start(execution, &mut output, peer.as_deref_mut(), &redactor).unwrap_or_else(Started::not);
     failures.extend(problem);
     let completed_at = execution.clock.now();
@@ -151,6 +154,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         paths: &execution.paths,
         directory: &shown_directory(execution),
         sandbox,
+        observed,
         bound_labels: execution.environment.bound(execution.call).into_keys().collect(),
         redactor: &redactor,
         spoken: peer.map(|peer| peer.receipt_keys(&redactor)),
@@ -173,6 +177,7 @@ struct Started {
     /// Whether it was spoken to, and answered; `None` for a program that was only waited for.
     spoken: Option<Answered>,
     sandbox: Option<SandboxUsed>,
+    observed: Option<RunObserved>,
     /// What ended it early, or failed.
     problem: Option<String>,
 }
@@ -186,7 +191,7 @@ enum Answered {
 
 impl Started {
     fn not(problem: String) -> Started {
-        Started { outcome: None, spoken: None, sandbox: None, problem: Some(problem) }
+        Started { outcome: None, spoken: None, sandbox: None, observed: None, problem: Some(problem) }
     }
 }
 
@@ -221,6 +226,7 @@ fn start(
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());
     spec.sandbox = confinement.as_ref().map(|confinement| confinement.profile.clone());
+    spec.observe = (*execution.watch == Watch::Observe).then(|| execution.fs.root().to_owned());
     let control = Control {
         timeout: Some(decision.effective_timeout.duration()),
         cancel: execution.cancel.clone(),
@@ -251,7 +257,9 @@ fn start(
     };
     let enforcement = outcome.as_ref().and_then(|outcome| outcome.enforcement.as_ref());
     let sandbox = confinement::used(confinement.as_ref(), enforcement, execution.fs.root());
-    Ok(Started { outcome, spoken, sandbox: Some(sandbox), problem })
+    let observation = outcome.as_ref().and_then(|outcome| outcome.observation.as_ref());
+    let observed = observed(execution.watch, observation, redactor);
+    Ok(Started { outcome, spoken, sandbox: Some(sandbox), observed, problem })
 }
 
 /// Compares the bytes of the open program and of the named files with the approval.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use brigade_call::{
-    CHECKPOINTS, Checkpoint, OutputCompaction, RUNS, Receipt, Resume, RunOutput, RunProcess, RunReview,
-    SandboxUsed, StreamOutput, VerifiedCall,
+    CHECKPOINTS, Checkpoint, OutputCompaction, RUNS, Receipt, Resume, RunObserved, RunOutput, RunProcess,
+    RunReview, SandboxUsed, StreamOutput, VerifiedCall,
 };
 use brigade_core::text::short;
 use brigade_core::{Number, Object, RunId, Timestamp};
@@ -51,6 +51,7 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) paths: &'a RunPaths,
     pub(crate) directory: &'a str,
     pub(crate) sandbox: Option<SandboxUsed>,
+    pub(crate) observed: Option<RunObserved>,
     pub(crate) bound_labels: Vec<String>,
     pub(crate) redactor: &'a Redactor,
     /// What only the receipt of a program that was spoken to has.
@@ -111,6 +112,7 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
         projection_summary: Some(plan.projection_summary().clone()),
         output_compaction: compaction(parts.stdout, parts.stderr, outcome),
         sandbox: parts.sandbox,
+        observed: parts.observed,
         ..Receipt::new(parts.run_id.as_str(), call.id.as_str(), parts.status)
     };
     let receipt = match parts.call.resume() {

@@ -20,7 +20,9 @@ use brigade_call::{
 };
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{Fingerprint, Json, SystemClock, Timestamp};
-use brigade_exec::{Execution, Finished, HostEnvironment, Logs, OpenedProgram, RunPaths, Talk, execute};
+use brigade_exec::{
+    Execution, Finished, HostEnvironment, Logs, OpenedProgram, RunPaths, Talk, Watch, execute,
+};
 use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{ListedTool, McpErrorKind, Pin, PinRule, ToolCall, list_live};
 use brigade_policy::{CallFacts, PolicyState, decide};
@@ -132,6 +134,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
             stdout_log: "stdout.log".to_owned(),
             stderr_log: "stderr.log".to_owned(),
         },
+        watch: &Watch::Nothing,
         checkpoint_dir: &rel("dropped"),
         cancel: None,
         clock: &SystemClock,

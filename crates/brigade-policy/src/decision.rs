@@ -7,7 +7,8 @@ use brigade_core::{Fingerprint, Label, Severity};
 
 use crate::ruling::{Judge, Ruling, Topic};
 use crate::{
-    Blocker, CallFacts, Environment, Limits, Policy, PolicyState, SandboxMode, SandboxRules, Standing,
+    Blocker, CallFacts, Environment, Limits, Observe, Policy, PolicyState, SandboxMode, SandboxRules,
+    Standing,
 };
 
 /// The timeout of a call in seconds, if neither its tool nor the policy sets one.
@@ -60,6 +61,8 @@ pub struct SandboxRequest {
     pub mode: SandboxMode,
     /// What the sandbox permits. Unused if the mode is [`SandboxMode::Off`].
     pub grants: Grants,
+    /// Which runs are observed. It opens nothing, so no approval binds it.
+    pub observe: Observe,
 }
 
 /// The policy's decision on one call.
@@ -103,7 +106,7 @@ impl Decision {
     /// | the rules that refuse the call | rules that do not concern the call |
     /// | the labels that the call uses, with their variables | whether a variable is set, and its value |
     /// | timeout, limits, output limit | the maximum timeout, if the call's timeout is below it |
-    /// | sandbox mode, and its grants (from the policy and for programs) if the sandbox is on | paths of a sandbox that is off, `[paths] outside` |
+    /// | sandbox mode, and its grants (from the policy and for programs) if the sandbox is on | paths of a sandbox that is off, `[paths] outside`, `observe` |
     /// | variables passed to every run | |
     ///
     /// Paths outside the workspace are compared with the current `[paths] outside` each time, so removing a directory
@@ -270,6 +273,7 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
         sorted(paths(general).iter().chain(paths(tool)).map(|path| path.value.clone()))
     };
     let mode = tool.mode.as_ref().or(general.mode.as_ref()).map_or(SandboxMode::Off, |mode| mode.value);
+    let observe = tool.observe.as_ref().or(general.observe.as_ref());
     let sockets = tool.local_sockets.as_ref().or(general.local_sockets.as_ref());
     SandboxRequest {
         // Nothing runs under an invalid policy; the strictest mode is only a safeguard.
@@ -282,6 +286,7 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
             write_paths: if workspace_write { both(|rules| &rules.write_paths) } else { Vec::new() },
             program_paths: Vec::new(),
         },
+        observe: observe.map_or_else(Observe::default, |observe| observe.value),
     }
 }
 
@@ -308,6 +313,12 @@ impl Judge<'_> {
             None => ("no [sandbox] mode asks for one", None),
         };
         self.allow(Topic::Sandbox, sandbox.mode.as_str(), reason.to_owned(), rule);
+        let observe = tool.and_then(|rules| rules.observe.as_ref()).or(policy.sandbox.observe.as_ref());
+        if let Some(observe) = observe.filter(|_| sandbox.mode != SandboxMode::Off) {
+            let reason = format!("runs are observed: {}", observe.value.as_str());
+            let rule = Some(("sandbox.observe", observe.place.clone()));
+            self.allow(Topic::Sandbox, "observe", reason, rule);
+        }
         if sandbox.mode != SandboxMode::Off {
             self.files(policy, tool, &sandbox.grants);
         }

@@ -179,6 +179,32 @@ impl SandboxMode {
     }
 }
 
+/// Which runs are observed: what they open, execute and connect to is told by the kernel and kept in the receipt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Observe {
+    /// Every one.
+    Always,
+    /// One after each change of what its approval binds.
+    #[default]
+    Changed,
+    /// None.
+    Never,
+}
+
+impl Observe {
+    /// All of them, as the file writes them.
+    pub const ALL: [Observe; 3] = [Observe::Always, Observe::Changed, Observe::Never];
+
+    /// Returns `always`, `changed` or `never`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Observe::Always => "always",
+            Observe::Changed => "changed",
+            Observe::Never => "never",
+        }
+    }
+}
+
 /// `[sandbox]`, or `[sandbox.tool.ID]`, which extends it for one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SandboxRules {
@@ -192,6 +218,8 @@ pub struct SandboxRules {
     pub write_paths: Vec<Located<String>>,
     /// Whether runs may connect to sockets of this machine. The tool's value overrides the general one.
     pub local_sockets: Option<Located<bool>>,
+    /// Which runs are observed; that of the tool replaces the general one.
+    pub observe: Option<Located<Observe>>,
 }
 
 /// `[limits]`: resource limits for each process of a run. Absent limits are not set.

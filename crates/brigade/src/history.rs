@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use brigade_call::{CallStatus, Receipt, ReplayOf};
+use brigade_call::{CallStatus, ObservedState, Receipt, ReplayOf, RunInputs, RunObserved, group_inputs};
 use brigade_core::{IdPrefix, NextStep};
 use brigade_queue::{
     BadReceipt, Chain, Enqueued, OnDuplicate, StoredReceipt, ThisHost, View, interrupted_receipt,
@@ -17,8 +17,8 @@ use crate::logs;
 use crate::logs::{MeantRun, RunningRun};
 use crate::refusal::Refusal;
 use crate::report::{
-    BrokenReceipt, LedgerFinding, LedgerReport, ReplayReport, Report as _, Rows, RunListReport,
-    RunShowReport, RunSummary, Unfilled,
+    BrokenReceipt, LedgerFinding, LedgerReport, ReplayReport, Report as _, Rows, RunInputsReport,
+    RunListReport, RunShowReport, RunSummary, Unfilled,
 };
 use crate::room::{CALLS, RUNS, Room};
 use crate::shown;
@@ -165,6 +165,52 @@ impl Runs {
             run => run.receipt().map(|stored| run_report(&self.room, stored)),
         });
         shown.map_err(|error| error.missing(&self.room, Refusal::RunShow))
+    }
+
+    /// Shows what a run used, by what stands for it: the approval, the arguments, the data of the tool, or nobody.
+    ///
+    /// # Errors
+    /// [`Refusal::RunShow`] when no run is meant; when the disk fails.
+    pub fn inputs(&self, prefix: &IdPrefix) -> Result<RunInputsReport, Error> {
+        let receipt = *self.show(prefix)?.run;
+        let own = receipt.observed.clone().unwrap_or_default();
+        let is_observed = |observed: &RunObserved| observed.state == ObservedState::Observed.as_str();
+        // An earlier run of the same may have been observed in its place, and removed since.
+        let earlier = own.run_id.as_deref().and_then(|id| id.parse::<IdPrefix>().ok());
+        let earlier = earlier.and_then(|id| self.show(&id).ok()).map(|report| *report.run);
+        let shown = [Some(&receipt), earlier.as_ref()].into_iter().flatten();
+        let mut seen =
+            shown.filter_map(|run| Some((run, run.observed.as_ref().filter(|own| is_observed(own))?)));
+        let (observed_run_id, observed) = match seen.next() {
+            Some((run, observed)) => (Some(run.id.clone()), observed.clone()),
+            None => (None, RunObserved::default()),
+        };
+        let reason = observed_run_id.is_none().then(|| match (&own.reason, &own.run_id) {
+            (Some(reason), _) => reason.clone(),
+            (None, Some(run)) => format!("run {run} was observed in its place, and is not there any more"),
+            (None, None) => "the run was not observed: it had no sandbox, or `observe` is `never`".to_owned(),
+        });
+        let RunInputs { bound, arguments, data, nobody, folders } =
+            group_inputs(&receipt, &observed, self.room.fs.root(), |_| false);
+        Ok(RunInputsReport {
+            schema: RunInputsReport::SCHEMA,
+            target: self.room.target(),
+            run_id: receipt.id.clone(),
+            tool_id: receipt.tool_id.clone(),
+            observed_run_id,
+            reason,
+            complete: observed.complete,
+            truncated: observed.truncated,
+            bound,
+            arguments,
+            data,
+            nobody,
+            folders,
+            written: observed.written.into_iter().flatten().map(|file| file.path).collect(),
+            connected: observed.connected.unwrap_or_default(),
+            denied: observed.denied.unwrap_or_default(),
+            outside: observed.outside.unwrap_or_default(),
+        })
     }
 
     /// Shows the newest receipt.

@@ -67,6 +67,7 @@ mod setup;
 mod shown;
 mod sources;
 mod state;
+mod watching;
 mod words;
 mod workspace;
 
@@ -80,8 +81,8 @@ pub mod paths {
 
 pub use brigade_call::{
     Binding, Call, CallStatus, Caller, Checkpoint, CheckpointChoice, CheckpointStatus, ContractLabels,
-    OutputCompaction, PlanSummary, Receipt, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata,
-    RuntimeStatus,
+    ObservedAddress, ObservedDenial, OutputCompaction, PlanSummary, Receipt, RunInput, RuntimeHealth,
+    RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus,
 };
 pub use brigade_command as command;
 pub use brigade_core as core;

@@ -24,6 +24,7 @@ use crate::report::{PassedOver, Report as _, RunReport, Unfilled};
 use crate::room::{RUNS, Room, rel};
 use crate::runtimes;
 use crate::shown;
+use crate::watching;
 
 /// Which call to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -215,6 +216,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
     let mut server = ToolCall::of(&call, rule);
     let secrets = gather::bound_secrets(room, &config.policy);
+    let watch = watching::watch(room, &call);
     let finished = execute(
         &Execution {
             call: &call,
@@ -226,6 +228,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
             environment: &room.env.environment,
             secrets: &secrets,
             paths,
+            watch: &watch,
             checkpoint_dir: &dropped,
             cancel: room.env.cancel.clone(),
             clock: &*room.env.clock,
@@ -234,6 +237,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         server.as_mut().map(|server| server as &mut dyn Peer),
     );
     room.digests.keep(&*room.fs);
+    watching::remember(room, &call, &finished.receipt);
     tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
     // The run is recorded whatever becomes of the pin.
     let said = mcp.as_ref().zip(server.as_ref().map(ToolCall::exchange));

@@ -29,6 +29,7 @@ mod mutation_code;
 mod mutation_common;
 mod mutation_matrix;
 mod next_steps;
+mod observed_inputs;
 mod projections_workflow;
 mod regressions;
 mod release_and_receipts;

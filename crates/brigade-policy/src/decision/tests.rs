@@ -254,7 +254,10 @@ fn effects_become_grants() {
     let sandbox = decision_on(Some(policy), &tool).sandbox;
     let read_paths = ["/a", "/b", "/c"].map(str::to_owned).to_vec();
     let grants = Grants { network: true, local_sockets: true, read_paths, ..Grants::default() };
-    assert_eq!(sandbox, SandboxRequest { mode: SandboxMode::BestEffort, grants: grants.clone() });
+    assert_eq!(
+        sandbox,
+        SandboxRequest { mode: SandboxMode::BestEffort, grants: grants.clone(), observe: Observe::Changed }
+    );
     tool.effects = vec!["local-write".to_owned()];
     let write_paths = vec!["/w".to_owned()];
     let grants = Grants { workspace_write: true, network: false, write_paths, ..grants };

@@ -8,7 +8,7 @@ use brigade_core::{ConfigIssue, Label, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::{Policy, PolicyState, Rule, SandboxMode, SandboxRules};
+use super::{Observe, Policy, PolicyState, Rule, SandboxMode, SandboxRules};
 use crate::document::{Located, Reader, Value};
 
 const TOP: &[&str] = &[
@@ -27,8 +27,8 @@ const TOP: &[&str] = &[
 ];
 /// The tables that v0.30 does not know. Everything in them is intended for Brigade.
 const TABLES: &[&str] = &["sandbox", "paths", "environment", "limits"];
-const SANDBOX: &[&str] = &["mode", "read_paths", "write_paths", "local_sockets", "tool"];
-const TOOL_SANDBOX: &[&str] = &["mode", "read_paths", "write_paths", "local_sockets"];
+const SANDBOX: &[&str] = &["mode", "observe", "read_paths", "write_paths", "local_sockets", "tool"];
+const TOOL_SANDBOX: &[&str] = &["mode", "observe", "read_paths", "write_paths", "local_sockets"];
 const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
 
 /// Reads a policy. Any error makes it invalid, because a rule would be missing.
@@ -271,7 +271,8 @@ fn sandbox_rules(
     for (key, value) in table {
         let field = format!("{prefix}{}", key.get_ref());
         match key.get_ref().as_ref() {
-            "mode" => rules.mode = mode(reader, &field, value),
+            "mode" => rules.mode = word(reader, &field, value, &SandboxMode::ALL, SandboxMode::as_str),
+            "observe" => rules.observe = word(reader, &field, value, &Observe::ALL, Observe::as_str),
             "read_paths" => rules.read_paths = paths(reader, &field, value),
             "write_paths" => rules.write_paths = paths(reader, &field, value),
             "local_sockets" => rules.local_sockets = reader.truth(&field, value),
@@ -282,13 +283,21 @@ fn sandbox_rules(
     rules
 }
 
-fn mode(reader: &mut Reader<'_>, field: &str, value: &Value<'_>) -> Option<Located<SandboxMode>> {
+/// Reads one word of a closed set.
+fn word<T: Copy>(
+    reader: &mut Reader<'_>,
+    field: &str,
+    value: &Value<'_>,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Option<Located<T>> {
     let text = reader.string(field, value)?;
-    let known = SandboxMode::ALL.map(SandboxMode::as_str);
-    match SandboxMode::ALL.into_iter().find(|mode| mode.as_str() == text.value) {
-        Some(mode) => Some(Located { value: mode, place: text.place }),
+    match all.iter().find(|word| name(**word) == text.value) {
+        Some(word) => Some(Located { value: *word, place: text.place }),
         None => {
-            let hint = closest(&text.value, known).map(|meant| format!("did you mean `{meant}`?"));
+            let known: Vec<&str> = all.iter().map(|word| name(*word)).collect();
+            let hint =
+                closest(&text.value, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"));
             let message = format!("expected one of {}", known.join(", "));
             reader.error(value.span(), Some(field), &message, hint);
             None

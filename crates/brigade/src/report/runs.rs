@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_call::{Call, McpRequestId, OutputCompaction, Receipt, RuntimeStatus};
+use brigade_call::{
+    Call, McpRequestId, ObservedAddress, ObservedDenial, OutputCompaction, Receipt, RunInput, RuntimeStatus,
+};
 use brigade_core::json::{exact, sorted};
 use brigade_core::{Extra, NextStep, Number, Object, Timestamp, record};
 use brigade_policy::{BlockerDetail, PolicyDecision};
@@ -208,6 +210,52 @@ pub struct RunShowReport {
 
 impl Report for RunShowReport {
     const SCHEMA: &'static str = "brigade.run.v1";
+}
+
+/// `run show --inputs`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RunInputsReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RunInputsReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace.
+    pub target: String,
+    /// The run that was asked for.
+    pub run_id: String,
+    /// The tool.
+    pub tool_id: String,
+    /// The run that was observed: this one, or an earlier one of the same; `null` when there is none.
+    pub observed_run_id: Option<String>,
+    /// Why there is none.
+    pub reason: Option<String>,
+    /// Whether nothing was kept from view.
+    pub complete: bool,
+    /// Whether a list was full, and more left out of it.
+    pub truncated: bool,
+    /// Files that were read or executed, and that the approval binds.
+    pub bound: Vec<RunInput>,
+    /// Files that a word of the command line names, or that are below a folder that one names.
+    pub arguments: Vec<RunInput>,
+    /// Files that the tool declares as data.
+    pub data: Vec<RunInput>,
+    /// Files that were read or executed, and that nothing of these stands for.
+    pub nobody: Vec<RunInput>,
+    /// Folders whose names were read.
+    pub folders: Vec<String>,
+    /// Files that were written.
+    pub written: Vec<String>,
+    /// Addresses that sockets were connected or bound to.
+    pub connected: Vec<ObservedAddress>,
+    /// What was tried and is forbidden.
+    pub denied: Vec<ObservedDenial>,
+    /// How often something outside of the workspace was used, by the first folder of its path.
+    pub outside: BTreeMap<String, u64>,
+}
+
+impl Report for RunInputsReport {
+    const SCHEMA: SchemaId = "brigade.run-inputs.v1";
 }
 
 /// `run replay`.

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use brigade::core::json;
 use brigade::{
-    CallStatus, LedgerReport, Receipt, ReplayReport, Rows, RunListReport, RunShowReport, RunSummary,
+    CallStatus, LedgerReport, ObservedAddress, ObservedDenial, Receipt, ReplayReport, Rows, RunInputsReport,
+    RunListReport, RunShowReport, RunSummary,
 };
 
 use crate::render::next::step_text;
@@ -77,6 +78,57 @@ impl View for RunShowReport {
         if let Some(step) = &self.next {
             page.next(&step_text(step));
         }
+    }
+}
+
+impl View for RunInputsReport {
+    fn show(&self, page: &mut Page) {
+        page.data.field("run", Text::new(Tone::Accent, &self.run_id));
+        page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
+        match &self.observed_run_id {
+            Some(run) if *run != self.run_id => {
+                page.data.field("observed", format!("{run}, of the same call; nothing changed since"));
+            }
+            Some(_) => {}
+            None => page.data.field_if("observed", self.reason.as_deref()),
+        }
+        if self.observed_run_id.is_some() && !self.complete {
+            page.note("something was kept from view: the lists may lack entries");
+        }
+        let groups = [
+            ("bound by the approval", &self.bound),
+            ("named by arguments", &self.arguments),
+            ("data", &self.data),
+            ("nobody's", &self.nobody),
+        ];
+        for (name, inputs) in groups {
+            let lines = inputs.iter().map(|input| {
+                let text = Text::from(&input.path);
+                let text = if input.executed { text.then(Tone::Plain, " (executed)") } else { text };
+                if input.differs { text.then(Tone::Bad, " (other bytes than approved)") } else { text }
+            });
+            group(page, name, lines);
+        }
+        group(page, "written", self.written.iter().map(Text::from));
+        let address = |seen: &ObservedAddress| match seen.port {
+            Some(port) => format!("{} {} port {port}", seen.what, seen.address),
+            None => format!("{} {}", seen.what, seen.address),
+        };
+        group(page, "connected", self.connected.iter().map(|seen| Text::from(address(seen))));
+        let denial = |denied: &ObservedDenial| format!("{} {}", denied.what, denied.path);
+        group(page, "denied", self.denied.iter().map(|denied| Text::from(denial(denied))));
+    }
+}
+
+/// Shows a list below its name and number; nothing of an empty one.
+fn group(page: &mut Page, name: &str, lines: impl ExactSizeIterator<Item = Text>) {
+    if lines.len() == 0 {
+        return;
+    }
+    page.data.gap();
+    page.data.line(Text::new(Tone::Strong, &format!("{name}: {}", lines.len())));
+    for line in lines {
+        page.data.indented(2, line);
     }
 }
 

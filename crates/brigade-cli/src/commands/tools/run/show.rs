@@ -23,6 +23,10 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "STREAM")]
     log: Option<Log>,
 
+    /// Show which files the run used, by what stands for them: the approval, arguments, data, or nobody
+    #[arg(long, conflicts_with_all = ["log", "follow"])]
+    inputs: bool,
+
     /// Follow the log until the run ends or Ctrl-C; shows stdout unless --log is given
     #[arg(long, short, conflicts_with = "json")]
     follow: bool,
@@ -49,6 +53,10 @@ impl From<Log> for LogStream {
 pub(crate) fn run(session: &Session<'_>, arguments: &ShowArgs, output: &mut Output<'_, '_>) -> Exit {
     let stream = match arguments.log {
         Some(log) => LogStream::from(log),
+        None if arguments.inputs => {
+            let inputs = |workspace: brigade::Workspace| workspace.runs().inputs(&arguments.run);
+            return output.finish(session.workspace().and_then(inputs));
+        }
         None if arguments.follow => LogStream::Stdout,
         None => {
             let show = |workspace: brigade::Workspace| workspace.runs().show(&arguments.run);

@@ -1,0 +1,199 @@
+//! The files that a run used, by what stands for them: its approval, its arguments, its data, or nobody.
+
+use std::path::{Component, Path, PathBuf};
+
+use brigade_core::Fingerprint;
+use serde::{Deserialize, Serialize};
+
+use crate::receipt::{ObservedFile, Receipt, RunObserved};
+
+/// A file that a run read or executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct RunInput {
+    /// Its path in the workspace.
+    pub path: String,
+    /// The sha256 that it had.
+    pub sha256: Option<Fingerprint>,
+    /// Whether it was executed.
+    pub executed: bool,
+    /// Whether these are other bytes than the approval binds.
+    pub differs: bool,
+}
+
+/// The files that a run read or executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunInputs {
+    /// Bound by the approval.
+    pub bound: Vec<RunInput>,
+    /// Named by a word of the command line, or below a folder that one names.
+    pub arguments: Vec<RunInput>,
+    /// Declared as data of the tool.
+    pub data: Vec<RunInput>,
+    /// None of these: the approval says nothing of them.
+    pub nobody: Vec<RunInput>,
+    /// The folders whose names were read.
+    pub folders: Vec<String>,
+}
+
+/// Sorts what was observed by what stands for it. `root` is the workspace, `is_data` tells what the tool declares.
+pub fn group_inputs(
+    receipt: &Receipt,
+    observed: &RunObserved,
+    root: &Path,
+    is_data: impl Fn(&str) -> bool,
+) -> RunInputs {
+    let named = named_paths(receipt, root);
+    let mut inputs = RunInputs::default();
+    let mut seen: Vec<RunInput> = Vec::new();
+    let lists = [(&observed.executed, true), (&observed.read, false)];
+    for (file, executed) in lists
+        .iter()
+        .flat_map(|(list, executed)| list.iter().flatten().map(move |file: &ObservedFile| (file, *executed)))
+    {
+        if let Some(folder) = file.path.strip_suffix('/') {
+            inputs.folders.push(folder.to_owned());
+        } else if !seen.iter().any(|input| input.path == file.path && input.sha256 == file.sha256) {
+            seen.push(RunInput { path: file.path.clone(), sha256: file.sha256, executed, differs: false });
+        }
+    }
+    for mut input in seen {
+        let group = match bound(receipt, &input.path) {
+            Bound::As(sha256) => {
+                input.differs = sha256.is_some() && input.sha256.is_some() && sha256 != input.sha256;
+                &mut inputs.bound
+            }
+            Bound::No if named.iter().any(|named| Path::new(&input.path).starts_with(named)) => {
+                &mut inputs.arguments
+            }
+            Bound::No if is_data(&input.path) => &mut inputs.data,
+            Bound::No => &mut inputs.nobody,
+        };
+        group.push(input);
+    }
+    inputs
+}
+
+/// Whether the approval binds a file.
+enum Bound {
+    /// With these bytes; below a bound folder, one fingerprint stands for all.
+    As(Option<Fingerprint>),
+    No,
+}
+
+fn bound(receipt: &Receipt, path: &str) -> Bound {
+    let Some(binding) = &receipt.binding else { return Bound::No };
+    if let Some(sha256) = binding.files.get(path) {
+        return Bound::As(Some(*sha256));
+    }
+    if let Some(program) = binding.program.as_ref().filter(|program| program.path == path) {
+        return Bound::As(Some(program.sha256));
+    }
+    let is_below = |folder: &&String| folder.ends_with('/') && path.starts_with(folder.as_str());
+    if binding.files.keys().any(|folder| is_below(&folder)) { Bound::As(None) } else { Bound::No }
+}
+
+/// Lists what the words behind the program name in the workspace, or their parts behind `=`; never the workspace
+/// itself.
+fn named_paths(receipt: &Receipt, root: &Path) -> Vec<PathBuf> {
+    let directory = root.join(receipt.cwd.as_deref().unwrap_or("."));
+    let words = receipt.argv.iter().skip(1);
+    let parts = words.flat_map(|word| [Some(word.as_str()), word.split_once('=').map(|(_, rest)| rest)]);
+    let paths = parts.flatten().filter(|part| !part.is_empty() && !part.starts_with('-'));
+    paths
+        .filter_map(|part| {
+            let path = plain(&directory.join(part));
+            let inside = path.strip_prefix(plain(root)).ok()?.to_owned();
+            (!inside.as_os_str().is_empty()).then_some(inside)
+        })
+        .collect()
+}
+
+/// Takes `.` and `..` out of a path, without asking where links lead.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::json::from_json;
+    use brigade_core::{Dialect, Json};
+
+    use super::*;
+    use crate::binding::Binding;
+
+    fn file(path: &str, text: &str) -> ObservedFile {
+        let sha256 = (!path.ends_with('/')).then(|| Fingerprint::of_bytes(text.as_bytes()));
+        ObservedFile { path: path.to_owned(), sha256, ..ObservedFile::default() }
+    }
+
+    fn receipt() -> Receipt {
+        let mark = Fingerprint::of_bytes(b"code").to_hex();
+        let binding = format!(
+            r#"{{"args": "{mark}", "contract": "{mark}", "source": "", "projections": "{mark}",
+                "policy": "{mark}", "program": {{"path": "bin/run", "sha256": "{mark}"}},
+                "files": {{"lib/a.py": "{mark}", "pkg/": "{mark}"}}, "caller": "command-line"}}"#
+        );
+        let binding = Json::parse_bytes(binding.as_bytes(), Dialect::Strict).unwrap();
+        let binding: Binding = from_json(&binding).unwrap();
+        let words = ["bin/run", "in.txt", "--folder=../sub/deep", "/work/abs.txt", ".", "-", "--x="];
+        Receipt {
+            argv: words.map(str::to_owned).to_vec(),
+            cwd: Some("sub".to_owned()),
+            binding: Some(binding),
+            ..Receipt::default()
+        }
+    }
+
+    #[test]
+    fn each_file_has_its_group() {
+        let read = [
+            file("lib/a.py", "code"),
+            file("lib/a.py", "other"),
+            file("pkg/deep/b.py", "b"),
+            file("sub/in.txt", "in"),
+            file("sub/deep/x", "x"),
+            file("abs.txt", "abs"),
+            file("data/d.csv", "d"),
+            file("lib/new.py", "new"),
+            file("lib/", ""),
+            file("bin/run", "code"),
+        ];
+        let observed = RunObserved {
+            read: Some(read.to_vec()),
+            executed: Some(vec![file("bin/run", "code"), file("tool.sh", "t")]),
+            ..RunObserved::default()
+        };
+        let inputs =
+            group_inputs(&receipt(), &observed, Path::new("/work"), |path| path.starts_with("data/"));
+        let names = |inputs: &[RunInput]| {
+            let name = |input: &RunInput| (input.path.clone(), input.executed, input.differs);
+            inputs.iter().map(name).collect::<Vec<_>>()
+        };
+        let one = |path: &str, executed, differs| (path.to_owned(), executed, differs);
+        assert_eq!(
+            names(&inputs.bound),
+            [
+                one("bin/run", true, false),
+                one("lib/a.py", false, false),
+                one("lib/a.py", false, true),
+                one("pkg/deep/b.py", false, false),
+            ]
+        );
+        let named = ["sub/in.txt", "sub/deep/x", "abs.txt"].map(|path| one(path, false, false));
+        assert_eq!(names(&inputs.arguments), named);
+        assert_eq!(names(&inputs.data), [one("data/d.csv", false, false)]);
+        assert_eq!(names(&inputs.nobody), [one("tool.sh", true, false), one("lib/new.py", false, false)]);
+        assert_eq!(inputs.folders, ["lib"]);
+    }
+}

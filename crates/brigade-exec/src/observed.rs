@@ -1,0 +1,150 @@
+//! What a run really used, as its receipt has it.
+
+use std::path::Path;
+
+use brigade_call::{
+    ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, RunObserved,
+};
+use brigade_core::{Fingerprint, RunId};
+use brigade_process::{Observation, Observed};
+use brigade_redact::Redactor;
+
+/// Whether a run is observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// It is.
+    Observe,
+    /// It is not, because this earlier run of the same was.
+    Unchanged(RunId),
+    /// It is not, and its receipt does not speak of it.
+    Nothing,
+}
+
+/// Returns what the receipt says of it.
+pub(crate) fn observed(
+    watch: &Watch,
+    observation: Option<&Observation>,
+    redactor: &Redactor,
+) -> Option<RunObserved> {
+    match (watch, observation) {
+        (Watch::Unchanged(run), _) => Some(RunObserved {
+            state: ObservedState::Unchanged.as_str().to_owned(),
+            run_id: Some(run.to_string()),
+            ..RunObserved::default()
+        }),
+        (_, Some(Observation::Done(observed))) => Some(seen(observed, redactor)),
+        (_, Some(Observation::Unavailable(reason))) => Some(RunObserved {
+            state: ObservedState::Unavailable.as_str().to_owned(),
+            reason: Some(redactor.redact_str(reason)),
+            ..RunObserved::default()
+        }),
+        (Watch::Observe | Watch::Nothing, None) => None,
+    }
+}
+
+fn seen(observed: &Observed, redactor: &Redactor) -> RunObserved {
+    // Names come from the program, so they may hold anything.
+    let text = |path: &Path| redactor.redact_str(&path.to_string_lossy());
+    let files = |files: &[brigade_process::ObservedFile]| {
+        let file = |file: &brigade_process::ObservedFile| {
+            let name = text(&file.path);
+            let path = match (file.is_folder, name.is_empty()) {
+                (true, true) => "./".to_owned(),
+                (true, false) => format!("{name}/"),
+                (false, _) => name,
+            };
+            let sha256 = file.sha256.map(Fingerprint::from_sha256);
+            ObservedFile { path, sha256, ..ObservedFile::default() }
+        };
+        Some(files.iter().map(file).collect())
+    };
+    let address = |seen: &brigade_process::ObservedAddress| ObservedAddress {
+        address: redactor.redact_str(&seen.address),
+        port: seen.port,
+        what: if seen.is_bound { "bind" } else { "connect" }.to_owned(),
+        ..ObservedAddress::default()
+    };
+    let denial = |denied: &brigade_process::ObservedDenial| ObservedDenial {
+        path: text(&denied.path),
+        what: denied.what.name().to_owned(),
+        ..ObservedDenial::default()
+    };
+    let unseen: Vec<String> = observed.unseen.iter().map(|sentence| (*sentence).to_owned()).collect();
+    let counts = observed.counts;
+    RunObserved {
+        state: ObservedState::Observed.as_str().to_owned(),
+        complete: unseen.is_empty() && !observed.is_truncated,
+        unseen: Some(unseen).filter(|unseen| !unseen.is_empty()),
+        truncated: observed.is_truncated,
+        counts: Some(ObservedCounts {
+            read: counts.read,
+            executed: counts.executed,
+            written: counts.written,
+            connected: counts.connected,
+            denied: counts.denied,
+            ..ObservedCounts::default()
+        }),
+        read: files(&observed.read),
+        executed: files(&observed.executed),
+        written: files(&observed.written),
+        connected: Some(observed.connected.iter().map(address).collect()),
+        denied: Some(observed.denied.iter().map(denial).collect()),
+        outside: Some(observed.outside.iter().map(|(path, count)| (text(path), *count)).collect()),
+        ..RunObserved::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use brigade_process::Attempt;
+    use brigade_redact::SecretValue;
+
+    use super::*;
+
+    #[test]
+    fn what_was_seen_is_masked_and_complete() {
+        let file = |path: &str, is_folder, sha256| brigade_process::ObservedFile {
+            path: path.into(),
+            is_folder,
+            sha256,
+        };
+        let observed = Observed {
+            read: vec![file("lib/a", false, Some([7; 32])), file("", true, None), file("lib", true, None)],
+            written: vec![file("out-hunter2hunter2.txt", false, None)],
+            denied: vec![brigade_process::ObservedDenial { path: "/etc/x".into(), what: Attempt::Read }],
+            outside: BTreeMap::from([("/usr".into(), 3)]),
+            ..Observed::default()
+        };
+        let redactor = Redactor::new(&[SecretValue::new(b"hunter2hunter2")]);
+        let observation = Observation::Done(Box::new(observed.clone()));
+        let shown = super::observed(&Watch::Observe, Some(&observation), &redactor).unwrap();
+        let paths = |files: Option<Vec<ObservedFile>>| {
+            files.unwrap().into_iter().map(|file| file.path).collect::<Vec<_>>()
+        };
+        assert_eq!(paths(shown.read.clone()), ["lib/a", "./", "lib/"]);
+        assert_eq!(shown.read.unwrap()[0].sha256, Some(Fingerprint::from_sha256([7; 32])));
+        assert!(!paths(shown.written)[0].contains("hunter2"));
+        assert_eq!((shown.complete, shown.truncated, shown.unseen), (true, false, None));
+        for other in [
+            Observed { unseen: vec!["a file could not be looked at"], ..observed.clone() },
+            Observed { is_truncated: true, ..observed },
+        ] {
+            let observation = Observation::Done(Box::new(other));
+            assert!(!super::observed(&Watch::Observe, Some(&observation), &redactor).unwrap().complete);
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_not_observed_says_so() {
+        let redactor = Redactor::new(&[]);
+        let unavailable = Observation::Unavailable("no such thing".to_owned());
+        let shown = observed(&Watch::Observe, Some(&unavailable), &redactor).unwrap();
+        assert_eq!((shown.state.as_str(), shown.reason.as_deref()), ("unavailable", Some("no such thing")));
+        let shown = observed(&Watch::Unchanged("run-1".parse().unwrap()), None, &redactor).unwrap();
+        assert_eq!((shown.state.as_str(), shown.run_id.as_deref()), ("unchanged", Some("run-1")));
+        assert_eq!((shown.read, shown.complete), (None, false));
+        assert_eq!(observed(&Watch::Nothing, None, &redactor), None);
+    }
+}
