@@ -174,7 +174,7 @@ impl<'a> IssueLine<'a> {
 fn fault(issues: &[&IssueLine<'_>], severity: Severity) -> Fault {
     let issue = issues[0];
     let message = match issues {
-        [_] => format!("{}: {}", issue.about(), issue.detail),
+        [_] => format!("{}: {}", issue.about(), issue.common_detail()),
         _ => {
             let harnesses: Vec<&str> = issues.iter().map(|issue| issue.harness).collect();
             let (tool, detail) = (issue.tool_id, issue.common_detail());
@@ -195,7 +195,7 @@ pub(super) fn issue_line(issue: &IssueLine<'_>) -> [Text; 2] {
         .iter()
         .find(|(word, ..)| word.as_str() == severity)
         .map_or(Tone::Plain, |(.., tone)| *tone);
-    let text = format!("{}{}: {}", issue.issue_type, issue.about(), issue.detail);
+    let text = format!("{}{}: {}", issue.issue_type, issue.about(), issue.common_detail());
     [Text::new(tone, severity), Text::from(text)]
 }
 

@@ -206,7 +206,8 @@ impl View for ReplayReport {
 
 impl View for LedgerReport {
     fn show(&self, page: &mut Page) {
-        page.data.field("checked", format!("{} receipts", self.checked));
+        let noun = if self.checked == 1 { "receipt" } else { "receipts" };
+        page.data.field("checked", format!("{} {noun}", self.checked));
         page.data.field(
             "result",
             if self.valid { Text::new(Tone::Good, "valid") } else { Text::new(Tone::Bad, "invalid") },

@@ -101,7 +101,8 @@ impl View for BriefReport {
             ("runs", &self.top_run_issue),
             ("checkpoints", &self.top_checkpoint_issue),
         ];
-        let mut table = Table::new([("worst of", Fit::Whole), ("severity", Fit::Whole), ("issue", Fit::Cut)]);
+        let mut table =
+            Table::new([("top issues", Fit::Whole), ("severity", Fit::Whole), ("issue", Fit::Cut)]);
         for (area, issue) in top.into_iter().filter_map(|(area, issue)| Some((area, issue.as_ref()?))) {
             let [severity, line] = issue_line(&IssueLine::from(issue));
             table.row([Text::from(area), severity, line]);
