@@ -5,7 +5,7 @@
 //! Does not know: what a projection says, calls, reports.
 //!
 //! ```
-//! use brigade_apply::{Turn, Work, find_orphans};
+//! use brigade_apply::{Purpose, Turn, Work, find_orphans};
 //! use brigade_core::SystemClock;
 //! use brigade_exec::HostEnvironment;
 //! use brigade_facts::{Config, Digests, Host, Places, Sources, read_catalog, read_policy};
@@ -25,8 +25,9 @@
 //! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
 //! let places = Places::new(&fs, host.root());
 //! let tools: Vec<_> = config.catalog.tools().iter().collect();
-//! let facts = Sources::of(host, &config, &tools).all(&tools, &places);
-//! let mut work = Work::plan(&facts, &config, &places, Overwrite::Never, brigade_core::Clock::now(&SystemClock));
+//! let sources = Sources::of(host, &config, &tools);
+//! let now = brigade_core::Clock::now(&SystemClock);
+//! let mut work = Work::plan(&sources, &tools, &config, &places, Overwrite::Never, Purpose::Write, now);
 //! turn.write(&mut work, &config)?;
 //! assert!(fs.exists(&".claude/skills/greet/SKILL.md".parse()?)?);
 //! assert!(find_orphans(host, &config, &places).orphans.is_empty());
@@ -46,7 +47,7 @@ mod work;
 pub use remove::{Removal, Removed};
 pub use search::{OrphanSearch, find_orphans};
 pub use turn::Turn;
-pub use work::Work;
+pub use work::{Change, Purpose, Work};
 
 /// Makes a path of one that is written in this program.
 fn rel(path: &str) -> brigade_fs::RelPath {

@@ -42,7 +42,7 @@ impl<'a> Turn<'a> {
     ///
     /// # Errors
     /// When the disk fails before anything was replaced, or the list of written files cannot be stored.
-    pub fn write(&self, work: &mut Work<'_>, config: &Config) -> Result<(), FsError> {
+    pub fn write(&self, work: &mut Work, config: &Config) -> Result<(), FsError> {
         let fs = self.host.fs;
         work.write(fs)?;
         if !fs.exists(&rel(CATALOG))? {

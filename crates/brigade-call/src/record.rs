@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_core::json::{from_record, to_json, to_record};
+use brigade_core::json::{Mismatch, from_record, hand_over, to_json, to_record};
 use brigade_core::{CallId, CheckpointId, Extra, Fingerprint, Hint, Json, Object, RunId, Timestamp};
 use brigade_policy::{Blocker, BlockerDetail, PolicyDecision};
 use brigade_projection::ProjectionSummary;
@@ -42,61 +42,61 @@ pub struct NotACall(&'static str);
 /// The members of a record.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(rename = "Call"))]
-struct CallRecord {
+struct CallRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schemars(skip))]
     record_version: Option<i64>,
     /// Its id.
-    id: CallId,
+    id: Cow<'a, CallId>,
     /// Its status.
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
-    status: CallStatus,
+    status: Cow<'a, CallStatus>,
     /// When it was queued.
     created_at: Option<Timestamp>,
     /// When a person last decided.
     reviewed_at: Option<Timestamp>,
     /// Why, when it was rejected or held.
-    review_reason: Option<String>,
+    review_reason: Option<Cow<'a, str>>,
     /// Who asked for it.
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
-    caller: Option<Caller>,
+    caller: Option<Cow<'a, Caller>>,
     /// The tool's id.
-    tool_id: String,
+    tool_id: Cow<'a, str>,
     /// The tool's family.
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     #[serde(default)]
-    family: String,
+    family: Cow<'a, str>,
     /// The command of the tool, without arguments.
-    command: Option<String>,
+    command: Option<Cow<'a, str>>,
     /// The arguments as given, without secrets.
     #[serde(default)]
-    args: Object,
+    args: Cow<'a, Object>,
     /// The rendered arguments, without secrets.
     #[serde(default)]
-    arguments: BTreeMap<String, String>,
+    arguments: Cow<'a, BTreeMap<String, String>>,
     /// The contract's labels as they were when the call was planned.
     #[serde(default = "nothing")]
-    contract: ContractLabels,
+    contract: Cow<'a, ContractLabels>,
     /// Why the call may not run, as sentences.
     #[serde(default)]
-    blockers: Vec<String>,
+    blockers: Vec<Cow<'a, str>>,
     /// The same reasons with code, place and hint.
     #[serde(default)]
     blocker_details: Vec<BlockerDetail>,
     /// The policy's decision as it was when the call was planned.
     #[serde(serialize_with = "or_empty")]
     #[cfg_attr(feature = "schemas", schemars(with = "PolicyDecision"))]
-    policy: Option<PolicyDecision>,
+    policy: Option<Cow<'a, PolicyDecision>>,
     /// The projections as they were when the call was planned.
     #[serde(serialize_with = "or_empty")]
     #[cfg_attr(feature = "schemas", schemars(with = "ProjectionSummary"))]
-    projection_summary: Option<ProjectionSummary>,
+    projection_summary: Option<Cow<'a, ProjectionSummary>>,
     /// The contract's fingerprint.
-    contract_fingerprint: Option<String>,
+    contract_fingerprint: Option<Cow<'a, str>>,
     /// The source's fingerprint.
-    source_fingerprint: Option<String>,
+    source_fingerprint: Option<Cow<'a, str>>,
     /// The fingerprint of what is asked.
-    call_fingerprint: Option<String>,
+    call_fingerprint: Option<Cow<'a, str>>,
     /// The fingerprint of what an approval would have bound when the call was planned.
     planned_binding: Option<Fingerprint>,
     /// The part of it that binds the listing of an MCP tool.
@@ -108,17 +108,17 @@ struct CallRecord {
     /// The fingerprint of the last approval.
     approval_fingerprint: Option<String>,
     /// What the last approval bound.
-    approval_binding: Option<Binding>,
+    approval_binding: Option<Cow<'a, Binding>>,
     /// When the last run started.
     started_at: Option<Timestamp>,
     /// When it ended.
     completed_at: Option<Timestamp>,
     /// The run that claimed the call last.
-    run_id: Option<RunId>,
+    run_id: Option<Cow<'a, RunId>>,
     /// The process of that run.
-    runner: Option<Runner>,
+    runner: Option<Cow<'a, Runner>>,
     /// The receipt of that run.
-    receipt_path: Option<String>,
+    receipt_path: Option<Cow<'a, str>>,
     /// The place of the receipt in the ledger, from 1.
     receipt_sequence: Option<u64>,
     /// The sha256 of the receipt's bytes.
@@ -130,24 +130,24 @@ struct CallRecord {
     timed_out: Option<bool>,
     /// The first checkpoint that the call waits on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    checkpoint_id: Option<CheckpointId>,
+    checkpoint_id: Option<Cow<'a, CheckpointId>>,
     /// All checkpoints that it waits on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    checkpoint_ids: Option<Vec<CheckpointId>>,
+    checkpoint_ids: Option<Cow<'a, [CheckpointId]>>,
     /// The run that the call is a replay of.
     #[serde(skip_serializing_if = "Option::is_none")]
-    replay_of_run_id: Option<String>,
+    replay_of_run_id: Option<Cow<'a, str>>,
     /// The call of that run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    replay_source_call_id: Option<String>,
+    replay_source_call_id: Option<Cow<'a, str>>,
     /// When the replay was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay_created_at: Option<Timestamp>,
 }
 
 /// Returns the labels of a record that has none.
-fn nothing() -> ContractLabels {
-    ContractLabels::from_members(Object::new()).expect("no label is needed")
+fn nothing() -> Cow<'static, ContractLabels> {
+    Cow::Owned(ContractLabels::from_members(Object::new()).expect("no label is needed"))
 }
 
 /// Writes an empty object where there is nothing.
@@ -172,44 +172,46 @@ impl Call {
         let replay = self.replay.as_ref();
         let record = CallRecord {
             record_version,
-            id: self.id.clone(),
-            status: self.status.clone(),
+            id: Cow::Borrowed(&self.id),
+            status: Cow::Borrowed(&self.status),
             created_at: self.created_at,
             reviewed_at: self.reviewed_at,
-            review_reason: self.review_reason.clone(),
-            caller: Some(self.caller.clone()),
-            tool_id: self.tool_id.clone(),
-            family: self.family.clone(),
+            review_reason: self.review_reason.as_deref().map(Cow::Borrowed),
+            caller: Some(Cow::Borrowed(&self.caller)),
+            tool_id: Cow::Borrowed(&self.tool_id),
+            family: Cow::Borrowed(&self.family),
             // A record of another program may hold a secret there.
-            command: self.command.as_deref().map(|command| shown_command(command).into_owned()),
-            args: self.args.as_object().cloned().unwrap_or_default(),
-            arguments: self.arguments.clone(),
-            contract: self.contract.clone(),
-            blockers: self.blockers.iter().map(|blocker| blocker.message.clone()).collect(),
+            command: self.command.as_deref().map(shown_command),
+            args: self.args.as_object().map_or_else(Cow::default, Cow::Borrowed),
+            arguments: Cow::Borrowed(&self.arguments),
+            contract: Cow::Borrowed(&self.contract),
+            blockers: self.blockers.iter().map(|blocker| Cow::Borrowed(&*blocker.message)).collect(),
             blocker_details: self.blockers.iter().map(BlockerDetail::from).collect(),
-            policy: self.policy.clone(),
-            projection_summary: self.projection_summary.clone(),
-            contract_fingerprint: self.contract_fingerprint.clone(),
-            source_fingerprint: self.source_fingerprint.clone(),
-            call_fingerprint: self.call_fingerprint.clone(),
+            policy: self.policy.as_ref().map(Cow::Borrowed),
+            projection_summary: self.projection_summary.as_ref().map(Cow::Borrowed),
+            contract_fingerprint: self.contract_fingerprint.as_deref().map(Cow::Borrowed),
+            source_fingerprint: self.source_fingerprint.as_deref().map(Cow::Borrowed),
+            call_fingerprint: self.call_fingerprint.as_deref().map(Cow::Borrowed),
             planned_binding: self.planned_binding,
             planned_pin: self.planned_pin,
             planned_code: self.planned_code,
             approval_fingerprint: approval.map(|approval| approval.fingerprint.to_hex()),
-            approval_binding: approval.map(|approval| approval.binding.clone()),
+            approval_binding: approval.map(|approval| Cow::Borrowed(&approval.binding)),
             started_at: self.started_at,
             completed_at: self.completed_at,
-            run_id: claim.map(|claim| claim.run_id.clone()),
-            runner: claim.and_then(|claim| claim.runner.clone()),
-            receipt_path: receipt.map(|receipt| receipt.path.clone()),
+            run_id: claim.map(|claim| Cow::Borrowed(&claim.run_id)),
+            runner: claim.and_then(|claim| claim.runner.as_ref()).map(Cow::Borrowed),
+            receipt_path: receipt.map(|receipt| Cow::Borrowed(&*receipt.path)),
             receipt_sequence: ledger.map(|ledger| ledger.sequence),
             receipt_sha256: ledger.map(|ledger| ledger.sha256),
             exit_code: self.exit_code,
             timed_out: self.timed_out,
-            checkpoint_id: self.checkpoint_ids.first().cloned(),
-            checkpoint_ids: Some(self.checkpoint_ids.clone()).filter(|ids| !ids.is_empty()),
-            replay_of_run_id: replay.map(|replay| replay.run_id.clone()),
-            replay_source_call_id: replay.and_then(|replay| replay.source_call_id.clone()),
+            checkpoint_id: self.checkpoint_ids.first().map(Cow::Borrowed),
+            checkpoint_ids: Some(Cow::Borrowed(&*self.checkpoint_ids)).filter(|ids| !ids.is_empty()),
+            replay_of_run_id: replay.map(|replay| Cow::Borrowed(&*replay.run_id)),
+            replay_source_call_id: replay
+                .and_then(|replay| replay.source_call_id.as_deref())
+                .map(Cow::Borrowed),
             replay_created_at: replay.map(|replay| replay.created_at),
         };
         to_record(to_json(&record).expect("a call is JSON"), &Extra::from(self.extra.clone()))
@@ -220,10 +222,14 @@ impl Call {
     /// # Errors
     /// When it has no usable `id`, `status` or `tool_id`.
     pub fn from_record(record: Json) -> Result<(Call, RecordVersion), NotACall> {
-        let Json::Object(members) = record else {
+        let Json::Object(mut members) = record else {
             return Err(NotACall("expected an object"));
         };
         check(&members)?;
+        // Most of a call is in these three, so they are read without a copy; what is no such record stays.
+        let contract = taken(&mut members, "contract", ContractLabels::try_from_members);
+        let policy = taken(&mut members, "policy", PolicyDecision::try_from_members);
+        let summary = taken(&mut members, "projection_summary", ProjectionSummary::try_from_members);
         let (record, mut extra) = from_record(members, |members| CallRecord::deserialize(members))
             .map_err(|_| NotACall("expected the members of a call"))?;
         let extra = extra.members_mut();
@@ -237,8 +243,12 @@ impl Call {
             Some(version) if version <= RECORD_VERSION => RecordVersion::Current,
             Some(_) => RecordVersion::Newer,
         };
+        let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
         let claim = match record.run_id {
-            Some(run_id) => Some(Claim { run_id, runner: record.runner }),
+            Some(run_id) => {
+                let runner = record.runner.map(Cow::into_owned);
+                Some(Claim { run_id: run_id.into_owned(), runner })
+            }
             None => {
                 keep("runner", record.runner.as_ref().and_then(|runner| to_json(runner).ok()));
                 None
@@ -248,7 +258,7 @@ impl Call {
             Some(path) => {
                 let ledger = record.receipt_sequence.zip(record.receipt_sha256);
                 let ledger = ledger.map(|(sequence, sha256)| LedgerLink { sequence, sha256 });
-                Some(ReceiptLink { path, ledger })
+                Some(ReceiptLink { path: path.into_owned(), ledger })
             }
             None => {
                 keep("receipt_sequence", record.receipt_sequence.map(Json::from));
@@ -259,7 +269,7 @@ impl Call {
         let fingerprint = record.approval_fingerprint.as_deref();
         let approval = match (version, fingerprint.and_then(|fingerprint| fingerprint.parse().ok())) {
             (RecordVersion::Current | RecordVersion::Newer, Some(fingerprint)) => {
-                record.approval_binding.map(|binding| Approval { binding, fingerprint })
+                record.approval_binding.map(|binding| Approval { binding: binding.into_owned(), fingerprint })
             }
             _ => {
                 keep("approval_fingerprint", record.approval_fingerprint.map(Json::from));
@@ -268,35 +278,35 @@ impl Call {
         };
         let replay = match record.replay_of_run_id {
             Some(run_id) => Some(ReplayOf {
-                run_id,
-                source_call_id: record.replay_source_call_id,
+                run_id: run_id.into_owned(),
+                source_call_id: owned(record.replay_source_call_id),
                 created_at: record.replay_created_at.unwrap_or(Timestamp::from_unix_micros(0)),
             }),
             None => {
-                keep("replay_source_call_id", record.replay_source_call_id.map(Json::from));
+                keep("replay_source_call_id", owned(record.replay_source_call_id).map(Json::from));
                 keep("replay_created_at", record.replay_created_at.map(|at| at.to_string().into()));
                 None
             }
         };
         let mut call = Call {
-            id: record.id,
-            status: record.status,
+            id: record.id.into_owned(),
+            status: record.status.into_owned(),
             created_at: record.created_at,
             reviewed_at: record.reviewed_at,
-            review_reason: record.review_reason,
-            caller: record.caller.unwrap_or(Caller::CommandLine),
-            tool_id: record.tool_id,
-            family: record.family,
-            command: record.command,
-            args: Json::Object(record.args),
-            arguments: record.arguments,
-            contract: record.contract,
+            review_reason: owned(record.review_reason),
+            caller: record.caller.map_or(Caller::CommandLine, Cow::into_owned),
+            tool_id: record.tool_id.into_owned(),
+            family: record.family.into_owned(),
+            command: owned(record.command),
+            args: Json::Object(record.args.into_owned()),
+            arguments: record.arguments.into_owned(),
+            contract: contract.unwrap_or_else(|| record.contract.into_owned()),
             blockers: blockers(record.blockers, record.blocker_details),
-            policy: record.policy,
-            projection_summary: record.projection_summary,
-            contract_fingerprint: record.contract_fingerprint,
-            source_fingerprint: record.source_fingerprint,
-            call_fingerprint: record.call_fingerprint,
+            policy: policy.or_else(|| record.policy.map(Cow::into_owned)),
+            projection_summary: summary.or_else(|| record.projection_summary.map(Cow::into_owned)),
+            contract_fingerprint: owned(record.contract_fingerprint),
+            source_fingerprint: owned(record.source_fingerprint),
+            call_fingerprint: owned(record.call_fingerprint),
             planned_binding: record.planned_binding,
             planned_pin: record.planned_pin,
             planned_code: record.planned_code,
@@ -307,9 +317,10 @@ impl Call {
             receipt,
             exit_code: record.exit_code,
             timed_out: record.timed_out,
-            checkpoint_ids: record
-                .checkpoint_ids
-                .unwrap_or_else(|| record.checkpoint_id.into_iter().collect()),
+            checkpoint_ids: match record.checkpoint_ids {
+                Some(ids) => ids.into_owned(),
+                None => record.checkpoint_id.into_iter().map(Cow::into_owned).collect(),
+            },
             replay,
             extra: std::mem::take(extra),
         };
@@ -318,6 +329,25 @@ impl Call {
             call.extra.insert("adopted_status".to_owned(), Json::from("approved"));
         }
         Ok((call, version))
+    }
+}
+
+/// Takes a record out of the members that it stands among, if it is one.
+fn taken<T>(
+    members: &mut Object,
+    name: &str,
+    read: impl Fn(Object) -> Result<T, (Mismatch, Object)>,
+) -> Option<T> {
+    let Json::Object(inner) = members.get_mut(name)? else { return None };
+    match read(std::mem::take(inner)) {
+        Ok(record) => {
+            members.remove(name);
+            Some(record)
+        }
+        Err((_, before)) => {
+            *inner = before;
+            None
+        }
     }
 }
 
@@ -338,14 +368,14 @@ fn check(members: &Object) -> Result<(), NotACall> {
 /// The code of a reason that was stored only as a message.
 pub const STORED_BLOCKER: &str = "stored";
 
-fn blockers(messages: Vec<String>, details: Vec<BlockerDetail>) -> Vec<Blocker> {
+fn blockers(messages: Vec<Cow<'_, str>>, details: Vec<BlockerDetail>) -> Vec<Blocker> {
     let mut details = details.into_iter();
-    let blocker = |message| {
+    let blocker = |message: Cow<'_, str>| {
         let detail = details.next().unwrap_or_default();
         Blocker {
             place: detail.place(),
             code: detail.code.map_or(Cow::Borrowed(STORED_BLOCKER), Cow::Owned),
-            message,
+            message: message.into_owned(),
             field: detail.field,
             hint: detail.hint.map(Hint::from),
         }
@@ -356,7 +386,7 @@ fn blockers(messages: Vec<String>, details: Vec<BlockerDetail>) -> Vec<Blocker> 
 impl Serialize for Call {
     /// Writes the call as reports show it: the record without its version.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.members(None).serialize(serializer)
+        hand_over(Json::Object(self.members(None)), serializer)
     }
 }
 

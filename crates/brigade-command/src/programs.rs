@@ -7,8 +7,6 @@
 mod table;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::OnceLock;
 
 pub(crate) use table::DOWNLOADERS;
 
@@ -278,11 +276,62 @@ fn is_loader(name: &str) -> bool {
 }
 
 fn exactly(name: &str) -> Option<Program> {
-    static NAMES: OnceLock<HashMap<&'static str, &'static Row>> = OnceLock::new();
-    let names = NAMES.get_or_init(|| {
-        table::ROWS.iter().flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
-    });
-    names.get_key_value(name).map(|(name, row)| Program { name, row })
+    let named = |(row, nth): (u16, u16)| {
+        let row = &table::ROWS[usize::from(row)];
+        Program { name: row.names[usize::from(nth)], row }
+    };
+    let found = NAMES.binary_search_by(|at| named(*at).name.cmp(name)).ok()?;
+    Some(named(NAMES[found]))
+}
+
+/// The rows and the names in them, by name. It is made by the compiler: most commands ask for a program or two, and
+/// making it would take longer than all else that they do with them.
+static NAMES: [(u16, u16); count_names()] = sort_names();
+
+const fn count_names() -> usize {
+    let (mut count, mut row) = (0, 0);
+    while row < table::ROWS.len() {
+        count += table::ROWS[row].names.len();
+        row += 1;
+    }
+    count
+}
+
+const fn sort_names() -> [(u16, u16); count_names()] {
+    let mut names = [(0, 0); count_names()];
+    let (mut count, mut row) = (0, 0);
+    while row < table::ROWS.len() {
+        let mut nth = 0;
+        while nth < table::ROWS[row].names.len() {
+            let mut at = count;
+            while 0 < at {
+                let (before, nth_before): (u16, u16) = names[at - 1];
+                let before = table::ROWS[before as usize].names[nth_before as usize];
+                if !is_before(table::ROWS[row].names[nth], before) {
+                    break;
+                }
+                names[at] = names[at - 1];
+                at -= 1;
+            }
+            names[at] = (row as u16, nth as u16);
+            count += 1;
+            nth += 1;
+        }
+        row += 1;
+    }
+    names
+}
+
+const fn is_before(left: &str, right: &str) -> bool {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    let mut at = 0;
+    while at < left.len() && at < right.len() {
+        if left[at] != right[at] {
+            return left[at] < right[at];
+        }
+        at += 1;
+    }
+    left.len() < right.len()
 }
 
 /// Lists every program of the table, by each of its names.

@@ -36,7 +36,7 @@ pub use peek::{Raw, members};
 pub use record::{Extra, RecordDeserializer, exact, from_record, present, sorted, to_record};
 pub use reprint::{Shown, reprint};
 pub use rows::Rows;
-pub use ser::to_json;
+pub use ser::{hand_over, to_json};
 pub use token::Text;
 
 /// The members of a JSON object, sorted by key.

@@ -1,4 +1,4 @@
-//! Reading what projections depend on: each source once, each target once, on all processors.
+//! Reading what projections depend on: each source once, each target once.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -53,11 +53,6 @@ impl Sources<'_> {
         let facts = ToolFacts::gather(&self.host.root(), tool, self.of_tool(tool), look);
         let reader = ToolReader { host: self.host, tool, outside: &self.outside };
         facts.leading_out(leading_out(&reader, places))
-    }
-
-    /// Reads the sources and the targets of tools, on all processors.
-    pub fn all<'t>(&self, tools: &[&'t Tool], places: &Places<'_>) -> Vec<ToolFacts<'t>> {
-        in_parallel(tools.len(), |index| self.facts(tools[index], places))
     }
 }
 

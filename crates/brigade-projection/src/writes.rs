@@ -20,7 +20,7 @@ pub enum FileMode {
 
 /// One file to write.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PlannedWrite<'f> {
+pub struct PlannedWrite {
     /// The projection.
     pub item: ProjectionItem,
     /// Where, relative to the workspace.
@@ -28,28 +28,28 @@ pub struct PlannedWrite<'f> {
     /// What, header included.
     pub bytes: Vec<u8>,
     /// The content that the plan was made for; do not write if it has changed.
-    pub before: Option<&'f [u8]>,
+    pub before: Option<Vec<u8>>,
     /// With which mode.
     pub mode: FileMode,
 }
 
-impl PlannedWrite<'_> {
+impl PlannedWrite {
     /// Returns the sha256 that the existing file must have; `None` if there must be no file.
     pub fn before_fingerprint(&self) -> Option<Fingerprint> {
-        self.before.map(Fingerprint::of_bytes)
+        self.before.as_deref().map(Fingerprint::of_bytes)
     }
 
     /// Returns the change as a unified diff.
     pub fn diff(&self) -> String {
-        crate::diff::unified(&self.path, self.before, Some(&self.bytes))
+        crate::diff::unified(&self.path, self.before.as_deref(), Some(&self.bytes))
     }
 }
 
 /// The planned writes and the projections that are left unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PlannedWrites<'f> {
+pub struct PlannedWrites {
     /// The files to write, in the order of the catalog.
-    pub writes: Vec<PlannedWrite<'f>>,
+    pub writes: Vec<PlannedWrite>,
     /// The projections with nothing to do, or nothing that can be done.
     pub skipped: Vec<ProjectionItem>,
     /// The projections that are left because something would be lost.
@@ -59,12 +59,12 @@ pub struct PlannedWrites<'f> {
 /// Plans and renders what is to be written; writes nothing.
 ///
 /// A path that two harnesses of one tool share is written once.
-pub fn planned_writes<'f>(
-    facts: &'f [ToolFacts<'_>],
+pub fn planned_writes(
+    facts: &[ToolFacts<'_>],
     claims: &Claims,
     overwrite: Overwrite,
     now: Timestamp,
-) -> PlannedWrites<'f> {
+) -> PlannedWrites {
     let mut planned = PlannedWrites::default();
     let mut written: HashMap<String, String> = HashMap::new();
     for facts in facts {
@@ -95,13 +95,13 @@ pub fn planned_writes<'f>(
             written.insert(path.to_string(), target.harness.to_owned());
             let header = header_of(facts.tool, target.harness, source, &rendered, now);
             let before =
-                if let TargetFacts::File(bytes) = &target.facts { Some(bytes.as_slice()) } else { None };
+                if let TargetFacts::File(bytes) = &target.facts { Some(bytes.clone()) } else { None };
             planned.writes.push(PlannedWrite {
                 item,
                 path: path.to_string(),
                 bytes: rendered.file(&header).into_bytes(),
-                before,
                 mode: if before.is_some() { FileMode::Kept } else { FileMode::New },
+                before,
             });
         }
     }

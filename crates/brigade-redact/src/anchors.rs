@@ -4,8 +4,6 @@
 //! bytes and skips as far as a pair allows (the Wu-Manber algorithm), so it reads about every third byte. The rules run
 //! only at anchors.
 
-use std::sync::LazyLock;
-
 use super::rules::PREFIXES;
 
 /// The kind of secret that an anchor indicates.
@@ -72,79 +70,111 @@ const EXACT: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[
     (b"-use", Anchor::UserFlag),
 ];
 
+/// An anchor that ends in some pair of bytes.
+#[derive(Clone, Copy)]
 struct Entry {
     mask: u32,
     value: u32,
     anchor: Anchor,
+    /// The next entry of the same pair, counted from 1; 0 for none.
+    next: u8,
 }
 
+/// More than all pairs that end an anchor.
+const MOST_ENTRIES: usize = u8::MAX as usize - ANCHOR_LENGTH;
+
+/// Made by the compiler: making it takes longer than most commands run.
 struct Tables {
-    /// How far the scan may skip after a pair at the end of its window. 0 means that an anchor may be here.
-    moves: Box<[u8; 1 << 16]>,
-    /// The anchors that end in a pair, for pairs that allow no skip.
-    lists: Box<[u16; 1 << 16]>,
-    entries: Vec<Vec<Entry>>,
+    /// What to do when the scan sees a pair at the end of its window. Below [`ANCHOR_LENGTH`]: how far it may move.
+    /// From there on an anchor may be here, and this is the number of the first entry of the pair.
+    steps: [u8; 1 << 16],
+    entries: [Entry; MOST_ENTRIES],
+    count: usize,
 }
 
-static TABLES: LazyLock<Tables> = LazyLock::new(Tables::build);
+#[allow(long_running_const_eval, reason = "every anchor looks at every byte, which ends")]
+static TABLES: Tables = Tables::build();
 
 impl Tables {
-    fn build() -> Tables {
-        let mut tables = Tables {
-            moves: Box::new([(ANCHOR_LENGTH - 1) as u8; 1 << 16]),
-            lists: Box::new([0; 1 << 16]),
-            entries: vec![Vec::new()],
-        };
-        for (text, anchor) in FOLDED {
-            tables.add(**text, 0xdf, *anchor);
+    const fn build() -> Tables {
+        let none = Entry { mask: 0, value: 0, anchor: Anchor::Name, next: 0 };
+        let mut tables =
+            Tables { steps: [(ANCHOR_LENGTH - 1) as u8; 1 << 16], entries: [none; MOST_ENTRIES], count: 0 };
+        let mut index = 0;
+        while index < FOLDED.len() {
+            tables.add(*FOLDED[index].0, 0xdf, FOLDED[index].1);
+            index += 1;
         }
-        for (text, anchor) in EXACT {
-            tables.add(**text, 0xff, *anchor);
+        index = 0;
+        while index < EXACT.len() {
+            tables.add(*EXACT[index].0, 0xff, EXACT[index].1);
+            index += 1;
         }
-        for (index, prefix) in PREFIXES.iter().enumerate() {
-            tables.add(prefix.anchor(), 0xff, Anchor::Prefix(index));
+        index = 0;
+        while index < PREFIXES.len() {
+            tables.add(PREFIXES[index].anchor(), 0xff, Anchor::Prefix(index));
+            index += 1;
         }
         tables
     }
 
-    fn add(&mut self, text: [u8; ANCHOR_LENGTH], letter_mask: u8, anchor: Anchor) {
-        let masks = text.map(|b| match b {
-            b'?' => 0,
-            b if b.is_ascii_alphabetic() => letter_mask,
-            _ => 0xff,
-        });
-        // Few bytes match at each place, so building the pairs is cheaper than testing all of them.
-        let bytes = |at: usize| (0..=u8::MAX).filter(move |byte| byte & masks[at] == text[at] & masks[at]);
-        for at in 0..ANCHOR_LENGTH - 1 {
-            let distance = (ANCHOR_LENGTH - 2 - at) as u8;
-            let seconds: Vec<u8> = bytes(at + 1).collect();
-            for (first, second) in
-                bytes(at).flat_map(|first| seconds.iter().map(move |second| (first, *second)))
-            {
-                let pair = u16::from_le_bytes([first, second]);
-                let slot = &mut self.moves[usize::from(pair)];
-                *slot = distance.min(*slot);
-                if distance == 0 {
-                    self.add_entry(
-                        pair,
-                        Entry {
-                            mask: u32::from_le_bytes(masks),
-                            value: u32::from_le_bytes(text) & u32::from_le_bytes(masks),
-                            anchor,
-                        },
-                    );
-                }
+    const fn add(&mut self, text: [u8; ANCHOR_LENGTH], letter_mask: u8, anchor: Anchor) {
+        let mut masks = [0xff; ANCHOR_LENGTH];
+        let mut at = 0;
+        while at < ANCHOR_LENGTH {
+            if text[at] == b'?' {
+                masks[at] = 0;
+            } else if text[at].is_ascii_alphabetic() {
+                masks[at] = letter_mask;
             }
+            at += 1;
+        }
+        let mask = u32::from_le_bytes(masks);
+        let value = u32::from_le_bytes(text) & mask;
+        at = 0;
+        while at < ANCHOR_LENGTH - 1 {
+            let distance = (ANCHOR_LENGTH - 2 - at) as u8;
+            let mut first = 0;
+            while first < 256 {
+                let mut second = 0;
+                // Few bytes match at a place, so most of the pairs are not even looked at.
+                while second < 256 && first as u8 & masks[at] == text[at] & masks[at] {
+                    let pair = first | second << 8;
+                    if second as u8 & masks[at + 1] == text[at + 1] & masks[at + 1] {
+                        if distance == 0 {
+                            self.add_entry(pair, Entry { mask, value, anchor, next: 0 });
+                        } else if distance < self.steps[pair] && self.steps[pair] < ANCHOR_LENGTH as u8 {
+                            self.steps[pair] = distance;
+                        }
+                    }
+                    second += 1;
+                }
+                first += 1;
+            }
+            at += 1;
         }
     }
 
-    fn add_entry(&mut self, pair: u16, entry: Entry) {
-        let list = &mut self.lists[usize::from(pair)];
-        if *list == 0 {
-            *list = u16::try_from(self.entries.len()).expect("there are fewer pairs than anchors times four");
-            self.entries.push(Vec::new());
+    const fn add_entry(&mut self, pair: usize, entry: Entry) {
+        self.entries[self.count] = entry;
+        self.count += 1;
+        let number = self.count as u8;
+        let step = self.steps[pair];
+        if step < ANCHOR_LENGTH as u8 {
+            self.steps[pair] = ANCHOR_LENGTH as u8 - 1 + number;
+            return;
         }
-        self.entries[usize::from(*list)].push(entry);
+        let mut last = (step - ANCHOR_LENGTH as u8) as usize;
+        while self.entries[last].next != 0 {
+            last = self.entries[last].next as usize - 1;
+        }
+        self.entries[last].next = number;
+    }
+
+    /// Lists the entries whose chain begins at this one, counted from 0.
+    fn chain(&self, first: u8) -> impl Iterator<Item = &Entry> {
+        let entry = |number: u8| self.entries.get(usize::from(number).checked_sub(1)?);
+        std::iter::successors(entry(first + 1), move |last| entry(last.next))
     }
 }
 
@@ -155,7 +185,7 @@ pub(super) struct Anchors {
 }
 
 impl Anchors {
-    /// Returns the scanner. Its tables are built on first use.
+    /// Returns the scanner.
     pub(super) fn new() -> Anchors {
         Anchors { tables: &TABLES }
     }
@@ -167,16 +197,15 @@ impl Anchors {
         let mut position = from;
         while let Some(&[a, b, c, d]) = bytes.get(position..position + ANCHOR_LENGTH) {
             let pair = usize::from(u16::from_le_bytes([c, d]));
-            let distance = usize::from(self.tables.moves[pair]);
-            if distance == 0 {
+            let step = self.tables.steps[pair];
+            if let Some(first) = step.checked_sub(ANCHOR_LENGTH as u8) {
                 let word = u32::from_le_bytes([a, b, c, d]);
-                let list = &self.tables.entries[usize::from(self.tables.lists[pair])];
-                if list.iter().any(|entry| word & entry.mask == entry.value) {
+                if self.tables.chain(first).any(|entry| word & entry.mask == entry.value) {
                     return Some(position);
                 }
                 position += 1;
             } else {
-                position += distance;
+                position += usize::from(step);
             }
         }
         None
@@ -200,8 +229,9 @@ impl Anchors {
         }
         let pair = usize::from(u16::from_le_bytes([word[2], word[3]]));
         let word = u32::from_le_bytes(word);
-        let list = &self.tables.entries[usize::from(self.tables.lists[pair])];
-        list.iter().filter(move |entry| word & entry.mask == entry.value).map(|entry| entry.anchor)
+        let first = self.tables.steps[pair].checked_sub(ANCHOR_LENGTH as u8);
+        let chain = first.into_iter().flat_map(|first| self.tables.chain(first));
+        chain.filter(move |entry| word & entry.mask == entry.value).map(|entry| entry.anchor)
     }
 }
 

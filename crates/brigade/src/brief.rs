@@ -65,7 +65,9 @@ impl Doctor {
             valid: config.catalog.is_valid(),
             tool_count: enabled(&config.catalog).len(),
             pending_approval_count: count("pending"),
-            oldest_pending_call: oldest.as_ref().map(|call| Box::new(shown::shown_call(&self.room, call))),
+            oldest_pending_call: oldest
+                .as_ref()
+                .map(|call| Box::new(shown::shown_call(&self.room, call.clone()))),
             approved_count: count("approved"),
             stale_approval_count: stale,
             pending_checkpoint_count: pending_checkpoints.len(),

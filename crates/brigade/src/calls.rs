@@ -14,6 +14,8 @@ use brigade_queue::{
     Calls as Which, Enqueued, ListedCall, Match, OWN_MEMBERS, OnDuplicate, QueueError, Review, StoredCall,
 };
 use brigade_redact::{Redactor, SecretValue};
+use serde::Serialize as _;
+use serde_json::ser::{Formatter as _, PrettyFormatter};
 
 use crate::args;
 use crate::codes;
@@ -92,7 +94,7 @@ impl Calls {
         let planned = gather::plan_call(&self.room, &config, tool, args::args(&self.room, args))?;
         let plan = &planned.plan;
         if let Some(reason) = not_to_be_queued(plan, *blocked) {
-            let call = Box::new(shown::shown_call(&self.room, &plan.shown_call(self.room.now())));
+            let call = Box::new(shown::shown_call(&self.room, plan.shown_call(self.room.now())));
             return Err(Error::new(ErrorKind::Refused, reason)
                 .because(plan.blockers().iter().cloned())
                 .refusing(&self.room, Refusal::Queue { call }));
@@ -105,28 +107,16 @@ impl Calls {
             locked.enqueue_all(1, OnDuplicate::Skip, &mut |_, is_taken| plan.to_call(now, None, is_taken))?;
         Ok(match stored.pop() {
             Some(Enqueued::Queued(call)) => {
-                queue_report(&self.room, plan, shown::shown_call(&self.room, &call.call), None, [1, 0])
+                queue_report(&self.room, plan, shown::shown_call(&self.room, call.call), None, [1, 0])
             }
             Some(Enqueued::Duplicate(call)) => {
                 let reason = format!("a call that asks for the same is {}", call.call.status);
-                queue_report(
-                    &self.room,
-                    plan,
-                    shown::shown_call(&self.room, &call.call),
-                    Some(reason),
-                    [0, 1],
-                )
+                queue_report(&self.room, plan, shown::shown_call(&self.room, call.call), Some(reason), [0, 1])
             }
             Some(Enqueued::Rejected(call)) => {
                 let reason =
                     "the same call was rejected; change its arguments or the tool's contract".to_owned();
-                queue_report(
-                    &self.room,
-                    plan,
-                    shown::shown_call(&self.room, &call.call),
-                    Some(reason),
-                    [0, 1],
-                )
+                queue_report(&self.room, plan, shown::shown_call(&self.room, call.call), Some(reason), [0, 1])
             }
             None => unreachable!("one call was handed in, so one comes back"),
         })
@@ -193,10 +183,9 @@ impl Calls {
         let target = self.room.target();
         let mut text = Vec::new();
         let write = |stored: StoredCall, text: &mut Vec<u8>| {
-            let call = shown::shown_call(&self.room, &stored.call);
-            let pretty = serde_json::to_string_pretty(&call).unwrap_or_default();
-            let indented = pretty.replace('\n', &format!("\n{}", "  ".repeat(LISTED_DEPTH)));
-            text.extend_from_slice(indented.as_bytes());
+            let call = shown::shown_call(&self.room, stored.call);
+            let mut serializer = serde_json::Serializer::with_formatter(text, listed());
+            call.serialize(&mut serializer).expect("a call is JSON");
         };
         let Some(journal) = self.room.journal() else {
             view.for_each_call(&Which::All, &mut |stored| {
@@ -259,7 +248,7 @@ impl Calls {
                 _ => Vec::new(),
             },
             next: next_of_call(&self.room, &stored.call)?,
-            call: shown::shown_call(&self.room, &stored.call),
+            call: shown::shown_call(&self.room, stored.call),
             error: Unfilled::default(),
             candidates: Unfilled::default(),
         })
@@ -281,7 +270,8 @@ impl Calls {
         if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
             return Err(refused(hinted(room, Error::caused(ErrorKind::Refused, wrong), call)));
         }
-        let of_call = || Refusal::Review { call: Some(Box::new(shown::shown_call(room, call))), pin: None };
+        let of_call =
+            || Refusal::Review { call: Some(Box::new(shown::shown_call(room, call.clone()))), pin: None };
         let (_, planned) = plan_again(room, call).map_err(|error| error.missing(room, of_call()))?;
         let binding = planned.plan.approvable(call).map_err(|blockers| {
             let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id))
@@ -322,7 +312,7 @@ impl Calls {
 
     /// Returns a call as reports have it, with absolute paths.
     pub fn shown(&self, call: &Call) -> Call {
-        shown::shown_call(&self.room, call)
+        shown::shown_call(&self.room, call.clone())
     }
 
     /// Says that a tool whose calls or runs were asked for is not in the catalog, when it is not.
@@ -446,8 +436,8 @@ fn record_review(room: &Room, stored: &StoredCall, review: Review) -> Result<Rev
             schema: ReviewReport::SCHEMA,
             target: room.target(),
             calls_path: calls_path(room),
-            call: shown::shown_call(room, &stored.call),
             pin: pins::pin_beside(room, &stored.call)?.map(|pin| pins::pin_summary(room, &pin)),
+            call: shown::shown_call(room, stored.call),
             accepted_changes: Vec::new(),
             blockers: Unfilled::default(),
             blocker_details: Unfilled::default(),
@@ -466,7 +456,7 @@ fn record_review(room: &Room, stored: &StoredCall, review: Review) -> Result<Rev
 fn review_refused(room: &Room, call: Option<&Call>, error: Error) -> Error {
     error.refusing(
         room,
-        Refusal::Review { call: call.map(|call| Box::new(shown::shown_call(room, call))), pin: None },
+        Refusal::Review { call: call.map(|call| Box::new(shown::shown_call(room, call.clone()))), pin: None },
     )
 }
 
@@ -494,6 +484,15 @@ pub(crate) fn telling_values(room: &Room) -> Result<Vec<SecretValue>, Error> {
     let mut values = gather::secrets(room);
     values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
     Ok(values)
+}
+
+/// Returns how an element of a list in a document is indented.
+fn listed() -> PrettyFormatter<'static> {
+    let mut formatter = PrettyFormatter::new();
+    for _ in 0..LISTED_DEPTH {
+        formatter.begin_object(&mut std::io::sink()).expect("nothing is written");
+    }
+    formatter
 }
 
 /// Records the runs whose runner is gone, with their receipts, as every writer does before anything else.

@@ -182,7 +182,7 @@ fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointR
         target: room.target(),
         checkpoints_path: room.absolute(CHECKPOINTS),
         checkpoint: Box::new(shown::shown_checkpoint(room, &checkpoint)),
-        call: shown::shown_call(room, &call.call),
+        call: shown::shown_call(room, call.call),
     })
 }
 

@@ -274,7 +274,7 @@ impl Runs {
             blocker_details: Unfilled::default(),
             created: 1,
             executed: 0,
-            call: Box::new(shown::shown_call(room, &call.call)),
+            call: Box::new(shown::shown_call(room, call.call)),
         })
     }
 

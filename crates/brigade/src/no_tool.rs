@@ -65,7 +65,7 @@ pub(crate) fn queue_no_tool(
         contract_fingerprint: None,
         source_fingerprint: None,
         blockers: blockers.to_vec(),
-        ..shown::shown_call(room, &plan.shown_call(room.now()))
+        ..shown::shown_call(room, plan.shown_call(room.now()))
     };
     call.extra.insert("family".to_owned(), Json::Null);
     Ok(missing.because(blockers).refusing(room, Refusal::Queue { call: Box::new(call) }))

@@ -265,7 +265,7 @@ fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
         target: room.target(),
         calls_path: calls::calls_path(room),
         runs_path: room.absolute(RUNS),
-        call: shown::shown_call(room, &recorded.call.call),
+        call: shown::shown_call(room, recorded.call.call),
         receipt: Box::new(shown::shown_receipt(room, recorded.receipt.receipt)),
         blockers: Unfilled::default(),
         blocker_details: Unfilled::default(),
@@ -301,7 +301,7 @@ fn refused(room: &Room, call: &Call, refusal: NotVerified) -> Error {
 }
 
 fn not_run(room: &Room, call: Option<&Call>, error: Error, known: RunRefusal) -> Error {
-    let call = call.map(|call| Box::new(shown::shown_call(room, call)));
+    let call = call.map(|call| Box::new(shown::shown_call(room, call.clone())));
     error.refusing(room, Refusal::Run(RunRefusal { call, ..known }))
 }
 

@@ -9,15 +9,13 @@ use crate::report::RunSummary;
 use crate::room::Room;
 
 /// Shows a call.
-pub(crate) fn shown_call(room: &Room, call: &Call) -> Call {
+pub(crate) fn shown_call(room: &Room, call: Call) -> Call {
+    let receipt = |receipt: ReceiptLink| ReceiptLink { path: room.absolute(&receipt.path), ..receipt };
     Call {
-        policy: call.policy.clone().map(|policy| shown_policy(room, policy)),
-        projection_summary: call.projection_summary.clone().map(|summary| shown_projections(room, summary)),
-        receipt: call
-            .receipt
-            .clone()
-            .map(|receipt| ReceiptLink { path: room.absolute(&receipt.path), ..receipt }),
-        ..call.clone()
+        policy: call.policy.map(|policy| shown_policy(room, policy)),
+        projection_summary: call.projection_summary.map(|summary| shown_projections(room, summary)),
+        receipt: call.receipt.map(receipt),
+        ..call
     }
 }
 

@@ -7,7 +7,7 @@ use serde::de::{Deserialize as _, DeserializeOwned, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::de::Members;
-use super::{Json, Mismatch, Object, to_json};
+use super::{Json, Mismatch, Object, hand_over, to_json};
 
 /// The members of a record that its type does not know. They are written back unchanged.
 ///
@@ -66,24 +66,28 @@ impl From<Object> for Extra {
 /// [`Extra`].
 ///
 /// # Errors
-/// Fails if a required member is missing or has another type.
+/// Fails if a required member is missing or has another type; the members come back.
 pub fn from_record<T>(
     mut members: Object,
     read: impl for<'de> Fn(RecordDeserializer<'de>) -> Result<T, Mismatch>,
-) -> Result<(T, Extra), Mismatch> {
+) -> Result<(T, Extra), (Mismatch, Object)> {
     let mut set_aside = Object::new();
     loop {
         let fields = Cell::new(NO_FIELDS);
         let error = match read(RecordDeserializer { members: &members, fields: &fields }) {
             Ok(value) => {
                 let known = fields.get();
-                let which = |is: &dyn Fn(Option<&Json>) -> bool| {
-                    known.iter().copied().filter(|name| is(members.get(*name))).collect::<Vec<_>>()
-                };
-                let absent = which(&|member| member.is_none());
-                let nulls = which(&|member| member.is_some_and(Json::is_null));
-                members.retain(|name, _| !known.contains(&name.as_str()));
-                let mut extra = Extra { members, absent, nulls };
+                let mut extra = Extra::default();
+                for name in known {
+                    // Most receipts have few of the many members that there can be.
+                    let member = if members.is_empty() { None } else { members.remove(*name) };
+                    match member {
+                        None => extra.absent.push(name),
+                        Some(Json::Null) => extra.nulls.push(name),
+                        Some(_) => {}
+                    }
+                }
+                extra.members = members;
                 extra.members.append(&mut set_aside);
                 return Ok((value, extra));
             }
@@ -91,7 +95,10 @@ pub fn from_record<T>(
         };
         match error.member().and_then(|member| members.remove_entry(member)) {
             Some((name, value)) => drop(set_aside.insert(name, value)),
-            None => return Err(error),
+            None => {
+                members.append(&mut set_aside);
+                return Err((error, members));
+            }
         }
     }
 }
@@ -174,6 +181,16 @@ macro_rules! record {
             /// # Errors
             /// Fails if a required member is missing or has another type.
             pub fn from_members(members: $crate::Object) -> Result<$name, $crate::json::Mismatch> {
+                $name::try_from_members(members).map_err(|(error, _)| error)
+            }
+
+            /// Reads a record.
+            ///
+            /// # Errors
+            /// When a member that it needs is missing or has another type; the members come back.
+            pub fn try_from_members(
+                members: $crate::Object,
+            ) -> Result<$name, ($crate::json::Mismatch, $crate::Object)> {
                 let (mut record, extra) =
                     $crate::json::from_record(members, |members| $name::deserialize(members))?;
                 record.extra = extra;
@@ -195,7 +212,7 @@ macro_rules! record {
 
         impl ::serde::Serialize for $name {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                ::serde::Serialize::serialize(&$crate::Json::Object(self.to_members()), serializer)
+                $crate::json::hand_over($crate::Json::Object(self.to_members()), serializer)
             }
         }
 
@@ -246,7 +263,7 @@ pub mod sorted {
     /// # Errors
     /// Fails if the value is not JSON, or the serializer fails.
     pub fn serialize<T: Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        to_json(value).map_err(serde::ser::Error::custom)?.serialize(serializer)
+        hand_over(to_json(value).map_err(serde::ser::Error::custom)?, serializer)
     }
 
     /// Reads the value.

@@ -1,5 +1,8 @@
 //! Exact conversion from any serializable type to a [`Json`] value. Numbers keep their digits, including `NaN`.
 
+use std::any::type_name;
+use std::cell::Cell;
+
 use serde::ser::{
     Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant,
     SerializeTuple, SerializeTupleStruct, SerializeTupleVariant, Serializer,
@@ -14,6 +17,29 @@ use super::{Json, Mismatch, Object};
 /// Fails if a map key is not a string, or if a `Serialize` implementation fails.
 pub fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<Json, Mismatch> {
     value.serialize(ToJson)
+}
+
+thread_local! {
+    /// The value that [`hand_over`] gives to [`to_json`].
+    static HANDED: Cell<Option<Json>> = const { Cell::new(None) };
+}
+
+/// Says to [`to_json`] that a value was handed over.
+const HANDED_OVER: &str = "$brigade_core::json::handed_over";
+
+/// Serializes a value that was made for this. [`to_json`] takes it as it is, where it would build it once more; records
+/// in records in records would be built as many times as they are deep.
+///
+/// # Errors
+/// When the serializer fails.
+pub fn hand_over<S: Serializer>(value: Json, serializer: S) -> Result<S::Ok, S::Error> {
+    // The names of types cost nothing to compare, and nobody else can have this one.
+    if type_name::<S>() == type_name::<ToJson>() {
+        HANDED.set(Some(value));
+        serializer.serialize_unit_struct(HANDED_OVER)
+    } else {
+        value.serialize(serializer)
+    }
 }
 
 /// The serializer behind [`to_json`].
@@ -102,8 +128,8 @@ impl Serializer for ToJson {
         Ok(Json::Null)
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> Result<Json, Mismatch> {
-        Ok(Json::Null)
+    fn serialize_unit_struct(self, name: &'static str) -> Result<Json, Mismatch> {
+        Ok(if name == HANDED_OVER { HANDED.take().unwrap_or_default() } else { Json::Null })
     }
 
     fn serialize_unit_variant(self, _: &'static str, _: u32, name: &'static str) -> Result<Json, Mismatch> {

@@ -1,10 +1,10 @@
 //! Writing projections and removing orphans.
 
-use brigade_apply::{Removal, Removed, Turn, Work, find_orphans};
+use brigade_apply::{Change, Purpose, Removal, Removed, Turn, Work, find_orphans};
 use brigade_core::NextStep;
 use brigade_facts::Sources;
 use brigade_fs::{FsError, RelPath};
-use brigade_projection::{Orphan, Overwrite, PlannedWrite, ProjectionItem, ProjectionStatus, Prunable};
+use brigade_projection::{Orphan, Overwrite, ProjectionItem, ProjectionStatus, Prunable};
 
 use super::Selected;
 use crate::error::{Error, ErrorKind};
@@ -71,8 +71,10 @@ impl Projections {
         let search = if request.prune { find_orphans(host, &config, &places).orphans } else { Vec::new() };
         let selected = projections::select(&self.room, &config.catalog, id, &search);
         let overwrite = if request.force { Overwrite::Force } else { Overwrite::Never };
-        let facts = Sources::of(host, &config, &selected.tools).all(&selected.tools, &places);
-        let mut work = Work::plan(&facts, &config, &places, overwrite, self.room.now());
+        let purpose = if request.dry_run { Purpose::Tell } else { Purpose::Write };
+        let sources = Sources::of(host, &config, &selected.tools);
+        let tools = &selected.tools;
+        let mut work = Work::plan(&sources, tools, &config, &places, overwrite, purpose, self.room.now());
         if let Some(turn) = &turn {
             turn.write(&mut work, &config)?;
         }
@@ -139,7 +141,7 @@ fn apply_report(
     room: &Room,
     request: &ApplyRequest,
     selected: Selected<'_>,
-    work: Work<'_>,
+    work: Work,
     pruning: Pruning,
 ) -> ApplyReport {
     let absolute = |path: &str| room.absolute(path);
@@ -147,10 +149,8 @@ fn apply_report(
         dry_run: request.dry_run.then_some(true),
         ..ProjectionReport::of(item, absolute)
     };
-    let applied = |(planned, _): (PlannedWrite<'_>, RelPath)| ProjectionReport {
-        diff: request.dry_run.then(|| planned.diff()),
-        ..report(planned.item)
-    };
+    let applied =
+        |(change, _): (Change, RelPath)| ProjectionReport { diff: change.diff, ..report(change.write.item) };
     let failed = |(item, error): (ProjectionItem, FsError)| FailedProjection {
         tool_id: item.tool_id.as_str().to_owned(),
         projection_path: absolute(item.projection_path.as_deref().unwrap_or_default()),
