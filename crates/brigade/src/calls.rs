@@ -268,7 +268,11 @@ impl Calls {
         let call = &stored.call;
         let refused = |error| review_refused(room, Some(call), error);
         if let Err(wrong) = call.status.check(brigade_call::Step::Approve) {
-            return Err(refused(hinted(room, Error::caused(ErrorKind::Refused, wrong), call)));
+            return Err(refused(hinted(
+                room,
+                Error::caused(ErrorKind::Refused, wrong).coded(codes::WRONG_STATE),
+                call,
+            )));
         }
         let of_call =
             || Refusal::Review { call: Some(Box::new(shown::shown_call(room, call.clone()))), pin: None };
@@ -474,7 +478,8 @@ pub(crate) fn find_call_to_change(room: &Room, prefix: &IdPrefix) -> Result<Stor
 pub(crate) fn clean_reason(room: &Room, reason: &str) -> Result<String, Error> {
     let reason = reason.trim();
     if reason.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, "a reason is needed").hint("--reason \"why\""));
+        let error = Error::new(ErrorKind::Usage, "a reason is needed").coded(codes::REASON_NEEDED);
+        return Err(error.hint("--reason \"why\""));
     }
     Ok(Redactor::new(&telling_values(room)?).redact_str(reason))
 }
@@ -598,7 +603,8 @@ pub(crate) fn check_status<'a>(word: &str, known: impl Iterator<Item = &'a str>)
     if known.contains(word) {
         return Ok(());
     }
-    let error = Error::new(ErrorKind::Usage, format!("there is no status `{}`", escape_terminal(word)));
+    let error = Error::new(ErrorKind::Usage, format!("there is no status `{}`", escape_terminal(word)))
+        .coded(codes::STATUS_UNKNOWN);
     let words = known.iter().copied().collect::<Vec<_>>().join(", ");
     Err(did_you_mean(error, word, known.iter().copied()).hint(format!("statuses are {words}")))
 }

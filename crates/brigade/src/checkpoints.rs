@@ -114,7 +114,7 @@ impl Checkpoints {
             run: RunRefusal::default(),
         };
         if let Err(refused) = stored.checkpoint.check_resumable(room.now()) {
-            let error = Error::caused(ErrorKind::Refused, refused);
+            let error = Error::caused(ErrorKind::Refused, refused).coded(codes::WRONG_STATE);
             let hint = match stored.checkpoint.status {
                 CheckpointStatus::Pending => {
                     Some(NextStep::AnswerCheckpoint(stored.checkpoint.id.clone()).into())
@@ -173,7 +173,7 @@ fn answer(room: &Room, prefix: &IdPrefix, answer: &Answer) -> Result<CheckpointR
         QueueError::Fs(error) => error.into(),
         error @ QueueError::CheckpointChanged { .. } => changed(error).refusing(room, refusal()),
         error => match way_out_of(room, &stored.checkpoint) {
-            Ok(hint) => hinted(Error::caused(ErrorKind::Refused, error), hint).refusing(room, refusal()),
+            Ok(hint) => hinted(Error::from(error), hint).refusing(room, refusal()),
             Err(error) => error,
         },
     })?;
@@ -242,8 +242,7 @@ fn find_checkpoint(room: &Room, prefix: &IdPrefix) -> Result<StoredCheckpoint, E
 
 /// Says what takes a checkpoint further whose file was changed by somebody.
 fn changed(error: QueueError) -> Error {
-    Error::caused(ErrorKind::Refused, error)
-        .hint(Hint::from(NextStep::CompactState).then(" writes the file as the record has it"))
+    Error::from(error).hint(Hint::from(NextStep::CompactState).then(" writes the file as the record has it"))
 }
 
 fn hinted(error: Error, hint: Option<Hint>) -> Error {

@@ -46,12 +46,20 @@ codes! {
     TOOL_MISSING = "tool_missing": "No enabled tool has this id.";
     TOOL_DISABLED = "tool_disabled": "The tool is disabled in the catalog (`enabled = false`).";
     CALL_MISSING = "call_missing": "No call has this id or prefix.";
+    RUN_MISSING = "run_missing": "No run has this id or prefix, or nothing has run yet.";
     CHECKPOINT_MISSING = "checkpoint_missing": "No checkpoint has this id or prefix.";
     RUNTIME_MISSING = "runtime_missing": "No runtime has this id.";
+    PIN_MISSING = "pin_missing": "No pin has this id.";
+    HARNESS_MISSING = "harness_missing": "No harness has this name.";
+    SERVER_TOOL_MISSING = "server_tool_missing": "The MCP server lists no tool of this name.";
     NOTHING_APPROVED = "nothing_approved": "No approved call is ready to run.";
     AMBIGUOUS = "ambiguous": "The prefix of an id matches several ids; `candidates` lists them.";
 
     REFUSED = "refused": "The state, the policy or a person's decision does not allow the operation.";
+    WRONG_STATE = "wrong_state": "The status of the call or checkpoint does not allow this step.";
+    CHANGED_MEANWHILE = "changed_meanwhile": "The record changed since it was read; look at it again.";
+    ALREADY_RUN = "already_run": "The call was run or is running. A call runs only once.";
+    NEWER_VERSION = "newer_version": "A newer version of Brigade wrote the record. Use that version to change it.";
     CALL_BLOCKED = "call_blocked": "The call cannot be queued, approved or run. Each blocker has its own code.";
     RUNTIME_BLOCKED = "runtime_blocked": "The runtime cannot be started. Each blocker has its own code.";
     PROCESSES_ALIVE = "processes_alive": "Some processes could not be ended.";
@@ -65,9 +73,24 @@ codes! {
     PIN_INVALID = "pin_invalid": "A pin cannot be read.";
     ENVELOPE_INVALID = "envelope_invalid": "An exported receipt is not valid.";
 
-    USAGE = "usage": "The request is invalid, or the target cannot be used.";
+    USAGE = "usage": "The request is not valid.";
+    TARGET_UNUSABLE = "target_unusable": "The target is not a directory that can be opened.";
+    FILE_EXISTS = "file_exists": "The file to be created exists already.";
+    STATUS_UNKNOWN = "status_unknown": "There is no such status.";
+    FILTER_UNKNOWN = "filter_unknown": "No area, issue type, tool or runtime has this name.";
+    REASON_NEEDED = "reason_needed": "The decision needs a reason.";
 
     ENVIRONMENT = "environment": "The disk or the environment failed.";
+    FILE_MISSING = "file_missing": "A required file does not exist.";
+    PERMISSION_DENIED = "permission_denied": "The user may not read or write the file.";
+    DISK_FULL = "disk_full": "The disk or the quota is full.";
+    DISK_READ_ONLY = "disk_read_only": "The disk is read-only.";
+    NOT_A_FILE = "not_a_file": "The path is not a file, or a part of it is not a directory.";
+    PATH_OUTSIDE = "path_outside": "The path leads out of the workspace.";
+    FILE_TOO_LARGE = "file_too_large": "The file is too large.";
+    LOCKED = "locked": "Another process holds the lock.";
+    JOURNAL_BLOCKED = "journal_blocked": "The journal is not a file.";
+    RECORD_INVALID = "record_invalid": "A stored record cannot be read.";
 
     BUG = "bug": "A bug in Brigade; please report it.";
 }

@@ -15,6 +15,7 @@ use brigade_upkeep::{Fix as Fixed, Ledger, Parts, Survey, UpkeepError, closeouts
 use crate::catalog;
 use crate::catalog::Tools;
 use crate::catalog::tool_summary;
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::exit::Exit;
 use crate::gather;
@@ -51,7 +52,8 @@ impl DoctorRequest {
         };
         let shown = brigade_core::text::escape_terminal(word);
         let error =
-            Error::new(ErrorKind::Usage, format!("`{shown}` is neither an area nor a type of issues"));
+            Error::new(ErrorKind::Usage, format!("`{shown}` is neither an area nor a type of issues"))
+                .coded(codes::FILTER_UNKNOWN);
         Err(match closest(word, known.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint(format!("areas are {}", Area::ALL.map(Area::as_str).join(", "))),
@@ -69,7 +71,8 @@ impl DoctorRequest {
             return Ok(());
         }
         let shown = brigade_core::text::escape_terminal(wanted);
-        let error = Error::new(ErrorKind::Usage, format!("there is no tool or runtime `{shown}`"));
+        let error = Error::new(ErrorKind::Usage, format!("there is no tool or runtime `{shown}`"))
+            .coded(codes::FILTER_UNKNOWN);
         Err(match closest(wanted, known.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint(NextStep::ListTools),

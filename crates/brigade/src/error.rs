@@ -264,7 +264,8 @@ impl Error {
 impl From<FsError> for Error {
     fn from(error: FsError) -> Error {
         let is_forbidden = matches!(error.kind, FsErrorKind::Permission);
-        let made = Error::caused(ErrorKind::Environment, error);
+        let code = of_file(&error.kind);
+        let made = Error::caused(ErrorKind::Environment, error).coded(code);
         if is_forbidden { made.hint("check who owns the workspace's .brigade folder") } else { made }
     }
 }
@@ -274,9 +275,13 @@ impl From<QueueError> for Error {
         match error {
             QueueError::Fs(error) => error.into(),
             blocked @ QueueError::Blocked(_) => Error::caused(ErrorKind::Environment, blocked)
+                .coded(codes::JOURNAL_BLOCKED)
                 .hint(Hint::from(NextStep::CompactState).then(" moves it aside")),
             failed @ QueueError::Store(_) => Error::caused(ErrorKind::Environment, failed),
-            error => Error::caused(ErrorKind::Refused, error),
+            error => {
+                let code = of_queue(&error);
+                Error::caused(ErrorKind::Refused, error).coded(code)
+            }
         }
     }
 }
@@ -309,6 +314,36 @@ impl From<NoTool> for Error {
                     Hint::from(format!("did you mean `{near}`?"))
                 })),
         }
+    }
+}
+
+fn of_file(kind: &FsErrorKind) -> ErrorCode {
+    match kind {
+        FsErrorKind::NotFound => codes::FILE_MISSING,
+        FsErrorKind::Exists => codes::FILE_EXISTS,
+        FsErrorKind::NoSpace => codes::DISK_FULL,
+        FsErrorKind::ReadOnly => codes::DISK_READ_ONLY,
+        FsErrorKind::Permission => codes::PERMISSION_DENIED,
+        FsErrorKind::NotAFile | FsErrorKind::NotADirectory => codes::NOT_A_FILE,
+        FsErrorKind::Outside | FsErrorKind::DanglingLink => codes::PATH_OUTSIDE,
+        FsErrorKind::TooLarge { .. } | FsErrorKind::SizeLimit => codes::FILE_TOO_LARGE,
+        FsErrorKind::Locked { .. } => codes::LOCKED,
+        _ => codes::ENVIRONMENT,
+    }
+}
+
+fn of_queue(error: &QueueError) -> ErrorCode {
+    match error {
+        QueueError::NoSuchCall(_) => codes::CALL_MISSING,
+        QueueError::NoSuchCheckpoint(_) => codes::CHECKPOINT_MISSING,
+        QueueError::Changed { .. } | QueueError::CheckpointChanged { .. } => codes::CHANGED_MEANWHILE,
+        QueueError::WrongStep { .. } | QueueError::Checkpoint { .. } | QueueError::NotWaiting { .. } => {
+            codes::WRONG_STATE
+        }
+        QueueError::HasRun { .. } => codes::ALREADY_RUN,
+        QueueError::Newer(_) => codes::NEWER_VERSION,
+        QueueError::BadRecord { .. } => codes::RECORD_INVALID,
+        _ => codes::REFUSED,
     }
 }
 

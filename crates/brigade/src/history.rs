@@ -10,6 +10,7 @@ use brigade_queue::{
 
 use crate::calls;
 use crate::calls::check_status;
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::load;
@@ -221,6 +222,7 @@ impl Runs {
         let newest = self.room.queue().read()?.receipts(1)?.receipts.into_iter().next();
         newest.map(|stored| run_report(&self.room, stored)).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, "nothing has run yet")
+                .coded(codes::RUN_MISSING)
                 .hint(NextStep::RunNext)
                 .refusing(&self.room, Refusal::RunShow)
         })

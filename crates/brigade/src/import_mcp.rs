@@ -17,6 +17,7 @@ use brigade_mcp::{Exchange, FirstTime, ListedTool, McpTool};
 use brigade_policy::PolicyState;
 
 use crate::catalog::Tools;
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::live;
@@ -192,7 +193,7 @@ fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e Listed
     let listed: Vec<&str> = exchange.tools.iter().map(|tool| tool.name.as_str()).collect();
     if let Some(name) = names.iter().find(|name| !listed.contains(&name.as_str())) {
         let message = format!("the server lists no tool `{}`", escape_terminal(name));
-        let error = Error::new(ErrorKind::NotFound, message);
+        let error = Error::new(ErrorKind::NotFound, message).coded(codes::SERVER_TOOL_MISSING);
         return Err(match closest(name, listed.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
             None => error.hint("without --tool and with --dry-run, every tool is shown"),

@@ -16,6 +16,7 @@ use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 
 use crate::calls::ambiguous;
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::history::Runs;
@@ -254,7 +255,9 @@ fn abandoned_run(view: &View<'_>, prefix: &IdPrefix) -> Result<MeantRun, Error> 
 
 fn no_run(prefix: &IdPrefix) -> Error {
     let shown = brigade_core::text::escape_terminal(prefix.as_str()).into_owned();
-    Error::new(ErrorKind::NotFound, format!("no run matches `{shown}`")).hint(NextStep::ListRuns)
+    Error::new(ErrorKind::NotFound, format!("no run matches `{shown}`"))
+        .coded(codes::RUN_MISSING)
+        .hint(NextStep::ListRuns)
 }
 
 /// Lists the runs of the calls that stand at a status.

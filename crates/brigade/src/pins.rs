@@ -7,6 +7,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, NextStep, closest};
 use brigade_mcp::{McpTool, PINS, PinRecord, PinStore, ServerState, sentence};
 
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::load;
 use crate::refusal::Refusal;
@@ -220,7 +221,8 @@ fn find_pin(room: &Room, id: &str) -> Result<PinRecord, Error> {
         [pin] => Ok((*pin).clone()),
         [] => {
             let names: Vec<String> = pins.iter().map(PinRecord::id).collect();
-            let error = Error::new(ErrorKind::NotFound, format!("no pin has the id `{shown}`"));
+            let error = Error::new(ErrorKind::NotFound, format!("no pin has the id `{shown}`"))
+                .coded(codes::PIN_MISSING);
             let file = format!("{id}.json");
             Err(none(match broken.iter().find(|broken| broken.pin_path.ends_with(&file)) {
                 Some(broken) => Error::new(

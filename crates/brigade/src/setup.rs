@@ -5,6 +5,7 @@ use brigade_core::NextStep;
 use brigade_fs::{FileKind, FileMode, FsError, FsErrorKind, Lock, RelPath};
 
 use crate::catalog::Tools;
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::policies::Policies;
 use crate::report::{InitReport, Report as _};
@@ -102,7 +103,8 @@ impl Policies {
 
 pub(crate) fn refuse_existing(room: &Room, file: &str, existing: Existing) -> Result<(), Error> {
     if existing == Existing::Keep && room.fs.exists(&rel(file))? {
-        let error = Error::new(ErrorKind::Usage, format!("`{file}` exists already"));
+        let error =
+            Error::new(ErrorKind::Usage, format!("`{file}` exists already")).coded(codes::FILE_EXISTS);
         return Err(error.hint("--force replaces it"));
     }
     Ok(())

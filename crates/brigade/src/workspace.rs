@@ -9,6 +9,7 @@ use brigade_fs::{DiskFs, Fs, RelPath};
 use crate::calls::Calls;
 use crate::catalog::Tools;
 use crate::checkpoints::Checkpoints;
+use crate::codes;
 use crate::doctor::Doctor;
 use crate::env::Env;
 use crate::error::{Error, ErrorKind};
@@ -45,6 +46,7 @@ impl Workspace {
             Some(files) => files.clone(),
             None => Arc::new(DiskFs::open(&env.expand(target)).map_err(|error| {
                 Error::new(ErrorKind::Usage, format!("the target cannot be used: {error}"))
+                    .coded(codes::TARGET_UNUSABLE)
             })?),
         };
         Ok(Workspace::over(fs, env))
@@ -98,7 +100,7 @@ impl Workspace {
         }
         let workspace = Workspace::open(folder, env)?;
         if !workspace.room.fs.list_dir(&RelPath::root())?.is_empty() {
-            let error = Error::new(ErrorKind::Usage, "the folder is not empty");
+            let error = Error::new(ErrorKind::Usage, "the folder is not empty").coded(codes::FILE_EXISTS);
             return Err(error.hint("name another one, or remove what is in it"));
         }
         workspace.write_files(files)?;

@@ -7,6 +7,7 @@ use brigade_core::NextStep;
 use brigade_projection::{Harness, HarnessPlace, harness, harnesses, wanted};
 
 use crate::catalog::enabled;
+use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::load;
 use crate::projections::Projections;
@@ -87,7 +88,8 @@ impl Projections {
 
 fn unknown(name: &str) -> Error {
     let shown = brigade_core::text::escape_terminal(name);
-    let error = Error::new(ErrorKind::NotFound, format!("no harness `{shown}` is known"));
+    let error = Error::new(ErrorKind::NotFound, format!("no harness `{shown}` is known"))
+        .coded(codes::HARNESS_MISSING);
     match brigade_core::closest(name, harnesses().iter().map(|harness| harness.name)) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint(NextStep::ListHarnesses),
