@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | id, command, cwd, timeout, auth label, env labels, permissions, effects, approval mode | yes |
 //! | runtime id, whether a runtime is required, its health path, MCP server id and tool name | yes |
-//! | argument templates | yes |
+//! | argument templates, and the arguments that may look like options | yes |
 //! | sha256 of the input schema, the output schema and the examples | yes |
 //! | name, family, description, source, projections | no: the source and the projections are bound separately |
 
@@ -27,7 +27,7 @@ pub struct ContractFiles {
 /// Returns the fingerprint of a tool's contract.
 pub fn contract_fingerprint(tool: &Tool, files: &ContractFiles) -> Fingerprint {
     let timeout = tool.timeout.map(|timeout| format!("{:?}", timeout.get()));
-    Fingerprint::builder("brigade.contract.v1")
+    let mut fingerprint = Fingerprint::builder("brigade.contract.v1")
         .text("tool_id", tool.id.as_str())
         .text("command", tool.command.as_deref())
         .text("cwd", tool.cwd.as_deref())
@@ -45,8 +45,12 @@ pub fn contract_fingerprint(tool: &Tool, files: &ContractFiles) -> Fingerprint {
         .table("argument_template", &tool.argument_template)
         .fingerprint("input_schema", files.input_schema)
         .fingerprint("output_schema", files.output_schema)
-        .fingerprint("examples", files.examples)
-        .finish()
+        .fingerprint("examples", files.examples);
+    // Contracts from before there was such a field stay what they are.
+    if !tool.allow_option_values.is_empty() {
+        fingerprint = fingerprint.list("allow_option_values", &tool.allow_option_values);
+    }
+    fingerprint.finish()
 }
 
 /// Returns whether the tool requires approval. Every call needs an approval before it runs; this is the tool's own
@@ -147,6 +151,7 @@ mod tests {
             ("mcp_server_id", "'x'"),
             ("mcp_tool_name", "'x'"),
             ("argument_template", "{ name = '--name={name}' }"),
+            ("allow_option_values", "['name']"),
         ] {
             check(|case| case.set(field, value), true);
         }

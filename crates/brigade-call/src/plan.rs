@@ -18,7 +18,7 @@ use crate::binding::{Binding, Caller};
 use crate::contract::{ContractFiles, ContractLabels, contract_fingerprint};
 use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact};
 use crate::start::{self, Objection, StartProgram};
-use crate::template::render_all;
+use crate::template::{Template, render_all};
 
 /// A call that would be queued, with all its blockers.
 ///
@@ -101,6 +101,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     let is_known = args.is_some() && facts.input_schema.schema().is_some();
     let missing = if is_known { &mut blockers } else { &mut unknown };
     let rendered = render_arguments(&facts, given, missing);
+    option_blockers(&facts, given, &mut blockers);
     let argv = command_blockers(&facts, &rendered, &mut blockers);
     let secret_texts = secret::secret_texts(facts.tool, &mut blockers);
     blockers.extend(program_blocker(&facts, argv.as_ref()));
@@ -386,6 +387,36 @@ fn render_arguments(
         );
     }
     rendered
+}
+
+/// Refuses text that would be read as an option, because it begins a word of the command line with `-`.
+///
+/// Values that the schema lists are as much a part of the contract as the template, and the entry can allow others.
+fn option_blockers(facts: &PlanFacts<'_>, given: &Object, blockers: &mut Vec<Blocker>) {
+    if facts.tool.family == Some(Family::Mcp) {
+        return;
+    }
+    let is_fixed = |name: &str| {
+        let property = facts.input_schema.schema().and_then(|schema| schema.property(name));
+        property.is_some_and(|property| property.has_fixed_values())
+    };
+    let mut found = BTreeSet::new();
+    for template in facts.tool.argument_template.values() {
+        let template = Template::parse(template);
+        found.extend(template.begins_option(given).map(str::to_owned));
+    }
+    let allowed = &facts.tool.allow_option_values;
+    for name in found.iter().filter(|name| !allowed.contains(name) && !is_fixed(name)) {
+        let message = format!("$.{name}: begins with `-`, so the program would read it as an option");
+        blockers.push(
+            Blocker::new("argument_looks_like_option", message)
+                .at(facts.tool.place_of("argument_template"))
+                .field(format!("$.{name}"))
+                .hint(format!(
+                    "put text before it in `argument_template`, such as `--{name}={{{name}}}`, list its values in the schema, or allow it with `allow_option_values = [\"{name}\"]` in the entry"
+                )),
+        );
+    }
 }
 
 /// Checks the command and builds the command line.

@@ -68,6 +68,23 @@ impl<'t> Template<'t> {
         names.collect()
     }
 
+    /// Returns the argument whose text makes the rendered word begin with `-`; `None` when the word does not, or the
+    /// template itself begins so. Numbers are not meant.
+    pub fn begins_option<'a>(&'a self, args: &Object) -> Option<&'a str> {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Argument(name) => match args.get(*name) {
+                    Some(Json::String(text)) if text.is_empty() => {}
+                    Some(Json::Null) => {}
+                    Some(Json::String(text)) if text.starts_with('-') => return Some(name),
+                    Some(_) | None => return None,
+                },
+                Piece::Text(_) => return None,
+            }
+        }
+        None
+    }
+
     /// Renders the template; `is_optional` tells whether the schema knows an argument and does not demand it.
     pub fn render(&self, args: &Object, is_optional: impl Fn(&str) -> bool) -> Rendered {
         let names = self.names();
@@ -138,6 +155,29 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_value_that_begins_a_word_with_a_dash_is_found() {
+        for (template, args, expect) in [
+            ("{a}", r#"{"a": "--to-comm=sh -c x"}"#, Some("a")),
+            ("{a}", r#"{"a": "-"}"#, Some("a")),
+            ("{a}.txt", r#"{"a": "-x"}"#, Some("a")),
+            ("{a}{b}", r#"{"a": "", "b": "-x"}"#, Some("b")),
+            ("{a}{b}", r#"{"a": null, "b": "-x"}"#, Some("b")),
+            ("--name={a}", r#"{"a": "-x"}"#, None),
+            ("-{a}", r#"{"a": "-x"}"#, None),
+            (" {a}", r#"{"a": "-x"}"#, None),
+            ("{a}", r#"{"a": -5}"#, None),
+            ("{a}", r#"{"a": "-5"}"#, Some("a")),
+            ("{a}{b}", r#"{"a": 5, "b": "-x"}"#, None),
+            ("{a}", r#"{"a": "x-y"}"#, None),
+            ("{a}", "{}", None),
+        ] {
+            let args = Json::parse_bytes(args.as_bytes(), brigade_core::Dialect::Strict).unwrap();
+            let found = Template::parse(template);
+            assert_eq!(found.begins_option(args.as_object().unwrap()), expect, "{template}");
+        }
+    }
 
     #[track_caller]
     fn check(template: &str, args: &str, expect: Rendered) {

@@ -89,6 +89,7 @@ impl Tool {
             "projections" => table(&self.projections),
             "projection_fingerprints" => table(&self.projection_fingerprints),
             "argument_template" => table(&self.argument_template),
+            "allow_option_values" => list(&self.allow_option_values),
             _ => None,
         }
     }

@@ -95,6 +95,7 @@ pub(crate) const TOOL: Fields = Fields(&[
     ("projections", Shape::Table),
     ("projection_fingerprints", Shape::Table),
     ("argument_template", Shape::Table),
+    ("allow_option_values", Shape::List),
 ]);
 
 /// The fields of a `[[runtime]]`.

@@ -228,6 +228,16 @@ impl Program {
         matches!(self.row.role, Role::Shell | Role::Interpreter).then_some(self.name)
     }
 
+    /// Tells whether files that words behind it name may be code for it, or for what it starts.
+    pub(crate) fn runs_code(self) -> bool {
+        let row = self.row;
+        self.interpreter().is_some()
+            || self.starts_others()
+            || row.finds != Finds::Nothing
+            || !row.files.is_empty()
+            || !row.hooks.is_empty()
+    }
+
     /// Tells whether words behind it may name another program that it starts.
     pub(crate) fn starts_others(self) -> bool {
         match self.row.role {
@@ -250,6 +260,35 @@ impl Spelling {
             bundle.char_indices().find(|(_, c)| self.valued.contains(*c) || self.attached.contains(*c));
         first.is_some_and(|(index, c)| self.valued.contains(c) && index + c.len_utf8() == bundle.len())
     }
+}
+
+/// Lists the values that a short option has among these words: the rest of its bundle, or the next word.
+pub(crate) fn short_values<'a>(spelling: &Spelling, args: &'a [String], option: char) -> Vec<&'a str> {
+    let takes_rest = |c: char| [spelling.valued, spelling.attached, spelling.code].concat().contains(c);
+    let mut found = Vec::new();
+    for (at, word) in args.iter().enumerate() {
+        let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) else { continue };
+        let Some((index, letter)) = bundle.char_indices().find(|(_, c)| *c == option || takes_rest(*c))
+        else {
+            continue;
+        };
+        if letter == option {
+            match &bundle[index + letter.len_utf8()..] {
+                "" => found.extend(args.get(at + 1).map(String::as_str)),
+                attached => found.push(attached),
+            }
+        }
+    }
+    found
+}
+
+/// Lists the values that a long option has among these words, by any beginning of its name.
+pub(crate) fn long_values<'a>(args: &'a [String], option: &str) -> Vec<&'a str> {
+    let value = |(at, word): (usize, &'a String)| match word.split_once('=') {
+        Some((name, value)) => is_long(name, option).then_some(value),
+        None => args.get(at + 1).map(String::as_str).filter(|_| is_long(word, option)),
+    };
+    args.iter().enumerate().filter_map(value).collect()
 }
 
 /// Tells whether a word, without a value behind `=`, is a long option or a beginning of its name.

@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::argv::Argv;
-use crate::programs::{Finds, Program, Role};
+use crate::programs::{Finds, Program, Role, long_values};
 use crate::risk::{self, Standing, Started};
 
 pub use script::missing_script;
@@ -98,7 +98,7 @@ pub struct Entry {
 pub struct Reads {
     /// What words may name.
     pub named: BTreeSet<PathBuf>,
-    /// Scripts that interpreters are told to run, wherever they lie.
+    /// What words behind interpreters and programs that start others may name, wherever it lies: scripts among it.
     pub scripts: BTreeSet<PathBuf>,
     /// Files and directories in which programs find code.
     pub code: BTreeSet<PathBuf>,
@@ -155,17 +155,27 @@ pub enum NotBound {
 /// ```
 pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads {
     let mut reads = Reads::default();
-    let commands = risk::started(argv.words());
-    for command in &commands {
-        let finder = Finder { files, directory: directory.join(&command.directory) };
-        finder.command(command, directory, &mut reads);
-        started::executed(&command.words, &finder.directory, files, &mut reads);
-    }
-    started::interpreters(argv, directory, files, &mut reads);
+    follow(argv.words(), directory, files, &mut reads);
+    started::first_lines(directory, files, &mut reads);
     reads.executed.extend(reads.programs.iter().cloned());
     started::chosen_versions(directory, files, &mut reads);
-    reads.missing = script::missing_among(&commands, directory, files);
+    reads.missing = missing_script(argv, directory, files);
     reads
+}
+
+/// Follows every command that one command line starts.
+fn follow(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
+    for (at, command) in risk::started(words).iter().enumerate() {
+        let finder = Finder { files, directory: directory.join(&command.directory) };
+        finder.command(command, directory, reads);
+        if at != 0 && !command.is_tail && command.words[0].contains('/') {
+            reads.scripts.insert(finder.directory.join(&command.words[0]));
+        }
+        started::executed(&command.words, &finder.directory, files, reads);
+    }
+    if risk::is_unread(words) {
+        reads.unbound.insert(NotBound::Option("--split-string"));
+    }
 }
 
 struct Finder<'f> {
@@ -205,8 +215,14 @@ impl Finder<'_> {
             may_be_program = (may_be_program && at != 0) || known.is_some_and(Program::starts_others);
         }
         let directories = BTreeSet::from([outer, self.directory.as_path(), directory.as_path()]);
-        for name in command.words.iter().flat_map(|word| names_in(word)) {
-            reads.named.extend(directories.iter().map(|directory| directory.join(name)));
+        let runs_code = command.words.iter().any(|word| Program::of(word).is_some_and(Program::runs_code));
+        // What an option means need not be known: a file that is named behind such a program may be its code.
+        for (at, word) in command.words.iter().enumerate() {
+            // The program itself is bound as one.
+            let found = if runs_code && at != 0 { &mut reads.scripts } else { &mut reads.named };
+            for name in names_in(word) {
+                found.extend(directories.iter().map(|directory| directory.join(name)));
+            }
         }
         started::programs(&command.words, &self.directory, self.files, reads);
     }
@@ -214,13 +230,16 @@ impl Finder<'_> {
     /// Finds the code of one program with its arguments.
     fn program(&self, known: Program, args: &[String], reads: &mut Reads) {
         let row = known.row();
-        reads.code.extend(row.files.iter().map(|file| self.directory.join(file)));
-        if known.name == "env" {
+        // Some of them are looked for upwards.
+        for folder in self.upwards(&self.directory) {
+            reads.code.extend(row.files.iter().map(|file| folder.join(file)));
+        }
+        if matches!(known.name, "env" | "genv") {
             self.environment(known, args, reads);
         }
         match row.finds {
             Finds::Nothing => {}
-            Finds::Python => self.python(args, reads),
+            Finds::Python => self.python(known, args, reads),
             Finds::PythonTests => self.python_tests(args, reads),
             Finds::PythonCoverage => {
                 if args.first().is_some_and(|word| word == "run") {
@@ -229,13 +248,18 @@ impl Finder<'_> {
             }
             Finds::JavaScript => self.javascript(args, reads),
             Finds::Packages => self.packages(known.name, args, reads),
-            Finds::Make => self.make(args, reads),
-            Finds::Perl => self.perl(args, reads),
-            Finds::Ruby => self.ruby(args, reads),
+            Finds::Make => self.make(known, args, reads),
+            Finds::Perl => self.perl(known, args, reads),
+            Finds::Ruby => self.ruby(known, args, reads),
             Finds::FoundFiles => found_files::find_runs(args, reads),
             Finds::GitCommands => {
-                let folders = args.iter().filter_map(|word| word.strip_prefix("--exec-path="));
+                let folders = long_values(args, "--exec-path").into_iter();
                 reads.code.extend(folders.map(|folder| self.directory.join(folder)));
+                // Settings and hooks in there start programs.
+                for folder in long_values(args, "--git-dir") {
+                    let parts = ["config", "config.worktree", "hooks", "info/attributes", "commondir"];
+                    reads.code.extend(parts.map(|part| self.directory.join(folder).join(part)));
+                }
             }
             Finds::Parts => {
                 let folders = args.iter().filter(|word| !word.starts_with('-'));
@@ -248,7 +272,7 @@ impl Finder<'_> {
                     reads.code.insert(self.directory.join("go.mod"));
                 }
             }
-            Finds::Compiler => self.compiler(args, reads),
+            Finds::Compiler => self.compiler(known, args, reads),
         }
     }
 

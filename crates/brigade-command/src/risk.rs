@@ -171,6 +171,11 @@ pub(crate) fn started(words: &[String]) -> Vec<Started> {
     Reading::of(words).started
 }
 
+/// Tells whether a command line holds a command in a text that cannot be read before it is run.
+pub(crate) fn is_unread(words: &[String]) -> bool {
+    Reading::of(words).is_unread
+}
+
 /// A command that a command line starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Started {
@@ -219,6 +224,7 @@ enum Trying {
 struct Reading {
     risks: Vec<Risk>,
     started: Vec<Started>,
+    is_unread: bool,
     /// The directory and standing of the command that is read next.
     directory: PathBuf,
     standing: Standing,
@@ -233,6 +239,7 @@ impl Reading {
         let mut reading = Reading {
             risks: Vec::new(),
             started: Vec::new(),
+            is_unread: false,
             directory: PathBuf::new(),
             standing: Standing::Certain,
             depth: 0,
@@ -397,6 +404,7 @@ impl Reading {
                 }
                 self.shell_text(&text);
             }
+            wrapper::Inner::Unread => self.is_unread = true,
             wrapper::Inner::Nothing => {}
         }
     }
@@ -497,9 +505,10 @@ impl Reading {
             match known.role() {
                 Role::Wrapper { .. } => match wrapper::look_through(known, args) {
                     wrapper::Inner::Command { words: inner, .. } => words = inner,
-                    wrapper::Inner::ShellText { .. } | wrapper::Inner::Shell | wrapper::Inner::Nothing => {
-                        return;
-                    }
+                    wrapper::Inner::ShellText { .. }
+                    | wrapper::Inner::Shell
+                    | wrapper::Inner::Unread
+                    | wrapper::Inner::Nothing => return,
                 },
                 Role::Privilege => words = wrapper::after_privilege(args),
                 _ => {

@@ -142,12 +142,105 @@ pub fn is_dangerous_variable(name: &str) -> bool {
     DANGEROUS.contains(&name) || DANGEROUS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Tells whether a variable with this value says where code is found.
+/// Ends of names of variables that hold options or commands of a program, or directories of libraries.
+const FAMILIES: &[&str] = &[
+    "ARGS",
+    "ASKPASS",
+    "OPT",
+    "OPTIONS",
+    "OPTS",
+    "SHELL",
+    "_COMMAND",
+    "_DIFF",
+    "_EDITOR",
+    "_INIT",
+    "_LIBRARY_PATH",
+    "_LIBS",
+    "_LOAD_PATH",
+    "_MODULE_PATH",
+    "_PAGER",
+    "_PLUGIN_PATH",
+    "_PROG",
+    "_RSH",
+    "_RUNNER",
+    "_WRAPPER",
+    "VIMINIT",
+];
+
+/// Variables that belong to no such family and say where programs, settings or libraries are.
+const ALSO: &[&str] = &[
+    "COMPILER_PATH",
+    "CVS_RSH",
+    "EXINIT",
+    "GCC_EXEC_PREFIX",
+    "GNUMAKEFLAGS",
+    "LIBRARY_PATH",
+    "MFLAGS",
+    "VIMRUNTIME",
+];
+
+/// Variables of git that say where its directories and settings are.
+const PLACES_OF_GIT: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_ATTR_SOURCE",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_WORK_TREE",
+];
+
+/// Settings of npm that say nothing about code.
+const HARMLESS_OF_NPM: &[&str] = &[
+    "audit",
+    "color",
+    "engine_strict",
+    "fetch_retries",
+    "fetch_timeout",
+    "fund",
+    "ignore_scripts",
+    "loglevel",
+    "maxsockets",
+    "offline",
+    "omit",
+    "only",
+    "prefer_offline",
+    "production",
+    "progress",
+    "save",
+    "silent",
+    "timing",
+    "unicode",
+    "update_notifier",
+    "yes",
+];
+
+/// Tells whether a variable with this value says where code is found, or makes a program start another one.
 pub(crate) fn names_code(name: &str, value: &str) -> bool {
-    is_dangerous_variable(name) && !is_harmless(name, value)
+    (is_dangerous_variable(name) || is_of_a_family(name)) && !is_harmless(name, value)
+}
+
+fn is_of_a_family(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    // npm ignores the case, and takes either sign.
+    if let Some(setting) = lower.strip_prefix("npm_config_") {
+        return !HARMLESS_OF_NPM.contains(&setting.replace('-', "_").as_str());
+    }
+    let is_of_cargo = name.starts_with("CARGO_TARGET_") && name != "CARGO_TARGET_DIR";
+    let is_of_erlang = name.starts_with("ERL_") && name.ends_with("FLAGS");
+    is_of_cargo
+        || is_of_erlang
+        || ALSO.contains(&name)
+        || PLACES_OF_GIT.contains(&name)
+        || FAMILIES.iter().any(|end| name.ends_with(end))
 }
 
 fn is_harmless(name: &str, value: &str) -> bool {
+    if value.is_empty() && name != "PATH" {
+        return true;
+    }
     match name {
         "NODE_OPTIONS" => value
             .split_whitespace()
@@ -156,6 +249,10 @@ fn is_harmless(name: &str, value: &str) -> bool {
         "EDITOR" | "GIT_EDITOR" | "GIT_PAGER" | "MANPAGER" | "PAGER" | "VISUAL" => {
             HARMLESS_PROGRAMS.contains(&value)
         }
+        "JAVA_OPTS" | "MAVEN_OPTS" | "GRADLE_OPTS" | "SBT_OPTS" => {
+            value.split_whitespace().all(|option| option.starts_with("-Xm") || option.starts_with("-Xs"))
+        }
+        name if name.ends_with("_PAGER") || name.ends_with("_EDITOR") => HARMLESS_PROGRAMS.contains(&value),
         name => HARMLESS.contains(&name),
     }
 }
@@ -178,6 +275,42 @@ mod tests {
             ("PYTHONWARNINGS", "ignore", false),
             ("PAGER", "cat", false),
             ("X", "1", false),
+            // Families.
+            ("npm_config_node_options", "--require ./x.js", true),
+            ("NPM_CONFIG_SCRIPT_SHELL", "./x", true),
+            ("npm_config_script-shell", "./x", true),
+            ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "./x", true),
+            ("CARGO_TARGET_AARCH64_APPLE_DARWIN_LINKER", "./x", true),
+            ("RUSTC_WORKSPACE_WRAPPER", "./x", true),
+            ("ERL_AFLAGS", "-eval x", true),
+            ("GNUMAKEFLAGS", "--eval=x", true),
+            ("BASH_FUNC_ls%%", "() { x; }", true),
+            ("PYTEST_ADDOPTS", "-p x", true),
+            ("VIMINIT", ":!x", true),
+            ("TAR_OPTIONS", "--checkpoint-action=exec=./e.sh", true),
+            ("RSYNC_RSH", "./x", true),
+            ("JAVA_OPTS", "-javaagent:x.jar", true),
+            ("MAVEN_OPTS", "-Dx", true),
+            ("GIT_DIR", "gd", true),
+            ("GIT_EXTERNAL_DIFF", "./x", true),
+            ("COMPILER_PATH", "l", true),
+            ("MYSQL_PAGER", "./x", true),
+            ("npm_config_loglevel", "error", false),
+            ("NPM_CONFIG_FUND", "false", false),
+            ("CARGO_TARGET_DIR", "out", false),
+            ("MAVEN_OPTS", "-Xmx512m", false),
+            ("GIT_PAGER", "cat", false),
+            ("GIT_AUTHOR_NAME", "x", false),
+            ("GIT_TERMINAL_PROMPT", "0", false),
+            ("CI", "true", false),
+            ("NO_COLOR", "1", false),
+            ("NODE_ENV", "production", false),
+            ("NODE_OPTIONS", "--max-old-space-size=512", false),
+            ("LANG", "C", false),
+            ("TZ", "UTC", false),
+            ("RUST_LOG", "debug", false),
+            ("COLUMNS", "80", false),
+            ("CFLAGS", "-O2", false),
         ] {
             assert_eq!(names_code(name, value), expect, "{name}={value}");
         }

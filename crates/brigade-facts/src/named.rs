@@ -141,8 +141,12 @@ impl NamedFiles {
             Ok(Location::Outside(_)) | Err(_) => return Ok(()),
         };
         if metadata.is_ok_and(|metadata| metadata.kind == FileKind::File) && !self.files.contains_key(&name) {
-            let fingerprint = file_fingerprint(fs, &name)?;
-            self.files.insert(name, fingerprint);
+            match file_fingerprint(fs, &name) {
+                Ok(fingerprint) => drop(self.files.insert(name, fingerprint)),
+                // What may not be read cannot be run by an interpreter, either.
+                Err(_) if name.starts_with('/') => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }

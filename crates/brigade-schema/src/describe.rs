@@ -37,6 +37,23 @@ pub enum Requirement {
 }
 
 impl Property<'_> {
+    /// Tells whether the schema lists every value that is allowed, with `enum` or `const`.
+    pub fn has_fixed_values(&self) -> bool {
+        let is_fixed = |id: NodeId| {
+            let mut next = Some(id);
+            for _ in 0..DEEPEST {
+                let Some(id) = next else { return false };
+                let node = self.schema.node(id);
+                if !node.values.is_empty() {
+                    return true;
+                }
+                next = node.reference;
+            }
+            false
+        };
+        self.node.is_some_and(is_fixed)
+    }
+
     /// Describes the allowed values in a few words: `string`, `array of integer`, `one of "a", "b"`.
     pub fn describe_type(&self) -> String {
         self.node.map_or_else(|| "any".to_owned(), |node| describe_type(self.schema, node))

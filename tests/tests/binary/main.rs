@@ -4,6 +4,7 @@
 //! test changes the directory, the variables or the limits of its own process; it sets them for the commands that it
 //! starts.
 
+mod attack_commands;
 mod attack_grants;
 mod call_checkpoints;
 mod call_documents;

@@ -75,6 +75,8 @@ pub struct Tool {
     pub supported_harnesses: Vec<String>,
     /// For each argument name, the text that it adds to the command.
     pub argument_template: BTreeMap<String, String>,
+    /// Arguments whose values may begin a word of the command with `-`.
+    pub allow_option_values: Vec<String>,
     /// For each harness, the file of the projection.
     pub projections: BTreeMap<String, String>,
     /// For each harness, the fingerprint of a projection that is made elsewhere.
@@ -130,6 +132,7 @@ impl Tool {
             capability: Vec::new(),
             supported_harnesses: Vec::new(),
             argument_template: BTreeMap::new(),
+            allow_option_values: Vec::new(),
             projections: BTreeMap::new(),
             projection_fingerprints: BTreeMap::new(),
             origin,

@@ -152,7 +152,8 @@ impl Entry for Tool {
             29 => Slot::List(&mut self.supported_harnesses),
             30 => Slot::Table(&mut self.projections),
             31 => Slot::Table(&mut self.projection_fingerprints),
-            _ => Slot::Table(&mut self.argument_template),
+            32 => Slot::Table(&mut self.argument_template),
+            _ => Slot::List(&mut self.allow_option_values),
         }
     }
 

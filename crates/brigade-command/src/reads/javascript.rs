@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use brigade_core::{Dialect, Json};
 
 use super::{Finder, NotBound, Reads};
+use crate::programs::is_long;
 
 /// The largest `package.json` that is read.
 const PACKAGE_LIMIT: u64 = 1 << 20;
@@ -101,15 +102,30 @@ impl Finder<'_> {
                 Some((name, value)) => (name, Some(value)),
                 None => (word.as_str(), None),
             };
+            // Any beginning of a name counts.
+            let full = ["--node-options", "--script-shell", "--prefix", "--workspaces", "--workspace"];
+            let name = full.into_iter().find(|full| is_long(name, full) && 5 < name.len()).unwrap_or(name);
             match name {
                 "--node-options" => drop(reads.unbound.insert(NotBound::Option("--node-options"))),
                 "--script-shell" => drop(reads.unbound.insert(NotBound::Option("--script-shell"))),
-                "--prefix" | "-C" | "-w" | "--workspace" | "--dir" | "--cwd" => {
+                "--workspaces" | "-ws" | "--recursive" | "-r" | "--filter" | "-F" => {
+                    self.tree(&self.directory, &["package.json"], reads);
+                }
+                "-w" | "--workspace" => {
+                    self.tree(&self.directory, &["package.json"], reads);
+                    let folder = attached.or_else(|| words.next().map(String::as_str));
+                    folders.extend(folder.map(|folder| self.directory.join(folder)));
+                }
+                "--prefix" | "-C" | "--dir" | "--cwd" => {
                     if let Some(folder) = attached.or_else(|| words.next().map(String::as_str)) {
                         folders.push(self.directory.join(folder));
                     }
                 }
                 name if name.starts_with('-') => {}
+                "workspaces" | "workspace" if manager == "yarn" => {
+                    self.tree(&self.directory, &["package.json"], reads);
+                    operands.push(name);
+                }
                 name => operands.push(name),
             }
         }

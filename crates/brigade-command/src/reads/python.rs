@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Finder, Reads};
+use crate::programs::{Program, short_values};
 
 /// Modules of Python that run the script or module that their arguments name.
 const LAUNCHING_MODULES: &[&str] = &[
@@ -24,7 +25,11 @@ const TEST_ENDS: &[&str] = &[".py", ".pyc", ".so"];
 
 impl Finder<'_> {
     /// Reads the options of Python up to a module, a folder or a file.
-    pub(super) fn python(&self, args: &[String], reads: &mut Reads) {
+    pub(super) fn python(&self, known: Program, args: &[String], reads: &mut Reads) {
+        // What it compiled earlier is run in place of the source.
+        let settings = short_values(&known.row().spelling, args, 'X').into_iter();
+        let caches = settings.filter_map(|setting| setting.strip_prefix("pycache_prefix="));
+        reads.code.extend(caches.map(|folder| self.directory.join(folder)));
         let mut at = 0;
         while let Some(word) = args.get(at) {
             at += 1;
@@ -146,9 +151,15 @@ impl Finder<'_> {
         let mut signs: Vec<PathBuf> = begins.iter().map(|name| package.join(name)).collect();
         if !inner.as_os_str().is_empty() {
             signs.push(package.join(&inner));
-            signs.push(package.join(inner.with_extension("py")));
         }
-        if signs.iter().any(|sign| self.is_there(sign)) {
+        // `sub.py`, `sub.pyc`, `sub.cpython-312.so`.
+        let has_module = || {
+            let last = inner.file_name().map(|name| format!("{}.", name.to_string_lossy()));
+            let around = package.join(inner.parent().unwrap_or(&inner));
+            let is_it = |name: &str| last.as_ref().is_some_and(|last| name.starts_with(last));
+            self.files.list(&around).iter().any(|entry| is_it(&entry.name))
+        };
+        if signs.iter().any(|sign| self.is_there(sign)) || has_module() {
             reads.code.insert(package.clone());
         }
         let beginning = format!("{top}.");

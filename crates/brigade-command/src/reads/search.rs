@@ -1,34 +1,38 @@
 //! Folders in which options say that code is found: of Perl, of Ruby, and of compilers.
 
 use super::{Finder, NotBound, Reads};
-
-/// Lists the values of a short option, attached or as the next word.
-fn values<'a>(args: &'a [String], option: &'static str) -> impl Iterator<Item = &'a str> {
-    args.iter().enumerate().filter_map(move |(at, word)| match word.strip_prefix(option)? {
-        "" => args.get(at + 1).map(String::as_str),
-        attached => Some(attached),
-    })
-}
+use crate::programs::{Program, long_values, short_values};
 
 impl Finder<'_> {
     /// Finds the folders that `-I` and `-Mlib=` of Perl name, and modules that `-M` names.
-    pub(super) fn perl(&self, args: &[String], reads: &mut Reads) {
-        let mut folders: Vec<&str> = values(args, "-I").collect();
+    pub(super) fn perl(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let spelling = &known.row().spelling;
+        let mut folders = short_values(spelling, args, 'I');
         let mut modules = Vec::new();
-        for word in ["-M", "-m"].into_iter().flat_map(|option| values(args, option)) {
-            let (module, list) = word.split_once('=').unwrap_or((word, ""));
-            match module.trim_start_matches('-') {
-                "lib" | "blib" => folders.extend(list.split(',')),
+        for word in ['M', 'm'].into_iter().flat_map(|option| short_values(spelling, args, option)) {
+            // `lib=a,b`, `lib qw(a b)`, `-strict`.
+            let text = word.trim_start_matches('-');
+            let mut parts = text.split(|c: char| c.is_whitespace() || "=,;'\"()[]{}".contains(c));
+            match parts.next().unwrap_or_default() {
+                "lib" | "blib" => folders.extend(parts.filter(|part| !part.is_empty())),
                 module => modules.push(format!("{}.pm", module.replace("::", "/"))),
             }
         }
+        let debuggers = short_values(spelling, args, 'd').into_iter();
+        modules.extend(debuggers.filter_map(|name| name.split_once(':')).map(|(_, name)| {
+            let name = name.split('=').next().unwrap_or(name);
+            format!("Devel/{}.pm", name.replace("::", "/"))
+        }));
         self.search(&folders, &modules, reads);
     }
 
     /// Finds the folders that `-I` of Ruby names, and files that `-r` names.
-    pub(super) fn ruby(&self, args: &[String], reads: &mut Reads) {
-        let folders: Vec<&str> = values(args, "-I").flat_map(|list| list.split(':')).collect();
-        let required: Vec<String> = values(args, "-r").map(|name| format!("{name}.rb")).collect();
+    pub(super) fn ruby(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let spelling = &known.row().spelling;
+        let folders = short_values(spelling, args, 'I');
+        let folders: Vec<&str> = folders.into_iter().flat_map(|list| list.split(':')).collect();
+        let required = short_values(spelling, args, 'r').into_iter().chain(long_values(args, "--require"));
+        let required: Vec<String> = required.map(|name| format!("{name}.rb")).collect();
         reads.code.extend(required.iter().map(|name| self.directory.join(name)));
         self.search(&folders, &required, reads);
     }
@@ -41,8 +45,10 @@ impl Finder<'_> {
     }
 
     /// Finds the folders in which a compiler is told to find its programs.
-    pub(super) fn compiler(&self, args: &[String], reads: &mut Reads) {
-        reads.code.extend(values(args, "-B").map(|folder| self.directory.join(folder)));
+    pub(super) fn compiler(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let folders = short_values(&known.row().spelling, args, 'B').into_iter();
+        let folders = folders.chain(long_values(args, "--prefix"));
+        reads.code.extend(folders.map(|folder| self.directory.join(folder)));
         if args.iter().any(|word| word == "-wrapper") {
             reads.unbound.insert(NotBound::Option("-wrapper"));
         }

@@ -1,12 +1,12 @@
 //! The programs that a command leads to besides the one it names: words behind a launcher, and interpreters behind
 //! `#!`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{Files, Reads};
-use crate::argv::Argv;
 use crate::path::find_program;
-use crate::programs::{Program, Role, base_name};
+use crate::programs::{Program, Role};
 
 /// How many programs that lead to each other are followed.
 const DEPTH: usize = 4;
@@ -77,14 +77,18 @@ pub(super) fn chosen_versions(directory: &Path, files: &dyn Files, reads: &mut R
     }
 }
 
-/// Finds the interpreters of the programs of a command that are scripts.
-pub(super) fn interpreters(argv: &Argv, directory: &Path, files: &dyn Files, reads: &mut Reads) {
-    let mut scripts: Vec<PathBuf> = find(argv.program(), directory, files).into_iter().collect();
-    scripts.extend(reads.programs.iter().cloned());
+/// Follows the first lines of the programs that are executed: their words are words of the command.
+pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads) {
+    let mut followed = BTreeSet::new();
     for _ in 0..DEPTH {
-        let found: Vec<PathBuf> =
-            scripts.iter().flat_map(|script| of_script(script, directory, files)).collect();
-        scripts = found.into_iter().filter(|path| reads.programs.insert(path.clone())).collect();
+        let programs: BTreeSet<PathBuf> = reads.executed.union(&reads.programs).cloned().collect();
+        for program in &programs - &followed {
+            if let Some(words) = first_line(&program, files) {
+                reads.programs.extend(find(&words[0], directory, files));
+                super::follow(&words, directory, files, reads);
+            }
+            followed.insert(program);
+        }
     }
 }
 
@@ -92,18 +96,18 @@ fn find(word: &str, directory: &Path, files: &dyn Files) -> Option<PathBuf> {
     find_program(word, directory, files.path_variable(), |path| files.is_program(path))
 }
 
-/// Reads the first line of a script: its interpreter, and the program behind it when that is `env`.
-fn of_script(script: &Path, directory: &Path, files: &dyn Files) -> Vec<PathBuf> {
+/// Reads the first line of a script as the system does: an interpreter, at most one argument, and the script itself.
+fn first_line(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
     let head = files.head(script, FIRST_LINE);
-    let Some(line) = head.strip_prefix(b"#!") else { return Vec::new() };
-    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let line = String::from_utf8_lossy(line);
-    let mut words = line.split_whitespace();
-    let Some(interpreter) = words.next() else { return Vec::new() };
-    let mut found = vec![directory.join(interpreter)];
-    if base_name(interpreter) == "env" {
-        let named = words.find(|word| !word.starts_with('-') && !word.contains('='));
-        found.extend(named.and_then(|word| find(word, directory, files)));
-    }
-    found
+    let line = line.trim_matches([' ', '\t']);
+    let (interpreter, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
+    // Without a slash it is a file where the command starts.
+    let interpreter =
+        if interpreter.contains('/') { interpreter.to_owned() } else { format!("./{interpreter}") };
+    let argument = Some(argument.trim_start_matches([' ', '\t'])).filter(|argument| !argument.is_empty());
+    // Of another place it is a program like any other, and bound as one.
+    let script = script.starts_with(files.root()).then(|| script.to_string_lossy().into_owned());
+    Some(std::iter::once(interpreter).chain(argument.map(str::to_owned)).chain(script).collect())
 }

@@ -7,6 +7,8 @@ use crate::programs::{Password, all};
 struct Fake {
     files: BTreeSet<PathBuf>,
     links: BTreeMap<PathBuf, PathBuf>,
+    /// Programs that are scripts, and how they begin.
+    heads: BTreeMap<PathBuf, &'static str>,
 }
 
 impl Fake {
@@ -15,6 +17,7 @@ impl Fake {
         Fake {
             files: files.iter().map(|file| root.join(file)).collect(),
             links: links.iter().map(|(link, target)| (root.join(link), root.join(target))).collect(),
+            heads: BTreeMap::new(),
         }
     }
 
@@ -63,7 +66,7 @@ impl Files for Fake {
     }
 
     fn is_program(&self, path: &Path) -> bool {
-        path == Path::new("/bin/python3")
+        path == Path::new("/bin/python3") || path == Path::new("/bin/env") || self.heads.contains_key(path)
     }
 
     fn list(&self, folder: &Path) -> Vec<Entry> {
@@ -83,8 +86,8 @@ impl Files for Fake {
         None
     }
 
-    fn head(&self, _: &Path, _: usize) -> Vec<u8> {
-        Vec::new()
+    fn head(&self, path: &Path, _: usize) -> Vec<u8> {
+        self.heads.get(path).map(|head| head.as_bytes().to_owned()).unwrap_or_default()
     }
 }
 
@@ -111,8 +114,11 @@ fn spellings(known: Program) -> Vec<String> {
     }
     let is_free = |name: &&&str| !matches!(**name, "--chdir" | "--split-string" | "--command");
     for long in spelling.long_valued.iter().filter(is_free) {
-        found.push(format!("{name} {long} v{operands}"));
-        found.push(format!("{name} {long}=v{operands}"));
+        let short = &long[..long.len() - 1];
+        for long in [long, short].into_iter().filter(|long| 3 < long.len()) {
+            found.push(format!("{name} {long} v{operands}"));
+            found.push(format!("{name} {long}=v{operands}"));
+        }
     }
     found
 }
@@ -129,6 +135,10 @@ fn what_a_program_starts_reads_the_same_files() {
             assert!(bare.code.is_subset(&behind.code), "{before}: {behind:?}");
             assert!(behind.programs.contains(Path::new("/bin/python3")), "{before}: {behind:?}");
             assert!(behind.unbound.is_empty(), "{before}: {behind:?}");
+            let outside = format!("{before} python3 --unheard-of x --other=/opt/x/o.py");
+            assert!(reads(&outside, &files).scripts.contains(Path::new("/opt/x/o.py")), "{before}");
+            let risks = risk::judge(&Argv::parse(&format!("{before} sh -c ls")).unwrap());
+            assert!(risks.iter().any(|risk| risk.code() == "shell-text"), "{before}: {risks:?}");
             rows += 1;
         }
     }
@@ -158,6 +168,105 @@ fn what_risk_looks_through_reads_the_same_files() {
     }
     let remote = reads("ssh host python3 -m pkg", &files);
     assert!(!remote.code.contains(Path::new("/work/pkg")), "{remote:?}");
+}
+
+#[test]
+fn what_a_word_names_is_code_wherever_it_lies() {
+    let files = Fake::new(&[], &[]);
+    for command in [
+        "bash -eo pipefail /opt/x/o",
+        "timeout -s KILL 5 python3 /opt/x/o",
+        "env -u X python3 /opt/x/o",
+        "taskset 1 python3 /opt/x/o",
+        "perl -l /opt/x/o",
+        "awk -f /opt/x/o",
+        "awk -f/opt/x/o",
+        "make -f /opt/x/o",
+        "make --fil=/opt/x/o",
+        "node --title x /opt/x/o",
+        "node --env-file=/opt/x/o x.js",
+        "python3 -m trace --trace /opt/x/o",
+        "bash --init-file /opt/x/o",
+        "sed -nf/opt/x/o",
+        "env X=/opt/x/o python3 x.py",
+        "uv run --with y python3 /opt/x/o",
+        "env -S 'bash -x /opt/x/o'",
+        "watch -g 'python3 /opt/x/o'",
+    ] {
+        let found = reads(command, &files);
+        assert!(found.scripts.contains(Path::new("/opt/x/o")), "{command}: {found:?}");
+    }
+    // What only prints or copies runs nothing of it.
+    assert!(!reads("cat /opt/x/o", &files).scripts.contains(Path::new("/opt/x/o")));
+}
+
+#[test]
+fn code_is_found_in_each_spelling_of_an_option() {
+    let files = Fake::new(&["pkg/sub.pyc", "lib/pkg/package.json", "gd/config"], &[]);
+    for (command, expect) in [
+        ("make --dir=gd", "gd/Makefile"),
+        ("make -sC gd", "gd/Makefile"),
+        ("make --include-d gd", "gd"),
+        ("env --chd gd make", "gd/Makefile"),
+        ("env -iC gd sh run.sh", "gd/run.sh"),
+        ("perl -wI l -MFoo x.pl", "l/Foo.pm"),
+        ("perl -wMlib=l -MFoo x.pl", "l/Foo.pm"),
+        ("perl '-Mlib qw(l)' -MFoo x.pl", "l/Foo.pm"),
+        ("perl -d:Foo -Il x.pl", "l/Devel/Foo.pm"),
+        ("ruby -wI l -rfoo x.rb", "l/foo.rb"),
+        ("gcc --prefix=l x.c", "l"),
+        ("gcc --pref l x.c", "l"),
+        ("c99 -B l x.c", "l"),
+        ("aarch64-linux-gnu-gcc-12 -Bl x.c", "l"),
+        ("python3 -X pycache_prefix=pc -m pkg", "pc"),
+        ("python3 -Xpycache_prefix=pc -m pkg", "pc"),
+        ("python3 -m pkg.sub", "pkg"),
+        ("npm run x --workspaces", "lib/pkg/package.json"),
+        ("git --git-dir=gd status", "gd/config"),
+        ("git --git-dir gd status", "gd/hooks"),
+    ] {
+        let found = reads(command, &files);
+        let path = Path::new("/work").join(expect);
+        assert!(found.code.contains(&path) || found.scripts.contains(&path), "{command}: {found:?}");
+    }
+    let argv = Argv::parse("npm test").unwrap();
+    let found = what_it_reads(&argv, Path::new("/work/lib/pkg"), &files);
+    for path in ["/work/lib/pkg/package.json", "/work/lib/package.json", "/work/package.json"] {
+        assert!(found.code.contains(Path::new(path)), "{found:?}");
+    }
+}
+
+#[test]
+fn first_lines_are_words_of_the_command() {
+    for (head, expect) in [
+        ("#!/usr/bin/env -S python3 bin/x.py\n", Some("bin/x.py")),
+        ("#!/bin/python3 bin/x.py\n", Some("bin/x.py")),
+        ("#! /bin/env  -S X=1 python3 -u bin/x.py \nmore", Some("bin/x.py")),
+        ("#!/bin/python3\n# bin/x.py\n", None),
+        ("# bin/x.py\n", None),
+    ] {
+        let mut files = Fake::new(&["bin/x.py"], &[]);
+        files.heads.insert(PathBuf::from("/work/run"), head);
+        for command in ["./run", "env ./run", "timeout 5 ./run"] {
+            let found = reads(command, &files);
+            let has = found.scripts.contains(Path::new("/work/bin/x.py"));
+            assert_eq!(has, expect.is_some(), "{command} {head}: {found:?}");
+        }
+    }
+    // The script of an interpreter is not executed by the system.
+    let mut files = Fake::new(&["run", "bin/x.py"], &[]);
+    files.heads.insert(PathBuf::from("/work/run"), "#!/usr/bin/env -S python3 bin/x.py\n");
+    let found = reads("python3 ./run", &files);
+    assert!(!found.executed.contains(Path::new("/work/run")), "{found:?}");
+}
+
+#[test]
+fn what_only_env_can_tell_is_a_reason() {
+    let files = Fake::new(&[], &[]);
+    for command in ["env -S 'python3 ${X}'", "nice env -vS 'python3 $X'", "env --split='a \"b'"] {
+        let unread = BTreeSet::from([NotBound::Option("--split-string")]);
+        assert_eq!(reads(command, &files).unbound, unread, "{command}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Finds what git is told to run: by settings on its command line, and by options of its subcommands.
 
 use super::Word;
+use crate::programs::is_long;
 
 /// Something that git is told to run.
 pub(super) enum GitRuns {
@@ -56,6 +57,8 @@ const RUN_BY_SECTION: &[(&str, &[&str])] = &[
 const RUN_BY_OPTION: &[(&str, &[&str])] = &[
     ("", &["--upload-pack", "--receive-pack"]),
     ("archive", &["--exec"]),
+    ("fetch-pack", &["--exec"]),
+    ("send-pack", &["--exec"]),
     ("clone", &["-u"]),
     ("difftool", &["-x", "--extcmd"]),
     (
@@ -76,6 +79,9 @@ const RUN_BY_OPTION: &[(&str, &[&str])] = &[
     ("push", &["--exec"]),
     ("rebase", &["-x", "--exec"]),
 ];
+
+/// Options that begin as those do and mean something else.
+const OTHER_OPTIONS: &[&str] = &["--env", "--force", "--index", "--open", "--set", "--tag", "--tree"];
 
 /// Lists what a command line of git, without the program itself, runs besides git.
 pub(super) fn git_runs(args: &[Word]) -> Vec<GitRuns> {
@@ -124,6 +130,11 @@ fn by_setting(place: &Word, setting: &str) -> Option<GitRuns> {
         }
         return None;
     }
+    // Addresses that are commands, in the name or in the value.
+    let is_address = first == "url" || matches!(name.rsplit('.').next(), Some("url" | "pushurl"));
+    if is_address && let Some((_, command)) = setting.split_once("ext::") {
+        return Some(GitRuns::Text(text(command)));
+    }
     if first == "credential" && name.ends_with(".helper") {
         let runs = value.starts_with('!') || value.contains(['/', ' ']);
         return runs.then(|| GitRuns::Text(text(value.trim_start_matches('!'))));
@@ -147,6 +158,10 @@ fn is_run(name: &str) -> bool {
     }
     let Some((section, _)) = name.split_once('.') else { return false };
     let last = name.rsplit('.').next().unwrap_or_default();
+    // Whatever the section: a command, and another file of settings, which can name any.
+    if matches!(last, "command" | "cmd") || (matches!(section, "include" | "includeif") && last == "path") {
+        return true;
+    }
     RUN_BY_SECTION
         .iter()
         .any(|(of, names)| *of == section && names.iter().any(|n| n.is_empty() || *n == last))
@@ -201,26 +216,35 @@ fn by_subcommand(subcommand: &str, args: &[Word], found: &mut Vec<GitRuns>) {
             break;
         }
         let value = |value: &str| Word { text: value.to_owned(), at: word.at };
-        if subcommand == "clone" && matches!(text, "-c" | "--config") {
+        if subcommand == "clone" && (text == "-c" || is_long(text, "--config")) {
             found.extend(args.get(at + 1).and_then(|setting| by_setting(setting, &setting.text)));
-        } else if subcommand == "clone" && text.starts_with("--config=") {
-            found.extend(by_setting(word, &text["--config=".len()..]));
+        } else if subcommand == "clone"
+            && let Some((name, setting)) = text.split_once('=')
+            && is_long(name, "--config")
+        {
+            found.extend(by_setting(word, setting));
         }
         // A transport whose address is a command.
         if let Some(command) = text.strip_prefix("ext::") {
             found.push(GitRuns::Text(value(command)));
         }
         for option in options() {
-            if let Some(rest) = text.strip_prefix(option) {
-                let long = option.starts_with("--");
-                let run = match rest.strip_prefix('=').filter(|_| long) {
-                    Some(command) => Some(value(command)),
-                    None if rest.is_empty() => args.get(at + 1).cloned(),
-                    None if !long => Some(value(rest)),
+            let run = if option.starts_with("--") {
+                // By any beginning of its name, except where that is another option.
+                match text.split_once('=') {
+                    Some((name, command)) => is_long(name, option).then(|| value(command)),
+                    None if is_long(text, option) && !OTHER_OPTIONS.contains(&text) => {
+                        args.get(at + 1).cloned()
+                    }
                     None => None,
-                };
-                found.extend(run.map(GitRuns::Text));
-            }
+                }
+            } else {
+                match text.strip_prefix(option) {
+                    Some("") => args.get(at + 1).cloned(),
+                    attached => attached.map(value),
+                }
+            };
+            found.extend(run.map(GitRuns::Text));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Finds what ordinary programs run because one of their options says so: `script -c …`, `tar --to-command=…`.
 
 use super::{Word, language};
-use crate::programs::{Hook, Program, Value, base_name};
+use crate::programs::{Hook, Program, Value, base_name, is_long};
 
 /// Something that an option makes a program run.
 pub(super) enum Hooked {
@@ -27,6 +27,8 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
     let name = base_name(program);
     let mut found = Vec::new();
     let known = Program::of(program);
+    let unbundled = if matches!(&*name, "bsdtar" | "gtar" | "tar") { old_bundle(args) } else { None };
+    let args = unbundled.as_deref().unwrap_or(args);
     for (known, hook) in
         known.iter().flat_map(|known| known.row().hooks.iter().map(move |hook| (known, hook)))
     {
@@ -46,10 +48,10 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
     match &*name {
         "tar" | "gtar" => {
             for (at, word) in args.iter().enumerate() {
-                let action = match word.text.strip_prefix("--checkpoint-action") {
-                    Some("") => args.get(at + 1).map(|next| next.text.as_str()),
-                    Some(rest) => rest.strip_prefix('='),
-                    None => None,
+                const ACTION: &str = "--checkpoint-action";
+                let action = match word.text.split_once('=') {
+                    Some((name, action)) => Some(action).filter(|_| is_long(name, ACTION)),
+                    None => args.get(at + 1).map(|n| n.text.as_str()).filter(|_| is_long(&word.text, ACTION)),
                 };
                 if let Some(command) = action.and_then(|action| action.strip_prefix("exec=")) {
                     let text = Word { text: command.to_owned(), at: word.at };
@@ -77,8 +79,14 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
         }
         "socat" => found.extend(args.iter().filter_map(socat)),
         "zip" => {
-            let option = args.iter().position(|word| word.text == "-TT");
-            let text = option.and_then(|at| Some((args[at].at, args.get(at + 1)?.clone())));
+            let text = args.iter().enumerate().find_map(|(at, word)| {
+                let bundle = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'))?;
+                let text = match bundle.split_once("TT")?.1 {
+                    "" => args.get(at + 1)?.clone(),
+                    attached => Word { text: attached.to_owned(), at: word.at },
+                };
+                Some((word.at, text))
+            });
             found.extend(text.map(|(option, text)| Hooked::ShellText { option, program: "zip", text }));
         }
         name => {
@@ -88,6 +96,23 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
         }
     }
     found
+}
+
+/// Writes the letters without a dash that old commands of tar begin with as options: `cfI o.tar 'gzip -9' files`.
+fn old_bundle(args: &[Word]) -> Option<Vec<Word>> {
+    const VALUED: &str = "bCfFgHIKLNTVX";
+    let (first, rest) = args.split_first()?;
+    if first.text.is_empty() || !first.text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let mut rest = rest.iter();
+    let mut words = Vec::new();
+    for letter in first.text.chars() {
+        words.push(Word { text: format!("-{letter}"), at: first.at });
+        words.extend(if VALUED.contains(letter) { rest.next().cloned() } else { None });
+    }
+    words.extend(rest.cloned());
+    Some(words)
 }
 
 /// Tells whether a text for sqlite3 holds a command that starts others: `.shell`, `.system`, `.once |…`.
@@ -143,11 +168,9 @@ fn values(program: Program, hook: &Hook, args: &[Word]) -> Vec<(usize, Word)> {
         }
         let next = || args.get(at + 1).cloned();
         let attached = |value: &str| Some(Word { text: value.to_owned(), at: word.at });
-        let value = if let Some(name) = hook.long.iter().find(|name| text.starts_with(**name)) {
-            match &text[name.len()..] {
-                "" => next(),
-                rest => rest.strip_prefix('=').and_then(attached),
-            }
+        let (name, behind) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let value = if hook.long.iter().any(|long| name == *long || is_long(name, long)) {
+            behind.map_or_else(next, attached)
         } else if let Some(bundle) = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')) {
             match bundle.find(|c| hook.short.contains(c)) {
                 // What stands before it are other options, which are letters too.

@@ -48,7 +48,7 @@ fn awk_program_runs(program: &str) -> bool {
                 operand_expected = false;
             }
             '/' if operand_expected => {
-                at = after_delimiter(&chars, at, '/');
+                at = after_pattern(&chars, at, '/');
                 operand_expected = false;
             }
             '#' => at += chars[at..].iter().take_while(|c| **c != '\n').count(),
@@ -86,6 +86,39 @@ fn after_delimiter(chars: &[char], mut at: usize, delimiter: char) -> usize {
         }
     }
     at.min(chars.len())
+}
+
+/// Gives the position after the delimiter that ends a pattern, or the end: in brackets it is a character like others.
+fn after_pattern(chars: &[char], mut at: usize, delimiter: char) -> usize {
+    while let Some(c) = chars.get(at) {
+        at += 1;
+        match *c {
+            '\\' => at += 1,
+            '[' if delimiter != '[' => at = after_brackets(chars, at).unwrap_or(at),
+            c if c == delimiter => break,
+            _ => {}
+        }
+    }
+    at.min(chars.len())
+}
+
+/// Gives the position after the `]` that ends a bracket expression; `None` when none does.
+fn after_brackets(chars: &[char], mut at: usize) -> Option<usize> {
+    at += usize::from(chars.get(at) == Some(&'^'));
+    // Directly behind the beginning it is a character of the list.
+    at += usize::from(chars.get(at) == Some(&']'));
+    loop {
+        match chars.get(at)? {
+            ']' => return Some(at + 1),
+            '\n' => return None,
+            '[' if matches!(chars.get(at + 1), Some(':' | '.' | '=')) => {
+                let kind = chars[at + 1];
+                let end = chars[at + 2..].windows(2).position(|pair| pair == [kind, ']'])?;
+                at += 2 + end + 2;
+            }
+            _ => at += 1,
+        }
+    }
 }
 
 /// Finds the argument of sed that runs commands: the command `e`, or the flag `e` of a replacement.
@@ -176,16 +209,20 @@ fn sed_script_runs(script: &str) -> bool {
             '0'..='9' | ',' | '$' | '~' | '+' | '!' | '{' | '}' | ';' => {}
             c if c.is_whitespace() => {}
             '/' => {
-                at = after_delimiter(&chars, at, '/');
+                at = after_pattern(&chars, at, '/');
                 at += chars[at..].iter().take_while(|c| matches!(c, 'I' | 'M')).count();
             }
             '\\' => {
                 let Some(delimiter) = chars.get(at) else { return false };
-                at = after_delimiter(&chars, at + 1, *delimiter);
+                at = after_pattern(&chars, at + 1, *delimiter);
             }
             's' | 'y' => {
                 let Some(delimiter) = chars.get(at).copied() else { return false };
-                at = after_delimiter(&chars, at + 1, delimiter);
+                // `y` has lists of characters, not patterns.
+                at = match c {
+                    's' => after_pattern(&chars, at + 1, delimiter),
+                    _ => after_delimiter(&chars, at + 1, delimiter),
+                };
                 at = after_delimiter(&chars, at, delimiter);
                 while let Some(flag) = chars.get(at).copied() {
                     at += 1;

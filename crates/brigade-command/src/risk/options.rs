@@ -1,7 +1,7 @@
 //! Reads the options of shells, interpreters and `rm` as those programs would.
 
 use super::{Word, language};
-use crate::programs::Program;
+use crate::programs::{Program, is_long};
 
 /// A shell that was given its commands as text.
 pub(super) struct ShellText {
@@ -38,6 +38,12 @@ fn posix_shell_command(program: &str, args: &[Word]) -> Option<usize> {
             match name {
                 "" => return None,
                 "command" | "commands" | "init-command" => return Some(at),
+                // Only some shells read abbreviations.
+                name if program == "fish"
+                    && ["command", "init-command"].iter().any(|long| long.starts_with(name)) =>
+                {
+                    return Some(at);
+                }
                 "rcfile" | "init-file" | "config" | "env-config" if !long.contains('=') => at += 1,
                 _ => {}
             }
@@ -102,13 +108,17 @@ pub(super) fn inline_code(program: &str, args: &[Word]) -> Option<usize> {
         let text = word.text.as_str();
         if text.starts_with("--") {
             let name = text.split('=').next().unwrap_or(text);
-            if spelling.long_code.contains(&name) {
-                return Some(at);
-            }
             if text == "--" {
                 return None;
             }
-            if spelling.long_valued.contains(&text) {
+            let is_listed = spelling.long_valued.contains(&name);
+            if spelling.long_code.iter().any(|long| name == *long || (!is_listed && is_long(name, long))) {
+                return Some(at);
+            }
+            if loads_text(program, text, args.get(at + 1)) {
+                return Some(at);
+            }
+            if spelling.takes_next_word(text) {
                 at += 1;
             }
         } else if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) {
@@ -142,6 +152,18 @@ pub(super) fn inline_code(program: &str, args: &[Word]) -> Option<usize> {
         at += 1;
     }
     None
+}
+
+/// Tells whether an option makes an interpreter of JavaScript load a module whose text is its address: `data:…`.
+fn loads_text(program: &str, option: &str, next: Option<&Word>) -> bool {
+    const LOADING: &[&str] = &["--import", "--require", "--loader", "--experimental-loader", "--preload"];
+    if !matches!(program, "bun" | "node" | "nodejs" | "ts-node" | "tsx") {
+        return false;
+    }
+    let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+    let value = value.or_else(|| next.map(|next| next.text.as_str()));
+    LOADING.contains(&name)
+        && value.is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with("data:"))
 }
 
 /// Tells whether a module of Python reads statements from its arguments: `-m timeit 'statement'`.

@@ -13,6 +13,8 @@ pub(super) enum Inner {
     ShellText { option: Option<usize>, program: &'static str, text: Word },
     /// A shell, because no command is named; it reads standard input.
     Shell,
+    /// A command in a text that cannot be read before it is run.
+    Unread,
     /// Nothing.
     Nothing,
 }
@@ -30,16 +32,16 @@ pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
     while let Some(word) = args.get(at) {
         let text = word.text.as_str();
         match wrapper.name {
-            "env" if is_assignment(text) => {
+            "env" | "genv" if is_assignment(text) => {
                 at += 1;
                 continue;
             }
-            "env" => {
-                if let Some(words) = env_split_string(args, at) {
-                    return Inner::Command { words, directory };
-                }
-            }
-            "flock" if matches!(text, "-c" | "--command") => {
+            "env" | "genv" => match env_split_string(spelling, args, at) {
+                Some(Some(words)) => return Inner::Command { words, directory },
+                Some(None) => return Inner::Unread,
+                None => {}
+            },
+            "flock" if text == "-c" || is_long(text, "--command") => {
                 let Some(text) = args.get(at + 1) else { return Inner::Nothing };
                 return Inner::ShellText { option: Some(word.at), program: "flock", text: text.clone() };
             }
@@ -63,13 +65,15 @@ pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
         }
     }
     let command = args.get(at..).unwrap_or_default().to_vec();
-    if wrapper.name == "watch" && !args[..at].iter().any(|word| matches!(word.text.as_str(), "-x" | "--exec"))
-    {
+    if wrapper.name == "watch" && !args[..at].iter().any(|word| executes(&word.text)) {
         let Some(first) = command.first() else { return Inner::Nothing };
         let text = command.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
         return Inner::ShellText { option: None, program: "watch", text: Word { text, at: first.at } };
     }
-    if command.is_empty() && matches!(wrapper.name, "chroot" | "fakeroot" | "setarch" | "unshare") {
+    let is_setarch = wrapper.row().names.contains(&"setarch");
+    if command.is_empty()
+        && (is_setarch || matches!(wrapper.name, "chroot" | "fakeroot" | "gchroot" | "unshare"))
+    {
         let asks =
             |word: &Word| matches!(word.text.as_str(), "--help" | "--version" | "-h" | "-V" | "--list");
         return if args.iter().any(asks) { Inner::Nothing } else { Inner::Shell };
@@ -103,7 +107,7 @@ pub(crate) fn changed_directory(wrapper: Program, args: &[String]) -> PathBuf {
         args.iter().enumerate().map(|(at, text)| Word { text: text.clone(), at }).collect();
     match look_through(wrapper, &words) {
         Inner::Command { directory, .. } => directory,
-        Inner::ShellText { .. } | Inner::Shell | Inner::Nothing => PathBuf::new(),
+        Inner::ShellText { .. } | Inner::Shell | Inner::Unread | Inner::Nothing => PathBuf::new(),
     }
 }
 
@@ -112,8 +116,14 @@ pub(super) fn moves(wrapper: Program) -> bool {
     matches!(wrapper.name, "busybox" | "chroot" | "toybox" | "unshare")
 }
 
-/// Reads `env -S 'bash -c …' more` into the words it stands for.
-fn env_split_string(args: &[Word], at: usize) -> Option<Vec<Word>> {
+/// Tells whether an option makes `watch` execute its words without a shell.
+fn executes(option: &str) -> bool {
+    is_long(option, "--exec")
+        || option.strip_prefix('-').is_some_and(|bundle| !bundle.starts_with('-') && bundle.contains('x'))
+}
+
+/// Reads `env -S 'bash -c …' more` into the words it stands for; `Some(None)` when only env can tell them.
+fn env_split_string(spelling: &Spelling, args: &[Word], at: usize) -> Option<Option<Vec<Word>>> {
     const LONG: &str = "--split-string";
     let word = args.get(at)?;
     let option = word.text.as_str();
@@ -125,18 +135,59 @@ fn env_split_string(args: &[Word], at: usize) -> Option<Vec<Word>> {
             Some(_) | None => return None,
         }
     } else {
-        let (before, attached) = option.strip_prefix('-')?.split_once('S')?;
-        if before.contains(['u', 'C']) {
-            return None;
-        }
+        let bundle = option.strip_prefix('-')?;
+        let index = bundle.find(|c| spelling.valued.contains(c))?;
+        let attached = bundle[index..].strip_prefix('S')?;
         if attached.is_empty() { next()? } else { (attached, at + 1) }
     };
-    let split = crate::argv::Argv::parse(text).map(crate::argv::Argv::into_words).unwrap_or_default();
+    let Some(split) = split_as_env(text) else { return Some(None) };
     // What is split may itself begin with assignments and options of `env`.
     let mut words = vec![Word { text: "env".to_owned(), at: word.at }];
     words.extend(split.into_iter().map(|text| Word { text, at: word.at }));
     words.extend_from_slice(args.get(rest..).unwrap_or_default());
-    Some(words)
+    Some(Some(words))
+}
+
+/// Splits a text by the rules of `env -S`; `None` for what it refuses, or fills with a variable.
+fn split_as_env(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            ('\'' | '"', Some(open)) if c == open => quote = None,
+            (' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c', None) => words.extend(word.take()),
+            ('#', None) if word.is_none() => break,
+            ('\\', Some('\'')) => match chars.clone().next() {
+                Some(escaped @ ('\\' | '\'')) => {
+                    chars.next();
+                    word.get_or_insert_default().push(escaped);
+                }
+                Some(_) | None => word.get_or_insert_default().push('\\'),
+            },
+            ('\\', _) => match (chars.next()?, quote) {
+                ('c', None) => break,
+                ('_', None) => words.extend(word.take()),
+                ('_', Some(_)) => word.get_or_insert_default().push(' '),
+                ('f', _) => word.get_or_insert_default().push('\x0c'),
+                ('n', _) => word.get_or_insert_default().push('\n'),
+                ('r', _) => word.get_or_insert_default().push('\r'),
+                ('t', _) => word.get_or_insert_default().push('\t'),
+                ('v', _) => word.get_or_insert_default().push('\x0b'),
+                (escaped @ ('"' | '#' | '$' | '\'' | '\\'), _) => word.get_or_insert_default().push(escaped),
+                _ => return None,
+            },
+            ('$', None | Some('"')) => return None,
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
 }
 
 /// Gives the command after the options of `sudo` and its like, which mostly take a value each.
@@ -144,7 +195,7 @@ pub(super) fn after_privilege(args: &[Word]) -> Vec<Word> {
     let Some(sudo) = Program::of("sudo") else { return Vec::new() };
     match look_through(sudo, args) {
         Inner::Command { words, .. } => words,
-        Inner::ShellText { .. } | Inner::Shell | Inner::Nothing => Vec::new(),
+        Inner::ShellText { .. } | Inner::Shell | Inner::Unread | Inner::Nothing => Vec::new(),
     }
 }
 
@@ -184,7 +235,9 @@ pub(super) fn setpriv_option(args: &[Word]) -> Option<usize> {
         &["--reuid", "--ruid", "--euid", "--regid", "--rgid", "--egid", "--ambient-caps", "--inh-caps"];
     args.iter()
         .take_while(|word| word.text.starts_with('-') && word.text != "--")
-        .find(|word| TAKES.iter().any(|option| word.text.split('=').next() == Some(option)))
+        .find(|word| {
+            TAKES.iter().any(|option| is_long(word.text.split('=').next().unwrap_or_default(), option))
+        })
         .map(|word| word.at)
 }
 
@@ -211,4 +264,30 @@ pub(crate) fn is_assignment(word: &str) -> bool {
             && !name.starts_with(|c: char| c.is_ascii_digit())
             && name.trim_end_matches('+').chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_split_as_env_splits_them() {
+        for (text, expect) in [
+            ("python3 bin/x.py", Some(&["python3", "bin/x.py"][..])),
+            (r#"a 'b c' "d e""#, Some(&["a", "b c", "d e"])),
+            (r"a\_b c\ td", None),
+            (r"a\_b c\td", Some(&["a", "b", "c\td"])),
+            (r#"a "b\_c""#, Some(&["a", "b c"])),
+            (r"a b\c and no more", Some(&["a", "b"])),
+            (r"a 'b\'c' \#d e#f # g", Some(&["a", "b'c", "#d", "e#f"])),
+            ("a ${HOME}/x", None),
+            ("a '${HOME}'", Some(&["a", "${HOME}"])),
+            ("a 'b", None),
+            ("a ''", Some(&["a", ""])),
+        ] {
+            let found = split_as_env(text);
+            let expect = expect.map(|words| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+            assert_eq!(found, expect, "{text}");
+        }
+    }
 }
