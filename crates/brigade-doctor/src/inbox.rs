@@ -130,23 +130,22 @@ pub enum RowStatus {
 }
 
 impl InboxRow {
-    /// Reads a row; `None` for rows of other sources and for other JSON.
-    pub fn of(row: &Json) -> Option<InboxRow> {
-        let text = |key: &str| row.get(key).and_then(Json::as_str);
-        if text("source") != Some(INBOX_SOURCE) || text("kind") != Some(KIND) {
+    /// Reads a row; `None` for rows of other sources.
+    pub fn of(row: &InboxItem) -> Option<InboxRow> {
+        if row.source.as_deref() != Some(INBOX_SOURCE) || row.kind.as_deref() != Some(KIND) {
             return None;
         }
-        let status = match text("status")? {
+        let status = match row.status.as_deref()? {
             "pending" | "promoted" => RowStatus::Open,
             "dismissed" => RowStatus::Dismissed,
             _ => RowStatus::Closed,
         };
-        let metadata = |key: &str| row.get("metadata")?.get(key)?.as_str().map(str::to_owned);
+        let metadata = row.metadata.as_ref();
         Some(InboxRow {
             status,
-            text: text("text").unwrap_or_default().to_owned(),
-            key: metadata("source_item_key"),
-            fingerprint: metadata("source_fingerprint"),
+            text: row.text.clone().unwrap_or_default(),
+            key: metadata.and_then(|metadata| metadata.source_item_key.clone()),
+            fingerprint: metadata.and_then(|metadata| metadata.source_fingerprint.clone()),
         })
     }
 }
@@ -155,7 +154,7 @@ impl InboxRow {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Import {
     /// The rows to append, in the order of the issues.
-    pub created: Vec<Json>,
+    pub created: Vec<InboxItem>,
     /// The number of issues that already have a row.
     pub skipped: usize,
     /// The number of issues that were dismissed and have not changed since.
@@ -313,7 +312,7 @@ fn without_line(step: NextStep) -> NextStep {
 }
 
 /// Returns the row of an issue.
-fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> Json {
+fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> InboxItem {
     let tool = issue.tool_id.as_deref().unwrap_or("catalog");
     let Mark { key, fingerprint } = mark;
     let text = task_text(issue);
@@ -325,43 +324,55 @@ fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> Js
         issue.kind.code(),
         words(&without_line(issue.next_step()))
     );
-    let optional = |text: Option<&str>| Json::from(text.map(str::to_owned));
-    let target = issue.projection.as_ref().and_then(|mark| mark.target.as_deref());
-    let at = Json::from(now.to_string());
+    let target = issue.projection.as_ref().and_then(|mark| mark.target.clone());
+    let at = now.to_string();
     let id = row_id(&text, key, fingerprint, now);
-    let metadata = Json::object([
-        ("tool_id", Json::from(tool)),
-        ("tool_family", optional(issue.family.as_deref())),
-        ("tool_issue_type", Json::from(issue.kind.code())),
-        ("tool_harness", optional(issue.harness())),
-        ("tool_call_id", optional(issue.call_id.as_deref())),
-        ("tool_run_id", optional(issue.run_id.as_deref())),
-        ("tool_checkpoint_id", optional(issue.checkpoint_id.as_deref())),
-        ("projection_target", optional(target)),
-        ("tool_issue_detail", Json::from(issue.detail.as_str())),
-        ("source_item_key", Json::from(key.as_str())),
-        ("source_fingerprint", Json::from(fingerprint.as_str())),
-        ("provenance", provenance(&text, key, &id, &at)),
+    // An issue without a harness, call, run or checkpoint says so.
+    let mut extra = Extra::default();
+    extra.show(&[
+        "tool_family",
+        "tool_harness",
+        "tool_call_id",
+        "tool_run_id",
+        "tool_checkpoint_id",
+        "projection_target",
     ]);
-    Json::object([
-        ("id", Json::from(id)),
-        ("kind", Json::from(KIND)),
-        ("source", Json::from(INBOX_SOURCE)),
-        ("text", Json::from(text)),
-        ("status", Json::from("pending")),
-        ("created_at", at.clone()),
-        ("updated_at", at),
-        ("type", Json::from("workflow")),
-        ("priority", Json::from("normal")),
-        ("template", Json::from("bugfix")),
-        ("acceptance", Json::from(vec![acceptance])),
-        ("metadata", metadata),
-    ])
+    let metadata = InboxMetadata {
+        tool_id: Some(tool.to_owned()),
+        tool_family: issue.family.clone(),
+        tool_issue_type: Some(issue.kind.code().to_owned()),
+        tool_harness: issue.harness().map(str::to_owned),
+        tool_call_id: issue.call_id.clone(),
+        tool_run_id: issue.run_id.clone(),
+        tool_checkpoint_id: issue.checkpoint_id.clone(),
+        projection_target: target,
+        tool_issue_detail: Some(issue.detail.clone()),
+        source_item_key: Some(key.clone()),
+        source_fingerprint: Some(fingerprint.clone()),
+        provenance: Some(provenance(&text, key, &id, &at)),
+        extra,
+    };
+    InboxItem {
+        id: Some(id),
+        kind: Some(KIND.to_owned()),
+        source: Some(INBOX_SOURCE.to_owned()),
+        text: Some(text),
+        status: Some("pending".to_owned()),
+        review_reason: None,
+        created_at: Some(at.clone()),
+        updated_at: Some(at),
+        r#type: Some("workflow".to_owned()),
+        priority: Some("normal".to_owned()),
+        template: Some("bugfix".to_owned()),
+        acceptance: vec![acceptance],
+        metadata: Some(metadata),
+        extra: Extra::default(),
+    }
 }
 
 /// Returns the provenance of the text: files of the workspace, which anyone may have written. The text has not been
 /// checked for instructions to agents.
-fn provenance(text: &str, key: &str, id: &str, at: &Json) -> Json {
+fn provenance(text: &str, key: &str, id: &str, at: &str) -> Object {
     const REDACTION: &str = "brigade.evidence-redaction.v1";
     let none = || Json::Array(Vec::new());
     let versioned = |schema: &str| [("schema", Json::from(schema)), ("schema_version", Json::from(1_u64))];
@@ -388,7 +399,7 @@ fn provenance(text: &str, key: &str, id: &str, at: &Json) -> Json {
     ];
     let injection = [("count", Json::from(0_u64)), ("rules", none()), ("status", Json::from("pending"))];
     let trust = [
-        ("assigned_at", at.clone()),
+        ("assigned_at", Json::from(at)),
         ("assigned_by", Json::from(format!("ingest:{PRODUCER}"))),
         ("injection", Json::object(injection)),
         ("label", Json::from("untrusted")),
@@ -397,10 +408,10 @@ fn provenance(text: &str, key: &str, id: &str, at: &Json) -> Json {
     let locator = [("kind", Json::from("uri")), ("value", Json::from(format!("work-import:{id}")))];
     let envelope = [
         ("attribution", Json::from("observed")),
-        ("captured_at", at.clone()),
+        ("captured_at", Json::from(at)),
         ("collection_id", Json::from(format!("work-inbox:{INBOX_SOURCE}"))),
         ("hashes", Json::object(hashes)),
-        ("ingested_at", at.clone()),
+        ("ingested_at", Json::from(at)),
         ("item_id", Json::from(key)),
         ("locator", Json::object(locator)),
         ("modality", Json::from("tool-output")),
@@ -411,7 +422,8 @@ fn provenance(text: &str, key: &str, id: &str, at: &Json) -> Json {
         ("source", Json::object(source)),
         ("trust", Json::object(trust)),
     ];
-    Json::object(versioned("brigade.provenance-envelope.v1").into_iter().chain(envelope))
+    let members = versioned("brigade.provenance-envelope.v1").into_iter().chain(envelope);
+    members.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The maximum length of the part of an id that comes from the text.

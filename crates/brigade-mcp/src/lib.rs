@@ -54,6 +54,6 @@ pub use exchange::{Exchange, KeepPin, McpErrorKind, McpFault, McpRequest, PinRul
 pub use peer::{ToolCall, list_live};
 pub use pin::{ListedTool, Pin, PinChange, PinChangeKind, PinError, diff};
 pub use pins::{
-    BrokenPin, FirstTime, Listing, McpOfCall, McpTool, PINS, PinRecord, PinStore, PinTrouble, ServerCommand,
-    ServerState, sentence,
+    BrokenPin, FirstTime, Listing, McpOfCall, McpTool, NoPin, PINS, PinRecord, PinStore, PinTrouble,
+    ServerCommand, ServerState, sentence,
 };

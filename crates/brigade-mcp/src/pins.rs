@@ -22,6 +22,7 @@ use brigade_catalog::{Catalog, Family, Tool};
 use brigade_core::{Clock, Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_policy::Blocker;
+use thiserror::Error as ThisError;
 
 use crate::build::refusal_of_build;
 use crate::exchange::{Exchange, McpErrorKind};
@@ -42,6 +43,17 @@ const LOCK: &str = ".lock";
 
 /// How long to wait for it; it is held for as long as a file takes to be written.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why there is no pin to compare with.
+#[derive(Debug, ThisError)]
+pub enum NoPin {
+    /// The pin cannot be read, so the call may not run.
+    #[error("{0}")]
+    Unreadable(Blocker),
+    /// The disk failed.
+    #[error(transparent)]
+    Files(#[from] FsError),
+}
 
 /// The pins of a workspace.
 #[derive(Clone, Copy)]
@@ -151,24 +163,21 @@ impl PinStore<'_> {
     /// call's approval bound becomes the pin, should that have been cut short.
     ///
     /// # Errors
-    /// With the reason why the call may not run, when there is a pin and it cannot be read.
+    /// When there is a pin and it cannot be read, so that the call may not run; when the disk fails.
     pub fn of_verified(
         &self,
         mcp: Option<&McpOfCall<'_>>,
         call: &VerifiedCall,
-    ) -> Result<Result<Option<PinRecord>, Blocker>, FsError> {
-        let Some(McpOfCall { key: tool, .. }) = mcp else { return Ok(Ok(None)) };
+    ) -> Result<Option<PinRecord>, NoPin> {
+        let Some(McpOfCall { key: tool, .. }) = mcp else { return Ok(None) };
         let approval = call.call().approval.as_ref();
         let bound = approval.and_then(|approval| approval.binding.pin);
-        let record = match self.read(tool) {
-            Ok(record) => record,
-            Err(trouble) => return Ok(Err(unreadable(tool, &trouble))),
-        };
-        let Some(record) = record else { return Ok(Ok(None)) };
-        Ok(Ok(Some(match bound.and_then(|bound| record.waiting(bound)) {
+        let record = self.read(tool).map_err(|trouble| NoPin::Unreadable(unreadable(tool, &trouble)))?;
+        let Some(record) = record else { return Ok(None) };
+        Ok(Some(match bound.and_then(|bound| record.waiting(bound)) {
             Some(offered) => self.renew(record, &offered)?,
             None => record,
-        })))
+        }))
     }
 
     /// Keeps what the server said of the tool: as the pin at the first use, as the offer when it says something else.
@@ -197,23 +206,16 @@ impl PinStore<'_> {
         let text = |error: FsError| error.to_string();
         let Some(mcp) = mcp else { return Ok(None) };
         let lock = rel(PINS).join(LOCK).expect("it is a name");
-        let keep = || -> Result<Result<Option<Pin>, PinTrouble>, FsError> {
-            self.fs.create_dir_all(&rel(PINS))?;
-            let holder = format!("process {} ({HOLDER})", std::process::id());
-            let _lock = self.fs.lock(&lock, &holder, LOCK_PATIENCE)?;
-            let found = match self.read(&mcp.key) {
-                Ok(found) => found,
-                Err(trouble) => return Ok(Err(trouble)),
-            };
-            if let Some(record) = found {
-                return Ok(Ok(Some(record.pin)));
-            }
-            let pin = Pin::of(listed, self.clock.now());
-            let (tool, command) = (mcp.key.clone(), mcp.tool.map(ServerCommand::of));
-            self.write(&PinRecord { tool, pin, offered: None, missing_since: None, command })?;
-            Ok(Ok(None))
-        };
-        keep().map_err(text)?.map_err(|trouble| trouble.to_string())
+        self.fs.create_dir_all(&rel(PINS)).map_err(text)?;
+        let holder = format!("process {} ({HOLDER})", std::process::id());
+        let _lock = self.fs.lock(&lock, &holder, LOCK_PATIENCE).map_err(text)?;
+        if let Some(record) = self.read(&mcp.key).map_err(|trouble| trouble.to_string())? {
+            return Ok(Some(record.pin));
+        }
+        let pin = Pin::of(listed, self.clock.now());
+        let (tool, command) = (mcp.key.clone(), mcp.tool.map(ServerCommand::of));
+        self.write(&PinRecord { tool, pin, offered: None, missing_since: None, command }).map_err(text)?;
+        Ok(None)
     }
 
     fn keep_tool(

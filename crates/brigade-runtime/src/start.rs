@@ -1,6 +1,7 @@
 //! Starting a runtime.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use brigade_call::VerifiedStart;
@@ -210,8 +211,8 @@ impl Supervisor<'_> {
             return Ok(StartOutcome::Refused { blockers: vec![conflict] });
         }
         let begun = match self.begin(runtime, &seen)? {
-            Ok(begun) => begun,
-            Err(failed) => return Ok(failed),
+            ControlFlow::Continue(begun) => begun,
+            ControlFlow::Break(failed) => return Ok(failed),
         };
         // From here on, it is recorded: others can see and stop it while it starts.
         drop(lock);
@@ -272,13 +273,17 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Opens the logs, records the start, and creates the process.
-    fn begin(&self, runtime: &Runtime, seen: &Seen) -> Result<Result<Begun, StartOutcome>, RuntimeError> {
+    /// Opens the logs, records the start, and creates the process. Breaks off with what came of it instead.
+    fn begin(
+        &self,
+        runtime: &Runtime,
+        seen: &Seen,
+    ) -> Result<ControlFlow<StartOutcome, Begun>, RuntimeError> {
         let (Some(verified), Some(directory), Some(pid_path), Some(stdout), Some(stderr)) =
             (&seen.start, &seen.paths.directory, &seen.paths.pid, &seen.paths.stdout, &seen.paths.stderr)
         else {
             // Each of these has an issue when it is absent.
-            return Ok(Err(StartOutcome::Refused { blockers: seen.blockers.clone() }));
+            return Ok(ControlFlow::Break(StartOutcome::Refused { blockers: seen.blockers.clone() }));
         };
         let (stdout_log, stdout_length) = open_log(self.fs, stdout)?;
         let (stderr_log, stderr_length) = open_log(self.fs, stderr)?;
@@ -307,7 +312,7 @@ impl Supervisor<'_> {
                 let reason = NotReady::NotSpawned { detail: error.to_string() };
                 self.save(&record.stopped(self.clock.now(), &reason.to_string()), &seen.paths.metadata)?;
                 let log = logs.end(self);
-                return Ok(Err(StartOutcome::Failed { reason, log, survivors: Vec::new() }));
+                return Ok(ControlFlow::Break(StartOutcome::Failed { reason, log, survivors: Vec::new() }));
             }
         };
         let saved = self.save(&record.started(&begun), &seen.paths.metadata).and_then(|()| {
@@ -321,7 +326,7 @@ impl Supervisor<'_> {
             return Err(error);
         }
         let Detached { program: process, writer: log_writer } = begun;
-        Ok(Ok(Begun { process, log_writer, instance, at, logs }))
+        Ok(ControlFlow::Continue(Begun { process, log_writer, instance, at, logs }))
     }
 
     fn spawn(

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::{Clock, Dialect, Json};
+use brigade_doctor::InboxItem;
 use brigade_facts::CONFIG_LIMIT;
 use brigade_fs::{FileMode, Fs, FsError, RelPath};
 
@@ -22,7 +23,7 @@ const LOCK: &str = ".brigade/work/imports/inbox.lock";
 #[derive(Debug, Default, PartialEq)]
 pub struct InboxFile {
     /// Each line that holds a row, as it is, and the row.
-    rows: Vec<(Vec<u8>, Json)>,
+    rows: Vec<(Vec<u8>, InboxItem)>,
     /// Lines that hold no row.
     broken: Vec<Vec<u8>>,
     /// Whether the last line lacks its end.
@@ -48,7 +49,10 @@ impl InboxFile {
             InboxFile { is_torn: bytes.last().is_some_and(|byte| *byte != b'\n'), ..InboxFile::default() };
         for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
             match Json::parse_bytes(line, Dialect::Lenient) {
-                Ok(row @ Json::Object(_)) => inbox.rows.push((line.to_vec(), row)),
+                Ok(Json::Object(members)) => {
+                    let row = InboxItem::from_members(members).expect("a row needs no member");
+                    inbox.rows.push((line.to_vec(), row));
+                }
                 Ok(_) | Err(_) => inbox.broken.push(line.to_vec()),
             }
         }
@@ -56,13 +60,16 @@ impl InboxFile {
     }
 
     /// Returns the rows, in the order of the file.
-    pub fn rows(&self) -> impl Iterator<Item = &Json> {
+    pub fn rows(&self) -> impl Iterator<Item = &InboxItem> {
         self.rows.iter().map(|(_, row)| row)
     }
 
     /// Returns one row.
-    pub fn row(&self, index: usize) -> Option<&Json> {
-        self.rows.get(index).map(|(_, row)| row)
+    ///
+    /// # Panics
+    /// When there are not as many.
+    pub fn row(&self, index: usize) -> &InboxItem {
+        &self.rows[index].1
     }
 
     /// Returns how many lines cannot be read.
@@ -71,14 +78,14 @@ impl InboxFile {
     }
 
     /// Adds a row at the end.
-    pub fn append(&mut self, row: &Json) {
-        self.appended.extend_from_slice(row.to_compact().as_bytes());
+    pub fn append(&mut self, row: &InboxItem) {
+        self.appended.extend_from_slice(&line(row));
         self.appended.push(b'\n');
     }
 
     /// Replaces a row.
-    pub fn replace(&mut self, index: usize, row: Json) {
-        self.rows[index] = (row.to_compact().into_bytes(), row);
+    pub fn replace(&mut self, index: usize, row: InboxItem) {
+        self.rows[index] = (line(&row), row);
         self.is_changed = true;
     }
 
@@ -92,6 +99,11 @@ impl InboxFile {
         bytes.extend_from_slice(&self.appended);
         bytes
     }
+}
+
+/// Writes a row as a line, without its end.
+fn line(row: &InboxItem) -> Vec<u8> {
+    Json::Object(row.to_members()).to_compact().into_bytes()
 }
 
 /// Where the inbox is read and changed.

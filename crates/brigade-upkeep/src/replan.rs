@@ -34,9 +34,10 @@ impl<'a, 'c> Replanner<'a, 'c> {
 
     /// Says what keeps an approved call from running as it was approved; empty when nothing does.
     pub(crate) fn changes(&mut self, call: &Call) -> Result<Vec<String>, FsError> {
-        let plan = match self.plan(&call.tool_id, &call.args, call.caller.clone())? {
+        let plan = match self.plan(&call.tool_id, &call.args, call.caller.clone()) {
             Ok(plan) => plan,
-            Err(why) => return Ok(vec![why]),
+            Err(NoPlan::NoTool(why)) => return Ok(vec![why]),
+            Err(NoPlan::Files(error)) => return Err(error),
         };
         let Err(refusal) = verify(call.clone(), plan, RuntimeFact::NotNeeded, Purpose::Run, self.now) else {
             return Ok(Vec::new());
@@ -49,27 +50,42 @@ impl<'a, 'c> Replanner<'a, 'c> {
 
     /// Says why a run of these arguments could not be asked for again; empty when it could.
     pub(crate) fn replay_blockers(&mut self, tool_id: &str, args: &Json) -> Result<Vec<String>, FsError> {
-        let plan = match self.plan(tool_id, args, self.caller.clone())? {
+        let plan = match self.plan(tool_id, args, self.caller.clone()) {
             Ok(plan) => plan,
-            Err(why) => return Ok(vec![why]),
+            Err(NoPlan::NoTool(why)) => return Ok(vec![why]),
+            Err(NoPlan::Files(error)) => return Err(error),
         };
         Ok(plan.blockers().iter().map(ToString::to_string).collect())
     }
 
-    /// Plans, or says why there is nothing to plan with.
-    fn plan(&mut self, tool_id: &str, args: &Json, caller: Caller) -> Result<Result<Plan, String>, FsError> {
+    /// Plans a call.
+    fn plan(&mut self, tool_id: &str, args: &Json, caller: Caller) -> Result<Plan, NoPlan> {
         if !self.facts.contains_key(tool_id) {
             let of_workspace = self.caller.clone();
             let facts = match self.read.get(tool_id) {
                 Some(read) => self.reader.deepen(read, of_workspace)?,
                 None => match self.config.catalog.find(tool_id) {
                     Ok(tool) => self.reader.plan(tool, of_workspace)?.facts,
-                    Err(error) => return Ok(Err(error.to_string())),
+                    Err(error) => return Err(NoPlan::NoTool(error.to_string())),
                 },
             };
             self.facts.insert(tool_id.to_owned(), facts);
         }
         let facts = self.facts.get(tool_id).expect("the facts were put there above").clone();
-        Ok(Ok(plan(PlanFacts { args: Ok(args.clone()), caller, ..facts })))
+        Ok(plan(PlanFacts { args: Ok(args.clone()), caller, ..facts }))
+    }
+}
+
+/// Why there is no plan.
+enum NoPlan {
+    /// There is no such tool.
+    NoTool(String),
+    /// The disk failed.
+    Files(FsError),
+}
+
+impl From<FsError> for NoPlan {
+    fn from(error: FsError) -> NoPlan {
+        NoPlan::Files(error)
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, CheckpointStatus};
-use brigade_core::{CheckpointId, Json, NextStep};
+use brigade_core::{CheckpointId, NextStep};
 use brigade_doctor::{Area, Issue, top_issue};
 use brigade_queue::Calls;
 use brigade_runtime::Checks;
@@ -48,8 +48,7 @@ impl Doctor {
         let top = |areas: &[Area]| {
             doctor::top_issue_of(&self.room, issues.iter().filter(|issue| areas.contains(&issue.area())))
         };
-        let pending_rows =
-            inbox.rows().filter(|row| row.get("status").and_then(Json::as_str) == Some("pending")).count();
+        let pending_rows = inbox.rows().filter(|row| row.status.as_deref() == Some("pending")).count();
         let waiting = Waiting {
             is_valid: config.catalog.is_valid(),
             oldest: oldest.as_ref(),

@@ -60,10 +60,11 @@ impl Tools {
             }
             Some(setup::lock_catalog(&self.room)?)
         };
-        let text = match catalog_text(&self.room)? {
+        let text = match catalog_bytes(&self.room)?.map(String::from_utf8).transpose() {
             Ok(text) => text,
-            Err(error) => {
-                report.errors.push(error);
+            Err(_) => {
+                let problem = format!("{CATALOG}: the file is not UTF-8 text");
+                report.errors.push(ErrorLine::new(codes::CONFIG_INVALID.as_str(), problem));
                 return Ok(report);
             }
         };
@@ -114,17 +115,11 @@ impl Tools {
     }
 }
 
-/// Reads the catalog as text; none where there is none, and a sentence where it is no text.
-fn catalog_text(room: &Room) -> Result<Result<Option<String>, ErrorLine>, Error> {
+/// Reads the catalog; none where there is none.
+fn catalog_bytes(room: &Room) -> Result<Option<Vec<u8>>, Error> {
     match room.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
-        Ok(bytes) => Ok(match String::from_utf8(bytes) {
-            Ok(text) => Ok(Some(text)),
-            Err(_) => Err(ErrorLine::new(
-                codes::CONFIG_INVALID.as_str(),
-                format!("{CATALOG}: the file is not UTF-8 text"),
-            )),
-        }),
-        Err(error) if error.is_not_found() => Ok(Ok(None)),
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

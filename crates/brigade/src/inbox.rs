@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brigade_core::{IdPrefix, Json, NextStep};
+use brigade_core::{IdPrefix, NextStep};
 use brigade_doctor::{Import, InboxItem, InboxRow, import, quiet};
 use brigade_runtime::Checks;
 pub use brigade_upkeep::INBOX;
@@ -100,7 +100,7 @@ impl Inbox {
             created: imported.created.len(),
             skipped: imported.skipped,
             dismissed: imported.dismissed,
-            imports: imported.created.iter().map(item).collect(),
+            imports: imported.created,
             quarantined: set_aside.lines,
             quarantine_path: set_aside.file.map(|file| self.room.absolute(&file)),
         })
@@ -112,11 +112,9 @@ impl Inbox {
     /// When the disk fails.
     pub fn list(&self, filter: &InboxFilter) -> Result<InboxReport, Error> {
         let inbox = self.room.inbox().read()?;
-        let is = |row: &Json, key: &str, wanted: &Option<String>| {
-            wanted.as_deref().is_none_or(|wanted| row.get(key).and_then(Json::as_str) == Some(wanted))
-        };
-        let fits = |row: &&Json| is(row, "status", &filter.status) && is(row, "source", &filter.source);
-        let items: Vec<InboxItem> = inbox.rows().filter(fits).map(item).collect();
+        let is = |found: &Option<String>, wanted: &Option<String>| wanted.is_none() || found == wanted;
+        let fits = |row: &&InboxItem| is(&row.status, &filter.status) && is(&row.source, &filter.source);
+        let items: Vec<InboxItem> = inbox.rows().filter(fits).cloned().collect();
         Ok(InboxReport {
             schema: InboxReport::SCHEMA,
             target: self.room.target(),
@@ -136,7 +134,7 @@ impl Inbox {
         let inbox = self.room.inbox().read()?;
         let index = find(&inbox, prefix)
             .map_err(|error| error.refusing(&self.room, Refusal::InboxItem { item: None }))?;
-        Ok(item_report(&self.room, inbox.row(index).unwrap_or(&Json::Null)))
+        Ok(item_report(&self.room, inbox.row(index).clone()))
     }
 
     /// Records what a person decided about a row. Starts nothing.
@@ -156,48 +154,36 @@ impl Inbox {
         find(&self.room.inbox().read()?, prefix).map_err(refused(None))?;
         let (decided, _) = self.room.inbox().change(|inbox| {
             let index = find(inbox, prefix).map_err(refused(None))?;
-            let row = inbox.row(index).cloned().unwrap_or_default();
+            let mut row = inbox.row(index).clone();
             let status = step.status();
-            let Json::Object(mut members) = row.clone() else {
-                unreachable!("rows of the inbox are objects");
-            };
-            if members.get("status").and_then(Json::as_str) == Some(status) {
+            if row.status.as_deref() == Some(status) {
                 let error = Error::new(ErrorKind::Refused, format!("the row is {status} already"));
-                return Err(refused(Some(Box::new(item(&row))))(error));
+                return Err(refused(Some(Box::new(row)))(error));
             }
-            members.insert("status".to_owned(), Json::from(status));
-            members.insert("updated_at".to_owned(), Json::from(now.to_string()));
-            if let Some(reason) = &reason {
-                members.insert("review_reason".to_owned(), Json::from(reason.as_str()));
-            }
-            let row = Json::Object(members);
+            row.status = Some(status.to_owned());
+            row.updated_at = Some(now.to_string());
+            row.review_reason = reason.clone().or(row.review_reason);
             inbox.replace(index, row.clone());
             Ok(row)
         })?;
-        decided.map(|row| item_report(&self.room, &row))
+        decided.map(|row| item_report(&self.room, row))
     }
 }
 
-fn item_report(room: &Room, row: &Json) -> InboxItemReport {
+fn item_report(room: &Room, item: InboxItem) -> InboxItemReport {
     InboxItemReport {
         schema: InboxItemReport::SCHEMA,
         target: room.target(),
         imports_path: room.absolute(INBOX),
-        item: item(row),
+        item,
         error: Unfilled::default(),
         candidates: Unfilled::default(),
     }
 }
 
-/// Shows a row.
-fn item(row: &Json) -> InboxItem {
-    let members = row.as_object().cloned().unwrap_or_default();
-    InboxItem::from_members(members).expect("a row needs no member")
-}
-
 /// Counts the rows by status, as reports have it.
 pub(crate) fn inbox_counts(inbox: &InboxFile) -> BTreeMap<String, u64> {
-    counts(inbox.rows().map(|row| row.get("status").and_then(Json::as_str).unwrap_or("unknown")))
+    counts(inbox.rows().map(|row| row.status.as_deref().unwrap_or("unknown")))
 }
 
 /// How many candidates an ambiguous prefix lists at most.
@@ -209,9 +195,7 @@ fn find(inbox: &InboxFile, prefix: &IdPrefix) -> Result<usize, Error> {
     let text = prefix.as_str();
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, row) in inbox.rows().enumerate() {
-        if let Some(id) =
-            row.get("id").and_then(Json::as_str).filter(|id| !text.is_empty() && id.starts_with(text))
-        {
+        if let Some(id) = row.id.as_deref().filter(|id| !text.is_empty() && id.starts_with(text)) {
             found.insert(id, index);
         }
     }

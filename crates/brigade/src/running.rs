@@ -7,7 +7,7 @@ use brigade_call::{
 };
 use brigade_core::{CallId, Hint, IdPrefix, NextStep, RunId};
 use brigade_exec::{Execution, Peer, RunFiles, RunPaths, execute, with_checkpoints};
-use brigade_mcp::{ListedTool, PinRule, ToolCall};
+use brigade_mcp::{ListedTool, NoPin, PinRule, ToolCall};
 use brigade_process::ProcessIdentity;
 use brigade_queue::{Calls as Which, ChainEnd, StoredCall};
 
@@ -165,9 +165,10 @@ fn verify_call(room: &Room, stored: StoredCall, checkpoints: &[Checkpoint]) -> R
 fn attempt(room: &Room, ready: Ready) -> Result<Attempt, Error> {
     let Ready { call, revision, planned, config } = ready;
     let mcp = pins::pin_store(room).of_call(&config.catalog, call.call())?;
-    let pinned = match pins::pin_store(room).of_verified(mcp.as_ref(), &call)? {
+    let pinned = match pins::pin_store(room).of_verified(mcp.as_ref(), &call) {
         Ok(pinned) => pinned,
-        Err(blocker) => {
+        Err(NoPin::Files(error)) => return Err(error.into()),
+        Err(NoPin::Unreadable(blocker)) => {
             let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new() };
             return Ok(Attempt::Refused(Box::new(call.call().clone()), Box::new(refusal)));
         }

@@ -69,16 +69,16 @@ pub(crate) fn write_list(
         document.member("counts", counts)?;
         document.member("schema", CallListReport::SCHEMA)?;
         document.member("target", &target)?;
-        let read = document
+        let failure = document
             .list("calls", |list| stream(|write| calls.for_each_text(&mut |call| write(list.text(call)))))?;
-        return end(document, read);
+        return end(document, failure);
     }
     document.member("schema", CallListReport::SCHEMA)?;
     document.member("target", &target)?;
     document.member("calls_path", &path)?;
     document.member("counts", counts)?;
     let mut is_found = false;
-    let read = document.list("calls", |list| {
+    let failure = document.list("calls", |list| {
         stream(|write| {
             calls.for_each(filter, &mut |call| {
                 is_found = true;
@@ -91,27 +91,27 @@ pub(crate) fn write_list(
     {
         document.member("notes", &[note])?;
     }
-    end(document, read)
+    end(document, failure)
 }
 
-/// Writes what is read piece by piece. What cannot be written ends the reading.
+/// Writes what is read piece by piece, and returns why reading stopped early. What cannot be written ends it.
 fn stream(
     read: impl FnOnce(&mut dyn FnMut(io::Result<()>) -> ControlFlow<()>) -> Result<(), Error>,
-) -> io::Result<Result<(), Error>> {
+) -> io::Result<Option<Error>> {
     let mut unwritten = Ok(());
     let read = read(&mut |written| {
         unwritten = written;
         if unwritten.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    unwritten.map(|()| read)
+    unwritten.map(|()| read.err())
 }
 
-fn end(mut document: DocumentWriter<'_>, read: Result<(), Error>) -> io::Result<Option<Error>> {
-    if let Err(error) = &read {
+fn end(mut document: DocumentWriter<'_>, failure: Option<Error>) -> io::Result<Option<Error>> {
+    if let Some(error) = &failure {
         document.member("error", &error.to_string())?;
     }
     document.end()?;
-    Ok(read.err())
+    Ok(failure)
 }
 
 /// How many rows are printed at a time.

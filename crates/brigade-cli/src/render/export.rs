@@ -39,20 +39,20 @@ struct Record {
 }
 
 /// Writes the document. Returns why reading stopped early.
-pub(crate) fn write_document(workspace: &Workspace, out: &mut dyn Write) -> io::Result<Result<(), Error>> {
+pub(crate) fn write_document(workspace: &Workspace, out: &mut dyn Write) -> io::Result<Option<Error>> {
     let mut document = DocumentWriter::new(out);
     document.member("schema", ExportReport::SCHEMA)?;
     document.member("target", &workspace.root().display().to_string())?;
-    let read = document.list("records", |list| for_each(workspace, |record| list.element(&record)))?;
-    if let Err(error) = &read {
+    let failure = document.list("records", |list| for_each(workspace, |record| list.element(&record)))?;
+    if let Some(error) = &failure {
         document.member("error", &error.to_string())?;
     }
     document.end()?;
-    Ok(read)
+    Ok(failure)
 }
 
 /// Writes one record on each line. Returns why reading stopped early.
-pub(crate) fn write_lines(workspace: &Workspace, out: &mut dyn Write) -> io::Result<Result<(), Error>> {
+pub(crate) fn write_lines(workspace: &Workspace, out: &mut dyn Write) -> io::Result<Option<Error>> {
     for_each(workspace, |record| writeln!(out, "{}", to_json(&record).unwrap_or_default().to_compact()))
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn write_lines(workspace: &Workspace, out: &mut dyn Write) -> io::Res
 fn for_each(
     workspace: &Workspace,
     mut take: impl FnMut(Record) -> io::Result<()>,
-) -> io::Result<Result<(), Error>> {
+) -> io::Result<Option<Error>> {
     let mut taken = Ok(());
     let read = workspace.state().export(&mut |exported| {
         taken = take(match exported {
@@ -71,5 +71,5 @@ fn for_each(
         });
         if taken.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    taken.map(|()| read)
+    taken.map(|()| read.err())
 }

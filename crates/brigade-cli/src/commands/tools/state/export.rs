@@ -22,15 +22,16 @@ fn show(workspace: &Workspace, output: &mut Output<'_, '_>) -> Result<Exit, Erro
     // An unreadable queue fails here, before anything is written.
     workspace.calls().counts()?;
     let is_json = output.is_json();
-    let mut read = Ok(());
+    let mut failure = None;
     let exit = output.write(Exit::Done, |out| {
         let write = if is_json { export::write_document } else { export::write_lines };
-        read = write(workspace, out)?;
+        failure = write(workspace, out)?;
         Ok(())
     });
-    match read {
+    match failure {
         // The document already reports the error.
-        Err(error) if is_json => Ok(exit.max(error.exit())),
-        read => read.map(|()| exit),
+        Some(error) if is_json => Ok(exit.max(error.exit())),
+        Some(error) => Err(error),
+        None => Ok(exit),
     }
 }
