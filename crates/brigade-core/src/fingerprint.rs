@@ -13,7 +13,7 @@ use crate::{InvalidId, Json};
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// Takes a sha256 that somebody else computed.
+    /// Wraps a sha256 that was computed elsewhere.
     pub const fn from_sha256(sha256: [u8; 32]) -> Fingerprint {
         Fingerprint(sha256)
     }

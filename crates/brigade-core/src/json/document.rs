@@ -1,4 +1,4 @@
-//! Writing documents: at once, with long lists, or member by member while they are found out.
+//! Writes documents: in one call, with long lists, or member by member.
 
 use std::io::{self, Write};
 
@@ -8,13 +8,13 @@ use serde_json::ser::{Formatter as _, PrettyFormatter};
 
 use super::Rows;
 
-/// How many bytes are collected before a write.
+/// The number of bytes buffered before a write.
 const CHUNK: usize = 1 << 16;
 
 /// Writes one document: indented by two spaces, UTF-8, keys in the order of its type, with a final newline.
 ///
 /// # Errors
-/// When it cannot be written.
+/// Fails on a write error.
 pub fn write_document(out: &mut (impl Write + ?Sized), document: &impl Serialize) -> io::Result<()> {
     let mut chunks = Chunks { out, waiting: Vec::with_capacity(CHUNK + CHUNK / 8) };
     serde_json::to_writer_pretty(&mut chunks, document)?;
@@ -24,13 +24,13 @@ pub fn write_document(out: &mut (impl Write + ?Sized), document: &impl Serialize
 
 /// Writes a document with long lists, which are formatted in parallel.
 ///
-/// `bare` is the document with these lists empty, and `keys` names them in order; `list` writes one list.
+/// `bare` is the document with these lists empty, `keys` names them in order, and `list` writes one list.
 ///
 /// # Errors
-/// When it cannot be written.
+/// Fails on a write error.
 ///
 /// # Panics
-/// When the document has no empty list of such a name.
+/// Panics if the document has no empty list with one of these names.
 pub fn write_with_lists<'k>(
     out: &mut dyn Write,
     bare: &impl Serialize,
@@ -52,10 +52,10 @@ pub fn write_with_lists<'k>(
     out.write_all(b"\n")
 }
 
-/// Writes a list of a document in pieces, and passes each piece to `keep`.
+/// Formats a list of a document in pieces, and passes each piece to `keep`.
 ///
 /// # Errors
-/// When it cannot be written.
+/// Fails on a write error.
 pub fn write_rows<T: Serialize>(
     out: &mut dyn Write,
     rows: &Rows<T>,
@@ -78,7 +78,7 @@ pub fn write_rows<T: Serialize>(
     hand_on(if is_first { b"[]".to_vec() } else { b"\n  ]".to_vec() })
 }
 
-/// Writes rows of such a list, each after a comma.
+/// Formats rows of a list, each after a comma.
 fn written<T: Serialize>(rows: &mut dyn Iterator<Item = T>) -> io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity(CHUNK);
     for row in rows {
@@ -88,7 +88,7 @@ fn written<T: Serialize>(rows: &mut dyn Iterator<Item = T>) -> io::Result<Vec<u8
     Ok(text)
 }
 
-/// Writes a value that stands so deep in a document.
+/// Writes a value at the given nesting depth.
 fn write_at(depth: usize, value: &(impl Serialize + ?Sized), out: &mut impl Write) -> io::Result<()> {
     let mut formatter = PrettyFormatter::new();
     for _ in 0..depth {
@@ -98,14 +98,14 @@ fn write_at(depth: usize, value: &(impl Serialize + ?Sized), out: &mut impl Writ
     Ok(())
 }
 
-/// Writes a document member by member, for one that is longer than memory, or whose end is not known yet.
+/// Writes a document member by member, for documents that are larger than memory or not complete yet.
 pub struct DocumentWriter<'o> {
     out: &'o mut dyn Write,
     is_empty: bool,
 }
 
 impl<'o> DocumentWriter<'o> {
-    /// Begins a document.
+    /// Starts a document.
     pub fn new(out: &'o mut dyn Write) -> DocumentWriter<'o> {
         DocumentWriter { out, is_empty: true }
     }
@@ -113,7 +113,7 @@ impl<'o> DocumentWriter<'o> {
     /// Writes a member.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails on a write error.
     pub fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
         self.name(name)?;
         let mut text = Vec::new();
@@ -121,10 +121,10 @@ impl<'o> DocumentWriter<'o> {
         self.out.write_all(&text)
     }
 
-    /// Writes a member that is a list, whose elements `fill` writes.
+    /// Writes a member that is a list, with elements written by `fill`.
     ///
     /// # Errors
-    /// Those of `fill`, and when it cannot be written.
+    /// Returns the errors of `fill`, and write errors.
     pub fn list<T>(
         &mut self,
         name: &str,
@@ -141,7 +141,7 @@ impl<'o> DocumentWriter<'o> {
     /// Ends the document.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails on a write error.
     pub fn end(self) -> io::Result<()> {
         self.out.write_all(if self.is_empty { b"{}\n" } else { b"\n}\n" })
     }
@@ -154,7 +154,7 @@ impl<'o> DocumentWriter<'o> {
     }
 }
 
-/// Writes the elements of a list that is a member of a document.
+/// Writes the elements of a list in a document.
 pub struct ListWriter<'o> {
     out: &'o mut dyn Write,
     text: Vec<u8>,
@@ -162,13 +162,13 @@ pub struct ListWriter<'o> {
 }
 
 impl ListWriter<'_> {
-    /// How deep an element stands in the document.
+    /// The nesting depth of an element.
     pub const DEPTH: usize = 2;
 
     /// Writes an element.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails on a write error.
     pub fn element(&mut self, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
@@ -178,10 +178,10 @@ impl ListWriter<'_> {
         written
     }
 
-    /// Writes an element that is JSON already, indented for [`ListWriter::DEPTH`].
+    /// Writes an element from JSON that is already indented for [`ListWriter::DEPTH`].
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails on a write error.
     pub fn text(&mut self, json: &[u8]) -> io::Result<()> {
         self.out.write_all(if self.is_empty { b"[\n    " } else { b",\n    " })?;
         self.is_empty = false;
@@ -189,7 +189,7 @@ impl ListWriter<'_> {
     }
 }
 
-/// Puts the many small pieces of a document together where the compiler can see it, unlike behind a `dyn Write`.
+/// Buffers the many small writes of a document, so that each does not go through a `dyn Write`.
 struct Chunks<'o, W: ?Sized> {
     out: &'o mut W,
     waiting: Vec<u8>,

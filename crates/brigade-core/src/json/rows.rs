@@ -7,30 +7,29 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::parallel::try_in_parts;
 
-/// A list in a document whose rows are made one at a time, when they are asked for: thousands of them need not stand in
-/// memory beside what they are made of.
+/// A list in a document whose rows are created on demand, so that thousands of them need not be in memory at once.
 pub struct Rows<T> {
     count: usize,
     make: Arc<dyn Fn(usize) -> T + Send + Sync>,
 }
 
 impl<T> Rows<T> {
-    /// Takes the number of rows and what makes each; it is asked for indexes below that number alone.
+    /// Creates a list of `count` rows. `make` is called only with indexes below `count`.
     pub fn new(count: usize, make: impl Fn(usize) -> T + Send + Sync + 'static) -> Rows<T> {
         Rows { count, make: Arc::new(make) }
     }
 
-    /// Returns how many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Tells whether there is none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Makes one row; none when there are not as many.
+    /// Creates one row, or returns `None` if the index is too large.
     pub fn get(&self, index: usize) -> Option<T> {
         (index < self.count).then(|| (self.make)(index))
     }
@@ -40,15 +39,15 @@ impl<T> Rows<T> {
         Rows { count: 0, make: Arc::new(|_| unreachable!("rows are made of indexes below their number")) }
     }
 
-    /// Tells whether these are the same rows, and not only equal ones.
+    /// Returns whether both are the same list of rows, not only equal ones.
     pub fn is(&self, other: &Rows<T>) -> bool {
         self.count == other.count && Arc::ptr_eq(&self.make, &other.make)
     }
 
-    /// Makes rows on all processors, and hands on in their order what `part` made of some at a time.
+    /// Creates rows on all processors, and passes the results of `part` on in order.
     ///
     /// # Errors
-    /// The first that `take` returns.
+    /// Returns the first error of `take`.
     pub fn in_parts<P: Send, E>(
         &self,
         part: impl Fn(&mut dyn Iterator<Item = T>) -> P + Sync,
@@ -57,7 +56,7 @@ impl<T> Rows<T> {
         try_in_parts(self.count, |range| part(&mut range.map(&*self.make)), take)
     }
 
-    /// Makes one row after the other.
+    /// Creates one row after the other.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = T> + '_ {
         (0..self.count).map(|index| (self.make)(index))
     }
