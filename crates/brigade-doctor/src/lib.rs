@@ -34,6 +34,7 @@ mod diagnose;
 
 mod inbox;
 mod parity;
+mod waiting;
 
 pub use diagnose::{diagnose, diagnose_tool};
 pub use inbox::{
@@ -43,8 +44,12 @@ pub use issue::{Issue, ProjectionMark, top_issue};
 pub use issue_type::{Area, IssueType, Remedy};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
 pub use parity::{Closeout, Quieted, quiet};
-pub use runtime::{Health, RuntimeFacts, RuntimeIssue, RuntimeState, StateCounts};
+pub use runtime::{
+    Health, RuntimeFacts, RuntimeIssue, RuntimeState, StateCounts, config_record, needed_runtime,
+    not_to_be_started, not_usable, start_blockers,
+};
 pub use snapshot::{
     BrokenFile, CallState, CheckpointState, ConfigFile, FoundRuntimes, PinProblem, PinState, PolicyFacts,
     Quarantine, RunState, RunnerState, Snapshot, ToolFiles, ToolIssues, ToolState, asks,
 };
+pub use waiting::Waiting;

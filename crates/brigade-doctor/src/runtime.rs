@@ -1,14 +1,19 @@
 //! The facts of a runtime. The crate `brigade-runtime` gathers them.
 
 mod issue;
+mod needed;
+mod record;
 
 use std::collections::BTreeMap;
 
 use brigade_call::{RuntimeHealth, RuntimeMetadata, RuntimeStatus};
 use brigade_catalog::Runtime;
-use brigade_core::{Extra, Object, Timestamp};
+use brigade_core::{Extra, Object, Spell, Timestamp};
+use brigade_redact::{Redactor, shown_command};
 
 pub use issue::RuntimeIssue;
+pub use needed::{needed_runtime, not_usable};
+pub use record::{config_record, not_to_be_started, start_blockers};
 
 /// The result of a health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,8 +161,10 @@ impl RuntimeFacts {
     }
 
     /// Returns the record for lists and receipts, with paths relative to the workspace. Like in v0.30, `health_detail`
-    /// is `not configured` if the health is unknown.
-    pub fn status(&self) -> RuntimeStatus {
+    /// is `not configured` if the health is unknown. Command lines show no secret, and next steps are spelled.
+    pub fn status(&self, speller: &dyn Spell) -> RuntimeStatus {
+        let redactor = Redactor::new(&[]);
+        let masked = |command: &str| redactor.redact_str(&shown_command(command));
         // Without a check just now, a running runtime shows its last result, at least that of its start.
         let remembered = self.last_health.as_ref().filter(|_| self.running());
         let health = self.health.as_ref().or(remembered);
@@ -165,12 +172,16 @@ impl RuntimeFacts {
             Some(health) => (Some(health.ok), health.detail.clone()),
             None => self.unchecked_health(),
         };
-        let metadata = |members: &Object| RuntimeMetadata::from_members(members.clone()).ok();
+        let metadata = |members: &Object| {
+            let mut metadata = RuntimeMetadata::from_members(members.clone()).ok()?;
+            metadata.command.iter_mut().for_each(|command| *command = masked(command));
+            Some(metadata)
+        };
         RuntimeStatus {
             id: self.id.clone(),
             name: self.name.clone(),
             enabled: self.enabled,
-            command: self.command.clone(),
+            command: masked(&self.command),
             cwd: Some(self.cwd.clone()),
             port: self.port.map(u32::from),
             pid: self.pid,
@@ -189,7 +200,7 @@ impl RuntimeFacts {
             health_checked_at: health.map(|health| health.checked_at),
             last_health: self.last_health.as_ref().map(Health::to_record),
             metadata: self.metadata.as_ref().and_then(metadata),
-            issues: self.issues.iter().map(RuntimeIssue::to_record).collect(),
+            issues: self.issues.iter().map(|issue| issue.to_record(speller)).collect(),
             issue_count: self.issues.len() as u64,
             extra: Extra::default(),
         }
@@ -230,7 +241,7 @@ impl StateCounts {
 
 #[cfg(test)]
 mod tests {
-    use brigade_core::Json;
+    use brigade_core::{Json, NeutralWords};
 
     use super::*;
 
@@ -239,7 +250,7 @@ mod tests {
         let mut runtime = Runtime::new("r", "x").unwrap();
         runtime.port = Some(8765);
         let facts = RuntimeFacts::of(&runtime);
-        let json = facts.status().to_members();
+        let json = facts.status(&NeutralWords).to_members();
         let keys = "id name enabled command cwd port pid state running managed stale_pid pid_path metadata_path \
             stdout_log_path stderr_log_path health_path health_ok health_detail metadata issues issue_count";
         for key in keys.split_whitespace() {
@@ -252,9 +263,9 @@ mod tests {
         );
         let last = Health { ok: true, detail: "fine".to_owned(), checked_at: Timestamp::from_unix_micros(0) };
         let known = RuntimeFacts { last_health: Some(last), ..facts.clone() };
-        assert_eq!(known.status().health_ok, None, "what does not run is not healthy");
+        assert_eq!(known.status(&NeutralWords).health_ok, None, "what does not run is not healthy");
         let running = RuntimeFacts { state: RuntimeState::Running, ..known };
-        assert_eq!(running.status().health_ok, Some(true));
+        assert_eq!(running.status(&NeutralWords).health_ok, Some(true));
         assert_eq!(StateCounts::of(&[facts]).by_state(), BTreeMap::from([("stopped".to_owned(), 1)]));
     }
 }

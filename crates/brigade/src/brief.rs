@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, CheckpointStatus};
-use brigade_core::{CheckpointId, NextStep};
-use brigade_doctor::{Area, Issue, top_issue};
+use brigade_doctor::{Area, Waiting};
 use brigade_queue::Calls;
 use brigade_runtime::Checks;
 use brigade_upkeep::{FoundCall, Parts, Survey, closeouts};
@@ -99,48 +98,4 @@ fn oldest_pending(room: &Room) -> Result<Option<Call>, Error> {
         ControlFlow::Break(())
     })?;
     Ok(oldest)
-}
-
-/// What a person could do next.
-struct Waiting<'a> {
-    is_valid: bool,
-    oldest: Option<&'a Call>,
-    /// The oldest checkpoint without an answer.
-    checkpoint: Option<&'a CheckpointId>,
-    /// Approved calls that are still what was approved.
-    runnable: u64,
-    pending_rows: usize,
-    issues: &'a [Issue],
-}
-
-impl Waiting<'_> {
-    /// Chooses what is most pressing: what blocks everything, what somebody waits for, what can go on, then what is
-    /// wrong.
-    fn next(&self) -> (NextStep, String) {
-        let because = |step: NextStep, reason: &str| (step, reason.to_owned());
-        let worst =
-            |areas: &[Area]| top_issue(self.issues.iter().filter(|issue| areas.contains(&issue.area())));
-        if !self.is_valid
-            && let Some(issue) = worst(&[Area::Catalog])
-        {
-            return because(issue.next_step(), "the catalog has an error");
-        }
-        if let Some(id) = self.checkpoint {
-            return because(NextStep::ShowCheckpoint(id.clone()), "a run waits for an answer");
-        }
-        if let Some(call) = self.oldest {
-            return because(NextStep::ShowCall(call.id.clone()), "a call waits for a decision");
-        }
-        if 0 < self.runnable {
-            return because(NextStep::RunNext, "an approved call can run");
-        }
-        if let Some(issue) = top_issue(self.issues) {
-            return because(issue.next_step(), &issue.detail);
-        }
-        if 0 < self.pending_rows {
-            let reason = "the inbox has rows that nobody has looked at";
-            return because(NextStep::ListPendingRows, reason);
-        }
-        because(NextStep::ListTools, "nothing waits")
-    }
 }

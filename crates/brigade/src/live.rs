@@ -221,3 +221,24 @@ impl<'c> Started<'c> {
 pub(crate) fn server_name(exchange: &Exchange) -> Json {
     exchange.server.clone().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_doctor::IssueType;
+
+    #[track_caller]
+    fn kind(code: &str) -> IssueType {
+        IssueType::from_code(code).unwrap_or_else(|| panic!("{code} is not in the table"))
+    }
+
+    #[test]
+    fn the_table_has_every_code_that_is_shown_of_servers() {
+        for source in [include_str!("live/compare.rs"), include_str!("pins.rs")] {
+            let quoted = source.split('"').filter(|text| text.starts_with("mcp_"));
+            let codes: Vec<&str> =
+                quoted.filter(|text| !matches!(*text, "mcp_tool_name" | "mcp_server_id")).collect();
+            assert!(!codes.is_empty());
+            codes.into_iter().for_each(|code| assert_eq!(kind(code).code(), code));
+        }
+    }
+}

@@ -151,7 +151,7 @@ fn verify_call(room: &Room, stored: StoredCall, checkpoints: &[Checkpoint]) -> R
     };
     let purpose = if checkpoints.is_empty() { Purpose::Run } else { Purpose::Resume(checkpoints) };
     let plan = planned.plan.clone();
-    let runtime = runtimes::needed::runtime_of(room, &call.tool_id, &config);
+    let runtime = runtimes::runtime_of(room, &call.tool_id, &config);
     Ok(match verify(call.clone(), plan, runtime, purpose, room.now()) {
         Ok(verified) => {
             planned.plan = verified.plan().clone();

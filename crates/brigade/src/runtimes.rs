@@ -4,16 +4,16 @@
 
 mod act;
 mod logs;
-pub(crate) mod needed;
-mod shown;
 
 use std::sync::Arc;
 
-use brigade_call::RuntimeIssueRecord;
-use brigade_catalog::{Level, Runtime, Runtimes as RuntimeFile, starter};
+use brigade_call::{RuntimeFact, RuntimeIssueRecord, RuntimeStatus};
+use brigade_catalog::{Family, Level, Runtime, Runtimes as RuntimeFile, Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Severity, closest, text::escape_terminal};
-use brigade_facts::read_config;
-use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
+use brigade_doctor::{config_record, needed_runtime, not_usable};
+use brigade_facts::{Config, read_config};
+use brigade_policy::Blocker;
+use brigade_runtime::{Checks, Host, RuntimeError, RuntimeFacts, StateCounts, Supervisor};
 use brigade_upkeep::machine_of;
 
 use crate::codes;
@@ -30,6 +30,7 @@ use crate::report::{
 use crate::room::{RUNTIMES, Room, rel};
 use crate::setup;
 use crate::setup::Existing;
+use crate::shown;
 
 /// The folder of the runtimes' state.
 pub const STATE: &str = ".brigade/tools/runtime";
@@ -121,7 +122,7 @@ impl Runtimes {
         Ok(RuntimeReport {
             schema: RuntimeReport::SCHEMA,
             runtime: Box::new(
-                facts.first().map(|facts| shown::runtime_status(&self.room, facts)).unwrap_or_default(),
+                facts.first().map(|facts| runtime_status(&self.room, facts)).unwrap_or_default(),
             ),
             summary,
             error: Unfilled::default(),
@@ -144,12 +145,11 @@ fn facts_of(room: &Room, configured: &Configured, checks: Checks) -> Vec<Runtime
 
 fn summary(room: &Room, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> RuntimesSummary {
     let errors = runtimes.issues().iter().filter(|issue| issue.severity == Severity::Error);
-    let words = room.words_of_steps();
-    let of_config =
-        runtimes.issues().iter().map(|issue| (issue.severity, shown::config_issue(issue, &words)));
+    let speller = &*room.env.speller;
+    let of_config = runtimes.issues().iter().map(|issue| (issue.severity, config_record(issue, speller)));
     let of_facts = facts.iter().flat_map(|facts| &facts.issues);
     let all: Vec<(Severity, RuntimeIssueRecord)> =
-        of_config.chain(of_facts.map(|issue| (issue.severity, shown::issue(issue, &words)))).collect();
+        of_config.chain(of_facts.map(|issue| (issue.severity, issue.to_record(speller)))).collect();
     // The first of the worst.
     let top = all.iter().rev().max_by_key(|(severity, _)| *severity).map(|(_, issue)| issue.clone());
     RuntimesSummary {
@@ -158,13 +158,55 @@ fn summary(room: &Room, runtimes: &RuntimeFile, facts: &[RuntimeFacts]) -> Runti
         state_path: room.absolute(STATE),
         valid: runtimes.is_valid(),
         errors: errors.map(ErrorLine::from).collect(),
-        runtimes: facts.iter().map(|facts| shown::runtime_status(room, facts)).collect(),
+        runtimes: facts.iter().map(|facts| runtime_status(room, facts)).collect(),
         runtime_count: facts.len(),
         counts: StateCounts::of(facts).by_state(),
         issue_count: all.len(),
         issues: all.into_iter().map(|(_, issue)| issue).collect(),
         top_issue: top,
     }
+}
+
+/// Shows a runtime.
+fn runtime_status(room: &Room, facts: &RuntimeFacts) -> RuntimeStatus {
+    shown::shown_runtime(room, facts.status(&*room.env.speller))
+}
+
+/// Looks at the runtime of the tool that a call is for. One that the tool cannot do without has its health command run;
+/// one that it only names is recorded as it stands, and keeps nothing from running.
+pub(crate) fn runtime_of(room: &Room, tool_id: &str, config: &Config) -> RuntimeFact {
+    // A call whose tool is gone is refused for that.
+    let Ok(tool) = config.catalog.find(tool_id) else { return RuntimeFact::NotNeeded };
+    let is_required = tool.requires_runtime || tool.family == Some(Family::Mcp);
+    if !is_required && tool.runtime_id.as_deref().is_none_or(str::is_empty) {
+        return RuntimeFact::NotNeeded;
+    }
+    let checks = if is_required { Checks::Run } else { Checks::Skip };
+    match look_at_runtime(room, tool, config, checks) {
+        Err(_) if !is_required => RuntimeFact::NotNeeded,
+        Err(blocker) => RuntimeFact::NotReady(vec![*blocker]),
+        Ok(facts) => match not_usable(tool, &facts) {
+            reasons if is_required && !reasons.is_empty() => RuntimeFact::NotReady(reasons),
+            _ => RuntimeFact::Ready(Box::new(facts.status(&*room.env.speller))),
+        },
+    }
+}
+
+fn look_at_runtime(
+    room: &Room,
+    tool: &Tool,
+    config: &Config,
+    checks: Checks,
+) -> Result<RuntimeFacts, Box<Blocker>> {
+    let cannot = |error: Error| {
+        let blocker = Blocker::new("runtime_missing", error.to_string());
+        Box::new(blocker.at(tool.place_of("runtime_id")).field("runtime_id"))
+    };
+    let runtimes = runtimes(room).map_err(cannot)?;
+    let file = room.fs.exists(&rel(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
+    let runtime = needed_runtime(tool, &runtimes, file)?;
+    let host = machine_of(gather::host(room), &config.policy).map_err(|error| cannot(error.into()))?;
+    Ok(supervisor(room, &host).facts_of_one(runtime, checks, room.env.cancel.as_ref()))
 }
 
 /// Reads the runtimes, and what the policy says of their folders.
@@ -204,4 +246,15 @@ pub(crate) fn runtime<'r>(runtimes: &'r RuntimeFile, id: &str) -> Result<&'r Run
         Some(near) => error.hint(format!("did you mean `{}`?", escape_terminal(near))),
         None => error.hint(NextStep::ListRuntimes),
     })
+}
+
+impl From<RuntimeError> for Error {
+    fn from(error: RuntimeError) -> Error {
+        let kind = match error {
+            RuntimeError::Fs(error) => return error.into(),
+            RuntimeError::Newer { .. } | RuntimeError::Outside { .. } => ErrorKind::Refused,
+            _ => ErrorKind::Environment,
+        };
+        Error::new(kind, error.to_string())
+    }
 }

@@ -1,6 +1,5 @@
 //! Issues of runtimes.
 
-use brigade_call::RuntimeIssueRecord;
 use brigade_catalog::Runtime;
 use brigade_core::{Hint, Place, Severity};
 
@@ -72,23 +71,5 @@ impl RuntimeIssue {
     #[must_use]
     pub fn with_severity(self, severity: Severity) -> RuntimeIssue {
         RuntimeIssue { severity, ..self }
-    }
-
-    /// Returns the record for lists and receipts.
-    pub fn to_record(&self) -> RuntimeIssueRecord {
-        RuntimeIssueRecord {
-            status: "warn".to_owned(),
-            name: self.issue_type.name(),
-            tool_id: Some(self.runtime_id.clone()),
-            family: Some("runtime".to_owned()),
-            issue_type: self.issue_type.code().to_owned(),
-            detail: self.detail.clone(),
-            severity: Some(self.severity.as_str().to_owned()),
-            file: Some(self.place.file.clone()),
-            line: self.place.line,
-            field: self.field.map(str::to_owned),
-            fix: self.fix.as_ref().map(ToString::to_string),
-            ..RuntimeIssueRecord::default()
-        }
     }
 }

@@ -311,7 +311,7 @@ fn a_process_of_the_older_program_is_managed_only_with_proof() {
     assert!(facts.managed && facts.is_usable(), "start time, command and session fit");
     // Never checked, it is as well as the older program says.
     let health = |facts: &brigade_runtime::RuntimeFacts| {
-        let status = facts.status();
+        let status = facts.status(&brigade_core::NeutralWords);
         (status.health_ok, status.health_detail.unwrap())
     };
     let gone = ["health_ok", "health_detail", "health_checked_at"].map(|key| (key, Json::Null));

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use brigade_call::RuntimeStatus;
 use brigade_catalog::{Runtime, Runtimes as RuntimeFile};
-use brigade_doctor::IssueType;
+use brigade_doctor::{IssueType, not_to_be_started, start_blockers};
 use brigade_policy::Blocker;
 use brigade_runtime::{
     Checks, RuntimeFacts, StartOptions, StartOutcome, StartProgress, StopOutcome, Supervisor,
 };
 
-use super::{Configured, shown};
+use super::Configured;
 use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::load::shown_id;
@@ -41,7 +41,7 @@ impl Runtimes {
         let runtime = runtimes::runtime(&configured.runtimes, id)
             .map_err(|error| error.refusing(room, no_start(id, None)))?;
         let supervisor = runtimes::supervisor(room, &configured.host);
-        if let Some(disabled) = off(runtime).or_else(|| twice(&configured.runtimes, runtime)) {
+        if let Some(disabled) = not_to_be_started(&configured.runtimes, runtime) {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
             return Err(start_refused(room, runtime, &facts, vec![disabled]));
         }
@@ -89,7 +89,7 @@ impl Runtimes {
         };
         let runtime = runtimes::runtime(&runtimes, id).map_err(refusing(id, None))?;
         let supervisor = runtimes::supervisor(room, &host);
-        if let Some(disabled) = off(runtime).or_else(|| twice(&runtimes, runtime)) {
+        if let Some(disabled) = not_to_be_started(&runtimes, runtime) {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
             return Err(refusing(id, None)(start_refused(room, runtime, &facts, vec![disabled])));
         }
@@ -137,7 +137,7 @@ fn start_report(
         schema: RuntimeStartReport::SCHEMA,
         target: room.target(),
         runtime_id: shown_id(runtime.id.as_str()),
-        runtime: Box::new(shown::runtime_status(room, &facts)),
+        runtime: Box::new(runtimes::runtime_status(room, &facts)),
         started: 0,
         skipped: 0,
         state: None,
@@ -183,8 +183,8 @@ fn start_report(
             ..report
         },
         StartOutcome::Refused { blockers } => {
-            let speller = &*room.env.speller;
-            let blockers = shown::blockers(runtimes, runtime, &blockers, speller);
+            let mut blockers = start_blockers(runtimes, runtime, &blockers);
+            blockers.iter_mut().for_each(|blocker| blocker.spell(&*room.env.speller));
             return Err(start_refused(room, runtime, &facts, blockers));
         }
         StartOutcome::Failed { reason, log, survivors } => {
@@ -204,7 +204,7 @@ fn start_refused(room: &Room, runtime: &Runtime, facts: &RuntimeFacts, blockers:
     Error::new(ErrorKind::Refused, "the runtime may not be started")
         .coded(codes::RUNTIME_BLOCKED)
         .because(blockers)
-        .refusing(room, no_start(runtime.id.as_str(), Some(Box::new(shown::runtime_status(room, facts)))))
+        .refusing(room, no_start(runtime.id.as_str(), Some(Box::new(runtimes::runtime_status(room, facts)))))
 }
 
 fn stop_report(
@@ -217,7 +217,7 @@ fn stop_report(
         schema: RuntimeStopReport::SCHEMA,
         target: room.target(),
         runtime_id: shown_id(runtime.id.as_str()),
-        runtime: Box::new(shown::runtime_status(room, facts)),
+        runtime: Box::new(runtimes::runtime_status(room, facts)),
         stopped: 0,
         pid: None,
         processes: None,
@@ -270,17 +270,4 @@ fn no_start(id: &str, runtime: Option<Box<RuntimeStatus>>) -> Refusal {
 
 fn no_stop(id: &str, runtime: Option<Box<RuntimeStatus>>) -> Refusal {
     Refusal::RuntimeStop { runtime_id: shown_id(id), runtime, pid: None, fix: None, survivors: Vec::new() }
-}
-
-/// Says that the id of a runtime stands more than once: which one is meant cannot be told.
-fn twice(runtimes: &RuntimeFile, runtime: &Runtime) -> Option<Blocker> {
-    let same = || runtimes.runtimes().iter().filter(|other| other.id == runtime.id);
-    let last = same().nth(1)?;
-    let message = format!("{} entries have the id", same().count());
-    let blocker = Blocker::new("runtime_config", message).at(last.place_of("id")).field("id");
-    Some(blocker.hint("give each runtime an id of its own"))
-}
-
-fn off(runtime: &Runtime) -> Option<Blocker> {
-    (!runtime.enabled).then(|| shown::disabled(runtime))
 }

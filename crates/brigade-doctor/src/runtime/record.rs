@@ -1,0 +1,151 @@
+//! Runtimes and their issues as lists and receipts have them.
+
+use brigade_call::RuntimeIssueRecord;
+use brigade_catalog::{Runtime, Runtimes};
+use brigade_core::text::escape_terminal;
+use brigade_core::{ConfigIssue, Fingerprint, Hint, NextStep, Place, Severity, Spell};
+use brigade_policy::Blocker;
+
+use super::RuntimeIssue;
+
+impl RuntimeIssue {
+    /// Returns the issue as lists and receipts have it, with its next step in the words of a face.
+    pub fn to_record(&self, speller: &dyn Spell) -> RuntimeIssueRecord {
+        // The detail may name processes, so it does not enter.
+        let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
+            .text("type", self.issue_type.code())
+            .text("runtime_id", self.runtime_id.as_str())
+            .text("field", self.field)
+            .finish();
+        RuntimeIssueRecord {
+            name: self.issue_type.name(),
+            tool_id: Some(self.runtime_id.clone()),
+            issue_type: self.issue_type.code().to_owned(),
+            field: self.field.map(str::to_owned),
+            fingerprint: Some(fingerprint),
+            ..record(self.severity, &self.detail, &self.place, self.fix.as_ref(), speller)
+        }
+    }
+
+    /// Returns the issue as a reason that the runtime is not started.
+    pub fn to_blocker(&self) -> Blocker {
+        let mut blocker = Blocker::new(self.issue_type.code(), self.detail.clone()).at(self.place.clone());
+        blocker.field = self.field.map(str::to_owned);
+        blocker.hint = self.fix.clone();
+        blocker
+    }
+}
+
+/// Returns an issue of the file of the runtimes, with the keys of an issue of a runtime.
+pub fn config_record(issue: &ConfigIssue, speller: &dyn Spell) -> RuntimeIssueRecord {
+    let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
+        .text("type", "runtime_config")
+        .text("runtime_id", issue.entry.as_deref())
+        .text("field", issue.field.as_deref())
+        .text("message", issue.message.as_str())
+        .finish();
+    let detail = match &issue.field {
+        Some(field) => format!("{}: {}", escape_terminal(field), issue.message),
+        None => issue.message.clone(),
+    };
+    RuntimeIssueRecord {
+        name: "runtime_config".to_owned(),
+        tool_id: issue.entry.clone(),
+        issue_type: "runtime_config".to_owned(),
+        field: issue.field.clone(),
+        fingerprint: Some(fingerprint),
+        ..record(issue.severity, &detail, &issue.place, issue.hint.as_ref(), speller)
+    }
+}
+
+/// Returns what all issues have: a hint that is a step is what mends it; one that is a sentence stands in the detail,
+/// and the file is where it is mended.
+fn record(
+    severity: Severity,
+    detail: &str,
+    place: &Place,
+    hint: Option<&Hint>,
+    speller: &dyn Spell,
+) -> RuntimeIssueRecord {
+    let step = hint.and_then(Hint::step);
+    RuntimeIssueRecord {
+        status: "warn".to_owned(),
+        family: Some("runtime".to_owned()),
+        detail: match hint.filter(|_| step.is_none()) {
+            Some(advice) => format!("{detail} ({advice})"),
+            None => detail.to_owned(),
+        },
+        severity: Some(severity.as_str().to_owned()),
+        file: Some(place.file.clone()),
+        line: place.line,
+        fix: Some(speller.spell(step.unwrap_or(&NextStep::Edit(place.clone())), None)),
+        ..RuntimeIssueRecord::default()
+    }
+}
+
+/// Returns why a runtime that may not be started is not: its issues, and the errors of its entry one by one.
+pub fn start_blockers(runtimes: &Runtimes, runtime: &Runtime, issues: &[RuntimeIssue]) -> Vec<Blocker> {
+    let mut found: Vec<Blocker> = issues.iter().map(RuntimeIssue::to_blocker).collect();
+    let concerns = |issue: &&ConfigIssue| {
+        runtime.is_broken
+            && issue.severity == Severity::Error
+            && issue.entry.as_deref().is_some_and(|entry| runtime.id == entry)
+    };
+    found.extend(runtimes.issues().iter().filter(concerns).map(|issue| {
+        let mut blocker = Blocker::new("runtime_config", issue.message.clone()).at(issue.place.clone());
+        blocker.field = issue.field.clone();
+        blocker.hint = issue.hint.clone();
+        blocker
+    }));
+    found
+}
+
+/// Returns why a runtime is not started whose entry can be read: it is disabled, or its id stands more than once, so
+/// that nobody can tell which is meant.
+pub fn not_to_be_started(runtimes: &Runtimes, runtime: &Runtime) -> Option<Blocker> {
+    if !runtime.enabled {
+        let blocker = Blocker::new("runtime_disabled", "the runtime is disabled");
+        let blocker = blocker.at(runtime.place_of("enabled")).field("enabled");
+        return Some(blocker.hint("set `enabled = true`"));
+    }
+    let same = || runtimes.runtimes().iter().filter(|other| other.id == runtime.id);
+    let last = same().nth(1)?;
+    let message = format!("{} entries have the id", same().count());
+    let blocker = Blocker::new("runtime_config", message).at(last.place_of("id")).field("id");
+    Some(blocker.hint("give each runtime an id of its own"))
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::NeutralWords;
+
+    use super::*;
+    use crate::RuntimeFacts;
+
+    #[test]
+    fn the_fix_of_an_issue_is_a_command_and_advice_stands_in_the_detail() {
+        #[track_caller]
+        fn check(hint: impl Into<Hint>, detail: &str, fix: &str) {
+            let found = ConfigIssue {
+                severity: Severity::Warning,
+                place: Place::at("runtimes.toml", 3, 1),
+                entry: None,
+                field: Some("runtim".to_owned()),
+                message: "unknown key".to_owned(),
+                hint: Some(hint.into()),
+            };
+            let shown = config_record(&found, &NeutralWords);
+            assert_eq!((shown.detail.as_str(), shown.fix.as_deref()), (detail, Some(fix)));
+        }
+        let advice = "did you mean `runtime`?";
+        check(advice, &format!("runtim: unknown key ({advice})"), "edit:runtimes.toml:3:1");
+        check(NextStep::InitRuntimes, "runtim: unknown key", "init-runtimes");
+    }
+
+    #[test]
+    fn a_command_shows_no_secret() {
+        let runtime = Runtime::new("helper", "serve --token=EXAMPLE1234567890").unwrap();
+        let shown = RuntimeFacts::of(&runtime).status(&NeutralWords);
+        assert!(!shown.command.contains("EXAMPLE"), "{}", shown.command);
+    }
+}

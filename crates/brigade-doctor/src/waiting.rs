@@ -1,0 +1,54 @@
+//! What waits for a person, and what to do next.
+
+use brigade_call::Call;
+use brigade_core::{CheckpointId, NextStep};
+
+use crate::{Area, Issue, top_issue};
+
+/// What a person could do next.
+pub struct Waiting<'a> {
+    /// Whether the catalog has no error.
+    pub is_valid: bool,
+    /// The oldest call without a decision.
+    pub oldest: Option<&'a Call>,
+    /// The oldest checkpoint without an answer.
+    pub checkpoint: Option<&'a CheckpointId>,
+    /// Approved calls that are still what was approved.
+    pub runnable: u64,
+    /// How many rows of the inbox nobody has looked at.
+    pub pending_rows: usize,
+    /// What is wrong.
+    pub issues: &'a [Issue],
+}
+
+impl Waiting<'_> {
+    /// Chooses what is most pressing: what blocks everything, what somebody waits for, what can go on, then what is
+    /// wrong.
+    pub fn next(&self) -> (NextStep, String) {
+        let because = |step: NextStep, reason: &str| (step, reason.to_owned());
+        let worst =
+            |areas: &[Area]| top_issue(self.issues.iter().filter(|issue| areas.contains(&issue.area())));
+        if !self.is_valid
+            && let Some(issue) = worst(&[Area::Catalog])
+        {
+            return because(issue.next_step(), "the catalog has an error");
+        }
+        if let Some(id) = self.checkpoint {
+            return because(NextStep::ShowCheckpoint(id.clone()), "a run waits for an answer");
+        }
+        if let Some(call) = self.oldest {
+            return because(NextStep::ShowCall(call.id.clone()), "a call waits for a decision");
+        }
+        if 0 < self.runnable {
+            return because(NextStep::RunNext, "an approved call can run");
+        }
+        if let Some(issue) = top_issue(self.issues) {
+            return because(issue.next_step(), &issue.detail);
+        }
+        if 0 < self.pending_rows {
+            let reason = "the inbox has rows that nobody has looked at";
+            return because(NextStep::ListPendingRows, reason);
+        }
+        because(NextStep::ListTools, "nothing waits")
+    }
+}
