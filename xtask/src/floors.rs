@@ -31,6 +31,7 @@ const FLOORS: &[Floor] = &[
         "brigade-queue",
         "brigade-runtime",
         "brigade-journal",
+        "brigade-attest",
     ]),
     Floor::Apart(&["brigade"]),
     Floor::Apart(&["brigade-cli"]),

@@ -37,6 +37,28 @@ impl DiskFs {
         Ok(DiskFs { path, root })
     }
 
+    /// Opens a directory as the root, which is made first if it is missing, with those above it.
+    ///
+    /// # Errors
+    /// Fails if it cannot be made or opened.
+    pub fn make(path: &Path) -> Result<DiskFs, FsError> {
+        let unclear = || FsError::new("make", path.to_string_lossy(), FsErrorKind::NotADirectory);
+        for above in path.ancestors() {
+            match DiskFs::open(above) {
+                Ok(fs) if above == path => return Ok(fs),
+                Ok(fs) => {
+                    let rest = path.strip_prefix(above).ok().and_then(Path::to_str);
+                    let rest: RelPath = rest.and_then(|rest| rest.parse().ok()).ok_or_else(unclear)?;
+                    fs.create_dir_all(&rest)?;
+                    return DiskFs::open(path);
+                }
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(unclear())
+    }
+
     fn open_fd(&self, operation: &'static str, path: &RelPath, flags: OFlags) -> Result<OwnedFd, FsError> {
         self.root.open_beneath(path.as_path(), flags, Mode::empty()).explain(operation, path.as_str())
     }

@@ -27,6 +27,8 @@ mod error;
 mod finish;
 mod host;
 mod journal;
+mod listed;
+mod meant;
 mod memory;
 mod queue;
 mod store;
@@ -36,6 +38,8 @@ pub use error::QueueError;
 pub use finish::interrupted_receipt;
 pub use host::{Host, ThisHost};
 pub use journal::{Check, Compaction, JournalStore, ListedCall, OWN_MEMBERS, TOOLS};
+pub use listed::{ListedRun, RunFilter, RunPage};
+pub use meant::{MeantRun, OpenRun};
 pub use memory::MemoryStore;
 pub use queue::{
     Answer, CANDIDATES, Calls, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, Queue, Review,

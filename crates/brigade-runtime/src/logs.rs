@@ -10,6 +10,7 @@
 //! it is emptied; what is written between the two steps is lost. A status and a doctor say so.
 
 mod follow;
+mod lines;
 
 use std::cmp::Ordering;
 use std::fs::File;

@@ -1,11 +1,12 @@
 //! Operations on runs that are over.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use brigade_call::{CallStatus, ObservedState, Receipt, ReplayOf, RunInputs, RunObserved, group_inputs};
 use brigade_core::{IdPrefix, NextStep};
 use brigade_queue::{
-    BadReceipt, Chain, Enqueued, OnDuplicate, StoredReceipt, ThisHost, View, interrupted_receipt,
+    Enqueued, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost, View,
+    interrupted_receipt,
 };
 
 use crate::calls;
@@ -15,7 +16,6 @@ use crate::error::{Error, ErrorKind};
 use crate::gather;
 use crate::load;
 use crate::logs;
-use crate::logs::{MeantRun, RunningRun};
 use crate::refusal::Refusal;
 use crate::report::{
     BrokenReceipt, LedgerFinding, LedgerReport, ReplayReport, Report as _, Rows, RunInputsReport,
@@ -23,6 +23,8 @@ use crate::report::{
 };
 use crate::room::{CALLS, RUNS, Room};
 use crate::shown;
+
+pub use brigade_queue::RunFilter;
 
 /// The statuses that Brigade gives runs.
 const RUN_STATUSES: [CallStatus; 5] = [
@@ -32,50 +34,6 @@ const RUN_STATUSES: [CallStatus; 5] = [
     CallStatus::Interrupted,
     CallStatus::Waiting,
 ];
-
-/// Which runs to list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunFilter {
-    /// Only those of this status.
-    pub status: Option<String>,
-    /// Only those of this tool.
-    pub tool: Option<String>,
-    /// Only the newest so many.
-    pub limit: Option<usize>,
-    /// Only those that come after this run in the list, so older ones: for the next page.
-    pub before: Option<IdPrefix>,
-}
-
-/// What a list looks at in each receipt, besides what makes it one.
-const LISTED_KEYS: &[&str] = &["tool_id", "started_at", "completed_at"];
-
-/// A run of a list, before its receipt is read for it.
-#[derive(Clone, Debug)]
-struct ListedRun {
-    id: String,
-    status: String,
-    tool_id: String,
-    sort_key: String,
-    path: String,
-}
-
-impl ListedRun {
-    fn of(receipt: &Receipt, path: &str) -> ListedRun {
-        ListedRun {
-            id: receipt.id().to_owned(),
-            status: receipt.status().to_owned(),
-            tool_id: receipt.tool_id().to_owned(),
-            sort_key: receipt.sort_key(),
-            path: path.to_owned(),
-        }
-    }
-
-    /// The id under which the receipt is stored, which may differ from what it says itself.
-    fn stored_id(&self) -> &str {
-        let name = self.path.rsplit('/').next().unwrap_or(&self.path);
-        name.strip_suffix(".json").unwrap_or(name)
-    }
-}
 
 /// Shows, checks, exports and repeats runs.
 #[derive(Clone)]
@@ -102,31 +60,9 @@ impl Runs {
                 RUN_STATUSES.iter().map(CallStatus::as_str).chain(counts.keys().map(String::as_str)),
             )?;
         }
-        let limit = filter.limit.unwrap_or(usize::MAX);
-        let fits = |run: &&ListedRun| {
-            filter.status.as_ref().is_none_or(|status| run.status == *status)
-                && filter.tool.as_ref().is_none_or(|tool| run.tool_id == *tool)
-        };
-        // The place of the first one of the page.
-        let start = |runs: &[ListedRun]| match &before {
-            Some(before) => runs.iter().position(|run| run.id == *before).map_or(runs.len(), |at| at + 1),
-            None => 0,
-        };
-        // One more than is listed, to know whether there are older ones.
-        let mut wanted = limit.saturating_add(1);
-        let (listed, bad) = loop {
-            let (listed, bad) = listed_runs(&self.room, &view, wanted)?;
-            let is_all = wanted == usize::MAX || listed.len() < wanted;
-            if is_all || limit < listed[start(&listed)..].iter().filter(fits).count() {
-                break (listed, bad);
-            }
-            wanted = wanted.saturating_mul(4);
-        };
-        let mut fitting = listed[start(&listed)..].iter().filter(fits);
-        let shown: Vec<ListedRun> = fitting.by_ref().take(limit).cloned().collect();
-        let last = shown.last().filter(|_| fitting.next().is_some());
-        let next_before = last.map(|run| run.id.clone());
-        let latest = listed.first().map(|run| listed_summary(&self.room, &view, run));
+        let page = view.list_runs(self.room.journal().as_ref(), filter, before.as_deref())?;
+        let RunPage { runs: shown, latest, next_before, errors: bad } = page;
+        let latest = latest.map(|run| listed_summary(&self.room, &view, &run));
         let errors: Vec<BrokenReceipt> = bad
             .iter()
             .map(|bad| BrokenReceipt {
@@ -163,7 +99,7 @@ impl Runs {
     pub fn show(&self, prefix: &IdPrefix) -> Result<RunShowReport, Error> {
         let shown = logs::meant_run(&self.room, prefix).and_then(|run| match run {
             MeantRun::Abandoned(run) => abandoned_report(&self.room, &run),
-            run => run.receipt().map(|stored| run_report(&self.room, stored)),
+            run => logs::receipt_of(run).map(|stored| run_report(&self.room, stored)),
         });
         shown.map_err(|error| error.missing(&self.room, Refusal::RunShow))
     }
@@ -318,7 +254,7 @@ impl Runs {
 
 /// Finds a run that is over.
 pub(crate) fn find_run(room: &Room, prefix: &IdPrefix) -> Result<StoredReceipt, Error> {
-    logs::meant_run(room, prefix).and_then(MeantRun::receipt)
+    logs::meant_run(room, prefix).and_then(logs::receipt_of)
 }
 
 /// Finds a run that is over, for something that is written afterwards: one whose runner is gone is recorded first.
@@ -326,18 +262,18 @@ fn find_run_to_change(room: &Room, prefix: &IdPrefix) -> Result<StoredReceipt, E
     match logs::meant_run(room, prefix)? {
         MeantRun::Abandoned(run) => {
             calls::record_interrupted(room)?;
-            find_run(room, &IdPrefix::new(run.id()))
+            find_run(room, &IdPrefix::new(&run.run_id))
         }
-        run => run.receipt(),
+        run => logs::receipt_of(run),
     }
 }
 
 /// Shows what is known of a run whose runner is gone, as the next writer is going to record it.
-fn abandoned_report(room: &Room, run: &RunningRun) -> Result<RunShowReport, Error> {
-    let stored = room.queue().read()?.call(run.call_id())?;
+fn abandoned_report(room: &Room, run: &OpenRun) -> Result<RunShowReport, Error> {
+    let stored = room.queue().read()?.call(&run.call_id)?;
     let claim = stored.as_ref().and_then(|stored| stored.call.claim.clone());
     let (Some(stored), Some(claim)) = (stored, claim) else {
-        return MeantRun::Abandoned(run.clone()).receipt().map(|stored| run_report(room, stored));
+        return logs::receipt_of(MeantRun::Abandoned(run.clone())).map(|stored| run_report(room, stored));
     };
     let host = ThisHost::new(room.fs.clone());
     let receipt = interrupted_receipt(&host, &stored, &claim.run_id, room.now());
@@ -380,38 +316,6 @@ fn next_of_run(room: &Room, receipt: &Receipt) -> Option<NextStep> {
         }
         _ => None,
     }
-}
-
-/// Lists runs, newest first, and what cannot be read. All of them when `wanted` is the greatest number.
-fn listed_runs(
-    room: &Room,
-    view: &View<'_>,
-    wanted: usize,
-) -> Result<(Vec<ListedRun>, Vec<BadReceipt>), Error> {
-    if wanted < usize::MAX {
-        let list = view.receipts(wanted)?;
-        let runs = list.receipts.iter().map(|stored| ListedRun::of(&stored.receipt, &stored.path));
-        return Ok((runs.collect(), list.errors));
-    }
-    // Of a long history, no more is kept than what its order needs.
-    let found: Mutex<(Vec<ListedRun>, Vec<BadReceipt>)> = Mutex::default();
-    view.examine_runs(LISTED_KEYS, Chain::Trust, &|receipt| {
-        let listed = receipt.map(|found| ListedRun::of(&found.receipt, &found.path));
-        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-        match listed {
-            Ok(run) => found.0.push(run),
-            Err(bad) => found.1.push(bad),
-        }
-    })?;
-    let (mut runs, mut bad) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    runs.sort_unstable_by(|left, right| {
-        right.sort_key.cmp(&left.sort_key).then_with(|| left.path.cmp(&right.path))
-    });
-    bad.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-    if let Some(journal) = room.journal() {
-        bad.extend(journal.misplaced_receipts()?);
-    }
-    Ok((runs, bad))
 }
 
 /// Reads a receipt of a list and summarises it. One that was removed meanwhile has only its id.

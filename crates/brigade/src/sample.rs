@@ -1,8 +1,8 @@
 //! Workspaces to try things out in.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use brigade_fs::{DiskFs, FileMode, Fs, FsError, FsErrorKind, RelPath};
+use brigade_fs::{DiskFs, FileMode, Fs, FsErrorKind};
 
 use crate::error::{Error, ErrorKind};
 use crate::room::rel;
@@ -35,29 +35,10 @@ pub(crate) fn write_files(fs: &dyn Fs, files: &[NewFile]) -> Result<(), Error> {
 
 /// Makes a folder and those above it that are not there.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Error> {
-    let unusable = |error: FsError| match error.kind {
+    DiskFs::make(folder).map(drop).map_err(|error| match error.kind {
         FsErrorKind::NoSpace | FsErrorKind::ReadOnly => Error::from(error),
         _ => Error::new(ErrorKind::Usage, format!("the folder cannot be made: {error}")),
-    };
-    let mut missing = PathBuf::new();
-    for above in folder.ancestors() {
-        match DiskFs::open(above) {
-            Ok(_) if missing.as_os_str().is_empty() => return Ok(()),
-            Ok(fs) => {
-                let path = missing.to_str().and_then(|path| path.parse::<RelPath>().ok());
-                let Some(path) = path else { break };
-                return fs.create_dir_all(&path).map_err(unusable);
-            }
-            Err(error) if error.is_not_found() => {
-                let Some(name) = above.file_name() else { break };
-                // Joining nothing would leave a slash at the end.
-                let below = std::mem::take(&mut missing);
-                missing = Path::new(name).components().chain(below.components()).collect();
-            }
-            Err(error) => return Err(unusable(error)),
-        }
-    }
-    Err(Error::new(ErrorKind::Usage, "the folder cannot be made: its path is not understood"))
+    })
 }
 
 #[cfg(test)]

@@ -162,48 +162,11 @@ pub struct Subject {
 
 record!(Subject);
 
-/// `run export`: the receipt of a run as a DSSE envelope. Without `--json` the envelope has no `schema`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
-pub struct Envelope {
-    /// The schema id; absent in the envelope alone, which is for other programs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schema: Option<String>,
-    /// What the payload is.
-    #[serde(rename = "payloadType")]
-    pub payload_type: String,
-    /// The statement, as base64.
-    pub payload: String,
-    /// The signatures; empty without a key.
-    pub signatures: Vec<EnvelopeSignature>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
-}
-
-record!(Envelope);
+pub use brigade_attest::{Envelope, EnvelopeSignature};
 
 impl Report for Envelope {
     const SCHEMA: SchemaId = "brigade.run-export.v1";
 }
-
-/// A signature of an envelope.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
-pub struct EnvelopeSignature {
-    /// The sha256 of the public key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keyid: Option<String>,
-    /// The signature, as base64.
-    pub sig: String,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
-}
-
-record!(EnvelopeSignature);
 
 /// `run verify --envelope`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,0 +1,124 @@
+//! The key of this host.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use brigade_fs::{DiskFs, FileMode, Fs, FsError, RelPath};
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use ed25519_dalek::pkcs8::{
+    DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _,
+};
+use ed25519_dalek::{SigningKey, VerifyingKey};
+use thiserror::Error;
+
+/// The private key, in the directory of what belongs to this host.
+const PRIVATE_KEY: &str = "keys/receipts.pem";
+
+/// The public key beside it.
+const PUBLIC_KEY: &str = "keys/receipts.pub.pem";
+
+/// The largest key that is read.
+const KEY_LIMIT: u64 = 64 << 10;
+
+/// Why the key of this host cannot be made or used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// There is one already.
+    #[error("this host has a key already")]
+    Exists,
+    /// The system gives no random bytes.
+    #[error("no randomness to make a key of: {0}")]
+    NoRandomness(io::ErrorKind),
+    /// Others can read it.
+    #[error("other users can read this host's key (mode {mode:04o}), so nothing is signed")]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// It is something else.
+    #[error("this host's key cannot be used: it is not an Ed25519 key in PKCS #8 PEM")]
+    Unusable,
+    /// The disk.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+/// Where the key of this host lies, outside of every workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostKeys {
+    folder: PathBuf,
+}
+
+impl HostKeys {
+    /// Names the directory of what belongs to this host. It need not be there.
+    pub fn new(folder: PathBuf) -> HostKeys {
+        HostKeys { folder }
+    }
+
+    /// Returns the file of the private key.
+    pub fn private_key_path(&self) -> PathBuf {
+        self.folder.join(PRIVATE_KEY)
+    }
+
+    /// Returns the file of the public key.
+    pub fn public_key_path(&self) -> PathBuf {
+        self.folder.join(PUBLIC_KEY)
+    }
+
+    /// Makes a key, 0600, and returns its public half.
+    ///
+    /// # Errors
+    /// When there is one and it is not to be replaced; when the disk fails or the system gives no random bytes.
+    pub fn make(&self, replace: bool) -> Result<VerifyingKey, KeyError> {
+        let fs = DiskFs::make(&self.folder)?;
+        if !replace && fs.exists(&rel(PRIVATE_KEY))? {
+            return Err(KeyError::Exists);
+        }
+        let seed = brigade_process::random_bytes::<32>();
+        let key = SigningKey::from_bytes(&seed.map_err(|error| KeyError::NoRandomness(error.kind()))?);
+        let private = key.to_pkcs8_pem(LineEnding::LF).map_err(|_| KeyError::Unusable)?;
+        let public = key.verifying_key().to_public_key_pem(LineEnding::LF).map_err(|_| KeyError::Unusable)?;
+        fs.create_dir_all(&rel(PRIVATE_KEY).parent())?;
+        fs.write_atomic(&rel(PUBLIC_KEY), public.as_bytes(), FileMode::Exactly(0o644))?;
+        fs.write_atomic(&rel(PRIVATE_KEY), private.as_bytes(), FileMode::Private)?;
+        Ok(key.verifying_key())
+    }
+
+    /// Reads the key, when there is one.
+    ///
+    /// # Errors
+    /// When others can read it, it is no key, or the disk fails.
+    pub fn read(&self, fs: &dyn Fs) -> Result<Option<SigningKey>, KeyError> {
+        let path = self.private_key_path();
+        let found = DiskFs::open(&self.folder).and_then(|fs| fs.metadata(&rel(PRIVATE_KEY)));
+        if let Ok(found) = found
+            && found.mode & 0o077 != 0
+        {
+            return Err(KeyError::Open { path, mode: found.mode & 0o7777 });
+        }
+        match fs.read_outside(&path, KEY_LIMIT) {
+            Ok(pem) => {
+                let pem = std::str::from_utf8(&pem).map_err(|_| KeyError::Unusable)?;
+                SigningKey::from_pkcs8_pem(pem).map(Some).map_err(|_| KeyError::Unusable)
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Reads a public key; `None` when the file holds none.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn public_key(fs: &dyn Fs, path: &Path) -> Result<Option<VerifyingKey>, FsError> {
+    let pem = fs.read_outside(path, KEY_LIMIT)?;
+    Ok(std::str::from_utf8(&pem).ok().and_then(|pem| VerifyingKey::from_public_key_pem(pem).ok()))
+}
+
+fn rel(path: &str) -> RelPath {
+    path.parse().expect("paths in the program stay inside")
+}

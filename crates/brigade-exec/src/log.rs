@@ -1,0 +1,144 @@
+//! The logs of runs, as they are read.
+
+use std::io;
+use std::time::Duration;
+
+use brigade_fs::{FsError, ReadFile};
+use brigade_process::CancelToken;
+use brigade_redact::Redactor;
+
+/// How much of a log a document holds, in bytes.
+pub const LOG_SHOWN: u64 = 1 << 20;
+
+/// How much before that is looked at, so that no secret is shown from its middle on.
+const BEFORE: u64 = 64 << 10;
+
+/// How much is read at once.
+const PIECE: usize = 64 << 10;
+
+/// How often a log that is followed is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Passes on a log that grows, until its run is over, the token says so, or `sink` fails, whose error comes back.
+///
+/// # Errors
+/// When the log cannot be read, or what `is_running` fails with.
+pub fn follow_log<E: From<FsError>>(
+    file: &dyn ReadFile,
+    cancel: &CancelToken,
+    is_running: &mut dyn FnMut() -> Result<bool, E>,
+    sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> Result<io::Result<()>, E> {
+    let mut offset = 0;
+    while !cancel.is_cancelled() {
+        // Asked before the log is read: what was written before the run ended is then still passed on.
+        let is_running = is_running()?;
+        match pass_log(file, offset, file.len()?, Some(cancel), sink)? {
+            Ok(end) => offset = end,
+            Err(error) => return Ok(Err(error)),
+        }
+        if !is_running || cancel.wait(LOOK) {
+            break;
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Passes on what lies between two offsets, and returns how far that went.
+///
+/// # Errors
+/// When the log cannot be read.
+pub fn pass_log(
+    file: &dyn ReadFile,
+    from: u64,
+    to: u64,
+    cancel: Option<&CancelToken>,
+    sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> Result<io::Result<u64>, FsError> {
+    let mut offset = from;
+    while offset < to && !cancel.is_some_and(CancelToken::is_cancelled) {
+        let left = usize::try_from(to - offset).unwrap_or(usize::MAX);
+        let bytes = file.read_range(offset, left.min(PIECE))?;
+        if bytes.is_empty() {
+            break;
+        }
+        offset += bytes.len() as u64;
+        if let Err(error) = sink(&bytes) {
+            return Ok(Err(error));
+        }
+    }
+    Ok(Ok(offset))
+}
+
+/// Returns the last [`LOG_SHOWN`] bytes before `end` without secrets.
+///
+/// # Errors
+/// When the log cannot be read.
+pub fn log_end(file: &dyn ReadFile, end: u64, mut redactor: Redactor) -> Result<String, FsError> {
+    let mut redacted = Vec::new();
+    let from = end.saturating_sub(LOG_SHOWN);
+    let before =
+        file.read_range(from.saturating_sub(BEFORE), usize::try_from(from.min(BEFORE)).unwrap_or(0))?;
+    redactor.push(&before, &mut redacted);
+    // What is decided by now lies before the part that is shown; what is held back may begin there.
+    redacted.clear();
+    let shown = file.read_range(from, usize::try_from(end - from).unwrap_or(0))?;
+    redactor.push(&shown, &mut redacted);
+    redactor.finish(&mut redacted);
+    // Nothing of a secret is left to be cut through.
+    let surplus = redacted.len().saturating_sub(usize::try_from(LOG_SHOWN).unwrap_or(usize::MAX));
+    let mut start = surplus;
+    // A character is shown whole or not at all.
+    while 0 < surplus && start < surplus + 3 && redacted.get(start).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        start += 1;
+    }
+    Ok(String::from_utf8_lossy(&redacted[start..]).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::{Fs as _, MemoryFs};
+
+    use super::*;
+
+    fn end_of(bytes: &[u8]) -> String {
+        let fs = MemoryFs::new();
+        let path: brigade_fs::RelPath = "log".parse().unwrap();
+        fs.create(&path, 0o600).unwrap().write(bytes).unwrap();
+        log_end(&*fs.open(&path).unwrap(), bytes.len() as u64, Redactor::new(&[])).unwrap()
+    }
+
+    #[test]
+    fn a_short_log_is_shown_whole_without_secrets() {
+        assert_eq!(end_of(b""), "");
+        assert_eq!(end_of(b"a\xff\ntoken=EXAMPLE123\nb"), "a\u{fffd}\ntoken=[redacted]\nb");
+    }
+
+    #[test]
+    fn of_a_long_log_exactly_the_end_is_shown() {
+        let text: Vec<u8> = (0..300_000).flat_map(|line| format!("{line}\n").into_bytes()).collect();
+        let expect = &text[text.len() - LOG_SHOWN as usize..];
+        assert_eq!(end_of(&text).as_bytes(), expect);
+    }
+
+    #[test]
+    fn a_secret_across_the_cut_does_not_show() {
+        let secret = format!("password={}", "EXAMPLEsecret".repeat(8));
+        for shift in 0..secret.len() {
+            let mut text = "x\n".repeat(100_000);
+            text.push_str(&secret);
+            let rest = LOG_SHOWN as usize - shift - 1;
+            text.push('\n');
+            text.push_str(&"y".repeat(rest));
+            assert!(!end_of(text.as_bytes()).contains("secret"), "{shift}");
+        }
+    }
+
+    #[test]
+    fn a_character_across_the_cut_is_left_out() {
+        for shift in 0..4 {
+            let text = format!("{}{}", "\u{1f600}".repeat(400_000), "z".repeat(shift));
+            assert!(!end_of(text.as_bytes()).contains('\u{fffd}'), "{shift}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Lists of runs, a page at a time.
+
+use std::sync::{Mutex, PoisonError};
+
+use brigade_call::Receipt;
+use brigade_core::IdPrefix;
+
+use crate::{BadReceipt, Chain, JournalStore, QueueError, View};
+
+/// Which runs to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Only those of this status.
+    pub status: Option<String>,
+    /// Only those of this tool.
+    pub tool: Option<String>,
+    /// Only the newest so many.
+    pub limit: Option<usize>,
+    /// Only those that come after this run in the list, so older ones: for the next page.
+    pub before: Option<IdPrefix>,
+}
+
+/// What a list looks at in each receipt, besides what makes it one.
+const LISTED_KEYS: &[&str] = &["tool_id", "started_at", "completed_at"];
+
+/// A run of a list, before its receipt is read for it.
+#[derive(Clone, Debug)]
+pub struct ListedRun {
+    /// Its id.
+    pub id: String,
+    /// Its status.
+    pub status: String,
+    /// Its tool.
+    pub tool_id: String,
+    sort_key: String,
+    path: String,
+}
+
+impl ListedRun {
+    fn of(receipt: &Receipt, path: &str) -> ListedRun {
+        ListedRun {
+            id: receipt.id().to_owned(),
+            status: receipt.status().to_owned(),
+            tool_id: receipt.tool_id().to_owned(),
+            sort_key: receipt.sort_key(),
+            path: path.to_owned(),
+        }
+    }
+
+    /// The id under which the receipt is stored, which may differ from what it says itself.
+    pub fn stored_id(&self) -> &str {
+        let name = self.path.rsplit('/').next().unwrap_or(&self.path);
+        name.strip_suffix(".json").unwrap_or(name)
+    }
+}
+
+/// A page of a list of runs.
+#[derive(Clone, Debug)]
+pub struct RunPage {
+    /// The runs of the page, newest first.
+    pub runs: Vec<ListedRun>,
+    /// The newest run of all.
+    pub latest: Option<ListedRun>,
+    /// The run that the next page comes after; absent when there are no older ones.
+    pub next_before: Option<String>,
+    /// Receipts that cannot be read.
+    pub errors: Vec<BadReceipt>,
+}
+
+impl View<'_> {
+    /// Lists runs, newest first, behind the run of the id `before`. With a limit, reads about as many as it lists and
+    /// passes over.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn list_runs(
+        &self,
+        journal: Option<&JournalStore>,
+        filter: &RunFilter,
+        before: Option<&str>,
+    ) -> Result<RunPage, QueueError> {
+        let limit = filter.limit.unwrap_or(usize::MAX);
+        let fits = |run: &&ListedRun| {
+            filter.status.as_ref().is_none_or(|status| run.status == *status)
+                && filter.tool.as_ref().is_none_or(|tool| run.tool_id == *tool)
+        };
+        // The place of the first one of the page.
+        let start = |runs: &[ListedRun]| match before {
+            Some(before) => runs.iter().position(|run| run.id == *before).map_or(runs.len(), |at| at + 1),
+            None => 0,
+        };
+        // One more than is listed, to know whether there are older ones.
+        let mut wanted = limit.saturating_add(1);
+        let (listed, bad) = loop {
+            let (listed, bad) = listed_runs(self, journal, wanted)?;
+            let is_all = wanted == usize::MAX || listed.len() < wanted;
+            if is_all || limit < listed[start(&listed)..].iter().filter(fits).count() {
+                break (listed, bad);
+            }
+            wanted = wanted.saturating_mul(4);
+        };
+        let mut fitting = listed[start(&listed)..].iter().filter(fits);
+        let runs: Vec<ListedRun> = fitting.by_ref().take(limit).cloned().collect();
+        let last = runs.last().filter(|_| fitting.next().is_some());
+        let next_before = last.map(|run| run.id.clone());
+        Ok(RunPage { runs, latest: listed.first().cloned(), next_before, errors: bad })
+    }
+}
+
+/// Lists runs, newest first, and what cannot be read. All of them when `wanted` is the greatest number.
+fn listed_runs(
+    view: &View<'_>,
+    journal: Option<&JournalStore>,
+    wanted: usize,
+) -> Result<(Vec<ListedRun>, Vec<BadReceipt>), QueueError> {
+    if wanted < usize::MAX {
+        let list = view.receipts(wanted)?;
+        let runs = list.receipts.iter().map(|stored| ListedRun::of(&stored.receipt, &stored.path));
+        return Ok((runs.collect(), list.errors));
+    }
+    // Of a long history, no more is kept than what its order needs.
+    let found: Mutex<(Vec<ListedRun>, Vec<BadReceipt>)> = Mutex::default();
+    view.examine_runs(LISTED_KEYS, Chain::Trust, &|receipt| {
+        let listed = receipt.map(|found| ListedRun::of(&found.receipt, &found.path));
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        match listed {
+            Ok(run) => found.0.push(run),
+            Err(bad) => found.1.push(bad),
+        }
+    })?;
+    let (mut runs, mut bad) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    runs.sort_unstable_by(|left, right| {
+        right.sort_key.cmp(&left.sort_key).then_with(|| left.path.cmp(&right.path))
+    });
+    bad.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    if let Some(journal) = journal {
+        bad.extend(journal.misplaced_receipts()?);
+    }
+    Ok((runs, bad))
+}

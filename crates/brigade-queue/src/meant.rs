@@ -1,0 +1,124 @@
+//! The run that a prefix stands for, also one that has no receipt yet.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use brigade_call::{CallStatus, RUNS};
+use brigade_core::{CallId, IdPrefix, Resolved};
+
+use crate::{BadReceipt, Calls, Match, QueueError, StoredReceipt, View};
+
+/// The run that is meant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MeantRun {
+    /// One that is over.
+    Over(Box<StoredReceipt>),
+    /// One that is running.
+    Running(OpenRun),
+    /// One whose runner is gone, and which the next change of the queue gives its receipt.
+    Abandoned(OpenRun),
+}
+
+/// A run that has no receipt yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRun {
+    /// Its id.
+    pub run_id: String,
+    /// Its call.
+    pub call_id: CallId,
+}
+
+impl MeantRun {
+    /// Returns its id.
+    pub fn id(&self) -> &str {
+        match self {
+            MeantRun::Over(stored) => stored.receipt.id(),
+            MeantRun::Running(run) | MeantRun::Abandoned(run) => &run.run_id,
+        }
+    }
+
+    /// Returns the path of a log, relative to the workspace. It lies beside the receipt, whatever the receipt says.
+    pub fn log(&self, stream: &str) -> String {
+        let name = match self {
+            MeantRun::Over(stored) => stored.path.strip_suffix(".json").unwrap_or(&stored.path).to_owned(),
+            MeantRun::Running(run) | MeantRun::Abandoned(run) => format!("{RUNS}/{}", run.run_id),
+        };
+        format!("{name}.{stream}.log")
+    }
+}
+
+impl View<'_> {
+    /// Finds the run that a prefix stands for, also one that is running. A receipt may be unreadable.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn meant_run(&self, prefix: &IdPrefix) -> Result<Match<Result<MeantRun, BadReceipt>>, QueueError> {
+        if let Match::One(Ok(stored)) = self.find_run(prefix)?
+            && stored.receipt.id() == prefix.as_str()
+        {
+            return Ok(Match::One(Ok(MeantRun::Over(Box::new(stored)))));
+        }
+        let running = self.open_runs(CallStatus::Running)?;
+        // Looked for once more: one that has ended meanwhile has its receipt now.
+        let (stored, over) = match self.find_run(prefix)? {
+            Match::One(Ok(stored)) => {
+                let id = stored.receipt.id().to_owned();
+                (Some(stored), vec![id])
+            }
+            Match::One(Err(bad)) => return Ok(Match::One(Err(bad))),
+            Match::None => (None, Vec::new()),
+            Match::Ambiguous(candidates) => (None, candidates),
+        };
+        let ids: BTreeSet<String> =
+            over.into_iter().chain(running.iter().map(|run| run.run_id.clone())).collect();
+        let id = match prefix.resolve(ids.into_iter().map(|id| (id.clone(), id))) {
+            Resolved::One(id) => id,
+            Resolved::Ambiguous(candidates) => return Ok(Match::Ambiguous(candidates)),
+            Resolved::None => return self.abandoned_run(prefix),
+        };
+        if let Some(stored) = stored.filter(|stored| stored.receipt.id() == id) {
+            return Ok(Match::One(Ok(MeantRun::Over(Box::new(stored)))));
+        }
+        let found = running.into_iter().find(|run| run.run_id == id);
+        Ok(found.map_or(Match::None, |run| Match::One(Ok(MeantRun::Running(run)))))
+    }
+
+    /// Finds a run without a receipt, whose runner is gone.
+    fn abandoned_run(&self, prefix: &IdPrefix) -> Result<Match<Result<MeantRun, BadReceipt>>, QueueError> {
+        let abandoned = self.open_runs(CallStatus::Interrupted)?;
+        let ids = abandoned.iter().map(|run| (run.run_id.as_str(), run.run_id.clone()));
+        Ok(match prefix.resolve(ids) {
+            Resolved::One(id) => {
+                let found = abandoned.into_iter().find(|run| run.run_id == id);
+                found.map_or(Match::None, |run| Match::One(Ok(MeantRun::Abandoned(run))))
+            }
+            Resolved::Ambiguous(candidates) => Match::Ambiguous(candidates),
+            Resolved::None => Match::None,
+        })
+    }
+
+    /// Tells whether a run is still running.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn is_running(&self, run: &OpenRun) -> Result<bool, QueueError> {
+        let stored = self.call(&run.call_id)?;
+        Ok(stored.is_some_and(|stored| {
+            let claim = stored.call.claim.as_ref();
+            stored.call.status == CallStatus::Running
+                && claim.is_some_and(|claim| claim.run_id.as_str() == run.run_id)
+        }))
+    }
+
+    /// Lists the runs of the calls that stand at a status.
+    fn open_runs(&self, status: CallStatus) -> Result<Vec<OpenRun>, QueueError> {
+        let mut runs = Vec::new();
+        self.for_each_call(&Calls::Of(status), &mut |stored| {
+            let call_id = stored.call.id;
+            let run_id = stored.call.claim.map(|claim| claim.run_id.as_str().to_owned());
+            runs.extend(run_id.map(|run_id| OpenRun { run_id, call_id }));
+            ControlFlow::Continue(())
+        })?;
+        Ok(runs)
+    }
+}

@@ -1,0 +1,155 @@
+//! Logs as people read them: line by line, without secrets.
+
+use std::io;
+
+use brigade_catalog::Runtime;
+use brigade_process::CancelToken;
+use brigade_redact::Redactor;
+
+use super::{FollowFrom, LogStream};
+use crate::error::RuntimeError;
+use crate::supervisor::Supervisor;
+
+/// How many bytes of a line, or of a private key, are waited for before they are passed on as they are.
+const LONGEST: usize = 1 << 20;
+
+impl Supervisor<'_> {
+    /// Passes on the last lines of a log and then every line that is written to it, without secrets, until the end is
+    /// asked for: by the token, or by an error of `sink`, which comes back.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or its path leads out of the workspace.
+    pub fn follow_lines(
+        &self,
+        runtime: &Runtime,
+        stream: LogStream,
+        lines: usize,
+        sink: &mut dyn FnMut(&str) -> io::Result<()>,
+        cancel: &CancelToken,
+    ) -> Result<io::Result<()>, RuntimeError> {
+        let mut log = Lines::new(self.host.redactor(), sink);
+        let mut push = |_: LogStream, bytes: &[u8]| log.push(bytes);
+        let followed = self.follow(runtime, &[stream], FollowFrom::LastLines(lines), &mut push, cancel);
+        if followed.is_ok() {
+            log.finish();
+        }
+        match (followed, log.failure) {
+            (_, Some(failure)) => Ok(Err(failure)),
+            (followed, None) => followed.map(Ok),
+        }
+    }
+}
+
+/// Cuts a stream into lines and takes the secrets out of each. The lines of a private key are waited for, as only all
+/// of them show what they are.
+struct Lines<'a> {
+    sink: &'a mut dyn FnMut(&str) -> io::Result<()>,
+    redactor: Redactor,
+    waiting: Vec<u8>,
+    /// How much of what waits was looked at.
+    seen: usize,
+    is_in_key: bool,
+    failure: Option<io::Error>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(redactor: Redactor, sink: &'a mut dyn FnMut(&str) -> io::Result<()>) -> Lines<'a> {
+        Lines { sink, redactor, waiting: Vec::new(), seen: 0, is_in_key: false, failure: None }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.waiting.extend_from_slice(bytes);
+        while let Some(length) = self.waiting[self.seen..].iter().position(|byte| *byte == b'\n') {
+            let end = self.seen + length + 1;
+            let line = &self.waiting[self.seen..end];
+            let holds = |text: &[u8]| line.windows(text.len()).any(|part| part == text);
+            if holds(b"-----BEGIN ") && holds(b"PRIVATE KEY") {
+                self.is_in_key = true;
+            }
+            if holds(b"-----END ") {
+                self.is_in_key = false;
+            }
+            self.seen = end;
+            if !self.is_in_key || LONGEST < self.seen {
+                self.pass(end)?;
+            }
+        }
+        if LONGEST < self.waiting.len() {
+            self.pass(self.waiting.len())?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        // Whoever asked for the end does not wait for a failure.
+        let _ = self.pass(self.waiting.len());
+    }
+
+    /// Passes on the first bytes of what waits.
+    fn pass(&mut self, end: usize) -> io::Result<()> {
+        let bytes: Vec<u8> = self.waiting.drain(..end).collect();
+        self.seen = 0;
+        for line in self.redactor.redact_str(&String::from_utf8_lossy(&bytes)).lines() {
+            if let Err(error) = (self.sink)(line) {
+                // The supervisor is told that it is over, and the caller what happened.
+                let kind = error.kind();
+                self.failure = Some(error);
+                return Err(kind.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pieces: &[&str], expect: &[&str]) {
+        let mut passed = Vec::new();
+        let mut sink = |line: &str| {
+            passed.push(line.to_owned());
+            Ok(())
+        };
+        let mut lines = Lines::new(Redactor::new(&[]), &mut sink);
+        for piece in pieces {
+            lines.push(piece.as_bytes()).unwrap();
+        }
+        lines.finish();
+        assert_eq!(passed, expect);
+    }
+
+    #[test]
+    fn lines_are_whole_however_they_come() {
+        check(&["a\nb", "c\n", "\nd"], &["a", "bc", "", "d"]);
+        check(&[], &[]);
+    }
+
+    #[test]
+    fn secrets_are_taken_out() {
+        check(&["token=EXAM", "PLE123\nnext\n"], &["token=[redacted]", "next"]);
+        let key =
+            "-----BEGIN PRIVATE KEY-----\nTUlJRXZRSUJBREFOQmdrcWhraUc5dzA=\n-----END PRIVATE KEY-----\n";
+        check(&["a\n", &key[..40], &key[40..], "b\n"], &["a", "[redacted]", "b"]);
+    }
+
+    #[test]
+    fn a_line_that_does_not_end_is_passed_on() {
+        let mut count = 0;
+        let mut sink = |_: &str| {
+            count += 1;
+            Ok(())
+        };
+        Lines::new(Redactor::new(&[]), &mut sink).push(&vec![b'x'; LONGEST + 1]).unwrap();
+        assert_eq!(count, 1);
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_told_to_the_caller() {
+        let mut sink = |_: &str| Err(io::ErrorKind::BrokenPipe.into());
+        let mut lines = Lines::new(Redactor::new(&[]), &mut sink);
+        assert!(lines.push(b"a\n").is_err());
+        assert_eq!(lines.failure.map(|error| error.kind()), Some(io::ErrorKind::BrokenPipe));
+    }
+}
