@@ -189,7 +189,7 @@ fn what_is_slow_to_get_ready_goes_on() {
         assert!(process.is_alive() && waited == Duration::from_millis(300));
         let facts = workspace.facts(Checks::Run);
         assert_eq!(
-            (facts.state, facts.managed, facts.status().health_ok),
+            (facts.state, facts.managed, facts.status(&brigade_core::NeutralWords).health_ok),
             (RuntimeState::Running, true, Some(false))
         );
         assert!(matches!(workspace.stop(), StopOutcome::Stopped { .. }));
