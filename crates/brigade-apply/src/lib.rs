@@ -1,8 +1,8 @@
-//! Brings projections to disk, and finds and removes those that no tool asks for.
+//! Writes projections, and finds and removes orphaned ones.
 //!
-//! Owns: the turn of whoever writes projections ([`Turn`]), what is written ([`Work`]) and how, the search for orphans
-//! ([`find_orphans`]) and their removal ([`Removal`]), and the list of files that were written where no search looks.
-//! Does not know: what a projection says, calls, reports.
+//! Owns: the exclusive right to write ([`Turn`]), the planned writes ([`Work`]) and how they reach the disk, the search
+//! for orphans ([`find_orphans`]) and their removal ([`Removal`]), and the list of files written outside of the
+//! searched directories. Does not know: what a projection contains, calls, reports.
 //!
 //! ```
 //! use brigade_apply::{Purpose, Turn, Work, find_orphans};
@@ -49,7 +49,7 @@ pub use search::{OrphanSearch, find_orphans};
 pub use turn::Turn;
 pub use work::{Change, Purpose, Work};
 
-/// Makes a path of one that is written in this program.
+/// Parses a path constant.
 fn rel(path: &str) -> brigade_fs::RelPath {
     path.parse().expect("paths in the program stay inside the workspace")
 }

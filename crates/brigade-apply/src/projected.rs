@@ -1,7 +1,7 @@
-//! Where projections were written outside of the directories that are searched for orphans anyway.
+//! Records projections that were written outside of the directories that the orphan search always covers.
 //!
-//! `.brigade/tools/projected.json` lists such files, so that one is found when its target is gone from the catalog.
-//! Those in the usual directories are not listed: a search finds them.
+//! `.brigade/tools/projected.json` lists these files, so that they are found after their target left the catalog.
+//! Files in the usual directories are not listed, because the search finds them.
 
 use std::collections::BTreeSet;
 
@@ -11,27 +11,27 @@ use brigade_projection::folders;
 
 use crate::rel;
 
-/// The list.
+/// The file of the list.
 const PROJECTED: &str = ".brigade/tools/projected.json";
 
-/// The schema id of that file.
+/// The schema id of the file.
 const SCHEMA: &str = "brigade.projected.v1";
 
 /// The largest list that is read.
 const LIMIT: u64 = 16 << 20;
 
-/// What is known of files that were written.
+/// The list of written files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Projected {
     pub(crate) paths: BTreeSet<RelPath>,
-    /// Whether every file that was ever written stands in the list, or where a search finds it.
+    /// Whether every file that was ever written is in the list or in a searched directory.
     pub(crate) is_complete: bool,
-    /// Whether the list is stored.
+    /// Whether the list was read from disk.
     is_stored: bool,
 }
 
 impl Projected {
-    /// Returns what is known; `was_applied` says whether projections were written here before.
+    /// Reads the list. `was_applied` says whether projections were written here before.
     pub(crate) fn read(fs: &dyn Fs, was_applied: bool) -> Projected {
         match fs.read(&rel(PROJECTED), LIMIT) {
             Ok(bytes) => Projected::parse(&bytes),
@@ -44,7 +44,7 @@ impl Projected {
         }
     }
 
-    /// Reads a list; what is odd in it is left out, and makes it incomplete.
+    /// Parses a list. Invalid paths are dropped, and make the list incomplete.
     fn parse(bytes: &[u8]) -> Projected {
         let nothing = Projected { paths: BTreeSet::new(), is_complete: false, is_stored: true };
         let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else { return nothing };
@@ -67,7 +67,7 @@ impl Projected {
     }
 }
 
-/// Adds files that were written to the list. `known` are all that the catalog wants, for a list that is new.
+/// Adds written files to the list. A new list also gets `known`, the files that the catalog wants.
 pub(crate) fn remember(
     fs: &dyn Fs,
     mut list: Projected,
@@ -84,7 +84,7 @@ pub(crate) fn remember(
     if list.is_stored && list.paths.len() == before {
         return Ok(());
     }
-    // What is gone needs not be looked for any more.
+    // Deleted files need no search.
     list.paths.retain(|path| fs.exists(path).unwrap_or(true));
     let text = list.to_json().to_pretty();
     fs.write_atomic(&rel(PROJECTED), text.as_bytes(), FileMode::KeepOr(0o600))
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_reads_back_and_an_odd_one_is_not_complete() {
+    fn a_list_reads_back_and_an_invalid_one_is_incomplete() {
         let paths = BTreeSet::from([rel("docs/agents/a.md")]);
         let list = Projected { paths, is_complete: true, is_stored: true };
         let text = list.to_json().to_pretty();

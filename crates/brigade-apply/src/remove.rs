@@ -1,4 +1,4 @@
-//! Removing orphans.
+//! Removes orphans.
 
 use std::collections::BTreeSet;
 
@@ -12,31 +12,31 @@ use crate::staging::sync_names;
 /// The largest orphan that is removed.
 const FILE_LIMIT: u64 = 64 << 20;
 
-/// What became of an orphan.
+/// The result of removing an orphan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// It is gone.
+    /// The file no longer exists.
     Gone,
-    /// The file changed since it was found, and was left.
+    /// The file changed since it was found, and was left alone.
     Changed,
 }
 
-/// The removal of orphans, whose names are made durable at its end.
+/// Removes orphans, and makes that durable in [`finish`](Removal::finish).
 pub struct Removal<'a> {
     fs: &'a dyn Fs,
     changed: BTreeSet<RelPath>,
 }
 
 impl<'a> Removal<'a> {
-    /// Starts without having removed anything.
+    /// Creates a removal with nothing removed yet.
     pub fn new(fs: &'a dyn Fs) -> Removal<'a> {
         Removal { fs, changed: BTreeSet::new() }
     }
 
-    /// Removes an orphan that is as it was found, and the directories that are empty then, up to that of the harness.
+    /// Removes an unchanged orphan, and parent directories that become empty, below the directory of the harness.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn remove(&mut self, orphan: &Orphan) -> Result<Removed, FsError> {
         let Ok(path) = orphan.path.parse::<RelPath>() else { return Ok(Removed::Changed) };
         match self.fs.read(&path, FILE_LIMIT) {
@@ -57,10 +57,10 @@ impl<'a> Removal<'a> {
         Ok(Removed::Gone)
     }
 
-    /// Makes durable that they are gone.
+    /// Makes the removals durable.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn finish(self) -> Result<(), FsError> {
         sync_names(self.fs, &self.changed)
     }

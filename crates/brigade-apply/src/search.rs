@@ -1,4 +1,4 @@
-//! Looking for managed files that no entry wants any more.
+//! Finds managed files that no catalog entry wants any more.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -12,41 +12,41 @@ use crate::projected::Projected;
 use crate::rel;
 use crate::turn::was_applied;
 
-/// How deep below a projection directory files are looked for.
+/// The maximum depth of the search below a projection directory.
 const DEPTH: usize = 6;
 
-/// How many names are looked at before the search ends.
+/// The maximum number of names in one search.
 const MOST_NAMES: usize = 200_000;
 
-/// How many files are looked at in a directory that is not only for projections.
+/// The maximum number of files in a directory that is not only for projections.
 const MOST_BESIDE: usize = 1_000;
 
-/// How much of a file is read to see whether it may be managed.
+/// How many bytes are read first to tell whether a file may be managed.
 const PEEK: usize = 64 << 10;
 
-/// The largest file that is looked at as a whole.
+/// The largest file that is read completely.
 const FILE_LIMIT: u64 = 64 << 20;
 
-/// What every header has.
+/// Text in every header.
 const MARK: &[u8] = b"brigade-tool-projection:";
 
-/// Directories that are never entered.
+/// Directories that are never searched.
 const SKIPPED: &[&str] = &[".git", ".brigade", "node_modules", "target"];
 
-/// What a search found.
+/// The result of a search.
 pub struct OrphanSearch {
-    /// Managed files that no entry asks for, by path.
+    /// Managed files that no entry wants, by path.
     pub orphans: Vec<Orphan>,
-    /// Whether every place was looked at.
+    /// Whether the search covered every place.
     pub is_complete: bool,
 }
 
-/// Looks for orphans where projections usually are, beside those that the catalog wants, where disabled tools had
-/// theirs, and where any were written. Follows no links.
+/// Finds orphans: in the usual directories, beside projections in the catalog, at the targets of disabled tools, and
+/// in the list of written files. Follows no links.
 pub fn find_orphans(host: Host<'_>, config: &Config, places: &Places<'_>) -> OrphanSearch {
     let catalog = &config.catalog;
     if catalog.tools().is_empty() && !catalog.is_valid() {
-        // Nobody can say what a catalog that cannot be read would want.
+        // The catalog cannot be read, so it is unknown which files it wants.
         return OrphanSearch { orphans: Vec::new(), is_complete: true };
     }
     let (mut files, is_searched) = unclaimed_files(host.fs, config, places);
@@ -83,7 +83,7 @@ pub fn find_orphans(host: Host<'_>, config: &Config, places: &Places<'_>) -> Orp
     OrphanSearch { orphans, is_complete }
 }
 
-/// Lists the files in the directories of projections that no tool projects to.
+/// Lists files in the usual directories that are no target of a tool, and whether all were listed.
 fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<RelPath>, bool) {
     let start = folders().into_iter().map(rel);
     let mut ahead: Vec<RelPath> = start.filter(|folder| places.is_plain_folder(folder)).collect();
@@ -93,7 +93,7 @@ fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<Re
         let listed = in_parallel(ahead.len(), |index| fs.list_dir(&ahead[index]));
         let mut next = Vec::new();
         for (folder, entries) in ahead.iter().zip(listed) {
-            // A directory that vanished or may not be read holds nothing that could be removed.
+            // A missing or unreadable directory has nothing to remove.
             let Ok(entries) = entries else { continue };
             for entry in &entries {
                 names += 1;
@@ -121,14 +121,14 @@ fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<Re
     (files, false)
 }
 
-/// Lists the files beside projections that the catalog wants outside of the usual directories.
+/// Lists the files beside catalog projections outside of the usual directories.
 fn neighbours(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> Vec<RelPath> {
     let usual: Vec<RelPath> = folders().into_iter().map(rel).collect();
     let root = places.root();
     let is_beneath = |path: &str, folder: &RelPath| {
         path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
     };
-    // Nearly all are in a usual directory by their first words, and thousands need not be taken apart.
+    // Nearly all paths start with a usual directory; this test avoids parsing thousands of them.
     let is_usual = |path: &str| !path.contains("..") && usual.iter().any(|folder| is_beneath(path, folder));
     let paths = config.catalog.tools().iter().flat_map(|tool| tool.projections.values());
     let others = paths.filter(|path| !is_usual(path)).filter_map(|path| within(path, root));
@@ -153,17 +153,17 @@ fn read_if_managed(fs: &dyn Fs, path: &RelPath) -> Option<Vec<u8>> {
     Header::read(&bytes).is_some().then_some(bytes)
 }
 
-/// Lists where a tool's projections go by the words of their paths.
+/// Lists the paths of a tool's projections, without resolving links.
 pub(crate) fn places_of(tool: &Tool, root: &str) -> Vec<RelPath> {
     tool.projections.values().filter_map(|path| within(path, root)).collect()
 }
 
-/// Returns where a projection goes by the words of its path; `None` when it may not go there.
+/// Returns the path of a projection inside the workspace, without resolving links; `None` if it is outside.
 fn within(path: &str, root: &str) -> Option<RelPath> {
     relative_path(root, path).ok()?.parse().ok()
 }
 
-/// Lists the files that links of projection paths lead to.
+/// Lists the files that wanted projections reach through links.
 fn wanted_through_links(config: &Config, places: &Places<'_>, root: &str) -> HashSet<String> {
     let tools = config.catalog.tools().iter().filter(|tool| tool.enabled || tool.is_broken);
     let real = |path: RelPath| match places.spot(&path) {

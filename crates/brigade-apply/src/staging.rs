@@ -1,14 +1,12 @@
-//! Writing many files at once: each appears whole or not at all, and the disk is asked to hold them in as few steps as
-//! possible.
+//! Writes many files at once. Each appears completely or not at all, with as few syncs as possible.
 //!
-//! 1. Every file is written to the staging directory inside `.brigade`, so that a crash leaves nothing behind in the
-//!    directories that harnesses read. A full disk shows here, before anything is replaced.
-//! 2. The staged bytes are made durable: one by one when they are few, by one sync of the file system when they are
-//!    many.
-//! 3. Each file is renamed to its place, after one more look at what stands there.
+//! 1. Every file is written to the staging directory inside `.brigade`. A crash leaves nothing behind in directories
+//!    that harnesses read, and a full disk fails before any file is replaced.
+//! 2. The staged bytes are made durable: file by file if there are few, otherwise with one sync of the file system.
+//! 3. Each file is renamed to its target, after the target was compared with the plan again.
 //! 4. The names are made durable in the same way.
 //!
-//! The caller holds the lock of the staging directory throughout.
+//! The caller must hold the apply lock throughout.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -21,13 +19,13 @@ use crate::rel;
 /// The staging directory.
 const STAGING: &str = ".brigade/tools/staging";
 
-/// From this number of files on, one sync of the file system is cheaper than one of each file and directory.
+/// From this number of files on, one sync of the file system is cheaper than syncing each file and directory.
 const WORTH_ONE_SYNC: usize = 16;
 
 /// The largest file that is compared before it is replaced.
 const FILE_LIMIT: u64 = 64 << 20;
 
-/// The mode of a new directory: it belongs to the repository, not to the state.
+/// The mode of a new directory. It belongs to the repository, not to the private state.
 const FOLDER_MODE: u32 = 0o755;
 
 /// The mode of a new file.
@@ -35,29 +33,29 @@ const NEW_MODE: u32 = 0o644;
 
 /// One file to write.
 pub(crate) struct Write<'b> {
-    /// Where, links followed.
+    /// The target, with links resolved.
     pub(crate) path: RelPath,
-    /// What.
+    /// The new content.
     pub(crate) bytes: &'b [u8],
-    /// What must still stand there; none when nothing may.
+    /// The expected current content; `None` if the target must not exist.
     pub(crate) before: Option<&'b [u8]>,
 }
 
-/// What became of one file.
+/// The result of one write.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// It is there.
+    /// The file was written.
     Written,
-    /// Something else stands there by now, and was left.
+    /// The target changed since it was planned, and was left alone.
     Changed,
-    /// The disk did not allow it.
+    /// The write failed.
     Failed(FsError),
 }
 
-/// Writes files; returns what became of each.
+/// Writes files and returns the result of each.
 ///
 /// # Errors
-/// When the bytes cannot be stored or made durable; nothing was replaced then, unless only the last step failed.
+/// Fails if the bytes cannot be staged or made durable. Nothing was replaced then, unless only the last sync failed.
 pub(crate) fn write_all(fs: &dyn Fs, writes: &[Write<'_>]) -> Result<Vec<Outcome>, FsError> {
     if writes.is_empty() {
         return Ok(Vec::new());
@@ -86,7 +84,7 @@ pub(crate) fn write_all(fs: &dyn Fs, writes: &[Write<'_>]) -> Result<Vec<Outcome
     Ok(outcomes)
 }
 
-/// Makes the names in directories durable.
+/// Makes changed names in directories durable.
 pub(crate) fn sync_names(fs: &dyn Fs, folders: &BTreeSet<RelPath>) -> Result<(), FsError> {
     if WORTH_ONE_SYNC <= folders.len() {
         return fs.sync_file_system();
@@ -100,7 +98,7 @@ pub(crate) fn sync_names(fs: &dyn Fs, folders: &BTreeSet<RelPath>) -> Result<(),
     Ok(())
 }
 
-/// Returns whether a file still holds what a plan was made for.
+/// Returns whether a file still has the content that the plan was made for.
 pub(crate) fn is_unchanged(fs: &dyn Fs, path: &RelPath, before: Option<&[u8]>) -> Result<bool, FsError> {
     let Some(before) = before else { return fs.exists(path).map(|exists| !exists) };
     match fs.read(path, FILE_LIMIT) {
@@ -115,7 +113,7 @@ pub(crate) fn is_unchanged(fs: &dyn Fs, path: &RelPath, before: Option<&[u8]>) -
 struct Batch<'w> {
     fs: &'w dyn Fs,
     is_large: bool,
-    /// The directories in which names came to be.
+    /// The directories with new names.
     folders: Mutex<BTreeSet<RelPath>>,
 }
 
@@ -147,23 +145,23 @@ impl Batch<'_> {
             return Ok(Outcome::Changed);
         }
         if self.fs.rename(temporary, &write.path).is_err() {
-            // The target may be on another disk than the staging directory.
+            // The target may be on another file system than the staging directory.
             self.fs.write_atomic(&write.path, write.bytes, FileMode::KeepOr(NEW_MODE))?;
         }
         self.note(folder);
         Ok(Outcome::Written)
     }
 
-    /// Makes a directory and those that it lies in, with the mode of directories in a repository.
+    /// Creates a directory and its parents with the mode of a repository directory.
     fn make_folder(&self, folder: &RelPath) -> Result<(), FsError> {
         match self.fs.metadata(folder) {
             Ok(metadata) if metadata.kind == FileKind::Directory => return Ok(()),
             Err(error) if error.is_not_found() => self.make_folder(&folder.parent())?,
-            // Making it says what is wrong.
+            // Creating it returns the error.
             Ok(_) | Err(_) => {}
         }
         match self.fs.create_dir(folder) {
-            // Another thread made it, or something else took the name, which writing into it shows.
+            // Another thread created it, or the name is taken by something else, and writing into it fails.
             Err(error) if error.is_exists() => return Ok(()),
             result => result?,
         }
@@ -183,7 +181,7 @@ fn at(index: usize) -> RelPath {
     rel(&format!("{STAGING}/{index}"))
 }
 
-/// Removes what is left in the staging directory, if anything; what cannot be removed is tried again next time.
+/// Empties the staging directory. A file that cannot be removed is tried again next time.
 fn empty(fs: &dyn Fs, staging: &RelPath) {
     for entry in fs.list_dir(staging).unwrap_or_default() {
         if let Ok(path) = staging.join(&entry.name) {

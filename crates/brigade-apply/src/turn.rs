@@ -1,4 +1,4 @@
-//! The turn of whoever writes projections.
+//! The exclusive right to write projections.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use crate::rel;
 use crate::search::places_of;
 use crate::work::Work;
 
-/// The lock of everything that writes projections.
+/// The lock for writing projections.
 const LOCK: &str = ".brigade/tools/apply.lock";
 
-/// The turn to write projections, which one process at a time has.
+/// The exclusive right to write projections, which one process has at a time.
 pub struct Turn<'a> {
     host: Host<'a>,
-    /// Whether every file that was written before this turn is known.
+    /// Whether all files written before are known.
     all_known: bool,
     _lock: Option<Lock>,
 }
 
 impl<'a> Turn<'a> {
-    /// Takes the turn; waits until nobody else has it. Where there is no catalog nothing is locked.
+    /// Takes the lock, waiting for other processes. Without a catalog it locks nothing.
     ///
     /// # Errors
-    /// When another process has it for longer than `timeout`, or the disk fails.
+    /// Fails if another process keeps the lock for longer than `timeout`, or on a file error.
     pub fn to_write(host: Host<'a>, timeout: Duration) -> Result<Turn<'a>, FsError> {
-        // Asked before the lock is there: it shows that projections were written.
+        // Read before the lock file is created: `was_applied` looks for that file.
         let all_known = Projected::read(host.fs, was_applied(host)).is_complete;
         if !host.fs.exists(&rel(CATALOG))? {
             return Ok(Turn { host, all_known, _lock: None });
@@ -38,10 +38,10 @@ impl<'a> Turn<'a> {
         Ok(Turn { host, all_known, _lock: Some(host.fs.lock(&path, &holder, timeout)?) })
     }
 
-    /// Writes what is to be written, moves what could not be to where it belongs, and notes what no search would find.
+    /// Writes the planned files and updates their lists, and records files outside of the searched directories.
     ///
     /// # Errors
-    /// When the disk fails before anything was replaced, or the list of written files cannot be stored.
+    /// Fails on a file error before anything was replaced, or if the list of written files cannot be stored.
     pub fn write(&self, work: &mut Work, config: &Config) -> Result<(), FsError> {
         let fs = self.host.fs;
         work.write(fs)?;
@@ -55,7 +55,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Returns whether projections were ever written here by this program.
+/// Returns whether this program ever wrote projections here.
 pub(crate) fn was_applied(host: Host<'_>) -> bool {
     host.fs.exists(&rel(LOCK)).unwrap_or(true)
 }

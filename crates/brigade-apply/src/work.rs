@@ -1,4 +1,4 @@
-//! What is to be written for tools, and what became of it.
+//! The planned writes of tools and their results.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ use brigade_projection::{
 
 use crate::staging::{Outcome, Write, write_all};
 
-/// A file to write, or one that is only told of.
+/// A file to write or to report in a dry run.
 pub struct Change {
-    /// The projection and, unless it is only told of, the bytes.
+    /// The projection; its bytes are empty in a dry run.
     pub write: PlannedWrite,
-    /// The difference, when it is only told of.
+    /// The diff, in a dry run.
     pub diff: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl Change {
     fn of(write: PlannedWrite, purpose: Purpose) -> Change {
         match purpose {
             Purpose::Write => Change { write, diff: None },
-            // The bytes of thousands of files would be held for nothing.
+            // A dry run needs no bytes, and there may be thousands of files.
             Purpose::Tell => {
                 let diff = Some(write.diff());
                 Change { write: PlannedWrite { bytes: Vec::new(), before: None, ..write }, diff }
@@ -34,32 +34,32 @@ impl Change {
     }
 }
 
-/// What a plan is for.
+/// The purpose of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The files are written.
+    /// Write the files.
     Write,
-    /// Only the differences are told.
+    /// Only report the differences.
     Tell,
 }
 
-/// What one tool's plan writes, and what it leaves: with nothing to decide, then with something.
+/// The changes of one tool, then its skipped items and its conflicts.
 type Planned = (Vec<Change>, [(Vec<ProjectionItem>, bool); 2]);
 
-/// What is to be done, or was.
+/// The planned writes, and after [`Turn::write`](crate::Turn::write) the results.
 pub struct Work {
-    /// The files to write, with their places, links followed.
+    /// Files to write, then the written ones, each with its path after links are resolved.
     pub writes: Vec<(Change, RelPath)>,
-    /// What is left as it is.
+    /// Projections that need no write or cannot be written.
     pub skipped: Vec<ProjectionItem>,
-    /// What holds a person's own words, or changed meanwhile.
+    /// Files that a user wrote or edited, or that changed since they were planned.
     pub conflicts: Vec<ProjectionItem>,
-    /// What the disk did not allow.
+    /// Writes that failed.
     pub failed: Vec<(ProjectionItem, FsError)>,
 }
 
 impl Work {
-    /// Reads the sources and targets of tools, and plans what is to be written; writes nothing.
+    /// Reads the sources and targets of tools and plans the writes. Writes nothing.
     pub fn plan(
         sources: &Sources<'_>,
         tools: &[&Tool],
@@ -78,7 +78,7 @@ impl Work {
         Work::of(planned, places, config)
     }
 
-    /// Puts the plans of the tools together. A file that several paths lead to through links is written once.
+    /// Merges the plans of the tools. A file that several paths reach through links is written once.
     fn of(planned: Vec<Planned>, places: &Places<'_>, config: &Config) -> Work {
         let mut work =
             Work { writes: Vec::new(), skipped: Vec::new(), conflicts: Vec::new(), failed: Vec::new() };
@@ -116,7 +116,7 @@ impl Work {
         work
     }
 
-    /// Writes what is to be written, and moves what could not be to where it belongs.
+    /// Writes the files, and moves changed and failed ones to their lists.
     pub(crate) fn write(&mut self, fs: &dyn Fs) -> Result<(), FsError> {
         let writes: Vec<Write<'_>> = self
             .writes

@@ -1,4 +1,4 @@
-//! Closeouts: files that say which issues of projections a person has looked at and accepted.
+//! Closeouts: files that record which projection issues a person reviewed and accepted.
 
 use std::collections::BTreeSet;
 
@@ -12,27 +12,27 @@ use brigade_projection::Depth;
 
 use crate::rel;
 
-/// The folder of closeouts.
+/// The directory of closeouts.
 pub const CLOSEOUTS: &str = ".brigade/tools/parity-closeouts";
 
-/// What every closeout's folder ends with.
+/// The suffix of every closeout directory.
 const SUFFIX: &str = "tool-parity-closeout";
 
 /// The closeouts of a workspace.
 #[derive(Clone, Debug, Default)]
 pub struct Closeouts {
-    /// The last one as it stands in its file, with the `path` of that relative to the workspace.
+    /// The latest closeout as stored; its `path` is relative to the workspace.
     pub latest: Option<Closeout>,
-    /// Those that cannot be read.
+    /// Closeouts that cannot be read.
     pub errors: Vec<BrokenCloseout>,
 }
 
-/// A closeout that cannot be read: which, and why.
+/// An unreadable closeout: its path and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenCloseout(pub String);
 
 impl Closeouts {
-    /// Returns the fingerprints that the last closeout lists.
+    /// Returns the fingerprints in the latest closeout.
     pub fn fingerprints(&self) -> Option<BTreeSet<String>> {
         Some(self.latest.as_ref()?.source_fingerprints.iter().cloned().collect())
     }
@@ -41,7 +41,7 @@ impl Closeouts {
 /// Reads the closeouts.
 ///
 /// # Errors
-/// When their folder cannot be listed.
+/// Fails if the directory cannot be listed.
 pub fn closeouts(fs: &dyn Fs) -> Result<Closeouts, FsError> {
     let mut found = Closeouts::default();
     let mut latest: Option<(Option<Timestamp>, String)> = None;
@@ -64,7 +64,7 @@ pub fn closeouts(fs: &dyn Fs) -> Result<Closeouts, FsError> {
         };
         let members = parse_json(&bytes).ok().and_then(|json| json.as_object().cloned());
         let Some(closeout) = members.and_then(|members| Closeout::from_members(members).ok()) else {
-            found.errors.push(BrokenCloseout(format!("`{shown}` is no closeout")));
+            found.errors.push(BrokenCloseout(format!("`{shown}` is not a closeout")));
             continue;
         };
         let key = (closeout.created_at.parse().ok(), entry.name);
@@ -76,10 +76,10 @@ pub fn closeouts(fs: &dyn Fs) -> Result<Closeouts, FsError> {
     Ok(found)
 }
 
-/// Stores a closeout under an id of its own; returns it with that id, and its file.
+/// Stores a closeout under a new id. Returns the stored closeout and its file.
 ///
 /// # Errors
-/// When the disk fails.
+/// Returns file errors.
 pub fn store_closeout(fs: &dyn Fs, now: Timestamp, record: Closeout) -> Result<(Closeout, RelPath), FsError> {
     let (closeout_id, folder) = new_closeout(fs, now)?;
     let record = Closeout { closeout_id, created_at: now.to_string(), ..record };
@@ -88,7 +88,7 @@ pub fn store_closeout(fs: &dyn Fs, now: Timestamp, record: Closeout) -> Result<(
     Ok((record, file))
 }
 
-/// Makes a folder for a closeout; a name that is taken gets a number.
+/// Creates a directory for a closeout. A number is added if the name is taken.
 fn new_closeout(fs: &dyn Fs, now: Timestamp) -> Result<(String, RelPath), FsError> {
     let parent = rel(CLOSEOUTS);
     fs.create_dir_all(&parent)?;
@@ -108,7 +108,7 @@ fn new_closeout(fs: &dyn Fs, now: Timestamp) -> Result<(String, RelPath), FsErro
     }
 }
 
-/// Diagnoses projections and nothing else.
+/// Diagnoses projections only.
 pub fn projection_issues(host: Host<'_>, config: &Config) -> Vec<Issue> {
     let places = Places::new(host.fs, host.root());
     let (catalog, now) = (&config.catalog, host.clock.now());

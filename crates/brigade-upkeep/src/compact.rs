@@ -1,4 +1,4 @@
-//! Clearing the state.
+//! Clears the state.
 
 use brigade_queue::Compaction;
 
@@ -7,23 +7,23 @@ use crate::incoming::left_incoming;
 use crate::site::Site;
 use crate::temporary::left_temporary;
 
-/// What clearing the state came to.
+/// The result of clearing the state.
 #[derive(Clone, Debug, Default)]
 pub struct Compacted {
-    /// What became of the journal.
+    /// The result for the journal.
     pub compaction: Compaction,
-    /// How many files and folders are gone, those of the journal included.
+    /// Number of removed files and directories, including those of the journal.
     pub removed: u64,
 }
 
-/// Moves finished calls out of the journal, unreadable lines to a quarantine, and removes what crashes left. Adopts
-/// the state of the Python program.
+/// Moves finished calls out of the journal and unreadable lines to a quarantine file, and removes what crashes left.
+/// Adopts the state of v0.30.
 ///
 /// # Errors
-/// When the disk fails; everything is as before then.
+/// Returns file errors and errors of the queue.
 pub fn compact(site: &Site<'_>) -> Result<Compacted, UpkeepError> {
     let now = site.now();
-    // Runs whose runner is gone are recorded first, as by every writer.
+    // Taking the lock records the runs whose runner is gone.
     drop(site.queue.lock(now)?);
     let compaction = match &site.journal {
         Some(journal) => journal.compact(now)?,
@@ -31,7 +31,7 @@ pub fn compact(site: &Site<'_>) -> Result<Compacted, UpkeepError> {
     };
     let left = left_incoming(site.fs(), site.now(), &site.queue.read()?)?;
     for folder in &left {
-        // What cannot be removed is tried again next time.
+        // The next compaction tries again.
         let _ = site.fs().remove_tree(folder);
     }
     let temporary = left_temporary(site.fs(), &site.config.catalog);

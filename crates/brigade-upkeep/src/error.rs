@@ -1,27 +1,27 @@
-//! Why a workspace could not be looked over.
+//! The error of a survey or a fix.
 
 use brigade_fs::FsError;
 use brigade_queue::QueueError;
 use brigade_runtime::RuntimeError;
 use thiserror::Error;
 
-/// Why a workspace could not be looked over, in the words of whoever failed.
+/// Why a workspace could not be surveyed or fixed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UpkeepError {
-    /// The disk.
+    /// File access failed.
     #[error(transparent)]
     Fs(#[from] FsError),
-    /// The queue.
+    /// The queue failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// The runtimes.
+    /// The runtime supervisor failed.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
-    /// A process must be left alone; the text says why.
+    /// A process may not be stopped; the text says why.
     #[error("{0}")]
     LeftAlone(String),
-    /// A runtime that ended could not be cleared away.
+    /// The files of an ended runtime could not be removed.
     #[error("runtime {0} could not be cleaned up")]
     NotCleared(String),
 }

@@ -1,10 +1,10 @@
-//! Finding what is wrong with many tools while their files are at hand.
+//! Diagnoses many tools while their files are read.
 
 use brigade_catalog::Tool;
 use brigade_doctor::{PolicyFacts, ToolIssues, ToolState, diagnose_tool};
 use brigade_facts::{Config, FactReader, Host, SummaryFacts, ToolFacts};
 
-/// Reads the files of tools, and finds what is wrong with them.
+/// Reads the files of tools and diagnoses them.
 pub fn examine<'c>(
     host: Host<'_>,
     config: &'c Config,
@@ -35,22 +35,22 @@ pub fn examine<'c>(
     examined
 }
 
-/// What was found of tools, and what is wrong with them.
+/// The facts and issues of tools.
 #[derive(Default)]
 pub struct Examined<'c> {
-    /// What is wrong with them.
+    /// The issues.
     pub issues: ToolIssues,
-    /// What lists say of them.
+    /// Tool facts for lists.
     pub summaries: Vec<SummaryFacts>,
-    /// What was read; empty when nothing was to be kept.
+    /// All facts; empty with [`Keep::Summaries`].
     pub read: Vec<ToolFacts<'c>>,
 }
 
-/// What of the files of tools is kept, when thousands were read.
+/// Which facts to keep, as a catalog may have thousands of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// All that plans are made of.
+    /// Everything that planning needs.
     All,
-    /// What lists say.
+    /// Only what lists show.
     Summaries,
 }

@@ -1,4 +1,4 @@
-//! Fixing what can be fixed without asking: nothing that holds anybody's words is changed.
+//! Fixes that need no decision. No text that a user wrote is lost.
 
 use std::collections::BTreeSet;
 
@@ -16,29 +16,29 @@ use crate::runtimes::{RuntimesFile, find_runtimes, machine_of};
 use crate::site::Site;
 use crate::temporary::left_temporary;
 
-/// One thing that was fixed, or was to be.
+/// One fix, done or planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// What kind of thing it is: `mode`, `pid-file`, `lock`, `queue` or `inbox`.
+    /// The kind of fix: `mode`, `pid-file`, `lock`, `queue` or `inbox`.
     pub kind: &'static str,
     /// The file, relative to the workspace.
     pub path: String,
-    /// What was done, or would be.
+    /// What was done or would be done.
     pub detail: String,
 }
 
-/// What was fixed.
+/// The fixes of one pass.
 #[derive(Debug, Default)]
 pub struct Fixes {
     dry_run: bool,
-    /// What was fixed, or would be.
+    /// Fixes that were done, or would be done.
     pub fixed: Vec<Fix>,
-    /// What could not be fixed, and why.
+    /// Fixes that failed, with the reason.
     pub failed: Vec<(Fix, UpkeepError)>,
 }
 
 impl Fixes {
-    /// Does one thing, unless it is only looked at what would be done.
+    /// Does one fix, or only records it in a dry run.
     fn one(
         &mut self,
         kind: &'static str,
@@ -54,14 +54,15 @@ impl Fixes {
     }
 }
 
-/// Fixes what needs no decision: modes of the state that are too wide, pid files of processes that are gone, locks that
-/// the Python program left behind, and lines of the queue and the inbox that cannot be read, which move to a
-/// quarantine.
+/// Fixes what needs no decision.
 ///
-/// In a dry run it says what it would do. One thing that cannot be fixed does not keep it from the others.
+/// Narrows file modes that are too open. Removes pid files of ended processes and locks that v0.30 left. Moves
+/// unreadable lines of the queue and the inbox to a quarantine file.
+///
+/// A dry run changes nothing and lists the same fixes. A failed fix does not stop the others.
 ///
 /// # Errors
-/// When the disk fails while looking.
+/// Returns file, queue and runtime errors while looking for things to fix.
 pub fn fix(site: &Site<'_>, dry_run: bool) -> Result<Fixes, UpkeepError> {
     let mut fixes = Fixes { dry_run, ..Fixes::default() };
     fix_modes(site, &mut fixes);
@@ -73,7 +74,7 @@ pub fn fix(site: &Site<'_>, dry_run: bool) -> Result<Fixes, UpkeepError> {
 }
 
 fn fix_modes(site: &Site<'_>, fixes: &mut Fixes) {
-    // What lies in a folder goes first: once that is closed, it would not be found again.
+    // The contents of a directory go first: `wide_modes` does not look into a closed directory.
     for wide in wide_modes(site.fs(), Which::All).into_iter().rev() {
         let detail = format!("closed to others (mode {:04o})", wide.closed);
         fixes.one("mode", wide.path.to_string(), detail, || {
@@ -91,7 +92,7 @@ fn fix_pid_files(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> 
         let Some(runtime) = read.runtime(&facts.id) else { continue };
         let detail = format!("removed what the ended process of runtime {} left", facts.id);
         fixes.one("pid-file", facts.pid_path.clone(), detail, || {
-            // Started meanwhile by somebody else, it must not be stopped.
+            // Another process may have started it meanwhile; then it must not be stopped.
             let again = supervisor.facts_of_one(runtime, Checks::Skip, None);
             if again.state != RuntimeState::Stale {
                 return Ok(());
@@ -120,7 +121,7 @@ fn fix_queue(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
         let check = journal.check()?;
         let is_mended = |damage: &&Damage| damage.mending == Mending::SetAside;
         let has_receipt = |path: &&String| !check.lost_receipts.contains(path);
-        // Of both kinds, some are in the other list, too.
+        // The two lists overlap.
         let mut temporary: BTreeSet<String> = check.temporary.iter().cloned().collect();
         temporary.extend(left_temporary(site.fs(), &site.config.catalog).iter().map(ToString::to_string));
         (

@@ -1,4 +1,4 @@
-//! Calls, runs and checkpoints, as a diagnosis sees them.
+//! Calls, runs and checkpoints, prepared for a diagnosis.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,7 +19,7 @@ use crate::replan::Replanner;
 use crate::site::Site;
 use crate::survey::Ledger;
 
-/// The statuses of calls that may need somebody, the finished ones last.
+/// Statuses of calls that may need attention, finished ones last.
 const LOOKED_AT: [CallStatus; 8] = [
     CallStatus::Pending,
     CallStatus::Approved,
@@ -31,52 +31,52 @@ const LOOKED_AT: [CallStatus; 8] = [
     CallStatus::Interrupted,
 ];
 
-/// Of how many failed runs, each asking for something else, it is found out whether they could be replayed.
+/// How many distinct failed requests are checked for replay.
 const REPLAYS: usize = 200;
 
-/// Where lines are set aside.
+/// Directories that can contain quarantine files.
 const QUARANTINES: [&str; 4] = [".brigade/tools", RUNS, CHECKPOINTS, ".brigade/work/imports"];
 
-/// A call, and what keeps it from running as approved.
+/// A call and the reasons why it cannot run as approved.
 pub struct FoundCall {
-    /// The call.
+    /// The call, reduced to what a diagnosis reads.
     pub call: Call,
-    /// What no longer matches its approval.
+    /// What no longer matches the approval.
     pub changes: Vec<String>,
 }
 
-/// A checkpoint, and what keeps its call from going on.
+/// A checkpoint and the reasons why its call cannot resume.
 pub struct FoundCheckpoint {
-    /// The checkpoint.
+    /// The stored checkpoint.
     pub stored: StoredCheckpoint,
-    /// Why its call could not go on.
+    /// Why the call cannot resume.
     pub blockers: Vec<String>,
 }
 
-/// What was found of calls, runs and checkpoints.
+/// The facts of calls, runs and checkpoints.
 #[derive(Default)]
 pub struct HistoryFacts {
-    /// Calls that may need somebody, and those whose success made a failure good.
+    /// Calls that may need attention, and completed calls that repeat a failed one.
     pub calls: Vec<FoundCall>,
-    /// How many calls there are of each status.
+    /// Number of calls by status.
     pub call_counts: BTreeMap<String, u64>,
-    /// Lines that cannot be read, by file.
+    /// Unreadable lines, by file.
     pub unreadable: Vec<BrokenFile>,
-    /// Files of lines that were set aside.
+    /// Quarantine files.
     pub quarantines: Vec<Quarantine>,
     /// All runs, newest first.
     pub runs: Vec<RunState>,
-    /// How many runs there are of each status.
+    /// Number of runs by status.
     pub run_counts: BTreeMap<String, u64>,
-    /// The newest run.
+    /// The receipt of the newest run.
     pub latest_run: Option<StoredReceipt>,
-    /// Receipts that cannot be read.
+    /// Unreadable receipts.
     pub broken_receipts: Vec<BrokenFile>,
-    /// What is wrong with the chain of receipts.
+    /// Faults in the chain of receipts.
     pub ledger: Vec<BrokenFile>,
-    /// Newest first.
+    /// Readable checkpoints, newest first.
     pub checkpoints: Vec<FoundCheckpoint>,
-    /// Checkpoints that cannot be read.
+    /// Unreadable checkpoints.
     pub broken_checkpoints: Vec<BrokenFile>,
 }
 
@@ -91,7 +91,7 @@ impl HistoryFacts {
     }
 }
 
-/// Reads calls, runs and checkpoints, and plans those again that somebody could let run.
+/// Reads calls, runs and checkpoints, and plans again those that could run or resume.
 pub(crate) fn history_facts(
     site: &Site<'_>,
     view: &View<'_>,
@@ -99,7 +99,7 @@ pub(crate) fn history_facts(
     ledger: Ledger,
 ) -> Result<HistoryFacts, UpkeepError> {
     let mut replanner = Replanner::new(site, site.config, read);
-    // The receipts are read on all processors; the calls, one after the other meanwhile.
+    // Receipts are read on all processors, while one thread reads the calls in order.
     let (facts, runs) = std::thread::scope(|scope| {
         let calls = scope.spawn(|| call_facts(site, view, &mut replanner, ledger));
         let runs = read_runs(site, view, ledger);
@@ -117,7 +117,7 @@ fn call_facts(
     replanner: &mut Replanner<'_, '_>,
     ledger: Ledger,
 ) -> Result<HistoryFacts, UpkeepError> {
-    // A list is not to wait for a long inbox either.
+    // Without the chain check the caller wants a quick answer, so the inbox is skipped as well.
     let inbox = match ledger {
         Ledger::Check => unreadable_inbox(site)?,
         Ledger::Trust => None,
@@ -141,7 +141,7 @@ fn add_runs(
     facts.broken_receipts = errors;
     facts.broken_receipts.sort_by(|left, right| left.file.cmp(&right.file));
     facts.ledger = ledger;
-    // The newest run comes first, so what was asked for again and succeeded is known when the failure comes.
+    // Newest first: a later success of the same request is known before the failure is looked at.
     runs.sort_unstable_by(LookedRun::newest_first);
     if let Some(newest) = runs.first()
         && let Some(run) = newest.path.rsplit('/').next().and_then(|name| name.strip_suffix(".json"))
@@ -169,7 +169,7 @@ fn add_runs(
     Ok(())
 }
 
-/// Says that the inbox has lines that cannot be read, if it has.
+/// Counts the unreadable lines of the inbox.
 fn unreadable_inbox(site: &Site<'_>) -> Result<Option<BrokenFile>, UpkeepError> {
     let problem = match InboxStore::of(site).read()?.unreadable() {
         0 => return Ok(None),
@@ -210,7 +210,7 @@ fn broken(file: String, problem: String) -> BrokenFile {
     BrokenFile { id, file, problem, is_restorable: false }
 }
 
-/// Collects the calls that may need somebody, the oldest of each status first.
+/// Collects calls that may need attention, the oldest of each status first.
 fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec<FoundCall>, UpkeepError> {
     let mut found: Vec<FoundCall> = Vec::new();
     let mut failures: HashMap<String, HashSet<Fingerprint>> = HashMap::new();
@@ -254,7 +254,7 @@ fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec
     Ok(found)
 }
 
-/// Drops what no diagnosis looks at: there may be very many calls.
+/// Drops members that no diagnosis reads. A queue may have very many calls.
 fn keep_little(call: &mut Call) {
     call.contract = ContractLabels::default();
     call.policy = None;
@@ -263,7 +263,7 @@ fn keep_little(call: &mut Call) {
     call.extra.clear();
 }
 
-/// What is looked at of a receipt, besides what makes it one.
+/// Members of a receipt that are read, besides the required ones.
 const LOOKED_INTO: &[&str] = &[
     "tool_id",
     "family",
@@ -277,12 +277,12 @@ const LOOKED_INTO: &[&str] = &[
     "stderr_log_path",
 ];
 
-/// What is kept of a receipt.
+/// The part of a receipt that is kept.
 struct LookedRun {
     run: RunState,
     sort_key: String,
     path: String,
-    /// The arguments of a run that failed.
+    /// The arguments, if the run failed.
     failed_with: Option<Json>,
 }
 
@@ -304,12 +304,12 @@ impl LookedRun {
     }
 }
 
-/// What was read of the runs, in no order.
+/// What was read of the runs, unordered.
 #[derive(Default)]
 struct Read {
     runs: Vec<LookedRun>,
     errors: Vec<BrokenFile>,
-    /// What is wrong with the chain of receipts.
+    /// Faults in the chain of receipts.
     ledger: Vec<BrokenFile>,
 }
 
@@ -335,7 +335,7 @@ fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: Ledger) -> Result<Read, U
     Ok(read)
 }
 
-/// Sums up what cannot be read, by file.
+/// Summarizes unreadable lines by file.
 fn unreadable_calls(site: &Site<'_>) -> Result<Vec<BrokenFile>, UpkeepError> {
     let mut files: BTreeMap<String, (u64, Option<u64>, &'static str)> = BTreeMap::new();
     let Some(journal) = &site.journal else { return Ok(Vec::new()) };
@@ -355,7 +355,7 @@ fn unreadable_calls(site: &Site<'_>) -> Result<Vec<BrokenFile>, UpkeepError> {
     Ok(files.into_iter().map(of_file).collect())
 }
 
-/// Says what is wrong with the chain of receipts.
+/// Lists the faults in the chain of receipts.
 fn broken_chain(verification: Verification) -> Vec<BrokenFile> {
     let of_finding = |finding: brigade_queue::Finding| {
         let place = finding.sequence.map_or_else(String::new, |sequence| format!(" (number {sequence})"));
@@ -381,7 +381,7 @@ fn broken_chain(verification: Verification) -> Vec<BrokenFile> {
     verification.findings.into_iter().map(of_finding).collect()
 }
 
-/// Names the logs of a receipt that are gone. They lie beside it, whatever absolute path an older receipt has.
+/// Lists the missing logs of a receipt. Logs are beside the receipt, even if an older receipt has absolute paths.
 fn missing_logs(receipt: &Receipt, files: &HashSet<String>) -> Vec<&'static str> {
     let is_missing = |path: &Option<String>| {
         let path = path.as_deref().filter(|path| !path.is_empty());

@@ -1,4 +1,4 @@
-//! The file of the inbox: one JSON object a line.
+//! The inbox file: one JSON object per line.
 
 use std::time::Duration;
 
@@ -10,39 +10,39 @@ use brigade_fs::{FileMode, Fs, FsError, RelPath};
 use crate::rel;
 use crate::site::Site;
 
-/// The inbox.
+/// The inbox file.
 pub const INBOX: &str = ".brigade/work/imports/inbox.jsonl";
 
-/// Its folder.
+/// The directory of the inbox.
 const FOLDER: &str = ".brigade/work/imports";
 
-/// The lock of whoever changes it.
+/// The lock for changes.
 const LOCK: &str = ".brigade/work/imports/inbox.lock";
 
-/// The rows of the inbox, and what is to become of them.
+/// The rows of the inbox and their pending changes.
 #[derive(Debug, Default, PartialEq)]
 pub struct InboxFile {
-    /// Each line that holds a row, as it is, and the row.
+    /// Readable lines, with the original bytes and the row.
     rows: Vec<(Vec<u8>, InboxItem)>,
-    /// Lines that hold no row.
+    /// Unreadable lines.
     broken: Vec<Vec<u8>>,
-    /// Whether the last line lacks its end.
+    /// Whether the last line has no newline.
     is_torn: bool,
     appended: Vec<u8>,
     is_changed: bool,
 }
 
-/// Lines that could not be read.
+/// Unreadable lines that were moved to a quarantine file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SetAside {
-    /// How many.
+    /// Number of lines.
     pub lines: usize,
-    /// Where they are now, relative to the workspace.
+    /// The quarantine file, relative to the workspace.
     pub file: Option<String>,
 }
 
 impl InboxFile {
-    /// Reads a file's bytes. Blank lines and a byte order mark are nothing.
+    /// Parses the bytes of the file. Skips blank lines and a byte order mark.
     pub fn parse(bytes: &[u8]) -> InboxFile {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let mut inbox =
@@ -59,7 +59,7 @@ impl InboxFile {
         inbox
     }
 
-    /// Returns the rows, in the order of the file.
+    /// Returns the rows in file order.
     pub fn rows(&self) -> impl Iterator<Item = &InboxItem> {
         self.rows.iter().map(|(_, row)| row)
     }
@@ -67,12 +67,12 @@ impl InboxFile {
     /// Returns one row.
     ///
     /// # Panics
-    /// When there are not as many.
+    /// Panics if the index is out of range.
     pub fn row(&self, index: usize) -> &InboxItem {
         &self.rows[index].1
     }
 
-    /// Returns how many lines cannot be read.
+    /// Returns the number of unreadable lines.
     pub fn unreadable(&self) -> usize {
         self.broken.len()
     }
@@ -89,7 +89,7 @@ impl InboxFile {
         self.is_changed = true;
     }
 
-    /// Returns the bytes of the whole file as it is to be, without what cannot be read.
+    /// Returns the new bytes of the file, without unreadable lines.
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (line, _) in &self.rows {
@@ -101,19 +101,19 @@ impl InboxFile {
     }
 }
 
-/// Writes a row as a line, without its end.
+/// Formats a row as a line, without the newline.
 fn line(row: &InboxItem) -> Vec<u8> {
     Json::Object(row.to_members()).to_compact().into_bytes()
 }
 
-/// Where the inbox is read and changed.
+/// Reads and changes the inbox of a workspace.
 #[derive(Clone, Copy)]
 pub struct InboxStore<'a> {
-    /// The workspace.
+    /// The files of the workspace.
     pub fs: &'a dyn Fs,
-    /// The present.
+    /// The clock.
     pub clock: &'a dyn Clock,
-    /// How long a writer waits for another one.
+    /// How long a writer waits for the lock.
     pub timeout: Duration,
 }
 
@@ -122,10 +122,10 @@ impl<'a> InboxStore<'a> {
         InboxStore { fs: site.fs(), clock: site.host.clock, timeout: site.timeout }
     }
 
-    /// Reads the inbox; one that is not there is empty.
+    /// Reads the inbox; a missing file is an empty inbox.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file errors.
     pub fn read(&self) -> Result<InboxFile, FsError> {
         match self.fs.read(&rel(INBOX), CONFIG_LIMIT) {
             Ok(bytes) => Ok(InboxFile::parse(&bytes)),
@@ -134,10 +134,10 @@ impl<'a> InboxStore<'a> {
         }
     }
 
-    /// Changes the inbox under its lock; what was changed is durable afterwards. Writes nothing when nothing changes.
+    /// Changes the inbox under its lock. Changes are durable on return; without a change nothing is written.
     ///
     /// # Errors
-    /// When the disk fails, or another process has the lock for too long.
+    /// Returns file errors, and a timeout if another process keeps the lock.
     pub fn change<T>(&self, change: impl FnOnce(&mut InboxFile) -> T) -> Result<(T, SetAside), FsError> {
         self.fs.create_dir_all(&rel(FOLDER))?;
         let holder = format!("process {}, since {}", std::process::id(), self.clock.now());
@@ -155,7 +155,7 @@ impl<'a> InboxStore<'a> {
     }
 }
 
-/// Copies the lines that cannot be read to a file of their own, before anything is written without them.
+/// Copies unreadable lines to a quarantine file, before the inbox is written without them.
 fn quarantine(fs: &dyn Fs, inbox: &InboxFile) -> Result<SetAside, FsError> {
     if inbox.broken.is_empty() {
         return Ok(SetAside::default());
@@ -166,7 +166,7 @@ fn quarantine(fs: &dyn Fs, inbox: &InboxFile) -> Result<SetAside, FsError> {
     let path = loop {
         let path: RelPath = rel(&format!("{FOLDER}/inbox.quarantine-{number}.jsonl"));
         match fs.read(&path, bytes.len() as u64) {
-            // A crash came between this copy and the file without the lines.
+            // A crash happened after this copy, before the inbox was rewritten.
             Ok(existing) if existing == bytes => break path,
             Err(error) if error.is_not_found() => {
                 fs.create_new_durable(&path, &bytes)?;

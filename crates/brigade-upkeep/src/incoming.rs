@@ -1,4 +1,4 @@
-//! Folders of checkpoints that runs left.
+//! Checkpoint drop directories that runs left behind.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -9,10 +9,10 @@ use brigade_exec::left_drops;
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{Calls, QueueError, View};
 
-/// Finds the folders of checkpoints of runs that are over, or that never came to be.
+/// Lists drop directories of runs that ended or never started.
 ///
 /// # Errors
-/// When the queue cannot be read.
+/// Returns errors of reading the queue.
 pub fn left_incoming(fs: &dyn Fs, now: Timestamp, view: &View<'_>) -> Result<Vec<RelPath>, QueueError> {
     let mut running = HashSet::new();
     view.for_each_call(&Calls::Of(CallStatus::Running), &mut |stored| {

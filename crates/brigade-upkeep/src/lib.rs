@@ -1,8 +1,8 @@
-//! Looks over a workspace: reads what a diagnosis needs, and fixes what needs no decision.
+//! Surveys a workspace: reads what a diagnosis needs, and fixes what needs no decision.
 //!
-//! Owns: the [`Survey`] of a workspace, read once from facts, runtimes, pins, calls, runs and checkpoints; calls of the
-//! past planned again; modes, locks and temporary files of the state; the files of the inbox and of closeouts. Does
-//! not know: what is wrong with what it reads (`brigade-doctor` decides that), reports, the command line.
+//! Owns: the [`Survey`] of a workspace, read once from facts, runtimes, pins, calls, runs and checkpoints; planning
+//! past calls again; modes, locks and temporary files of the state; the files of the inbox and of closeouts. Does
+//! not know: which facts are issues (`brigade-doctor` decides), reports, the command line.
 //!
 //! ```
 //! use brigade_call::Caller;
@@ -66,7 +66,7 @@ pub use site::Site;
 pub use survey::{Ledger, Parts, Survey};
 pub use temporary::left_temporary;
 
-/// Makes a path of one that is written in this program.
+/// Parses a path constant.
 fn rel(path: &str) -> brigade_fs::RelPath {
     path.parse().expect("paths in the program stay inside the workspace")
 }

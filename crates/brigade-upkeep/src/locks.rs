@@ -1,4 +1,4 @@
-//! Locks that the Python program left behind: folders beside the queue that nobody releases any more.
+//! Locks that v0.30 left behind: directories beside the queue without a living holder.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use brigade_process::ProcessIdentity;
 
 use crate::rel;
 
-/// The lock itself.
+/// The lock directory.
 const HELD: &str = "calls.jsonl.lock";
 
-/// What it is called while it is taken, released or taken away from a process that is gone.
+/// The prefix of its name while it is taken, released or taken over.
 const PASSING: &str = ".calls.jsonl.lock.";
 
-/// How old one that names no ended process must be, so that nobody is just taking or leaving it.
+/// The minimum age of a leftover lock that names no ended process. A younger one may be in use.
 const AGE: Duration = Duration::from_secs(60 * 60);
 
-/// The longest file with a process id that is read.
+/// The largest pid file that is read.
 const PID_LIMIT: u64 = 64;
 
-/// Lists such locks whose process is gone.
+/// Lists the locks without a living holder.
 pub(crate) fn left_locks(fs: &dyn Fs, now: Timestamp) -> Vec<RelPath> {
     let folder = rel(brigade_queue::TOOLS);
     let entries = fs.list_dir(&folder).unwrap_or_default();
@@ -34,7 +34,7 @@ fn is_left(fs: &dyn Fs, now: Timestamp, is_held: bool, path: &RelPath) -> bool {
     let is_running = |pid| ProcessIdentity::of(pid).is_ok_and(|process| process.is_alive());
     match holder(fs, path) {
         Some(pid) if !is_running(pid) => true,
-        // The number of a process that is gone may belong to another one by now.
+        // The system may have given the number of an ended holder to another process.
         Some(_) if is_held => false,
         Some(_) | None => {
             let is_old = |modified| AGE < now.since(modified);
@@ -48,7 +48,7 @@ fn holder(fs: &dyn Fs, path: &RelPath) -> Option<u32> {
     std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
 }
 
-/// Removes a folder with the two files that such a lock has.
+/// Removes the directory of a lock and its two files.
 pub(crate) fn remove_lock(fs: &dyn Fs, path: &RelPath) -> Result<(), FsError> {
     for name in ["pid", "owner.json"] {
         if let Ok(file) = path.join(name)

@@ -1,34 +1,33 @@
-//! Files of the state that others can read.
+//! Files of the state that other users can access.
 
 use brigade_core::parallel::in_parallel;
 use brigade_fs::{DirEntry, FileKind, Fs, RelPath};
 
 use crate::rel;
 
-/// The folders of the state. Configuration in them is not secret, and is left out.
+/// The directories of the state. Configuration files in them are not secret, so they are skipped.
 const STATE: [&str; 2] = [".brigade/tools", ".brigade/work"];
 
-/// Bits that belong to others.
+/// The mode bits of group and others.
 const OTHERS: u32 = 0o077;
 
-/// A file or folder that is open to others.
+/// A file or directory that is open to others.
 pub(crate) struct Wide {
     pub(crate) path: RelPath,
-    /// The mode that it should have.
+    /// The mode it should have.
     pub(crate) closed: u32,
 }
 
-/// Which of the files of a folder are wanted.
+/// Which files of a directory to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// All of them.
+    /// All files.
     All,
-    /// The first one, which stands for those beside it.
+    /// Only the first file.
     First,
 }
 
-/// Finds files and folders of the state that are open to others. What lies in a folder that is closed is closed,
-/// too.
+/// Finds files and directories of the state that are open to others. A closed directory protects everything in it.
 pub(crate) fn wide_modes(fs: &dyn Fs, which: Which) -> Vec<Wide> {
     let mut found = Vec::new();
     let is_closed = |path: &RelPath| fs.metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS == 0);
@@ -46,7 +45,7 @@ pub(crate) fn wide_modes(fs: &dyn Fs, which: Which) -> Vec<Wide> {
 }
 
 fn wide_in(fs: &dyn Fs, folder: &RelPath, which: Which, found: &mut Vec<Wide>) {
-    // A folder that cannot be listed has other issues.
+    // An unreadable directory is reported elsewhere.
     let entries = fs.list_dir(folder).unwrap_or_default();
     let paths_of = |kind: FileKind| -> Vec<RelPath> {
         let is_state = |entry: &&DirEntry| {

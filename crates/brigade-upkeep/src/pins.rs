@@ -1,14 +1,14 @@
-//! Pins of MCP tools, as a diagnosis sees them.
+//! The pins of MCP tools, prepared for a diagnosis.
 
 use brigade_catalog::Catalog;
 use brigade_doctor::{PinProblem, PinState};
 use brigade_fs::FsError;
 use brigade_mcp::{McpTool, PINS, PinStore, ServerState, sentence};
 
-/// Lists the pins that do not hold, the files that are none, and the servers whose lists changed.
+/// Lists pins that no longer match, unreadable pin files, and servers with a changed tool list.
 ///
 /// # Errors
-/// When the disk fails.
+/// Returns file errors.
 pub fn pin_states(store: PinStore<'_>, catalog: &Catalog) -> Result<Vec<PinState>, FsError> {
     let (pins, broken) = store.all()?;
     let mut keys = Vec::new();
@@ -45,7 +45,7 @@ pub fn pin_states(store: PinStore<'_>, catalog: &Catalog) -> Result<Vec<PinState
     Ok(of_pins.chain(of_broken).chain(of_servers).collect())
 }
 
-/// Returns what changed in the list of a server.
+/// Returns the changes in a server's tool list.
 fn server_problems(state: &ServerState) -> impl Iterator<Item = PinState> {
     let problem = |names: &[String], what: &str, of: fn(String) -> PinProblem| {
         (!names.is_empty()).then(|| PinState {

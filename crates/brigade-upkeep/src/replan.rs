@@ -1,4 +1,4 @@
-//! What calls of the past would be today: planned again, with each tool's facts read once.
+//! Plans past calls again, reading the facts of each tool once.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use brigade_fs::FsError;
 
 use crate::site::Site;
 
-/// Plans calls again. The facts of a tool are read when the first of its calls is planned.
+/// Plans calls again. The first call of a tool reads its facts.
 pub(crate) struct Replanner<'a, 'c> {
     reader: FactReader<'a, 'c>,
     config: &'c Config,
@@ -20,7 +20,7 @@ pub(crate) struct Replanner<'a, 'c> {
 }
 
 impl<'a, 'c> Replanner<'a, 'c> {
-    /// Uses what was found of tools; the others are looked at when they are needed.
+    /// Starts with the facts in `read`. Facts of other tools are read on first use.
     pub(crate) fn new(site: &Site<'a>, config: &'c Config, read: &'a [ToolFacts<'c>]) -> Replanner<'a, 'c> {
         Replanner {
             reader: FactReader::new(site.host, config),
@@ -32,7 +32,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         }
     }
 
-    /// Says what keeps an approved call from running as it was approved; empty when nothing does.
+    /// Lists why an approved call cannot run as approved; empty if it can.
     pub(crate) fn changes(&mut self, call: &Call) -> Result<Vec<String>, FsError> {
         let plan = match self.plan(&call.tool_id, &call.args, call.caller.clone()) {
             Ok(plan) => plan,
@@ -48,7 +48,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         Ok(changed.chain(others.map(ToString::to_string)).collect())
     }
 
-    /// Says why a run of these arguments could not be asked for again; empty when it could.
+    /// Lists why these arguments cannot be queued again; empty if they can.
     pub(crate) fn replay_blockers(&mut self, tool_id: &str, args: &Json) -> Result<Vec<String>, FsError> {
         let plan = match self.plan(tool_id, args, self.caller.clone()) {
             Ok(plan) => plan,
@@ -58,7 +58,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         Ok(plan.blockers().iter().map(ToString::to_string).collect())
     }
 
-    /// Plans a call.
+    /// Plans a call with today's facts.
     fn plan(&mut self, tool_id: &str, args: &Json, caller: Caller) -> Result<Plan, NoPlan> {
         if !self.facts.contains_key(tool_id) {
             let of_workspace = self.caller.clone();
@@ -78,9 +78,9 @@ impl<'a, 'c> Replanner<'a, 'c> {
 
 /// Why there is no plan.
 enum NoPlan {
-    /// There is no such tool.
+    /// The tool is not in the catalog.
     NoTool(String),
-    /// The disk failed.
+    /// File access failed.
     Files(FsError),
 }
 

@@ -1,4 +1,4 @@
-//! The runtimes, as a diagnosis sees them.
+//! The runtimes, prepared for a diagnosis.
 
 use brigade_catalog::{Level, Runtimes};
 use brigade_doctor::ConfigFile;
@@ -10,25 +10,25 @@ use brigade_runtime::{Checks, RuntimeFacts, Supervisor};
 use crate::error::UpkeepError;
 use crate::site::Site;
 
-/// The file of the runtimes.
+/// The configuration file of runtimes.
 pub const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 
-/// The file of the runtimes, as it was found.
+/// The state of the configuration file.
 pub(crate) enum RuntimesFile {
     Missing,
     Unreadable(String),
     Read(Runtimes),
 }
 
-/// The runtimes and how they stand.
+/// The runtimes and their state.
 pub(crate) struct FoundRuntimes {
     pub(crate) file: RuntimesFile,
     pub(crate) facts: Vec<RuntimeFacts>,
-    /// The ids of those that run and have no entry any more.
+    /// Ids of running runtimes without an entry.
     pub(crate) left: Vec<String>,
 }
 
-/// Reads the runtimes and asks the system for their processes. Never starts or ends one.
+/// Reads the runtimes and looks up their processes. Never starts or stops a runtime.
 pub(crate) fn find_runtimes(site: &Site<'_>, checks: Checks) -> Result<FoundRuntimes, UpkeepError> {
     let file = match read_config(site.fs(), RUNTIMES) {
         Ok(bytes) => RuntimesFile::Read(Runtimes::parse(RUNTIMES, Level::Project, &bytes)),
@@ -42,7 +42,7 @@ pub(crate) fn find_runtimes(site: &Site<'_>, checks: Checks) -> Result<FoundRunt
             (supervisor.facts(read.runtimes(), checks, site.cancel), supervisor.left(read.runtimes())?)
         }
         RuntimesFile::Missing => (Vec::new(), supervisor.left(&[])?),
-        // Nothing says what belongs to an entry.
+        // Without the file it is unknown which runtimes have an entry.
         RuntimesFile::Unreadable(_) => (Vec::new(), Vec::new()),
     };
     let left = left.into_iter().map(|runtime| runtime.id.as_str().to_owned()).collect();
@@ -50,7 +50,7 @@ pub(crate) fn find_runtimes(site: &Site<'_>, checks: Checks) -> Result<FoundRunt
 }
 
 impl FoundRuntimes {
-    /// Hands it to a diagnosis.
+    /// Returns the form that `brigade-doctor` takes.
     pub(crate) fn snapshot(&self) -> brigade_doctor::FoundRuntimes<'_> {
         let config = match &self.file {
             RuntimesFile::Missing => ConfigFile::Missing { file: RUNTIMES },
@@ -61,10 +61,10 @@ impl FoundRuntimes {
     }
 }
 
-/// Returns what runtimes may get from the machine.
+/// Returns the environment, outside directories and bound values for runtimes.
 ///
 /// # Errors
-/// When the disk fails.
+/// Returns file errors.
 pub fn machine_of(host: Host<'_>, policy: &PolicyState) -> Result<brigade_runtime::Host, FsError> {
     let mut outside = Vec::new();
     let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();

@@ -1,11 +1,11 @@
-//! What this system cannot enforce of the sandbox that the policy asks for.
+//! The parts of the policy's sandbox that this system cannot enforce.
 
 use std::path::Path;
 
 use brigade_policy::{PolicyState, SandboxMode};
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile, system_read_paths};
 
-/// Asks the system; absent when the policy asks for no sandbox.
+/// Returns the gaps; `None` if the policy has no sandbox.
 pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<String>> {
     let policy = state.policy()?;
     let rules = std::iter::once(&policy.sandbox).chain(policy.tool_sandbox.values());
@@ -32,7 +32,7 @@ pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<Strin
     };
     Some(match (profile.check(), mode) {
         (Err(error), _) => vec![error.to_string()],
-        // What else a kernel lacks is no reason to refuse a call, and stands on its receipt.
+        // Other missing kernel features do not refuse a call; its receipt lists them.
         (Ok(_), Mode::Enforce) => Vec::new(),
         (Ok(enforcement), Mode::BestEffort) => enforcement.missing,
     })

@@ -1,4 +1,4 @@
-//! A workspace that is looked over.
+//! The workspace to survey.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use brigade_fs::Fs;
 use brigade_process::CancelToken;
 use brigade_queue::{JournalStore, Queue};
 
-/// A workspace, and the seams of its host.
+/// A workspace and the parts of its host that a survey uses.
 pub struct Site<'a> {
-    /// The files, variables and clock.
+    /// Files, environment variables and clock.
     pub host: Host<'a>,
-    /// The configuration.
+    /// The catalog and the policy.
     pub config: &'a Config,
-    /// The calls.
+    /// The queue of calls.
     pub queue: Queue,
-    /// The files that they are kept in; absent when the host keeps them elsewhere.
+    /// The journal of the queue; `None` when the host uses another store.
     pub journal: Option<JournalStore>,
-    /// Who asks.
+    /// The current caller.
     pub caller: &'a Caller,
-    /// What ends health commands early.
+    /// Cancels health commands.
     pub cancel: Option<&'a CancelToken>,
-    /// How long a writer waits for another one.
+    /// How long a writer waits for a lock.
     pub timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Everything that a diagnosis looks at, read once.
+//! Reads all facts for a diagnosis once.
 
 use brigade_apply::find_orphans;
 use brigade_call::{CALLS, RUNS};
@@ -24,38 +24,38 @@ use crate::runtimes::{FoundRuntimes, find_runtimes};
 use crate::sandbox::sandbox_gaps;
 use crate::site::Site;
 
-/// Which facts are gathered; what is left out gives no issues.
+/// Which facts to read. A part that is not read has no issues.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
-    /// The files and projections of tools.
+    /// Files and projections of tools.
     pub tools: bool,
     /// Projections that no tool asks for.
     pub orphans: bool,
-    /// The runtimes.
+    /// The state of runtimes.
     pub runtimes: bool,
-    /// Whether health commands are run.
+    /// Whether to run health commands.
     pub health: Checks,
-    /// What the sandbox can enforce.
+    /// Whether this system can enforce the sandbox of the policy.
     pub sandbox: bool,
     /// Calls, runs and checkpoints.
     pub queue: bool,
-    /// Whether the chain of receipts is checked.
+    /// Whether to check the chain of receipts.
     pub ledger: Ledger,
-    /// The modes of the state's files, and what lies among them.
+    /// File modes of the state, and leftover locks.
     pub modes: bool,
 }
 
-/// Whether the chain of receipts is checked, which reads each of them.
+/// Whether to check the chain of receipts, which reads every receipt in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ledger {
-    /// It is.
+    /// Check it.
     Check,
-    /// It is not.
+    /// Skip the check.
     Trust,
 }
 
 impl Parts {
-    /// Everything, as a doctor wants it.
+    /// Selects every part.
     pub fn all() -> Parts {
         Parts {
             tools: true,
@@ -69,7 +69,7 @@ impl Parts {
         }
     }
 
-    /// Nothing but catalog and policy.
+    /// Selects only the catalog and the policy.
     pub fn none() -> Parts {
         Parts {
             tools: false,
@@ -84,16 +84,16 @@ impl Parts {
     }
 }
 
-/// What was found.
+/// The facts of a workspace, read once.
 pub struct Survey<'c> {
-    /// When it was read.
+    /// The time of the survey.
     pub now: Timestamp,
-    /// The configuration.
+    /// The catalog and the policy.
     pub config: &'c Config,
     is_catalog_there: bool,
-    /// What lists say of the tools.
+    /// Tool facts for lists.
     pub summaries: Vec<SummaryFacts>,
-    /// What is wrong with the tools; none when they were not asked for.
+    /// Issues of the tools; `None` when tools were not read.
     tool_issues: Option<ToolIssues>,
     orphans: Vec<Orphan>,
     runtimes: Option<FoundRuntimes>,
@@ -106,15 +106,15 @@ pub struct Survey<'c> {
 }
 
 impl<'c> Survey<'c> {
-    /// Reads everything that is asked for.
+    /// Reads the requested parts.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// Returns file, queue and runtime errors.
     pub fn read(site: &Site<'c>, parts: &Parts) -> Result<Survey<'c>, UpkeepError> {
         let (fs, host, config) = (site.fs(), site.host, site.config);
         let is_set = |name: &str| host.environment.is_set(name);
         let policy = Some(PolicyFacts { state: &config.policy, environment: &is_set });
-        // Without a history nothing is planned again.
+        // Only calls and runs are planned again.
         let is_planned_again = parts.queue && (fs.exists(&rel(CALLS))? || fs.exists(&rel(RUNS))?);
         let keep = if is_planned_again { Keep::All } else { Keep::Summaries };
         let examined = if parts.tools {
@@ -167,7 +167,7 @@ impl<'c> Survey<'c> {
         })
     }
 
-    /// Lists what is wrong.
+    /// Lists the issues.
     pub fn diagnose(&mut self, site: &Site<'_>) -> Vec<Issue> {
         let is_set = |name: &str| site.host.environment.is_set(name);
         let history = &self.history;
@@ -176,7 +176,7 @@ impl<'c> Survey<'c> {
         } else {
             ConfigFile::Missing { file: CATALOG }
         };
-        // A reader of the queue shows a call whose runner is gone as interrupted.
+        // The queue already shows a call without a live runner as interrupted.
         let runner = RunnerState::NotChecked;
         let calls = history.calls.iter();
         let calls =
@@ -207,7 +207,7 @@ impl<'c> Survey<'c> {
         })
     }
 
-    /// Returns how the runtimes stand; none when they were not asked for.
+    /// Returns the facts of the runtimes; empty when runtimes were not read.
     pub fn runtime_facts(&self) -> &[RuntimeFacts] {
         self.runtimes.as_ref().map(|found| found.facts.as_slice()).unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! Files that killed commands left: half written, under the names that they have before they are renamed.
+//! Temporary files that killed commands left before renaming them.
 //!
-//! The queue looks after its own folders. Here are the others in which Brigade writes: the rest of `.brigade`, the
-//! workspace itself and the folders of sources, where `init` puts starters. A file whose process is still there may be
-//! written right now, and stays.
+//! The queue cleans its own directories. This module covers the others that Brigade writes to: the rest of `.brigade`,
+//! the workspace root, and source directories, where `init` puts starters. A file stays while its process lives,
+//! because that process may still be writing it.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use brigade_process::ProcessIdentity;
 
 use crate::rel;
 
-/// Where the state lies.
+/// The directory of configuration and state.
 const STATE: &str = ".brigade";
 
-/// How deep below that files are looked for.
+/// The maximum depth of the search below it.
 const DEPTH: usize = 4;
 
-/// Folders of the queue, of programs that run, and of projections that wait for their place: others look after them.
+/// Directories of the queue, of runtimes and of staged projections. Their owners clean them.
 const OF_OTHERS: &[&str] = &[
     ".brigade/tools/calls",
     ".brigade/tools/checkpoints",
@@ -27,7 +27,7 @@ const OF_OTHERS: &[&str] = &[
     ".brigade/tools/staging",
 ];
 
-/// Lists the files that commands left which are gone. What cannot be looked at is left out.
+/// Lists temporary files of ended commands. Unreadable directories are skipped.
 pub fn left_temporary(fs: &dyn Fs, catalog: &Catalog) -> Vec<RelPath> {
     let mut folders: BTreeSet<RelPath> = BTreeSet::from([RelPath::root()]);
     for tool in catalog.tools() {
@@ -48,7 +48,7 @@ fn temporary_in(fs: &dyn Fs, folder: &RelPath, depth: usize, found: &mut Vec<Rel
     for entry in fs.list_dir(folder).unwrap_or_default() {
         let Ok(path) = folder.join(&entry.name) else { continue };
         match entry.kind {
-            // The queue names its own.
+            // The queue cleans these.
             FileKind::File if folder.as_str() == ".brigade/tools" && entry.name.starts_with(".calls.") => {}
             FileKind::File if is_left(&entry.name) => found.push(path),
             FileKind::Directory if 0 < depth && !OF_OTHERS.contains(&path.as_str()) => {
@@ -59,7 +59,7 @@ fn temporary_in(fs: &dyn Fs, folder: &RelPath, depth: usize, found: &mut Vec<Rel
     }
 }
 
-/// Tells whether a name is one that a command gave which is gone: `.NAME.PROCESS-NUMBER.tmp`.
+/// Tells whether the process in a temporary name (`.NAME.PROCESS-NUMBER.tmp`) has ended.
 fn is_left(name: &str) -> bool {
     process_of(name).is_some_and(|process| ProcessIdentity::of(process).is_err())
 }
