@@ -1,8 +1,8 @@
 //! Writes projections, and finds and removes orphaned ones.
 //!
 //! Owns: the exclusive right to write ([`Turn`]), the planned writes ([`Work`]) and how they reach the disk, the search
-//! for orphans ([`find_orphans`]) and their removal ([`Removal`]), and the list of files written outside of the
-//! searched directories. Does not know: what a projection contains, calls, reports.
+//! for orphans ([`find_orphans`]) and their removal ([`prune`]), and the list of files written outside of the
+//! searched directories. Does not know: what a projection contains, calls.
 //!
 //! ```
 //! use brigade_apply::{Purpose, Turn, Work, find_orphans};
@@ -44,7 +44,7 @@ mod staging;
 mod turn;
 mod work;
 
-pub use remove::{Removal, Removed};
+pub use remove::{Prune, Pruned, prune};
 pub use search::{OrphanSearch, find_orphans};
 pub use turn::Turn;
 pub use work::{Change, Purpose, Work};

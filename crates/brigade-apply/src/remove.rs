@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use brigade_core::Fingerprint;
 use brigade_fs::{Fs, FsError, RelPath};
-use brigade_projection::{Orphan, folders};
+use brigade_projection::{FailedProjection, Orphan, OrphanReport, Prunable, folders};
 
 use crate::rel;
 use crate::staging::sync_names;
@@ -12,9 +12,69 @@ use crate::staging::sync_names;
 /// The largest orphan that is removed.
 const FILE_LIMIT: u64 = 64 << 20;
 
+/// What to do with orphans that may be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prune {
+    /// Keep them.
+    Keep,
+    /// Tell what would be removed.
+    Tell,
+    /// Remove them.
+    Remove,
+}
+
+/// The result of removing orphans, as documents have it.
+#[derive(Clone, Debug, Default)]
+pub struct Pruned {
+    /// Those that were removed, or would be.
+    pub gone: Vec<OrphanReport>,
+    /// Those that are still there.
+    pub kept: Vec<OrphanReport>,
+    /// Those that the disk did not let be removed.
+    pub failed: Vec<FailedProjection>,
+}
+
+/// Removes the orphans that may be removed; `absolute` makes a path as reports have it.
+///
+/// # Errors
+/// When the disk fails to make the removal durable.
+pub fn prune(
+    fs: &dyn Fs,
+    orphans: &[Orphan],
+    how: Prune,
+    absolute: impl Fn(&str) -> String,
+) -> Result<Pruned, FsError> {
+    let mut pruned = Pruned::default();
+    let mut removal = Removal::new(fs);
+    for orphan in orphans {
+        let mut report = OrphanReport::of(orphan, &absolute);
+        if how == Prune::Keep || orphan.prunable != Prunable::Yes {
+            pruned.kept.push(report);
+            continue;
+        }
+        if how == Prune::Tell {
+            report.dry_run = Some(true);
+            pruned.gone.push(report);
+            continue;
+        }
+        match removal.remove(orphan) {
+            Ok(Removed::Gone) => pruned.gone.push(report),
+            Ok(Removed::Changed) => {
+                report.action = "keep".into();
+                report.prunable = "edited".into();
+                report.detail = "the file changed while it was to be removed; try again".to_owned();
+                pruned.kept.push(report);
+            }
+            Err(error) => pruned.failed.push(FailedProjection::of_orphan(report, error)),
+        }
+    }
+    removal.finish()?;
+    Ok(pruned)
+}
+
 /// The result of removing an orphan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Removed {
+enum Removed {
     /// The file no longer exists.
     Gone,
     /// The file changed since it was found, and was left alone.
@@ -22,22 +82,19 @@ pub enum Removed {
 }
 
 /// Removes orphans, and makes that durable in [`finish`](Removal::finish).
-pub struct Removal<'a> {
+struct Removal<'a> {
     fs: &'a dyn Fs,
     changed: BTreeSet<RelPath>,
 }
 
 impl<'a> Removal<'a> {
     /// Creates a removal with nothing removed yet.
-    pub fn new(fs: &'a dyn Fs) -> Removal<'a> {
+    fn new(fs: &'a dyn Fs) -> Removal<'a> {
         Removal { fs, changed: BTreeSet::new() }
     }
 
     /// Removes an unchanged orphan, and parent directories that become empty, below the directory of the harness.
-    ///
-    /// # Errors
-    /// Returns file errors.
-    pub fn remove(&mut self, orphan: &Orphan) -> Result<Removed, FsError> {
+    fn remove(&mut self, orphan: &Orphan) -> Result<Removed, FsError> {
         let Ok(path) = orphan.path.parse::<RelPath>() else { return Ok(Removed::Changed) };
         match self.fs.read(&path, FILE_LIMIT) {
             Ok(bytes) if Fingerprint::of_bytes(&bytes) == orphan.fingerprint => {}
@@ -58,10 +115,7 @@ impl<'a> Removal<'a> {
     }
 
     /// Makes the removals durable.
-    ///
-    /// # Errors
-    /// Returns file errors.
-    pub fn finish(self) -> Result<(), FsError> {
+    fn finish(self) -> Result<(), FsError> {
         sync_names(self.fs, &self.changed)
     }
 }

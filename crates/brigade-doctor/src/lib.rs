@@ -34,6 +34,8 @@ mod diagnose;
 
 mod inbox;
 mod parity;
+mod report;
+mod sarif;
 mod waiting;
 
 pub use diagnose::{diagnose, diagnose_tool};
@@ -44,10 +46,12 @@ pub use issue::{Issue, ProjectionMark, top_issue};
 pub use issue_type::{Area, IssueType, Remedy};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
 pub use parity::{Closeout, Quieted, quiet};
+pub use report::{IssueReport, ProjectionMarks};
 pub use runtime::{
     Health, RuntimeFacts, RuntimeIssue, RuntimeState, StateCounts, config_record, needed_runtime,
     not_to_be_started, not_usable, start_blockers,
 };
+pub use sarif::sarif;
 pub use snapshot::{
     BrokenFile, CallState, CheckpointState, ConfigFile, FoundRuntimes, PinProblem, PinState, PolicyFacts,
     Quarantine, RunState, RunnerState, Snapshot, ToolFiles, ToolIssues, ToolState, asks,

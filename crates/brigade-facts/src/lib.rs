@@ -42,6 +42,7 @@ mod host;
 mod named;
 mod places;
 mod plan;
+mod report;
 mod seen;
 mod sources;
 mod tool;
@@ -52,6 +53,9 @@ pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};
 pub use host::{Host, bound_values};
 pub use places::{Places, Spot};
 pub use plan::{PlanInput, StartInput};
+pub use report::{
+    ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
+};
 pub use seen::is_program;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};

@@ -2,7 +2,10 @@
 //!
 //! The table lists where a projection *could* go; `projections` in tools.toml defines where it *does* go.
 
+mod report;
 mod table;
+
+pub use report::{FrontMatterReport, HarnessLine, HarnessPlaceReport, HarnessTool};
 
 pub(crate) use table::{CURSOR_FIELDS, SKILL_FIELDS};
 
@@ -163,9 +166,18 @@ pub fn harnesses() -> &'static [Harness] {
 ///
 /// They are those of the table, and those that earlier versions of `init` proposed. Sorted, none within another.
 pub fn folders() -> Vec<&'static str> {
-    let of_place = |place: &HarnessPlace| place.path.split("/{id}").next().unwrap_or(place.path);
     let places = table::HARNESSES.iter().flat_map(|harness| harness.places);
-    let mut folders: Vec<&str> = places.map(of_place).chain(table::EARLIER_FOLDERS.iter().copied()).collect();
+    let mut folders = folders_of(places);
+    folders.extend(table::EARLIER_FOLDERS);
+    folders.sort_unstable();
+    folders.dedup();
+    folders
+}
+
+/// Returns the directories of places, sorted.
+fn folders_of<'p>(places: impl IntoIterator<Item = &'p HarnessPlace>) -> Vec<&'static str> {
+    let of_place = |place: &HarnessPlace| place.path.split("/{id}").next().unwrap_or(place.path);
+    let mut folders: Vec<&str> = places.into_iter().map(of_place).collect();
     folders.sort_unstable();
     folders.dedup();
     folders

@@ -43,6 +43,7 @@ mod item;
 mod orphan;
 mod plan;
 mod render;
+mod report;
 mod summary;
 mod writes;
 
@@ -53,12 +54,14 @@ pub use facts::{
     wanted,
 };
 pub use harness::{
-    FieldValue, FrontMatterField, Harness, HarnessPlace, Lossiness, PlaceFormat, folders, harness, harnesses,
+    FieldValue, FrontMatterField, FrontMatterReport, Harness, HarnessLine, HarnessPlace, HarnessPlaceReport,
+    HarnessTool, Lossiness, PlaceFormat, folders, harness, harnesses,
 };
 pub use header::Header;
 pub use item::{Advice, AdviceWeight, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionStatus};
 pub use orphan::{FoundFile, Orphan, OrphanCause, Prunable, orphans};
 pub use plan::{Claims, input_among, plan, plan_tool};
 pub use render::{Rendered, Unrenderable, header_of, render};
+pub use report::{AdviceReport, FailedProjection, OrphanReport, ProjectionReport};
 pub use summary::{ProjectionSummary, SummaryRow, blocking, counts, summarise};
 pub use writes::{FileMode, PlannedWrite, PlannedWrites, planned_writes};

@@ -14,7 +14,6 @@ use brigade_upkeep::{Fix as Fixed, Ledger, Parts, Survey, UpkeepError, closeouts
 
 use crate::catalog;
 use crate::catalog::Tools;
-use crate::catalog::tool_summary;
 use crate::codes;
 use crate::error::{Error, ErrorKind};
 use crate::exit::Exit;
@@ -294,7 +293,7 @@ fn tool_rows(room: &Room, catalog: Catalog, facts: Vec<SummaryFacts>) -> Rows<To
     let tools = catalog.tools().iter().enumerate().filter(|(_, tool)| tool.enabled);
     let places: Vec<usize> = tools.map(|(place, _)| place).collect();
     Rows::new(facts.len(), move |index| {
-        tool_summary(&catalog.tools()[places[index]], &facts[index], &absolute)
+        ToolSummary::of(&catalog.tools()[places[index]], &facts[index], &absolute)
     })
 }
 

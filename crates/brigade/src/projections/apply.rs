@@ -1,10 +1,10 @@
 //! Writing projections and removing orphans.
 
-use brigade_apply::{Change, Purpose, Removal, Removed, Turn, Work, find_orphans};
+use brigade_apply::{Change, Prune, Pruned, Purpose, Turn, Work, find_orphans, prune};
 use brigade_core::NextStep;
 use brigade_facts::Sources;
 use brigade_fs::{FsError, RelPath};
-use brigade_projection::{Orphan, Overwrite, ProjectionItem, ProjectionStatus, Prunable};
+use brigade_projection::{Overwrite, ProjectionItem, ProjectionStatus};
 
 use super::Selected;
 use crate::error::{Error, ErrorKind};
@@ -12,7 +12,7 @@ use crate::gather;
 use crate::load::shown_id;
 use crate::projections;
 use crate::projections::Projections;
-use crate::report::{ApplyReport, FailedProjection, OrphanReport, ProjectionReport, Report as _};
+use crate::report::{ApplyReport, FailedProjection, ProjectionReport, Report as _};
 use crate::room::{CATALOG, Room};
 
 /// Whose projections are meant.
@@ -78,8 +78,13 @@ impl Projections {
         if let Some(turn) = &turn {
             turn.write(&mut work, &config)?;
         }
-        let prune = prune(&self.room, request, &selected.orphans)?;
-        Ok(apply_report(&self.room, request, selected, work, prune))
+        let how = match (request.prune, request.dry_run) {
+            (false, _) => Prune::Keep,
+            (true, true) => Prune::Tell,
+            (true, false) => Prune::Remove,
+        };
+        let pruned = prune(&*self.room.fs, &selected.orphans, how, |path| self.room.absolute(path))?;
+        Ok(apply_report(&self.room, request, selected, work, pruned))
     }
 
     /// Writes projections as [`apply`](Workspace::apply) does, but only when told to write and forced; otherwise tells
@@ -102,68 +107,32 @@ impl Projections {
     }
 }
 
-/// Removes the orphans that may be removed.
-fn prune(room: &Room, request: &ApplyRequest, orphans: &[Orphan]) -> Result<Pruning, Error> {
-    let mut pruning = Pruning::default();
-    let mut removal = Removal::new(&*room.fs);
-    for orphan in orphans {
-        let report = OrphanReport::of(orphan, |path| room.absolute(path));
-        if !request.prune || orphan.prunable != Prunable::Yes {
-            pruning.kept.push(report);
-        } else if request.dry_run {
-            pruning.pruned.push(OrphanReport { dry_run: Some(true), ..report });
-        } else {
-            match removal.remove(orphan) {
-                Ok(Removed::Gone) => pruning.pruned.push(report),
-                Ok(Removed::Changed) => {
-                    let detail = "the file changed while it was to be removed; try again".to_owned();
-                    pruning.kept.push(OrphanReport {
-                        action: "keep".into(),
-                        prunable: "edited".into(),
-                        detail,
-                        ..report
-                    });
-                }
-                Err(error) => pruning.failed.push(FailedProjection {
-                    tool_id: report.tool_id,
-                    harness: report.harness,
-                    projection_path: report.projection_path,
-                    error: error.to_string(),
-                }),
-            }
-        }
-    }
-    removal.finish()?;
-    Ok(pruning)
-}
-
 fn apply_report(
     room: &Room,
     request: &ApplyRequest,
     selected: Selected<'_>,
     work: Work,
-    pruning: Pruning,
+    pruned: Pruned,
 ) -> ApplyReport {
     let absolute = |path: &str| room.absolute(path);
-    let report = |item: ProjectionItem| ProjectionReport {
-        dry_run: request.dry_run.then_some(true),
-        ..ProjectionReport::of(item, absolute)
+    let report = |item: ProjectionItem| {
+        let mut report = ProjectionReport::of(item, absolute);
+        report.dry_run = request.dry_run.then_some(true);
+        report
     };
-    let applied =
-        |(change, _): (Change, RelPath)| ProjectionReport { diff: change.diff, ..report(change.write.item) };
-    let failed = |(item, error): (ProjectionItem, FsError)| FailedProjection {
-        tool_id: item.tool_id.as_str().to_owned(),
-        projection_path: absolute(item.projection_path.as_deref().unwrap_or_default()),
-        harness: item.harness,
-        error: error.to_string(),
+    let applied = |(change, _): (Change, RelPath)| {
+        let mut report = report(change.write.item);
+        report.diff = change.diff;
+        report
     };
+    let failed = |(item, error): (ProjectionItem, FsError)| FailedProjection::of(item, error, absolute);
     let is_refused = |item: &&ProjectionItem| item.status == ProjectionStatus::Invalid;
     let refused_count = work.skipped.iter().filter(is_refused).count();
     let applied: Vec<_> = work.writes.into_iter().map(applied).collect();
     let skipped: Vec<_> = work.skipped.into_iter().map(report).collect();
     let conflicts: Vec<_> = work.conflicts.into_iter().map(report).collect();
     let mut failed: Vec<_> = work.failed.into_iter().map(failed).collect();
-    failed.extend(pruning.failed);
+    failed.extend(pruned.failed);
     ApplyReport {
         schema: ApplyReport::SCHEMA,
         target: room.target(),
@@ -183,21 +152,13 @@ fn apply_report(
         conflict_count: conflicts.len(),
         refused_count,
         failed_count: failed.len(),
-        pruned_count: pruning.pruned.len(),
-        orphan_count: pruning.kept.len(),
+        pruned_count: pruned.gone.len(),
+        orphan_count: pruned.kept.len(),
         applied,
         skipped,
         conflicts,
         failed,
-        pruned: pruning.pruned,
-        orphans: pruning.kept,
+        pruned: pruned.gone,
+        orphans: pruned.kept,
     }
-}
-
-/// What became of orphans.
-#[derive(Default)]
-struct Pruning {
-    pruned: Vec<OrphanReport>,
-    kept: Vec<OrphanReport>,
-    failed: Vec<FailedProjection>,
 }

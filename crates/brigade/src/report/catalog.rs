@@ -1,154 +1,19 @@
 //! Documents about the catalog.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_call::Checkpoint;
-use brigade_core::json::{Mismatch, from_json, present, sorted, to_json};
-use brigade_core::{Json, NextStep, Object};
+use brigade_core::json::sorted;
+use brigade_core::{Json, NextStep};
 use brigade_doctor::Closeout;
-use serde::de::Error as _;
-use serde::ser::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+pub use brigade_facts::{
+    ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
+};
+use serde::{Deserialize, Serialize};
 
 use super::{IssueReport, LiveReport, Report, Rows, RunSummary, SchemaId, Unfilled};
 use crate::exit::Exit;
 use crate::fault::ErrorLine;
-
-/// One tool, as lists show it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct ToolSummary {
-    /// The id.
-    pub id: String,
-    /// The name for people.
-    pub name: String,
-    /// The family; absent when the entry is broken.
-    pub family: Option<String>,
-    /// Whether it is offered.
-    pub enabled: bool,
-    /// The description.
-    pub description: String,
-    /// The harnesses that should see it.
-    pub supported_harnesses: Vec<String>,
-    /// The status of each harness's projection.
-    pub projection_coverage: BTreeMap<String, String>,
-    /// Whether `schema_path` is there.
-    pub schema_available: bool,
-    /// Whether `manifest_path` is there.
-    pub manifest_available: bool,
-    /// The label of how it authenticates.
-    pub auth_label: Option<String>,
-    /// How many tools stand behind the entry.
-    pub tool_count: usize,
-    /// How it is called.
-    pub contract: Contract,
-    /// Where the entry stands.
-    pub origin: Origin,
-    /// Whether an error in the entry makes it unusable.
-    pub broken: bool,
-    /// The source, when configured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source_path: Option<String>,
-    /// The sha256 of the source, or what the catalog says in its place; `null` when a source is configured and is not
-    /// there.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub source_fingerprint: Option<Option<String>>,
-    /// The manifest, when configured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub manifest_path: Option<String>,
-    /// The schema of the tool, when configured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schema_path: Option<String>,
-    /// The health file, when configured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub health_path: Option<String>,
-    /// The command, when configured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-    /// Where each harness's projection goes, when configured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub projection_paths: Option<BTreeMap<String, String>>,
-    /// The MCP servers of the tool's config, when it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mcp: Option<McpSummary>,
-}
-
-/// The MCP servers of a local config.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct McpSummary {
-    /// How many.
-    pub server_count: usize,
-    /// Their names, sorted.
-    pub server_ids: Vec<String>,
-}
-
-/// Where an entry stands.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct Origin {
-    /// Whose catalog: `project`, `user` or `discovered`.
-    pub level: Cow<'static, str>,
-    /// The file, relative to the workspace.
-    pub file: String,
-    /// The line, from 1.
-    pub line: Option<usize>,
-}
-
-/// How a tool is called.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct Contract {
-    /// The tool.
-    pub tool_id: String,
-    /// The name for people.
-    pub name: String,
-    /// The family; absent when the entry is broken.
-    pub family: Option<String>,
-    /// The description.
-    pub description: String,
-    /// The command.
-    pub command: Option<String>,
-    /// Seconds that a call may take.
-    pub timeout: Option<f64>,
-    /// The label of how it authenticates.
-    pub auth_label: Option<String>,
-    /// The folder that it starts in, as configured.
-    pub cwd: Option<String>,
-    /// The runtime that it depends on.
-    pub runtime_id: Option<String>,
-    /// Whether that runtime must run.
-    pub requires_runtime: bool,
-    /// Where that runtime's health is written.
-    pub runtime_health_path: Option<String>,
-    /// The MCP server.
-    pub mcp_server_id: Option<String>,
-    /// The tool's name at that server.
-    pub mcp_tool_name: Option<String>,
-    /// When a person is asked.
-    pub approval_mode: String,
-    /// Labels of what it needs.
-    pub permissions: Vec<String>,
-    /// Labels of what it does.
-    pub effects: Vec<String>,
-    /// Labels of the variables that it needs.
-    pub env_labels: Vec<String>,
-    /// How arguments become words of the command line.
-    pub argument_template: BTreeMap<String, String>,
-    /// The input schema.
-    pub input_schema_path: Option<String>,
-    /// The output schema.
-    pub output_schema_path: Option<String>,
-    /// The examples.
-    pub examples_path: Option<String>,
-    /// Whether there is anything of a contract.
-    pub has_contract: bool,
-}
 
 /// `tools list` and `tools doctor`: the catalog, its health and counts of everything around it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -359,25 +224,6 @@ fn first_step() -> NextStep {
     NextStep::Init
 }
 
-/// One tool on one line.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct ToolLine {
-    /// The id.
-    pub id: String,
-    /// The name for people.
-    pub name: String,
-    /// The family; absent when the entry is broken.
-    pub family: Option<String>,
-    /// The description.
-    pub description: String,
-    /// The harnesses that should see it.
-    pub supported_harnesses: Vec<String>,
-    /// Whether an error in the entry makes it unusable.
-    pub broken: bool,
-}
-
 /// `tools show`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -464,57 +310,6 @@ impl Report for DescribeReport {
     }
 }
 
-/// A tool with the keys of its summary, and beside them those of its contract.
-#[derive(Clone, Debug)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct DescribedTool {
-    /// The tool as lists have it.
-    #[cfg_attr(feature = "schemas", schemars(flatten))]
-    pub summary: ToolSummary,
-    /// How it is called.
-    #[cfg_attr(feature = "schemas", schemars(flatten))]
-    pub contract: Contract,
-}
-
-impl Serialize for DescribedTool {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let members = |value: Result<Json, Mismatch>| match value {
-            Ok(Json::Object(members)) => Ok(members),
-            Ok(_) => Err(S::Error::custom("a tool is an object")),
-            Err(error) => Err(S::Error::custom(error)),
-        };
-        // Keys that both have say the same.
-        let mut tool = members(to_json(&self.contract))?;
-        tool.extend(members(to_json(&self.summary))?);
-        tool.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for DescribedTool {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DescribedTool, D::Error> {
-        let tool = Json::Object(Object::deserialize(deserializer)?);
-        Ok(DescribedTool {
-            summary: from_json(&tool).map_err(D::Error::custom)?,
-            contract: from_json(&tool).map_err(D::Error::custom)?,
-        })
-    }
-}
-
-/// One argument of a tool.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct ArgumentDescription {
-    /// Its name.
-    pub name: String,
-    /// What it may be, in a few words.
-    pub kind: String,
-    /// Whether it must be given.
-    pub required: bool,
-    /// What it means.
-    pub description: Option<String>,
-}
-
 /// `tools contracts`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -555,19 +350,4 @@ impl Report for ContractsReport {
             Exit::Refused
         }
     }
-}
-
-/// A contract and what is wrong with it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct ContractHealth {
-    /// The contract.
-    #[serde(flatten)]
-    pub contract: Contract,
-    /// How many issues the tool has.
-    pub issue_count: usize,
-    /// Those issues.
-    #[serde(serialize_with = "sorted::serialize")]
-    pub issues: Vec<IssueReport>,
 }

@@ -3,6 +3,7 @@
 use brigade_core::Hint;
 use brigade_core::json::sorted;
 use brigade_doctor::Closeout;
+pub use brigade_projection::{FrontMatterReport, HarnessLine, HarnessPlaceReport, HarnessTool};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -188,25 +189,6 @@ impl Report for HarnessListReport {
     const SCHEMA: &'static str = "brigade.harnesses.v1";
 }
 
-/// One harness on one line.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct HarnessLine {
-    /// The name in tools.toml.
-    pub name: String,
-    /// The name for people.
-    pub title: String,
-    /// Whether it is one whose files are known.
-    pub known: bool,
-    /// How many enabled tools support it.
-    pub tool_count: usize,
-    /// The folders that it reads in a workspace.
-    pub folders: Vec<Cow<'static, str>>,
-    /// What else there is to know.
-    pub note: Option<Cow<'static, str>>,
-}
-
 /// `tools harness show`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -233,45 +215,4 @@ pub struct HarnessReport {
 
 impl Report for HarnessReport {
     const SCHEMA: &'static str = "brigade.harness.v1";
-}
-
-/// A kind of file that a harness reads.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct HarnessPlaceReport {
-    /// The path in the workspace, with `{id}` for the tool.
-    pub path: Cow<'static, str>,
-    /// The form of the file.
-    pub format: Cow<'static, str>,
-    /// The families of tools that belong there by default.
-    pub families: Vec<Cow<'static, str>>,
-    /// The front matter that the harness reads there.
-    pub front_matter: Vec<FrontMatterReport>,
-    /// What the harness makes of such a tool at best: `native`, `adapted` or `reference-only`.
-    pub lossiness: Cow<'static, str>,
-}
-
-/// A field of front matter.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct FrontMatterReport {
-    /// The key.
-    pub key: Cow<'static, str>,
-    /// Whether the harness needs it; then it is added where the source has none.
-    pub required: bool,
-}
-
-/// A tool that supports a harness.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct HarnessTool {
-    /// The tool.
-    pub tool_id: String,
-    /// Where it is projected to, as configured; absent when it is not.
-    pub projection_path: Option<String>,
-    /// Where the harness would read it, when no path is configured.
-    pub suggested_path: Option<String>,
 }

@@ -1,9 +1,11 @@
-//! Issues in documents.
+//! Issues as documents have them.
+
+use std::borrow::Cow;
 
 use brigade_core::{Fingerprint, NextStep};
-use brigade_doctor::Issue;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+
+use crate::issue::Issue;
 
 /// One issue, as documents have it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,7 +75,7 @@ pub struct ProjectionMarks {
 
 impl IssueReport {
     /// Writes an issue; `absolute` makes a path as reports have it, and `words` spells a step.
-    pub(crate) fn of(
+    pub fn of(
         issue: &Issue,
         absolute: impl Fn(&str) -> String,
         words: impl Fn(&NextStep) -> String,

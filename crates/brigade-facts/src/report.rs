@@ -1,0 +1,381 @@
+//! Tools as lists and descriptions have them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use brigade_catalog::{ApprovalMode, Level, Tool};
+use brigade_core::json::{Mismatch, from_json, present, sorted, to_json};
+use brigade_core::{Fingerprint, Json, Object};
+use brigade_doctor::IssueReport;
+use brigade_policy::shown_label;
+use brigade_schema::{Property, Requirement};
+use serde::de::Error as _;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::tool::{SummaryFacts, ToolFacts};
+
+/// One tool, as lists show it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ToolSummary {
+    /// The id.
+    pub id: String,
+    /// The name for people.
+    pub name: String,
+    /// The family; absent when the entry is broken.
+    pub family: Option<String>,
+    /// Whether it is offered.
+    pub enabled: bool,
+    /// The description.
+    pub description: String,
+    /// The harnesses that should see it.
+    pub supported_harnesses: Vec<String>,
+    /// The status of each harness's projection.
+    pub projection_coverage: BTreeMap<String, String>,
+    /// Whether `schema_path` is there.
+    pub schema_available: bool,
+    /// Whether `manifest_path` is there.
+    pub manifest_available: bool,
+    /// The label of how it authenticates.
+    pub auth_label: Option<String>,
+    /// How many tools stand behind the entry.
+    pub tool_count: usize,
+    /// How it is called.
+    pub contract: Contract,
+    /// Where the entry stands.
+    pub origin: Origin,
+    /// Whether an error in the entry makes it unusable.
+    pub broken: bool,
+    /// The source, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_path: Option<String>,
+    /// The sha256 of the source, or what the catalog says in its place; `null` when a source is configured and is not
+    /// there.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub source_fingerprint: Option<Option<String>>,
+    /// The manifest, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest_path: Option<String>,
+    /// The schema of the tool, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema_path: Option<String>,
+    /// The health file, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health_path: Option<String>,
+    /// The command, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Where each harness's projection goes, when configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projection_paths: Option<BTreeMap<String, String>>,
+    /// The MCP servers of the tool's config, when it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpSummary>,
+}
+
+/// The MCP servers of a local config.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct McpSummary {
+    /// How many.
+    pub server_count: usize,
+    /// Their names, sorted.
+    pub server_ids: Vec<String>,
+}
+
+/// Where an entry stands.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Origin {
+    /// Whose catalog: `project`, `user` or `discovered`.
+    pub level: Cow<'static, str>,
+    /// The file, relative to the workspace.
+    pub file: String,
+    /// The line, from 1.
+    pub line: Option<usize>,
+}
+
+/// How a tool is called.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Contract {
+    /// The tool.
+    pub tool_id: String,
+    /// The name for people.
+    pub name: String,
+    /// The family; absent when the entry is broken.
+    pub family: Option<String>,
+    /// The description.
+    pub description: String,
+    /// The command.
+    pub command: Option<String>,
+    /// Seconds that a call may take.
+    pub timeout: Option<f64>,
+    /// The label of how it authenticates.
+    pub auth_label: Option<String>,
+    /// The folder that it starts in, as configured.
+    pub cwd: Option<String>,
+    /// The runtime that it depends on.
+    pub runtime_id: Option<String>,
+    /// Whether that runtime must run.
+    pub requires_runtime: bool,
+    /// Where that runtime's health is written.
+    pub runtime_health_path: Option<String>,
+    /// The MCP server.
+    pub mcp_server_id: Option<String>,
+    /// The tool's name at that server.
+    pub mcp_tool_name: Option<String>,
+    /// When a person is asked.
+    pub approval_mode: String,
+    /// Labels of what it needs.
+    pub permissions: Vec<String>,
+    /// Labels of what it does.
+    pub effects: Vec<String>,
+    /// Labels of the variables that it needs.
+    pub env_labels: Vec<String>,
+    /// How arguments become words of the command line.
+    pub argument_template: BTreeMap<String, String>,
+    /// The input schema.
+    pub input_schema_path: Option<String>,
+    /// The output schema.
+    pub output_schema_path: Option<String>,
+    /// The examples.
+    pub examples_path: Option<String>,
+    /// Whether there is anything of a contract.
+    pub has_contract: bool,
+}
+
+/// One tool on one line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ToolLine {
+    /// The id.
+    pub id: String,
+    /// The name for people.
+    pub name: String,
+    /// The family; absent when the entry is broken.
+    pub family: Option<String>,
+    /// The description.
+    pub description: String,
+    /// The harnesses that should see it.
+    pub supported_harnesses: Vec<String>,
+    /// Whether an error in the entry makes it unusable.
+    pub broken: bool,
+}
+
+/// A tool with the keys of its summary, and beside them those of its contract.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct DescribedTool {
+    /// The tool as lists have it.
+    #[cfg_attr(feature = "schemas", schemars(flatten))]
+    pub summary: ToolSummary,
+    /// How it is called.
+    #[cfg_attr(feature = "schemas", schemars(flatten))]
+    pub contract: Contract,
+}
+
+impl Serialize for DescribedTool {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let members = |value: Result<Json, Mismatch>| match value {
+            Ok(Json::Object(members)) => Ok(members),
+            Ok(_) => Err(S::Error::custom("a tool is an object")),
+            Err(error) => Err(S::Error::custom(error)),
+        };
+        // Keys that both have say the same.
+        let mut tool = members(to_json(&self.contract))?;
+        tool.extend(members(to_json(&self.summary))?);
+        tool.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for DescribedTool {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DescribedTool, D::Error> {
+        let tool = Json::Object(Object::deserialize(deserializer)?);
+        Ok(DescribedTool {
+            summary: from_json(&tool).map_err(D::Error::custom)?,
+            contract: from_json(&tool).map_err(D::Error::custom)?,
+        })
+    }
+}
+
+/// One argument of a tool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ArgumentDescription {
+    /// Its name.
+    pub name: String,
+    /// What it may be, in a few words.
+    pub kind: String,
+    /// Whether it must be given.
+    pub required: bool,
+    /// What it means.
+    pub description: Option<String>,
+}
+
+/// A contract and what is wrong with it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ContractHealth {
+    /// The contract.
+    #[serde(flatten)]
+    pub contract: Contract,
+    /// How many issues the tool has.
+    pub issue_count: usize,
+    /// Those issues.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub issues: Vec<IssueReport>,
+}
+
+impl ToolSummary {
+    /// Sums up a tool; `absolute` makes a path as reports have it.
+    pub fn of(tool: &Tool, facts: &SummaryFacts, absolute: impl Fn(&str) -> String) -> ToolSummary {
+        let tool = &*tool.without_secrets();
+        let named = |path: &Option<String>| path.as_deref().filter(|path| !path.is_empty()).map(&absolute);
+        let paths: BTreeMap<String, String> =
+            tool.projections.iter().map(|(harness, path)| (harness.clone(), absolute(path))).collect();
+        let read = || facts.source_fingerprint.map(Fingerprint::to_hex).or_else(|| tool.fingerprint.clone());
+        ToolSummary {
+            id: tool.id.as_str().to_owned(),
+            name: tool.name.clone(),
+            family: family(tool),
+            enabled: tool.enabled,
+            description: tool.description.clone().unwrap_or_default(),
+            supported_harnesses: tool.supported_harnesses.clone(),
+            projection_coverage: facts
+                .coverage
+                .iter()
+                .map(|(harness, status)| (harness.clone(), status.as_str().to_owned()))
+                .collect(),
+            schema_available: facts.schema_available,
+            manifest_available: facts.manifest_available,
+            auth_label: tool.auth_label.as_deref().map(|label| shown_label(label).to_owned()),
+            tool_count: facts.tool_count,
+            contract: Contract::written(tool, &absolute),
+            origin: Origin::of(tool),
+            broken: tool.is_broken,
+            source_path: named(&tool.source_path),
+            source_fingerprint: tool.source_path.as_ref().map(|_| read()),
+            manifest_path: named(&tool.manifest_path),
+            schema_path: named(&tool.schema_path),
+            health_path: named(&tool.health_path),
+            command: tool.command.clone(),
+            projection_paths: Some(paths).filter(|paths| !paths.is_empty()),
+            mcp: facts
+                .mcp_server_ids
+                .as_ref()
+                .map(|ids| McpSummary { server_count: ids.len(), server_ids: ids.clone() }),
+        }
+    }
+}
+
+impl Origin {
+    fn of(tool: &Tool) -> Origin {
+        Origin {
+            level: match tool.origin.level {
+                Level::Project => "project",
+                Level::User => "user",
+                Level::Discovered => "discovered",
+            }
+            .into(),
+            file: tool.origin.place.file.clone(),
+            line: tool.origin.place.line,
+        }
+    }
+}
+
+impl Contract {
+    /// Says how a tool is called; `absolute` makes a path as reports have it.
+    pub fn of(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
+        Contract::written(&tool.without_secrets(), absolute)
+    }
+
+    /// Writes the contract of a tool that is without its secrets.
+    fn written(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
+        let named = |path: &Option<String>| path.as_deref().filter(|path| !path.is_empty()).map(&absolute);
+        Contract {
+            tool_id: tool.id.as_str().to_owned(),
+            name: tool.name.clone(),
+            family: family(tool),
+            description: tool.description.clone().unwrap_or_default(),
+            command: tool.command.clone(),
+            timeout: tool.timeout.map(|timeout| timeout.get()),
+            auth_label: tool.auth_label.as_deref().map(|label| shown_label(label).to_owned()),
+            cwd: tool.cwd.clone(),
+            runtime_id: tool.runtime_id.clone(),
+            requires_runtime: tool.requires_runtime,
+            runtime_health_path: tool.runtime_health_path.clone(),
+            mcp_server_id: tool.mcp_server_id.clone(),
+            mcp_tool_name: tool.mcp_tool_name.clone(),
+            approval_mode: tool.approval_mode.unwrap_or(ApprovalMode::Never).as_str().to_owned(),
+            permissions: tool.permissions.clone(),
+            effects: tool.effects.clone(),
+            env_labels: tool.env_labels.iter().map(|label| shown_label(label).to_owned()).collect(),
+            argument_template: tool.argument_template.clone(),
+            input_schema_path: named(&tool.input_schema_path),
+            output_schema_path: named(&tool.output_schema_path),
+            examples_path: named(&tool.examples_path),
+            has_contract: tool.has_contract(),
+        }
+    }
+}
+
+impl ToolLine {
+    /// Sums up a tool as the catalog alone has it.
+    pub fn of(tool: &Tool) -> ToolLine {
+        let tool = &*tool.without_secrets();
+        ToolLine {
+            id: tool.id.as_str().to_owned(),
+            name: tool.name.clone(),
+            family: family(tool),
+            description: tool.description.clone().unwrap_or_default(),
+            supported_harnesses: tool.supported_harnesses.clone(),
+            broken: tool.is_broken,
+        }
+    }
+}
+
+impl DescribedTool {
+    /// Describes a tool; `absolute` makes a path as reports have it.
+    pub fn of(read: &ToolFacts<'_>, absolute: impl Fn(&str) -> String) -> DescribedTool {
+        DescribedTool {
+            contract: Contract::of(read.tool, &absolute),
+            summary: ToolSummary::of(read.tool, &read.summary(), absolute),
+        }
+    }
+}
+
+impl ArgumentDescription {
+    /// Describes the arguments of a tool; without an input schema that can be used there are none.
+    pub fn all(read: &ToolFacts<'_>) -> Vec<ArgumentDescription> {
+        let Some(schema) = read.input_schema() else {
+            return Vec::new();
+        };
+        let describe = |property: Property<'_>| ArgumentDescription {
+            name: property.name.to_owned(),
+            kind: property.describe_type(),
+            required: property.requirement == Requirement::Required,
+            description: property.description.map(str::to_owned),
+        };
+        schema.properties().map(describe).collect()
+    }
+}
+
+impl ContractHealth {
+    /// Puts a contract beside the issues of its tool.
+    pub fn of(contract: Contract, issues: Vec<IssueReport>) -> ContractHealth {
+        ContractHealth { contract, issue_count: issues.len(), issues }
+    }
+}
+
+fn family(tool: &Tool) -> Option<String> {
+    tool.family.map(|family| family.as_str().to_owned())
+}

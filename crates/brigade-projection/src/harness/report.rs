@@ -1,0 +1,131 @@
+//! Harnesses as documents have them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use brigade_catalog::Tool;
+use serde::{Deserialize, Serialize};
+
+use super::{FrontMatterField, Harness, HarnessPlace, folders_of, harnesses};
+use crate::facts::wanted;
+
+/// One harness on one line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct HarnessLine {
+    /// The name in tools.toml.
+    pub name: String,
+    /// The name for people.
+    pub title: String,
+    /// Whether it is one whose files are known.
+    pub known: bool,
+    /// How many enabled tools support it.
+    pub tool_count: usize,
+    /// The folders that it reads in a workspace.
+    pub folders: Vec<Cow<'static, str>>,
+    /// What else there is to know.
+    pub note: Option<Cow<'static, str>>,
+}
+
+impl HarnessLine {
+    /// Lists the harnesses that are known, and after them those that only these tools name.
+    pub fn all<'t>(tools: impl IntoIterator<Item = &'t Tool>) -> Vec<HarnessLine> {
+        let mut supported: BTreeMap<&str, usize> = BTreeMap::new();
+        for wanted in tools.into_iter().flat_map(wanted) {
+            *supported.entry(wanted.harness).or_default() += 1;
+        }
+        let known = |harness: &Harness| HarnessLine {
+            name: harness.name.to_owned(),
+            title: harness.title.to_owned(),
+            known: true,
+            tool_count: supported.remove(harness.name).unwrap_or_default(),
+            folders: folders_of(harness.places).into_iter().map(Into::into).collect(),
+            note: harness.note.map(Into::into),
+        };
+        let mut lines: Vec<HarnessLine> = harnesses().iter().map(known).collect();
+        lines.extend(supported.into_iter().map(|(name, tool_count)| HarnessLine {
+            name: name.to_owned(),
+            title: name.to_owned(),
+            known: false,
+            tool_count,
+            folders: Vec::new(),
+            note: None,
+        }));
+        lines
+    }
+}
+
+/// A kind of file that a harness reads.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct HarnessPlaceReport {
+    /// The path in the workspace, with `{id}` for the tool.
+    pub path: Cow<'static, str>,
+    /// The form of the file.
+    pub format: Cow<'static, str>,
+    /// The families of tools that belong there by default.
+    pub families: Vec<Cow<'static, str>>,
+    /// The front matter that the harness reads there.
+    pub front_matter: Vec<FrontMatterReport>,
+    /// What the harness makes of such a tool at best: `native`, `adapted` or `reference-only`.
+    pub lossiness: Cow<'static, str>,
+}
+
+impl From<&HarnessPlace> for HarnessPlaceReport {
+    fn from(place: &HarnessPlace) -> HarnessPlaceReport {
+        HarnessPlaceReport {
+            path: place.path.into(),
+            format: place.format.as_str().into(),
+            families: place.families.iter().map(|family| family.as_str().into()).collect(),
+            front_matter: place.front_matter.iter().map(FrontMatterReport::from).collect(),
+            lossiness: place.lossiness.as_str().into(),
+        }
+    }
+}
+
+/// A field of front matter.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct FrontMatterReport {
+    /// The key.
+    pub key: Cow<'static, str>,
+    /// Whether the harness needs it; then it is added where the source has none.
+    pub required: bool,
+}
+
+impl From<&FrontMatterField> for FrontMatterReport {
+    fn from(field: &FrontMatterField) -> FrontMatterReport {
+        FrontMatterReport { key: field.key.into(), required: field.is_required() }
+    }
+}
+
+/// A tool that supports a harness.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct HarnessTool {
+    /// The tool.
+    pub tool_id: String,
+    /// Where it is projected to, as configured; absent when it is not.
+    pub projection_path: Option<String>,
+    /// Where the harness would read it, when no path is configured.
+    pub suggested_path: Option<String>,
+}
+
+impl HarnessTool {
+    /// Says where a tool is projected to for a harness; `None` when it does not support it.
+    pub fn of(tool: &Tool, harness: &Harness) -> Option<HarnessTool> {
+        let wanted = wanted(tool).into_iter().find(|wanted| wanted.harness == harness.name)?;
+        let place = tool.family.and_then(|family| harness.place_for(family));
+        Some(HarnessTool {
+            tool_id: tool.id.as_str().to_owned(),
+            projection_path: wanted.path.map(str::to_owned),
+            suggested_path: place
+                .filter(|_| wanted.path.is_none())
+                .map(|place| place.path_for(tool.id.as_str())),
+        })
+    }
+}
