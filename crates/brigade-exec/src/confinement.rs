@@ -111,6 +111,7 @@ pub(crate) fn confine(decision: &Decision, folders: &RunFolders<'_>) -> Option<C
         read,
         write,
         deny_write,
+        closed: None,
         network: if grants.network { Network::Allowed } else { Network::Denied },
         local_sockets: if grants.local_sockets { LocalSockets::Allowed } else { LocalSockets::Denied },
         mode,

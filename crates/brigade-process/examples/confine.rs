@@ -66,6 +66,7 @@ fn confine(
         read: system_read_paths(),
         write: vec![temporary.clone()],
         deny_write: vec![workspace.join(".git"), workspace.join(".brigade")],
+        closed: None,
         network: if network { Network::Allowed } else { Network::Denied },
         local_sockets: LocalSockets::Denied,
         mode: Mode::Enforce,

@@ -78,8 +78,8 @@ pub use piped::{Child, spawn_piped};
 pub use private::{Disposal, PrivateFolder};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
-    Enforcement, Extent, Installation, Kept, LocalSockets, Mode, Network, Opening, Repositories,
-    SandboxError, SandboxProfile, Surroundings, installation_in, installation_of, system_read_paths,
-    without_links_below,
+    Closed, Code, Enforcement, Extent, Installation, Kept, LocalSockets, Mode, Network, Opening,
+    Repositories, SandboxError, SandboxProfile, Surroundings, installation_in, installation_of,
+    system_read_paths, without_links_below,
 };
 pub use spec::{Input, Limits, Program, Spec};

@@ -21,6 +21,7 @@
 //! closed; the network is open or closed as a whole. Programs for another word size than ours are killed.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -43,6 +44,8 @@ mod platform;
 #[path = "sandbox/unix.rs"]
 mod platform;
 mod repositories;
+#[cfg(target_os = "linux")]
+mod sealed;
 
 pub use installation::{Installation, Surroundings, installation_in, installation_of, system_read_paths};
 pub use kept::{Kept, Opening, without_links_below};
@@ -89,6 +92,35 @@ impl Mode {
     }
 }
 
+/// A file of code, with the bytes that were approved.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Code {
+    /// Its path, without links.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
+    /// Whether it may be executed by itself.
+    pub is_executable: bool,
+}
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Code").field("path", &self.path).field("length", &self.bytes.len()).finish()
+    }
+}
+
+/// What can be read of a workspace that is closed to reading. The names in its folders can be listed all the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Closed {
+    /// What can be read and executed. Where namespaces are permitted, the run gets these very bytes, read-only, whatever
+    /// becomes of the files; elsewhere the files as they are.
+    pub code: Vec<Code>,
+    /// Files and folders (with everything beneath) that can be read, and not executed.
+    pub data: Vec<PathBuf>,
+    /// Entries of [`SandboxProfile::write`] that can be written, and not read.
+    pub write_only: Vec<PathBuf>,
+}
+
 /// What a run may do. What is not listed is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxProfile {
@@ -105,6 +137,8 @@ pub struct SandboxProfile {
     /// should be a direct entry of one of `write`, because without namespaces everything beside it is granted one by
     /// one.
     pub deny_write: Vec<PathBuf>,
+    /// What of the workspace can be read, when it is closed. Neither `read` nor `write` should open it then.
+    pub closed: Option<Closed>,
     /// Network sockets.
     pub network: Network,
     /// Sockets of this machine.
@@ -124,7 +158,7 @@ pub struct Enforcement {
     pub landlock: u32,
     /// What the kernel enforces, as labels: `read`, `write`, `truncate`, `protected` (paths of
     /// [`SandboxProfile::deny_write`]), `system-calls`, `network`, `local-sockets` (the last two only when denied),
-    /// `attributes`, `devices`, `signals`, `abstract-sockets`.
+    /// `attributes`, `devices`, `signals`, `abstract-sockets`, `closed-reads` and `sealed-code` (of [`Closed`]).
     pub enforced: Vec<&'static str>,
     /// What this kernel could not, as plain sentences.
     pub missing: Vec<String>,

@@ -49,6 +49,7 @@ impl Ground {
             read,
             write: vec![self.temporary.clone()],
             deny_write: Vec::new(),
+            closed: None,
             network: Network::Denied,
             local_sockets: LocalSockets::Denied,
             mode: Mode::Enforce,

@@ -59,6 +59,7 @@ impl Ground {
             read,
             write: vec![self.temporary.clone()],
             deny_write: vec![self.workspace.join(".git"), self.workspace.join(".brigade")],
+            closed: None,
             network: Network::Denied,
             local_sockets: LocalSockets::Denied,
             mode: Mode::Enforce,

@@ -148,7 +148,8 @@ fn full_path<'a>(lookup: &Lookup<'_>, way: &'a mut [u8]) -> Option<&'a std::ffi:
         return terminated(way, &[b"/proc/", process, b"/fd/", &[b'0' + number as u8]]);
     }
     if lookup.path.starts_with(b"/") {
-        return terminated(way, &[lookup.path]);
+        // In its own view, where copies of code may be in the place of files.
+        return terminated(way, &[b"/proc/", process, b"/root", lookup.path]);
     }
     let slash: &[u8] = if lookup.path.is_empty() { b"" } else { b"/" };
     match lookup.folder {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, Scope,
+    RulesetCreated, RulesetCreatedAttr, Scope, make_bitflags,
 };
 
 use rustix::fs::FileType;
@@ -47,6 +47,9 @@ fn wrong(error: impl std::fmt::Display) -> SandboxError {
     SandboxError::Build(error.to_string())
 }
 
+/// What can be done with code.
+const CODE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | Execute});
+
 /// Everything a run may do with files, as the kernel holds it.
 #[derive(Debug)]
 pub(super) struct Ruleset {
@@ -61,7 +64,13 @@ pub(super) struct Ruleset {
 
 impl Ruleset {
     /// Builds the ruleset. Every access this version knows is handled, so whatever has no rule is denied.
-    pub(super) fn new(profile: &SandboxProfile, version: u32, top: Top) -> Result<Ruleset, SandboxError> {
+    /// `is_sealed` says that copies will be put over the code of a closed workspace.
+    pub(super) fn new(
+        profile: &SandboxProfile,
+        version: u32,
+        top: Top,
+        is_sealed: bool,
+    ) -> Result<Ruleset, SandboxError> {
         let abi = ABI::from(i32::try_from(version).unwrap_or(i32::MAX));
         let mut handled = AccessFs::from_all(abi);
         if profile.local_sockets == LocalSockets::Allowed {
@@ -91,11 +100,32 @@ impl Ruleset {
         }
         for path in &profile.write {
             let protects = profile.deny_write.iter().any(|denied| denied.starts_with(path));
+            let is_blind = profile.closed.as_ref().is_some_and(|closed| closed.write_only.contains(path));
+            let (reading, everything) = if is_blind {
+                (AccessFs::ReadDir.into(), everything & !(AccessFs::ReadFile | AccessFs::Execute))
+            } else {
+                (reading, everything)
+            };
             if top == Top::Open || !protects {
                 rules.add(path, everything)?;
             } else {
                 rules.add(path, reading)?;
                 rules.add_entries(path, &profile.deny_write, everything)?;
+            }
+        }
+        if let Some(closed) = &profile.closed {
+            if let Some(workspace) = workspace {
+                rules.add(workspace, AccessFs::ReadDir.into())?;
+            }
+            for path in &closed.data {
+                rules.add(path, AccessFs::ReadFile | AccessFs::ReadDir)?;
+            }
+            for code in &closed.code {
+                if is_sealed {
+                    rules.granted.push((code.path.clone(), CODE.bits()));
+                } else {
+                    rules.add(&code.path, CODE)?;
+                }
             }
         }
         let granted = std::mem::take(&mut rules.granted);
@@ -116,6 +146,15 @@ impl Ruleset {
     /// Makes one more folder writable, before the rules are applied. Makes one plain system call; when it fails, the
     /// folder is closed.
     pub(super) fn allow_everything_beneath(&self, folder: &OwnedFd) {
+        let _ = self.allow(folder, self.everything);
+    }
+
+    /// Makes one more file code, before the rules are applied. Makes one plain system call.
+    pub(super) fn allow_code(&self, file: &OwnedFd) -> Result<(), i32> {
+        self.allow(file, CODE.bits())
+    }
+
+    fn allow(&self, what: &OwnedFd, allowed: u64) -> Result<(), i32> {
         /// `struct landlock_path_beneath_attr` of the kernel.
         #[repr(C, packed)]
         struct Beneath {
@@ -123,17 +162,18 @@ impl Ruleset {
             parent: libc::c_int,
         }
         const PATH_BENEATH: libc::c_int = 1;
-        let beneath = Beneath { allowed: self.everything, parent: folder.as_raw_fd() };
+        let beneath = Beneath { allowed, parent: what.as_raw_fd() };
         // SAFETY: the kernel only reads the structure, which has the layout of its own; both descriptors are open.
-        unsafe {
+        let done = unsafe {
             libc::syscall(
                 libc::SYS_landlock_add_rule,
                 self.descriptor.as_raw_fd(),
                 PATH_BENEATH,
                 std::ptr::from_ref(&beneath),
                 0,
-            );
-        }
+            )
+        };
+        if done == 0 { Ok(()) } else { Err(last_errno()) }
     }
 
     /// Applies the rules to the calling thread, for good. Makes one plain system call.

@@ -12,6 +12,7 @@ use crate::launch::last_errno;
 use super::calls::{self, Filter};
 use super::files::{self, Ruleset};
 use super::mounts::{self, Mounts, Placeholder};
+use super::sealed::Sealed;
 use super::{Enforcement, Keeping, LocalSockets, Mode, Network, SandboxError, SandboxProfile};
 
 /// A profile as the child applies it.
@@ -20,6 +21,7 @@ pub(crate) struct Prepared {
     enforcement: Enforcement,
     ruleset: Option<Ruleset>,
     mounts: Option<Mounts>,
+    sealed: Option<Sealed>,
     filters: Vec<Filter>,
     placeholders: Vec<Placeholder>,
     placeholder_descriptors: Vec<RawFd>,
@@ -102,8 +104,20 @@ fn build(
     if version != 0 {
         let all_mounted = mounts.is_some() && link.is_none();
         let top = if all_mounted { files::Top::Open } else { files::Top::Closed };
-        ruleset = Some(Ruleset::new(profile, version, top)?);
+        ruleset = Some(Ruleset::new(profile, version, top, mounts.is_some())?);
         enforced.extend(["read", "write", "truncate"]);
+        if profile.closed.is_some() {
+            enforced.push("closed-reads");
+            if mounts.is_some() {
+                enforced.push("sealed-code");
+            } else {
+                missing.push(
+                    "without mount namespaces code of the workspace is opened by its path: its bytes can change after \
+                     they were compared"
+                        .to_owned(),
+                );
+            }
+        }
         if mounts::protected(profile).next().is_some() {
             enforced.push("protected");
             if !all_mounted {
@@ -143,7 +157,12 @@ fn build(
             missing.push("before Landlock 6 abstract sockets can be connected to".to_owned());
         }
     }
+    let sealed = match (&profile.closed, &mounts) {
+        (Some(closed), Some(_)) => Some(Sealed::new(&closed.code, profile.workspace.as_deref())?),
+        _ => None,
+    };
     Ok(Prepared {
+        sealed,
         enforcement: Enforcement { mode: profile.mode, landlock: version, enforced, missing },
         ruleset,
         mounts,
@@ -163,6 +182,9 @@ impl Prepared {
         match &self.mounts {
             Some(mounts) => mounts.enter()?,
             None => return Ok(()),
+        }
+        if let Some(sealed) = &self.sealed {
+            sealed.place(self.ruleset.as_ref())?;
         }
         // Programs share memory and locks between their processes there. Without it they still start.
         if let Some(ruleset) = &self.ruleset
@@ -210,6 +232,9 @@ impl Prepared {
     }
 
     fn lets_write(&self, path: &[u8]) -> bool {
+        if self.sealed.as_ref().is_some_and(|sealed| sealed.covers(path)) {
+            return false;
+        }
         self.mounts.as_ref().is_none_or(|mounts| mounts.lets_write(path))
     }
 

@@ -202,17 +202,21 @@ impl Place {
             View::ReadOnly => set(true, libc::AT_RECURSIVE)?,
             View::Empty => {}
         }
-        let empty: u32 = libc::MOVE_MOUNT_F_EMPTY_PATH | libc::MOVE_MOUNT_T_EMPTY_PATH;
-        let (from, to) = (tree.as_raw_fd(), at.as_raw_fd());
-        // SAFETY: both descriptors are open, and the empty paths end with NUL.
-        let moved =
-            unsafe { libc::syscall(libc::SYS_move_mount, from, c"".as_ptr(), to, c"".as_ptr(), empty) };
-        if moved < 0 { Err(last_errno()) } else { Ok(()) }
+        move_to(&tree, &at)
     }
 }
 
+/// Puts a mount that nobody finds over what is open at a path. Makes one plain system call.
+pub(super) fn move_to(tree: &OwnedFd, at: &OwnedFd) -> Result<(), i32> {
+    let empty: u32 = libc::MOVE_MOUNT_F_EMPTY_PATH | libc::MOVE_MOUNT_T_EMPTY_PATH;
+    let (from, to) = (tree.as_raw_fd(), at.as_raw_fd());
+    // SAFETY: both descriptors are open, and the empty paths end with NUL.
+    let moved = unsafe { libc::syscall(libc::SYS_move_mount, from, c"".as_ptr(), to, c"".as_ptr(), empty) };
+    if moved < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
 /// Copies the mount of a path, not yet to be found anywhere. Makes one plain system call.
-fn copy_of(folder: RawFd, path: &std::ffi::CStr, flags: libc::c_int) -> Result<OwnedFd, i32> {
+pub(super) fn copy_of(folder: RawFd, path: &std::ffi::CStr, flags: libc::c_int) -> Result<OwnedFd, i32> {
     let flags = libc::OPEN_TREE_CLONE
         | libc::OPEN_TREE_CLOEXEC
         | (flags | if path.is_empty() { libc::AT_EMPTY_PATH } else { 0 }) as libc::c_uint;
@@ -251,7 +255,7 @@ fn put(path: &std::ffi::CStr, text: &[u8]) -> Result<(), i32> {
     rustix::io::write(&file, text).map(drop).map_err(rustix::io::Errno::raw_os_error)
 }
 
-fn set_read_only(
+pub(super) fn set_read_only(
     folder: RawFd,
     path: &std::ffi::CStr,
     read_only: bool,

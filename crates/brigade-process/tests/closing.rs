@@ -1,0 +1,217 @@
+//! Of a closed workspace a run reads and executes what it was given, as it was given.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests set up and look at the real system"
+)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use brigade_process::{
+    Attempt, Closed, Code, Control, Exit, LocalSockets, Mode, Network, Observation, Observed, Program,
+    SandboxProfile, installation_of, system_read_paths,
+};
+use common::{Trial, python};
+
+struct Ground {
+    _root: tempfile::TempDir,
+    workspace: PathBuf,
+    temporary: PathBuf,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let root = tempfile::tempdir().unwrap();
+        let real = root.path().canonicalize().unwrap();
+        let (workspace, temporary) = (real.join("workspace"), real.join("temporary"));
+        for folder in ["lib", "data/deep", "other"] {
+            fs::create_dir_all(workspace.join(folder)).unwrap();
+        }
+        fs::create_dir(&temporary).unwrap();
+        let ground = Ground { _root: root, workspace, temporary };
+        ground.write("lib/helper.py", "word = 'approved'\n");
+        ground.write("lib/new.py", "word = 'nobody approved this'\n");
+        ground.write("lib/run.sh", "#!/bin/sh\necho ran\n");
+        ground.write("data/deep/d.txt", "data\n");
+        ground.write("other/secret.txt", "secret\n");
+        ground
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.workspace.join(path), text).unwrap();
+        fs::set_permissions(self.workspace.join(path), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    /// Closes all but two files of code, with these bytes, and a folder of data.
+    fn profile(&self) -> SandboxProfile {
+        let mut read = system_read_paths();
+        read.extend(installation_of(&python()));
+        let code = |path: &str, text: &str| Code {
+            path: self.workspace.join(path),
+            bytes: text.as_bytes().into(),
+            is_executable: true,
+        };
+        SandboxProfile {
+            workspace: Some(self.workspace.clone()),
+            read,
+            write: vec![self.temporary.clone()],
+            deny_write: Vec::new(),
+            closed: Some(Closed {
+                code: vec![
+                    code("lib/helper.py", "word = 'approved'\n"),
+                    code("lib/run.sh", "#!/bin/sh\necho ran\n"),
+                ],
+                data: vec![self.workspace.join("data")],
+                write_only: Vec::new(),
+            }),
+            network: Network::Denied,
+            local_sockets: LocalSockets::Denied,
+            mode: Mode::Enforce,
+            landlock_at_most: None,
+        }
+    }
+
+    fn writing(&self) -> SandboxProfile {
+        let mut profile = self.profile();
+        profile.write.push(self.workspace.clone());
+        profile.closed.as_mut().unwrap().write_only.push(self.workspace.clone());
+        profile
+    }
+
+    #[track_caller]
+    fn run(&self, mut trial: Trial, profile: SandboxProfile) -> (Observed, String) {
+        trial.spec.directory = self.workspace.clone();
+        trial.spec.sandbox = Some(profile);
+        trial.spec.observe = Some(self.workspace.clone());
+        let (outcome, output) = trial.output(&Control::default());
+        assert_eq!(outcome.exit, Exit::Code(0), "{output}");
+        let enforced = outcome.enforcement.unwrap().enforced;
+        assert!(enforced.contains(&"closed-reads") && enforced.contains(&"sealed-code"), "{enforced:?}");
+        match outcome.observation {
+            Some(Observation::Done(observed)) => (*observed, output),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+const ATTEMPTS: &str = "
+import os, subprocess, sys
+def attempt(what, do):
+    try: print(what, do())
+    except OSError as error: print(what, type(error).__name__)
+def read(path): return lambda: open(path).read().strip()
+";
+
+#[test]
+fn only_what_was_given_is_read_and_executed() {
+    let ground = Ground::new();
+    symlink("../other/secret.txt", ground.workspace.join("data/link")).unwrap();
+    symlink("../lib/helper.py", ground.workspace.join("other/way")).unwrap();
+    let script = format!(
+        "{ATTEMPTS}
+for path in ['lib/helper.py', 'other/way', 'data/deep/d.txt', 'lib/new.py', 'other/secret.txt', 'data/link']:
+    attempt(path, read(path))
+attempt('run', lambda: subprocess.check_output(['lib/run.sh']).decode().strip())
+attempt('data is no program', lambda: subprocess.check_output(['data/deep/d.txt']))
+attempt('write', lambda: open('lib/helper.py', 'w'))
+sys.path.insert(0, 'lib'); import helper; print('import', helper.word)
+"
+    );
+    let (observed, output) = ground.run(Trial::python(&script), ground.profile());
+    let expect = "lib/helper.py word = 'approved'\nother/way word = 'approved'\ndata/deep/d.txt data\n\
+        lib/new.py PermissionError\nother/secret.txt PermissionError\ndata/link PermissionError\nrun ran\n\
+        data is no program PermissionError\nwrite PermissionError\nimport approved\n";
+    assert_eq!(output.replace("write OSError", "write PermissionError"), expect);
+    let denied: Vec<_> = observed.denied.iter().map(|denied| (denied.path.as_path(), denied.what)).collect();
+    for path in ["lib/new.py", "other/secret.txt"] {
+        assert!(denied.contains(&(Path::new(path), Attempt::Read)), "{denied:?}");
+    }
+    assert!(denied.contains(&(Path::new("data/deep/d.txt"), Attempt::Execute)), "{denied:?}");
+    assert!(denied.contains(&(Path::new("lib/helper.py"), Attempt::Write)), "{denied:?}");
+}
+
+#[test]
+fn what_was_changed_or_replaced_since_it_was_read_is_without_effect() {
+    let ground = Ground::new();
+    let profile = ground.profile();
+    // After the bytes were read, and before the start.
+    ground.write("lib/helper.py", "word = 'changed'\n");
+    ground.write("lib/other.sh", "#!/bin/sh\necho replaced\n");
+    fs::rename(ground.workspace.join("lib/other.sh"), ground.workspace.join("lib/run.sh")).unwrap();
+    let script = format!(
+        "{ATTEMPTS}
+attempt('read', read('lib/helper.py'))
+attempt('run', lambda: subprocess.check_output(['lib/run.sh']).decode().strip())
+print('ready', flush=True); sys.stdin.read()
+"
+    );
+    let (_, output) = ground.run(Trial::python(&script), profile.clone());
+    assert_eq!(output, "read word = 'approved'\nrun ran\nready\n");
+    // The program itself, by its path.
+    let mut trial = Trial::shell("");
+    trial.spec.program = Program::at(ground.workspace.join("lib/run.sh"));
+    let (_, output) = ground.run(trial, profile);
+    assert_eq!(output, "ran\n");
+}
+
+#[test]
+fn while_it_runs_replacing_a_file_opens_nothing() {
+    let ground = Ground::new();
+    let helper = ground.workspace.join("lib/helper.py");
+    let other = ground.workspace.join("lib/other");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let script = "
+import time
+seen = set()
+end = time.monotonic() + 0.5
+while time.monotonic() < end:
+    try: seen.add(open('lib/helper.py').read())
+    except OSError as error: seen.add(type(error).__name__)
+print(sorted(seen - {'PermissionError', 'FileNotFoundError'}))
+";
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                fs::write(&other, "word = 'changed'\n").unwrap();
+                fs::rename(&other, &helper).unwrap();
+            }
+        });
+        let (_, output) = ground.run(Trial::python(script), ground.profile());
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(output == "[\"word = 'approved'\\n\"]\n" || output == "[]\n", "{output}");
+    });
+}
+
+#[test]
+fn what_a_run_writes_it_does_not_read() {
+    let ground = Ground::new();
+    let script = format!(
+        "{ATTEMPTS}
+attempt('make', lambda: open('lib/made.py', 'w').write('x'))
+attempt('made', read('lib/made.py'))
+attempt('over', lambda: open('lib/helper.py', 'w'))
+attempt('rename', lambda: os.rename('lib/made.py', 'lib/helper.py'))
+attempt('link', lambda: os.symlink('../other/secret.txt', 'data/new'))
+attempt('linked', read('data/new'))
+attempt('hard', lambda: os.link('other/secret.txt', 'data/hard'))
+attempt('hard', read('data/hard'))
+attempt('still', read('lib/helper.py'))
+"
+    );
+    let (_, output) = ground.run(Trial::python(&script), ground.writing());
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines[..2], ["make 1", "made PermissionError"], "{output}");
+    assert!(lines[2].starts_with("over ") && !lines[2].contains("TextIOWrapper"), "{output}");
+    assert!(lines[3].starts_with("rename ") && lines[3].contains("Error"), "{output}");
+    assert!(
+        !output.contains("secret\n") && !output.contains("linked secret") && !output.contains("hard secret"),
+        "{output}"
+    );
+    assert!(output.ends_with("still word = 'approved'\n"), "{output}");
+}
