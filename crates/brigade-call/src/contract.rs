@@ -50,6 +50,12 @@ pub fn contract_fingerprint(tool: &Tool, files: &ContractFiles) -> Fingerprint {
     if !tool.allow_option_values.is_empty() {
         fingerprint = fingerprint.list("allow_option_values", &tool.allow_option_values);
     }
+    if !tool.code.is_empty() {
+        fingerprint = fingerprint.list("code", &tool.code);
+    }
+    if !tool.data.is_empty() {
+        fingerprint = fingerprint.list("data", &tool.data);
+    }
     fingerprint.finish()
 }
 
@@ -152,6 +158,8 @@ mod tests {
             ("mcp_tool_name", "'x'"),
             ("argument_template", "{ name = '--name={name}' }"),
             ("allow_option_values", "['name']"),
+            ("code", "['lib/**']"),
+            ("data", "['fixtures/**']"),
         ] {
             check(|case| case.set(field, value), true);
         }

@@ -1,6 +1,7 @@
 //! The facts of a plan, read once by the caller of [`plan`](crate::plan()).
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use brigade_catalog::Tool;
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError};
@@ -17,6 +18,8 @@ use crate::receipt::RuntimeStatus;
 pub struct PlanFacts<'f> {
     /// The tool.
     pub tool: &'f Tool,
+    /// The workspace.
+    pub root: PathBuf,
     /// The errors in the tool's entry; one makes the tool unusable.
     pub entry_errors: Vec<&'f ConfigIssue>,
     /// The arguments, or why there are none.

@@ -93,20 +93,25 @@ fn bound(receipt: &Receipt, path: &str) -> Bound {
     if binding.files.keys().any(|folder| is_below(&folder)) { Bound::As(None) } else { Bound::No }
 }
 
-/// Lists what the words behind the program name in the workspace, or their parts behind `=`; never the workspace
-/// itself.
+/// Lists what words, or their parts behind `=`, name in the workspace; empty for the workspace itself.
+pub fn paths_of_words<'w>(
+    words: impl IntoIterator<Item = &'w str>,
+    directory: &Path,
+    root: &Path,
+) -> Vec<PathBuf> {
+    let root = plain(root);
+    let parts = words.into_iter().flat_map(|word| [Some(word), word.split_once('=').map(|(_, rest)| rest)]);
+    let paths = parts.flatten().filter(|part| !part.is_empty());
+    paths.filter_map(|part| Some(plain(&directory.join(part)).strip_prefix(&root).ok()?.to_owned())).collect()
+}
+
+/// Lists what the words behind the program name in the workspace; never the workspace itself.
 fn named_paths(receipt: &Receipt, root: &Path) -> Vec<PathBuf> {
     let directory = root.join(receipt.cwd.as_deref().unwrap_or("."));
-    let words = receipt.argv.iter().skip(1);
-    let parts = words.flat_map(|word| [Some(word.as_str()), word.split_once('=').map(|(_, rest)| rest)]);
-    let paths = parts.flatten().filter(|part| !part.is_empty() && !part.starts_with('-'));
+    let words = receipt.argv.iter().skip(1).map(String::as_str);
+    let mut paths = paths_of_words(words, &directory, root);
+    paths.retain(|path| !path.as_os_str().is_empty());
     paths
-        .filter_map(|part| {
-            let path = plain(&directory.join(part));
-            let inside = path.strip_prefix(plain(root)).ok()?.to_owned();
-            (!inside.as_os_str().is_empty()).then_some(inside)
-        })
-        .collect()
 }
 
 /// Takes `.` and `..` out of a path, without asking where links lead.

@@ -55,7 +55,7 @@ pub use facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, RuntimeFact,
     SchemaFact,
 };
-pub use inputs::{RunInput, RunInputs, group_inputs};
+pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
 pub use plan::{Plan, PlanSummary, SHORTEST_BOUND, plan};
 pub use receipt::{
     LogWriter, McpPinState, McpRequestId, NotAReceipt, ObservedAddress, ObservedCounts, ObservedDenial,

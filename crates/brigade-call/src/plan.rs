@@ -4,11 +4,12 @@ mod mcp;
 mod secret;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use brigade_catalog::{Family, Tool};
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Spell};
-use brigade_policy::{Blocker, Decision, PolicyDecision};
+use brigade_policy::{Blocker, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor, SecretValue, looks_secret_value};
 
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::binding::{Binding, Caller};
 use crate::contract::{ContractFiles, ContractLabels, contract_fingerprint};
 use crate::facts::{ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact};
+use crate::inputs::paths_of_words;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
 
@@ -46,6 +48,7 @@ pub struct Plan {
     call_fingerprint: Fingerprint,
     is_executable: bool,
     env_labels: Vec<String>,
+    data: Vec<String>,
     directory: Option<String>,
 }
 
@@ -102,6 +105,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     let missing = if is_known { &mut blockers } else { &mut unknown };
     let rendered = render_arguments(&facts, given, missing);
     option_blockers(&facts, given, &mut blockers);
+    opening_blockers(&facts, &rendered, &mut blockers);
     let argv = command_blockers(&facts, &rendered, &mut blockers);
     let secret_texts = secret::secret_texts(facts.tool, &mut blockers);
     blockers.extend(program_blocker(&facts, argv.as_ref()));
@@ -216,6 +220,7 @@ fn finish(
         call_fingerprint,
         is_executable: tool.is_executable(),
         env_labels: tool.env_labels.clone(),
+        data: tool.data.clone(),
         directory: tool.cwd.clone(),
     }
 }
@@ -458,6 +463,37 @@ fn command_blockers(
     pushed.then_some(argv)
 }
 
+/// Refuses arguments that would open code of a workspace that is closed to reading: the workspace itself, or a
+/// directory that holds bound files.
+fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, blockers: &mut Vec<Blocker>) {
+    let sandbox = &facts.decision.sandbox;
+    let is_sent = facts.tool.family == Some(Family::Mcp);
+    if is_sent || sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed {
+        return;
+    }
+    let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
+    let directory = facts.root.join(directory);
+    for (name, word) in rendered {
+        for path in paths_of_words([word.as_str()], &directory, &facts.root) {
+            let holds = |file: &String| {
+                let file = Path::new(file.trim_end_matches('/'));
+                file.starts_with(&path) && file != path
+            };
+            let message = if path.as_os_str().is_empty() {
+                format!("argument `{name}` names the workspace, which is closed to reading")
+            } else if facts.files.keys().any(holds) {
+                format!("argument `{name}` names a directory with code that the approval binds")
+            } else {
+                continue;
+            };
+            blockers.push(Blocker::new("argument_opens_code", message).field(format!("args.{name}")).hint(
+                "name the files, or a directory without code; or declare the files as `data` in the entry",
+            ));
+            break;
+        }
+    }
+}
+
 /// The code of what is refused because of its family.
 pub(crate) const NOT_EXECUTABLE: &str = "family_not_executable";
 
@@ -623,6 +659,11 @@ impl Plan {
 
     pub(crate) fn argv(&self) -> Option<&Argv> {
         self.argv.as_ref()
+    }
+
+    /// Returns the patterns of the files that the entry declares as data.
+    pub fn data(&self) -> &[String] {
+        &self.data
     }
 
     pub(crate) fn env_labels(&self) -> &[String] {

@@ -322,6 +322,13 @@ pub struct SandboxUsed {
     /// The version of the kernel's rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub landlock_abi: Option<i64>,
+    /// `closed`, when only a part of the workspace could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<String>,
+    /// Whether code could be another when it ran than when it was compared: `none` or `possible`. Only with closed
+    /// reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub race: Option<String>,
     /// What the kernel enforced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforced: Option<Vec<String>>,

@@ -90,6 +90,8 @@ impl Tool {
             "projection_fingerprints" => table(&self.projection_fingerprints),
             "argument_template" => table(&self.argument_template),
             "allow_option_values" => list(&self.allow_option_values),
+            "code" => list(&self.code),
+            "data" => list(&self.data),
             _ => None,
         }
     }

@@ -96,6 +96,8 @@ pub(crate) const TOOL: Fields = Fields(&[
     ("projection_fingerprints", Shape::Table),
     ("argument_template", Shape::Table),
     ("allow_option_values", Shape::List),
+    ("code", Shape::List),
+    ("data", Shape::List),
 ]);
 
 /// The fields of a `[[runtime]]`.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use brigade_call::SandboxUsed;
 use brigade_policy::{Decision, SandboxMode};
 use brigade_process::{
-    Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, Repositories, SandboxProfile,
-    system_read_paths, without_links_below,
+    Closed, Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, Repositories,
+    SandboxProfile, system_read_paths, without_links_below,
 };
 
 /// Where Brigade keeps its state.
@@ -43,7 +43,13 @@ pub(crate) struct Confinement {
 /// Returns the rules of a run, or none when the policy asks for no sandbox.
 ///
 /// What is open besides the system and the run's own folders is what the decision says, which an approval binds.
-pub(crate) fn confine(decision: &Decision, folders: &RunFolders<'_>) -> Option<Confinement> {
+///
+/// With `closed` nothing else of the workspace can be read.
+pub(crate) fn confine(
+    decision: &Decision,
+    folders: &RunFolders<'_>,
+    mut closed: Option<Closed>,
+) -> Option<Confinement> {
     let mode = match decision.sandbox.mode {
         SandboxMode::Off => return None,
         SandboxMode::Enforce => Mode::Enforce,
@@ -65,7 +71,9 @@ pub(crate) fn confine(decision: &Decision, folders: &RunFolders<'_>) -> Option<C
     };
     let mut read = system_read_paths();
     read.extend(grants.program_paths.iter().map(PathBuf::from));
-    read.push(folders.workspace.to_owned());
+    if closed.is_none() {
+        read.push(folders.workspace.to_owned());
+    }
     read.extend(named(&grants.read_paths, "read_paths"));
     let mut asked = named(&grants.write_paths, "write_paths");
     asked.extend(grants.workspace_write.then(|| folders.workspace.to_owned()));
@@ -82,17 +90,22 @@ pub(crate) fn confine(decision: &Decision, folders: &RunFolders<'_>) -> Option<C
         kept.opening = kept.opening.max(Opening::Entries);
     }
     let mut is_open = false;
+    let mut by_workspace = Vec::new();
     for path in asked {
         let around = kept.around(&path, folders.workspace);
         is_open |= around.is_some();
         match (kept.opening, around) {
-            (Opening::Folder, Some(folder)) => write.push(folder.to_owned()),
-            (Opening::Entries, Some(_)) => write.extend(kept.others(folders.workspace)),
+            (Opening::Folder, Some(folder)) => by_workspace.push(folder.to_owned()),
+            (Opening::Entries, Some(_)) => by_workspace.extend(kept.others(folders.workspace)),
             (Opening::Nothing, Some(_)) => {}
             (Opening::Nothing, None) if kept.is_inside(&path) => {}
             (Opening::Folder | Opening::Entries | Opening::Nothing, None) => write.push(path),
         }
     }
+    if let Some(closed) = &mut closed {
+        closed.write_only.extend(by_workspace.iter().cloned());
+    }
+    write.extend(by_workspace);
     let own = [folders.temporary, folders.checkpoints];
     let opened: Vec<PathBuf> = write.iter().filter(|path| !own.contains(&path.as_path())).cloned().collect();
     let is_opened = |path: &PathBuf| !kept.covers(path) && opened.iter().any(|open| path.starts_with(open));
@@ -100,7 +113,11 @@ pub(crate) fn confine(decision: &Decision, folders: &RunFolders<'_>) -> Option<C
     write.retain(|path| {
         own.contains(&path.as_path()) || !repositories.closed.iter().any(|closed| path.starts_with(closed))
     });
-    write.extend(repositories.pinned.iter().filter(|path| is_opened(path)).cloned());
+    let pinned: Vec<PathBuf> = repositories.pinned.iter().filter(|path| is_opened(path)).cloned().collect();
+    if let Some(closed) = &mut closed {
+        closed.write_only.extend(pinned.iter().cloned());
+    }
+    write.extend(pinned);
     let mut deny_write: Vec<PathBuf> =
         repositories.closed.into_iter().filter(|path| is_opened(path)).collect();
     if is_open {
@@ -111,7 +128,7 @@ pub(crate) fn confine(decision: &Decision, folders: &RunFolders<'_>) -> Option<C
         read,
         write,
         deny_write,
-        closed: None,
+        closed,
         network: if grants.network { Network::Allowed } else { Network::Denied },
         local_sockets: if grants.local_sockets { LocalSockets::Allowed } else { LocalSockets::Denied },
         mode,
@@ -160,7 +177,11 @@ pub(crate) fn used(
         Some(shown.collect())
     };
     let labels = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
+    let is_sealed = enforcement.is_some_and(|enforcement| enforcement.enforced.contains(&"sealed-code"));
+    let race = if is_sealed { "none" } else { "possible" };
     let mut used = SandboxUsed {
+        reads: profile.closed.as_ref().map(|_| "closed".to_owned()),
+        race: profile.closed.as_ref().map(|_| race.to_owned()),
         mode: profile.mode.name().to_owned(),
         read: paths(&profile.read),
         write: paths(&profile.write),

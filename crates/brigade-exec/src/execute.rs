@@ -6,9 +6,12 @@ use brigade_call::{CallStatus, Checkpoint, Receipt, RunObserved, SandboxUsed, Ve
 use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
-use brigade_process::{CancelToken, Control, Input, Outcome, PrivateFolder, RunError, Spec, Stream, run};
+use brigade_process::{
+    CancelToken, Control, Input, Outcome, PrivateFolder, Program, RunError, Spec, Stream, run,
+};
 use brigade_redact::{Redactor, SecretValue};
 
+use crate::closed::closed;
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{Dropped, Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
@@ -20,7 +23,7 @@ use crate::program::OpenedProgram;
 use crate::receipt::{ReceiptParts, RunPaths, exit_code, receipt};
 
 /// The family of tools whose programs are spoken to.
-const MCP: &str = "mcp";
+pub(crate) const MCP: &str = "mcp";
 
 /// Everything that a run needs besides the call.
 pub struct Execution<'a> {
@@ -130,6 +133,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         }
     };
     failures.extend(broken.iter().map(ToString::to_string));
+    warnings.extend(denied_reads(sandbox.as_ref(), observed.as_ref()));
     // Names of dropped files come from the program, so they may hold anything.
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
     let status = status(outcome.as_ref(), spoken, failure.as_deref(), &checkpoints);
@@ -169,6 +173,26 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, peer: Option<&mut dyn Peer
         failure,
         warnings,
     }
+}
+
+/// Says which files a closed workspace kept from the run, and how they are opened.
+fn denied_reads(sandbox: Option<&SandboxUsed>, observed: Option<&RunObserved>) -> Vec<String> {
+    const MOST: usize = 20;
+    if sandbox.is_none_or(|sandbox| sandbox.reads.is_none()) {
+        return Vec::new();
+    }
+    let denied = observed.and_then(|observed| observed.denied.as_ref()).into_iter().flatten();
+    let mut paths: Vec<&str> = denied
+        .filter(|denied| denied.what != "write" && !denied.path.starts_with('/'))
+        .map(|denied| denied.path.as_str())
+        .collect();
+    paths.dedup();
+    let more = paths.len().saturating_sub(MOST);
+    let told = paths
+        .into_iter()
+        .take(MOST)
+        .map(|path| format!("denied: {}; add it to `code` or `data` of the tool", escape_terminal(path)));
+    told.chain((0 < more).then(|| format!("denied: {more} more files, which the receipt lists"))).collect()
 }
 
 /// What came of the attempt to start the program.
@@ -212,8 +236,15 @@ fn start(
         checkpoints: &checkpoints,
         home: execution.environment.get("HOME").map(Path::new),
     };
-    let confinement = confinement::confine(decision, &folders);
+    let closed = closed(execution.fs, execution.call, execution.directory, execution.call.plan().data())?;
+    let is_closed = closed.is_some();
+    let confinement = confinement::confine(decision, &folders, closed);
     let mut spec = Spec::new(execution.program.program().clone(), execution.directory);
+    let path = execution.program.path();
+    if is_closed && path.starts_with(execution.fs.root()) {
+        // What is at this path in the run's own view are the approved bytes.
+        spec.program = Program::at(path);
+    }
     spec.argv = execution.call.argv().words().iter().map(Into::into).collect();
     spec.environment = child_environment(
         execution.environment,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use brigade_core::Fingerprint;
+use brigade_core::{Fingerprint, Glob};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
 
 /// How many files of a folder are read.
@@ -117,12 +117,140 @@ pub fn file_fingerprint(fs: &dyn Fs, path: &str) -> Result<Fingerprint, FsError>
             };
             let mut table = Vec::with_capacity(files.len());
             for file in files {
-                let fingerprint = file_fingerprint(fs, &file)?.to_hex();
+                let fingerprint = file_fingerprint(fs, &file)?;
                 table.push((file, fingerprint));
             }
-            Ok(Fingerprint::builder("brigade.folder.v1").table("files", table).finish())
+            Ok(folder_fingerprint(table))
         }
         Ok(file) => brigade_fs::fingerprint(&*fs.open(&file)?),
         Err(_) => brigade_fs::fingerprint(&*fs.open_outside(Path::new(path))?),
+    }
+}
+
+/// Returns the fingerprint of a directory from those of its files.
+pub(crate) fn folder_fingerprint(files: Vec<(String, Fingerprint)>) -> Fingerprint {
+    let table = files.into_iter().map(|(file, fingerprint)| (file, fingerprint.to_hex()));
+    Fingerprint::builder("brigade.folder.v1").table("files", table).finish()
+}
+
+/// What a pattern of an entry matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Matching {
+    /// These regular files, by their path in the workspace. Sorted.
+    All(Vec<String>),
+    /// There is more than can be read each time; this much was counted.
+    TooMuch {
+        /// How many files.
+        files: usize,
+        /// How many bytes they have.
+        bytes: u64,
+    },
+    /// It matches this link, which leads out of the workspace.
+    LeadsOut(RelPath),
+}
+
+/// Checks that a pattern of an entry stays below the workspace, and away from `.brigade` and `.git`.
+///
+/// # Errors
+/// Why it does not, as the end of a sentence.
+pub fn check_pattern(pattern: &str) -> Result<(), &'static str> {
+    let mut parts = pattern.split('/');
+    if pattern.is_empty() || pattern.starts_with(['/', '~']) || parts.clone().any(|part| part == "..") {
+        return Err("leads out of the workspace");
+    }
+    if parts.any(|part| LEFT_OUT.contains(&part)) {
+        return Err("names the state of Brigade or of git");
+    }
+    Ok(())
+}
+
+/// Lists every regular file of the workspace that a pattern matches. Below `.brigade` and `.git` nothing matches; links
+/// to directories are not followed.
+///
+/// # Errors
+/// When a directory cannot be read.
+pub fn matching_files(fs: &dyn Fs, pattern: &str) -> Result<Matching, FsError> {
+    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+    let glob = Glob::new(pattern);
+    // What is before the first directory that is no plain name need not be searched.
+    let is_plain = |part: &&str| !part.contains(['*', '?', '\\']);
+    let parts: Vec<&str> = pattern.split('/').collect();
+    let base: Vec<&str> = parts[..parts.len() - 1].iter().copied().take_while(is_plain).collect();
+    let Ok(base) = base.join("/").parse::<RelPath>() else { return Ok(Matching::All(Vec::new())) };
+    let mut found = Vec::new();
+    let (mut bytes, mut seen) = (0u64, 0usize);
+    let mut folders = vec![base];
+    while let Some(folder) = folders.pop() {
+        let entries = match fs.list_dir(&folder) {
+            Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let Ok(path) = folder.join(&entry.name) else { continue };
+            if LEFT_OUT.contains(&entry.name.as_str()) {
+                continue;
+            }
+            let is_match = glob.matches(path.as_str());
+            match entry.kind {
+                FileKind::Directory => folders.push(path),
+                FileKind::File if is_match => {
+                    bytes += fs.metadata(&path)?.len;
+                    found.push(path.as_str().to_owned());
+                }
+                FileKind::Link if is_match => match linked(fs, &path)? {
+                    Linked::File(name, length) if !name.starts_with('/') => {
+                        bytes += length;
+                        found.push(name);
+                    }
+                    Linked::File(..) | Linked::FolderElsewhere => return Ok(Matching::LeadsOut(path)),
+                    Linked::Folder(_) | Linked::Nothing => {}
+                },
+                FileKind::File | FileKind::Link | FileKind::Other => {}
+            }
+        }
+        seen += 1;
+        if MOST_FILES < found.len() || 10 * MOST_FILES < seen || MOST_BYTES < bytes {
+            return Ok(Matching::TooMuch { files: found.len(), bytes });
+        }
+    }
+    found.sort();
+    Ok(Matching::All(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::MemoryFs;
+
+    use super::*;
+
+    #[test]
+    fn patterns_stay_below_the_workspace() {
+        for pattern in ["lib/**", "package.json", "**/*.py", "a/..b/c", "./lib/*"] {
+            assert_eq!(check_pattern(pattern), Ok(()), "{pattern}");
+        }
+        for pattern in ["", "/etc/*", "~/x", "../x", "a/../../x", ".git/**", "a/.brigade/x", ".git"] {
+            assert!(check_pattern(pattern).is_err(), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_matches_files_and_nothing_of_brigade_and_git() {
+        let fs = MemoryFs::new();
+        for path in ["lib/a.py", "lib/deep/b.py", "lib/deep/c.txt", "main.py", ".git/x.py", "lib/.git/y.py"] {
+            let path: RelPath = path.parse().unwrap();
+            fs.create_dir_all(&path.parent()).unwrap();
+            fs.write_cache(&path, b"text").unwrap();
+        }
+        for (pattern, expect) in [
+            ("lib/**", &["lib/a.py", "lib/deep/b.py", "lib/deep/c.txt"][..]),
+            ("**/*.py", &["lib/a.py", "lib/deep/b.py", "main.py"]),
+            ("lib/*.py", &["lib/a.py"]),
+            ("./main.py", &["main.py"]),
+            ("gone/**", &[]),
+            ("main.py/*", &[]),
+        ] {
+            let expect = expect.iter().map(|path| (*path).to_owned()).collect();
+            assert_eq!(matching_files(&fs, pattern).unwrap(), Matching::All(expect), "{pattern}");
+        }
     }
 }

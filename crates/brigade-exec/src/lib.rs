@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod closed;
 mod confinement;
 mod dropped;
 mod environment;
@@ -34,7 +35,7 @@ mod talk;
 pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, Logs, execute};
-pub use folder::{FolderFiles, file_fingerprint, folder_files};
+pub use folder::{FolderFiles, Matching, check_pattern, file_fingerprint, folder_files, matching_files};
 pub use log::{LOG_SHOWN, follow_log, log_end, pass_log};
 pub use observed::Watch;
 pub use peer::{Peer, Spoken};

@@ -60,7 +60,7 @@ pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken
     spec.environment = variables.into_iter().collect();
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());
-    let confinement = confinement::confine(decision, &folders);
+    let confinement = confinement::confine(decision, &folders, None);
     spec.sandbox = confinement.map(|confinement| confinement.profile);
     let control = Control {
         timeout: Some(talk.timeout.min(decision.effective_timeout.duration())),

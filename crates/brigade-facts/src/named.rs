@@ -8,7 +8,7 @@ use brigade_catalog::Tool;
 use brigade_command::{NotBound, what_it_reads};
 use brigade_core::Fingerprint;
 use brigade_core::text::escape_terminal;
-use brigade_exec::{FolderFiles, file_fingerprint, folder_files};
+use brigade_exec::{FolderFiles, Matching, check_pattern, file_fingerprint, folder_files, matching_files};
 use brigade_fs::{FileKind, Fs, FsError, Location, RelPath};
 use brigade_policy::{Blocker, Decision, SandboxMode};
 use brigade_redact::Redactor;
@@ -28,6 +28,8 @@ pub(crate) struct NamedFiles {
     pub(crate) too_much: BTreeSet<NotBound>,
     /// The script that the command runs, if it is missing.
     pub(crate) missing: Option<String>,
+    /// Patterns of the entry that cannot be used: the field, its place from 1, and why.
+    pub(crate) refused: Vec<(String, String)>,
     /// What the programs of the command are installed in, outside of the system and the workspace.
     pub(crate) program_paths: Vec<String>,
 }
@@ -87,7 +89,13 @@ impl NamedFiles {
                 },
             )
         });
-        missing.chain(self.too_much.iter().map(blocker)).collect()
+        let refused = self.refused.iter().map(|(field, why)| {
+            Blocker::new("code_not_bound", why.clone())
+                .at(tool.place_of(field))
+                .field(field.as_str())
+                .hint("name fewer files, below the workspace")
+        });
+        missing.chain(self.too_much.iter().map(blocker)).chain(refused).collect()
     }
 }
 
@@ -96,6 +104,7 @@ impl NamedFiles {
 pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, FsError> {
     let mut named = NamedFiles::default();
     let fs = reader.host.fs;
+    named.bind_patterns(fs, reader.tool)?;
     let Some(argv) = reader.argv() else {
         return Ok(named);
     };
@@ -128,6 +137,48 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
 }
 
 impl NamedFiles {
+    /// Binds every file that `code` of the entry matches, by its name, so that one more is a change, too.
+    fn bind_patterns(&mut self, fs: &dyn Fs, tool: &Tool) -> Result<(), FsError> {
+        for (field, patterns) in [("code", &tool.code), ("data", &tool.data)] {
+            for (index, pattern) in patterns.iter().enumerate() {
+                let field_name = format!("{field}[{}]", index + 1);
+                let shown = escape_terminal(pattern);
+                if let Err(why) = check_pattern(pattern) {
+                    self.refused.push((field_name, format!("the pattern `{shown}` {why}")));
+                    continue;
+                }
+                if field == "data" {
+                    continue;
+                }
+                match matching_files(fs, pattern)? {
+                    Matching::All(files) => {
+                        for file in files {
+                            if !self.files.contains_key(&file) {
+                                let fingerprint = file_fingerprint(fs, &file)?;
+                                self.files.insert(file, fingerprint);
+                            }
+                        }
+                    }
+                    Matching::TooMuch { files, bytes } => self.refused.push((
+                        field_name,
+                        format!(
+                            "the pattern `{shown}` matches more than an approval binds: {files} files and {} MiB so far",
+                            bytes >> 20
+                        ),
+                    )),
+                    Matching::LeadsOut(link) => self.refused.push((
+                        field_name,
+                        format!(
+                            "the pattern `{shown}` matches `{}`, a link that leads out of the workspace",
+                            escape_terminal(link.as_str())
+                        ),
+                    )),
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Binds what a path leads to, if that is a file, and inside of the workspace or where it may be.
     fn bind_file(&mut self, fs: &dyn Fs, path: &Path, outside: Outside) -> Result<(), FsError> {
         let Some(path) = path.to_str() else { return Ok(()) };

@@ -109,6 +109,7 @@ impl<'c> FactReader<'_, 'c> {
         decision.blockers.extend(files.blockers(tool));
         Ok(PlanFacts {
             tool,
+            root: self.host.fs.root().to_owned(),
             entry_errors: errors_of(&config.catalog, tool),
             args: Ok(Json::Null),
             input_schema: (*read.files.input_schema).clone(),

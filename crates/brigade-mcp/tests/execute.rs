@@ -79,6 +79,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
     let program = OpenedProgram::open(python()).unwrap();
     let schema = Json::parse(r#"{"type": "object"}"#).unwrap();
     let plan = plan(PlanFacts {
+        root: "/work".into(),
         tool,
         entry_errors: Vec::new(),
         args: Ok(Json::parse(args).unwrap()),

@@ -7,7 +7,7 @@ use brigade_core::{Fingerprint, Label, Severity};
 
 use crate::ruling::{Judge, Ruling, Topic};
 use crate::{
-    Blocker, CallFacts, Environment, Limits, Observe, Policy, PolicyState, SandboxMode, SandboxRules,
+    Blocker, CallFacts, Environment, Limits, Observe, Policy, PolicyState, Reads, SandboxMode, SandboxRules,
     Standing,
 };
 
@@ -63,6 +63,8 @@ pub struct SandboxRequest {
     pub grants: Grants,
     /// Which runs are observed. It opens nothing, so no approval binds it.
     pub observe: Observe,
+    /// What of the workspace the run may read.
+    pub reads: Reads,
 }
 
 /// The policy's decision on one call.
@@ -139,6 +141,10 @@ impl Decision {
                 .truth("local_sockets", grants.local_sockets)
                 .list("read_paths", &grants.read_paths)
                 .list("write_paths", &grants.write_paths);
+            // What is read everywhere else was approved before there was anything to choose.
+            if self.sandbox.reads == Reads::Closed {
+                fingerprint = fingerprint.text("reads", self.sandbox.reads.as_str());
+            }
             if !grants.program_paths.is_empty() {
                 fingerprint = fingerprint.list("program_paths", &grants.program_paths);
             }
@@ -274,6 +280,7 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
     };
     let mode = tool.mode.as_ref().or(general.mode.as_ref()).map_or(SandboxMode::Off, |mode| mode.value);
     let observe = tool.observe.as_ref().or(general.observe.as_ref());
+    let reads = tool.reads.as_ref().or(general.reads.as_ref());
     let sockets = tool.local_sockets.as_ref().or(general.local_sockets.as_ref());
     SandboxRequest {
         // Nothing runs under an invalid policy; the strictest mode is only a safeguard.
@@ -287,6 +294,7 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
             program_paths: Vec::new(),
         },
         observe: observe.map_or_else(Observe::default, |observe| observe.value),
+        reads: reads.map_or_else(Reads::default, |reads| reads.value),
     }
 }
 
@@ -320,7 +328,7 @@ impl Judge<'_> {
             self.allow(Topic::Sandbox, "observe", reason, rule);
         }
         if sandbox.mode != SandboxMode::Off {
-            self.files(policy, tool, &sandbox.grants);
+            self.files(policy, tool, sandbox);
         }
         for name in &policy.pass.items {
             let rule = Some(("environment.pass", name.place.clone()));
@@ -344,9 +352,20 @@ impl Judge<'_> {
         self.allow(Topic::Output, "max_output_bytes", reason, rule);
     }
 
-    fn files(&mut self, policy: &Policy, tool: Option<&SandboxRules>, grants: &Grants) {
-        let reason = "the system and the workspace are always readable";
-        self.allow(Topic::Read, "workspace", reason.to_owned(), None);
+    fn files(&mut self, policy: &Policy, tool: Option<&SandboxRules>, sandbox: &SandboxRequest) {
+        let grants = &sandbox.grants;
+        match sandbox.reads {
+            Reads::Workspace => {
+                let reason = "the system and the workspace are always readable";
+                self.allow(Topic::Read, "workspace", reason.to_owned(), None);
+            }
+            Reads::Closed => {
+                let reason = "the system, and of the workspace what the approval binds, `data` and arguments";
+                let reads = tool.and_then(|rules| rules.reads.as_ref()).or(policy.sandbox.reads.as_ref());
+                let rule = reads.map(|reads| ("sandbox.reads", reads.place.clone()));
+                self.allow(Topic::Read, "workspace", reason.to_owned(), rule);
+            }
+        }
         let rules = [Some(&policy.sandbox), tool];
         for path in rules.iter().flatten().flat_map(|rules| &rules.read_paths) {
             let rule = Some(("sandbox.read_paths", path.place.clone()));

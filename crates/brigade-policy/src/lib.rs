@@ -71,6 +71,6 @@ pub use decision::{
 pub use document::Located;
 pub use facts::{CallFacts, Environment};
 pub use label::{LabelProblem, check_label, shown_label};
-pub use policy::{Limits, Observe, Policy, PolicyState, Rule, SandboxMode, SandboxRules, Standing};
+pub use policy::{Limits, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules, Standing};
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic};

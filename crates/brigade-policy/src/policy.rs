@@ -205,6 +205,30 @@ impl Observe {
     }
 }
 
+/// What of the workspace a sandboxed run may read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reads {
+    /// Everything.
+    #[default]
+    Workspace,
+    /// Only what the approval binds, the tool's `data`, files and directories that arguments name, and what the policy
+    /// adds.
+    Closed,
+}
+
+impl Reads {
+    /// All values, as written in the file.
+    pub const ALL: [Reads; 2] = [Reads::Workspace, Reads::Closed];
+
+    /// Returns `workspace` or `closed`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Reads::Workspace => "workspace",
+            Reads::Closed => "closed",
+        }
+    }
+}
+
 /// `[sandbox]`, or `[sandbox.tool.ID]`, which extends it for one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SandboxRules {
@@ -220,6 +244,8 @@ pub struct SandboxRules {
     pub local_sockets: Option<Located<bool>>,
     /// Which runs are observed; that of the tool replaces the general one.
     pub observe: Option<Located<Observe>>,
+    /// What of the workspace runs may read. The tool's value overrides the general one.
+    pub reads: Option<Located<Reads>>,
 }
 
 /// `[limits]`: resource limits for each process of a run. Absent limits are not set.

@@ -112,8 +112,8 @@ impl std::fmt::Debug for Code {
 /// What can be read of a workspace that is closed to reading. The names in its folders can be listed all the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Closed {
-    /// What can be read and executed. Where namespaces are permitted, the run gets these very bytes, read-only, whatever
-    /// becomes of the files; elsewhere the files as they are.
+    /// What can be read and executed. Where namespaces are permitted, the run gets these very bytes, read-only,
+    /// whatever becomes of the files; elsewhere the files as they are.
     pub code: Vec<Code>,
     /// Files and folders (with everything beneath) that can be read, and not executed.
     pub data: Vec<PathBuf>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brigade_call::{CallStatus, ObservedState, Receipt, ReplayOf, RunInputs, RunObserved, group_inputs};
-use brigade_core::{IdPrefix, NextStep};
+use brigade_core::{Glob, IdPrefix, NextStep};
 use brigade_queue::{
     Enqueued, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost, View,
     interrupted_receipt,
@@ -127,8 +127,14 @@ impl Runs {
             (None, Some(run)) => format!("run {run} was observed in its place, and is not there any more"),
             (None, None) => "the run was not observed: it had no sandbox, or `observe` is `never`".to_owned(),
         });
+        // What the entry declares by now; a catalog that cannot be read declares nothing.
+        let config = gather::config(&self.room).ok();
+        let tool = config.as_ref().and_then(|config| config.catalog.tool(&receipt.tool_id));
+        let data: Vec<Glob> = tool.iter().flat_map(|tool| &tool.data).map(|text| Glob::new(text)).collect();
         let RunInputs { bound, arguments, data, nobody, folders } =
-            group_inputs(&receipt, &observed, self.room.fs.root(), |_| false);
+            group_inputs(&receipt, &observed, self.room.fs.root(), |path| {
+                data.iter().any(|pattern| pattern.matches(path))
+            });
         Ok(RunInputsReport {
             schema: RunInputsReport::SCHEMA,
             target: self.room.target(),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use brigade_call::{Binding, ObservedState, Receipt, VerifiedCall};
 use brigade_core::{Dialect, Fingerprint, Json, RunId};
 use brigade_exec::Watch;
-use brigade_policy::{Observe, SandboxMode};
+use brigade_policy::{Observe, Reads, SandboxMode};
 
 use crate::room::{Room, rel};
 
@@ -29,6 +29,8 @@ pub(crate) fn watch(room: &Room, call: &VerifiedCall) -> Watch {
     match (request.mode, request.observe) {
         (SandboxMode::Off, _) | (_, Observe::Never) => Watch::Nothing,
         (_, Observe::Always) => Watch::Observe,
+        // What a closed workspace keeps from a run is seen by observing.
+        (_, Observe::Changed) if request.reads == Reads::Closed => Watch::Observe,
         (_, Observe::Changed) => {
             let before = read(room).remove(&key(&call.call().tool_id, call.binding()).to_hex());
             before.map_or(Watch::Observe, Watch::Unchanged)

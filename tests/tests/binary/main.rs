@@ -17,6 +17,7 @@ mod cli_commands;
 mod cli_demo;
 mod cli_output;
 mod cli_usage;
+mod closed_reads;
 mod doctor_faults;
 mod doctor_health;
 mod documents_of_v030;

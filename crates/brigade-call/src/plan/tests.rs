@@ -466,3 +466,28 @@ fn the_fingerprint_of_a_call_is_of_what_is_asked() {
     assert!(same.iter().all(|change| fingerprint(*change) == first));
     assert!(others.iter().all(|change| fingerprint(*change) != first));
 }
+
+#[test]
+fn an_argument_opens_no_code_of_a_closed_workspace() {
+    let closed = |word: &str, cwd: &str| {
+        let mut case = Case::new();
+        case.policy.push_str("[sandbox]\nmode = 'enforce'\nreads = 'closed'\n");
+        case.set("argument_template", "{ name = '--in={name}' }");
+        case.set("cwd", cwd);
+        case.args(&format!("{{\"name\": \"{word}\"}}"));
+        case
+    };
+    let refused: &[(&str, &str)] = &[("argument_opens_code", "args.name")];
+    for word in [".", "bin", "./bin/", "/work", "/work/bin", "sub/.."] {
+        check_case(&closed(word, "''"), refused);
+    }
+    check_case(&closed("..", "'sub'"), refused);
+    for word in ["bin/greet.sh", "docs", "Ada", "..", "/etc", "binary"] {
+        check_case(&closed(word, "''"), &[]);
+    }
+    let mut open = closed("bin", "''");
+    open.policy = open.policy.replace("'closed'", "'workspace'");
+    check_case(&open, &[]);
+    let bound = |case: &Case| case.plan().binding().policy;
+    assert_ne!(bound(&open), bound(&closed("bin", "''")));
+}

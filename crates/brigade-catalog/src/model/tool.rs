@@ -77,6 +77,10 @@ pub struct Tool {
     pub argument_template: BTreeMap<String, String>,
     /// Arguments whose values may begin a word of the command with `-`.
     pub allow_option_values: Vec<String>,
+    /// Patterns for files of the workspace that approvals bind as code.
+    pub code: Vec<String>,
+    /// Patterns for files of the workspace that runs may read as data, and that approvals do not bind.
+    pub data: Vec<String>,
     /// For each harness, the file of the projection.
     pub projections: BTreeMap<String, String>,
     /// For each harness, the fingerprint of a projection that is made elsewhere.
@@ -133,6 +137,8 @@ impl Tool {
             supported_harnesses: Vec::new(),
             argument_template: BTreeMap::new(),
             allow_option_values: Vec::new(),
+            code: Vec::new(),
+            data: Vec::new(),
             projections: BTreeMap::new(),
             projection_fingerprints: BTreeMap::new(),
             origin,

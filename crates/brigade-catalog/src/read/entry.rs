@@ -153,7 +153,9 @@ impl Entry for Tool {
             30 => Slot::Table(&mut self.projections),
             31 => Slot::Table(&mut self.projection_fingerprints),
             32 => Slot::Table(&mut self.argument_template),
-            _ => Slot::List(&mut self.allow_option_values),
+            33 => Slot::List(&mut self.allow_option_values),
+            34 => Slot::List(&mut self.code),
+            _ => Slot::List(&mut self.data),
         }
     }
 

@@ -256,7 +256,12 @@ fn effects_become_grants() {
     let grants = Grants { network: true, local_sockets: true, read_paths, ..Grants::default() };
     assert_eq!(
         sandbox,
-        SandboxRequest { mode: SandboxMode::BestEffort, grants: grants.clone(), observe: Observe::Changed }
+        SandboxRequest {
+            mode: SandboxMode::BestEffort,
+            grants: grants.clone(),
+            observe: Observe::Changed,
+            reads: Reads::Workspace
+        }
     );
     tool.effects = vec!["local-write".to_owned()];
     let write_paths = vec!["/w".to_owned()];

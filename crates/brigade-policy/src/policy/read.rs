@@ -8,7 +8,7 @@ use brigade_core::{ConfigIssue, Label, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::{Observe, Policy, PolicyState, Rule, SandboxMode, SandboxRules};
+use super::{Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules};
 use crate::document::{Located, Reader, Value};
 
 const TOP: &[&str] = &[
@@ -27,8 +27,8 @@ const TOP: &[&str] = &[
 ];
 /// The tables that v0.30 does not know. Everything in them is intended for Brigade.
 const TABLES: &[&str] = &["sandbox", "paths", "environment", "limits"];
-const SANDBOX: &[&str] = &["mode", "observe", "read_paths", "write_paths", "local_sockets", "tool"];
-const TOOL_SANDBOX: &[&str] = &["mode", "observe", "read_paths", "write_paths", "local_sockets"];
+const SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "tool"];
+const TOOL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
 const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
 
 /// Reads a policy. Any error makes it invalid, because a rule would be missing.
@@ -272,6 +272,7 @@ fn sandbox_rules(
         let field = format!("{prefix}{}", key.get_ref());
         match key.get_ref().as_ref() {
             "mode" => rules.mode = word(reader, &field, value, &SandboxMode::ALL, SandboxMode::as_str),
+            "reads" => rules.reads = word(reader, &field, value, &Reads::ALL, Reads::as_str),
             "observe" => rules.observe = word(reader, &field, value, &Observe::ALL, Observe::as_str),
             "read_paths" => rules.read_paths = paths(reader, &field, value),
             "write_paths" => rules.write_paths = paths(reader, &field, value),

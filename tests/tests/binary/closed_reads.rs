@@ -1,0 +1,137 @@
+//! With `reads = "closed"` a run reads and executes what was approved, what the entry calls data, and what its
+//! arguments name.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use brigade_tests::Site;
+use serde_json::Value;
+
+/// A workspace with one tool that is closed to reading.
+fn site(command: &str, lines: &str) -> Site {
+    let site = Site::script("");
+    site.add_to_policy("[sandbox]\nmode = \"enforce\"\nreads = \"closed\"\n");
+    site.workspace.write(".brigade/tools.toml", Site::entry("tool", command, lines));
+    site
+}
+
+fn warnings(receipt: &Value) -> String {
+    receipt["warnings"].to_string()
+}
+
+#[test]
+fn what_nobody_approved_is_not_read_and_the_run_says_what_was_missing() {
+    let site = site("sh bin/tool.sh", "");
+    site.workspace.write("bin/tool.sh", "cat lib/new.txt || echo closed\n. ./bin/more.sh || true\n");
+    site.workspace.write("lib/new.txt", "not for it\n");
+    site.workspace.write("bin/more.sh", "echo not approved\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "closed", "{receipt:#}");
+    assert_eq!(
+        (&receipt["sandbox"]["reads"], &receipt["sandbox"]["race"]),
+        (&"closed".into(), &"none".into())
+    );
+    let said = "denied: lib/new.txt; add it to `code` or `data` of the tool";
+    assert!(warnings(&receipt).contains(said), "{receipt:#}");
+}
+
+#[test]
+fn code_that_the_entry_declares_is_bound_and_runs_as_approved() {
+    for (command, main, helper, file) in [
+        (
+            "/usr/bin/python3 bin/main.py",
+            "import sys; sys.path.insert(0, 'lib'); import helper\n",
+            "print('approved')\n",
+            "lib/helper.py",
+        ),
+        ("node bin/main.py", "require('../lib/helper.py')\n", "console.log('approved')\n", "lib/helper.py"),
+        ("perl bin/main.py", "require './lib/helper.py';\n", "print \"approved\\n\"; 1;\n", "lib/helper.py"),
+        ("sh bin/main.py", ". ./lib/helper.py\n", "echo approved\n", "lib/helper.py"),
+    ] {
+        let site = site(command, "code = [\"lib/**\"]");
+        site.workspace.write("bin/main.py", main);
+        site.workspace.write(file, helper);
+        let receipt = site.receipt_of("tool", "{}");
+        assert_eq!(receipt["stdout_summary"], "approved", "{command}: {receipt:#}");
+        // Changed, and added: refused.
+        for (path, bytes) in [(file, "changed"), ("lib/added.txt", "added")] {
+            let id = site.approved("tool", &format!("{{\"path\": {path:?}}}"));
+            let before = site.workspace.exists(path).then(|| site.workspace.read_text(path));
+            site.workspace.write(path, bytes);
+            let refused = site.run_call(&id).refused(path);
+            assert_eq!(refused["receipt"], Value::Null);
+            match before {
+                Some(text) => site.workspace.write(path, text),
+                None => site.workspace.remove(path),
+            }
+        }
+    }
+}
+
+#[test]
+fn arguments_and_data_open_what_they_name_and_no_code() {
+    let lines = "code = [\"lib/**\"]\ndata = [\"fixtures/**/*.txt\"]\n\
+        argument_template = { file = \"{file}\", folder = \"--folder={folder}\" }";
+    let site = site("sh bin/tool.sh", lines);
+    site.workspace.write(
+        "bin/tool.sh",
+        "cat \"$1\" \"${2#--folder=}/a.txt\" fixtures/deep/d.txt\ncat fixtures/x.csv || true\n",
+    );
+    for (path, text) in [
+        ("in/one.txt", "one\n"),
+        ("folder/a.txt", "a\n"),
+        ("fixtures/deep/d.txt", "d\n"),
+        ("fixtures/x.csv", "not declared\n"),
+        ("lib/code.sh", "true\n"),
+    ] {
+        site.workspace.write(path, text);
+    }
+    let receipt = site.receipt_of("tool", "{\"file\": \"in/one.txt\", \"folder\": \"folder\"}");
+    assert_eq!(receipt["stdout_summary"], "one a d", "{receipt:#}");
+    assert!(warnings(&receipt).contains("denied: fixtures/x.csv"), "{receipt:#}");
+    let id = receipt["id"].as_str().unwrap();
+    let inputs = site.json(["run", "show", id, "--inputs"]).expect(0);
+    assert_eq!(inputs["data"][0]["path"], "fixtures/deep/d.txt", "{inputs:#}");
+    for folder in ["lib", ".", "./lib/..", "bin"] {
+        let args = format!("{{\"file\": \"in/one.txt\", \"folder\": {folder:?}}}");
+        let plan = site.tools(["call", "plan", "tool", "--args", &args, "--json"]).stdout_text();
+        assert!(plan.contains("argument_opens_code"), "{folder}: {plan}");
+    }
+}
+
+#[test]
+fn patterns_that_lead_elsewhere_block_the_call() {
+    for pattern in ["../x/**", "/etc/**", ".git/**", ".brigade/tools/*", "~/x"] {
+        for field in ["code", "data"] {
+            let site = site("sh bin/tool.sh", &format!("{field} = [{pattern:?}]"));
+            let plan = site.tools(["call", "plan", "tool", "--json"]).stdout_text();
+            assert!(
+                plan.contains("code_not_bound") && plan.contains(&format!("{field}[1]")),
+                "{pattern}: {plan}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_writes_does_not_read_the_rest() {
+    let site = site("/usr/bin/python3 bin/tool.py", "effects = [\"local-read\", \"local-write\"]");
+    site.workspace.write(
+        "bin/tool.py",
+        "open('out.txt', 'w').write('x')\n\
+         try: print(open('secret.txt').read())\nexcept PermissionError: print('closed')\n\
+         try: open('bin/tool.py', 'a').write('#'); print('written')\nexcept OSError: print('read-only')\n",
+    );
+    site.workspace.write("secret.txt", "secret\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "closed read-only", "{receipt:#}");
+    assert!(site.workspace.exists("out.txt"));
+}
+
+#[test]
+fn an_open_workspace_is_what_it_was() {
+    let site = Site::script("cat other.txt\n");
+    site.add_to_policy("[sandbox]\nmode = \"enforce\"\n");
+    site.workspace.write("other.txt", "open\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!((&receipt["stdout_summary"], &receipt["sandbox"]["reads"]), (&"open".into(), &Value::Null));
+}
